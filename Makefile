@@ -1,0 +1,48 @@
+# Every target does all of its own set-up, from a bare python3 in a fresh clone, into .venv/ here.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help reproduce test check bench build figures clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+reproduce: .venv/ready  ## the paper's Figure 1, redrawn: runs/figure1/
+	$(BIN)/cmdplab reproduce
+
+test: .venv/ready-dev  ## the test suite
+	$(BIN)/python -m pytest
+
+check: .venv/ready-dev  ## formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: .venv/ready  ## microseconds per episode, ours against plain NumPy
+	$(BIN)/python benchmarks/engines.py
+
+figures: .venv/ready  ## every documented figure, including the long ones (about 25 minutes)
+	$(BIN)/python benchmarks/figures.py
+
+build: .venv/ready-dev  ## wheel and sdist, into dist/
+	$(BIN)/python -m build
+
+clean:  ## remove the environment and everything built
+	rm -rf .venv build dist runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "cmdplab needs Python 3.11 or newer as $(PYTHON); choose another with: make PYTHON=/path/to/python3.12" >&2; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "this Python has no venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/ready: .venv/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/ready-dev: .venv/ready pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,66 @@
+"""cmdplab: a laboratory for online constrained Markov decision processes.
+
+The public names, resolved on first use so that importing the package costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cmdplab.algorithms import algorithm
+    from cmdplab.algorithms.primal_dual import PrimalDual
+    from cmdplab.describing import describe
+    from cmdplab.environments import load, make
+    from cmdplab.errors import InputError
+    from cmdplab.exact import occupancy, returns
+    from cmdplab.problem import CMDP
+    from cmdplab.running import Job, Run, run, run_many
+    from cmdplab.solvers import Solution, solve
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "CMDP": "problem",
+    "InputError": "errors",
+    "Job": "running",
+    "PrimalDual": "algorithms.primal_dual",
+    "Run": "running",
+    "Solution": "solvers",
+    "algorithm": "algorithms",
+    "describe": "describing",
+    "load": "environments",
+    "make": "environments",
+    "occupancy": "exact",
+    "returns": "exact",
+    "run": "running",
+    "run_many": "running",
+    "solve": "solvers",
+}
+
+__all__ = [
+    "CMDP",
+    "InputError",
+    "Job",
+    "PrimalDual",
+    "Run",
+    "Solution",
+    "algorithm",
+    "describe",
+    "load",
+    "make",
+    "occupancy",
+    "returns",
+    "run",
+    "run_many",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'cmdplab' has no attribute {name!r}")
+    return getattr(import_module(f"cmdplab.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,75 @@
+"""Primal-dual learners without regularisation: OptPrimalDual-CMDP and Appendix C's naive scheme.
+
+OptPrimalDual-CMDP (Efroni, Mannor and Pirotta, 2020) with known rewards, rho = H / slack:
+
+    pi^{k+1} prop. to pi^k exp( t (Q~^0 + sum_n lambda^n Q~^n) ),  t = sqrt(2 ln A / (H^2 (1 + N rho)^2 K))
+    lambda^{k+1,n} = [ lambda^n + t' (b^n - V~^n_1(x_1)) ]_+,     t' = rho / (H sqrt(N K))
+
+Needs: the number of episodes K and the Slater gap. Guarantees: weak regret and weak violation of
+order sqrt(K); the iterates may oscillate for ever.
+Provenance: the steps for N = 1 and the bonus of `released` [code]; the dependence on N
+[unverified]; the bonus of `printed` [unverified]. We deploy pi^k before its update, as the
+definition of n^k asks, and the dual step uses the value of pi^k (`printed`) or pi^{k+1} (`released`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from cmdplab.algorithms import bonuses
+from cmdplab.algorithms.primal_dual import UNIFORM_ROW, PrimalDual, uncapped, unit
+from cmdplab.problem import Array
+from cmdplab.schedules import Constant, Setting
+
+
+def policy_step(k: Array, s: Setting) -> Array:
+    """t = sqrt( 2 ln A / (H^2 (1 + N rho)^2 K) ), rho = H / slack."""
+    rho = s.H / s.slack
+    return np.full(k.shape, math.sqrt(2.0 * s.log_actions / s.K) / (s.H * (1.0 + s.N * rho)))
+
+
+def dual_step(k: Array, s: Setting) -> Array:
+    """t' = rho / (H sqrt(N K)), rho = H / slack; nothing to step for N = 0."""
+    return np.full(k.shape, 1.0 / (s.slack * math.sqrt(max(s.N, 1) * s.K)))
+
+
+OPT_PRIMAL_DUAL = PrimalDual(
+    name="OptPrimalDual-CMDP",
+    preset="printed",
+    bonus=bonuses.bernstein,
+    policy_step=policy_step,
+    dual_step=dual_step,
+    temperature=Constant(0.0),
+    dual_cap=uncapped,
+    summary="Efroni et al. (2020): optimistic primal-dual without regularisation, tuned for K",
+)
+
+OPT_PRIMAL_DUAL_RELEASED = replace(
+    OPT_PRIMAL_DUAL,
+    preset="released",
+    bonus=bonuses.bernstein_released,
+    bonus_multiplier=unit,
+    unvisited=UNIFORM_ROW,
+    terminal_entropy=1.0,
+    entropy_weighting=1.0,
+    dual_lookahead=1.0,
+)
+
+
+def appendix_c(row: PrimalDual) -> PrimalDual:
+    """Algorithm 3 with the bonus of Appendix C taken literally, added to each reward as it is.
+
+    Appendix C leaves the steps open and does not truncate; ours are those of OptPrimalDual-CMDP,
+    and values are truncated as everywhere in the family.
+    """
+    summary = "Appendix C's naive primal-dual, its bonus taken literally"
+    return replace(
+        row,
+        name="Naive-primal-dual",
+        bonus=bonuses.appendix_c,
+        bonus_multiplier=unit,
+        summary=summary,
+    )

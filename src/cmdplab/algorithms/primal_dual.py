@@ -1,0 +1,226 @@
+"""The primal-dual family: one row of choices is one algorithm.
+
+Every episode k of every member does the same four things (paper, Algorithms 1 and 2):
+
+    play pi^k, count the visited transitions,
+    evaluate pi^k on Pbar^k for each reward n:  Q~^n = min(r^n + m^n beta + Pbar V~^n, cap^n)
+    pi^{k+1} prop. to (pi^k)^{1 - eta tau} exp(eta (Q~^0 + sum_n lambda^n Q~^n))
+    lambda^{k+1,n} = clip(lambda^n + eta' (b^n - V~^n_1(x_1) - tau lambda^n), 0, dual cap)
+
+What differs between algorithms, and between the paper's text and its released notebook, is a field
+of `PrimalDual`. `numbers` resolves a row for given sizes; the engines see only those numbers, so
+that no choice of algorithm or hyper-parameter ever compiles anything again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab.errors import InputError
+from cmdplab.problem import CMDP, Array
+from cmdplab.schedules import Power, Schedule, Setting
+
+
+class Task(NamedTuple):
+    """What a learner is told: everything but the kernel.
+
+    `slack`, the Slater gap, is an input of the algorithms that clip or scale by it.
+    """
+
+    reward: Array  # [1 + N, H, X, A]
+    threshold: Array  # [N]
+    start: int
+    slack: float
+
+    @classmethod
+    def of(cls, problem: CMDP, slack: float) -> Task:
+        """The task of a problem: its kernel is left out."""
+        return cls(problem.reward, problem.threshold, problem.start, slack)
+
+
+class State(NamedTuple):
+    """All that a primal-dual learner carries from one episode to the next."""
+
+    counts: Array  # [H, X, A, X], visits to (h, x, a, y)
+    log_policy: Array  # [H, X, A], ln pi_h(a | x)
+    policy: Array  # [H, X, A]; exp(log_policy) can differ in the last bit, and resuming is exact
+    multiplier: Array  # [N]
+    episode: int  # episodes done
+
+    @classmethod
+    def initial(cls, task: Task) -> State:
+        """No visits, the uniform policy, multipliers zero."""
+        rewards, H, X, A = task.reward.shape
+        policy = np.full((H, X, A), 1.0 / A)
+        return cls(np.zeros((H, X, A, X)), np.log(policy), policy, np.zeros(rewards - 1), 0)
+
+
+class Bonus(NamedTuple):
+    """beta = phi (root S + dev D + flat) + tail phi^2, phi = cap ^ sqrt((iterated llnp(2n) + log)/n).
+
+    S = sum_y sqrt(Pbar(y)), D = sum_y sqrt(Pbar(y)(1 - Pbar(y))): see equations.bonus.
+    """
+
+    log: float
+    root: float = 0.0
+    dev: float = 0.0
+    flat: float = 0.0
+    tail: float = 0.0
+    iterated: float = 0.0
+
+
+class Unvisited(NamedTuple):
+    """How a pair (x, a) that was never seen at step h is valued."""
+
+    row_mass: float  # Pbar(y) = row_mass / X
+    extra_bonus: float  # added to the bonus; infinity holds Q~ at its cap
+
+
+ZERO_ROW = Unvisited(row_mass=0.0, extra_bonus=0.0)  # the printed definition of Pbar
+UNIFORM_ROW = Unvisited(row_mass=1.0, extra_bonus=0.0)  # the released notebook
+OPTIMISTIC_CAP = Unvisited(row_mass=0.0, extra_bonus=math.inf)  # what the unscaled bonus gives
+
+
+def value_range(s: Setting) -> tuple[float, float]:
+    """Printed: the bonus is multiplied by H (1 + tau ln A) for n = 0 and by H for n >= 1."""
+    return float(s.H), s.log_actions
+
+
+def unit(s: Setting) -> tuple[float, float]:
+    """Released: the bonus is taken as it is, for every reward."""
+    return 1.0, 0.0
+
+
+def slater_cap(s: Setting) -> float:
+    """Printed: the multipliers are clipped at H (1 + tau ln A) / slack."""
+    return s.H / s.slack
+
+
+def uncapped(s: Setting) -> float:
+    """Released: the multipliers are only kept above zero."""
+    return math.inf
+
+
+class Numbers(NamedTuple):
+    """A row resolved for given sizes: all that a compiled loop needs to know of an algorithm."""
+
+    log: float
+    root: float
+    dev: float
+    flat: float
+    tail: float
+    iterated: float
+    radius_cap: float
+    bonus_multiplier: float
+    bonus_entropy: float
+    unvisited_mass: float
+    unvisited_extra: float
+    entropy_weighting: float
+    terminal_entropy: float
+    dual_lookahead: float
+    dual_cap: float
+    log_actions: float
+
+
+@dataclass(frozen=True)
+class PrimalDual:
+    """One algorithm of the family. The defaults are UOpt-RPGPD as the paper prints it."""
+
+    name: str
+    preset: str
+    bonus: Callable[[Setting], Bonus]
+    policy_step: Schedule = Power(0.53)  # eta_k of the policy
+    dual_step: Schedule = Power(0.53)  # eta_k of the multipliers
+    temperature: Schedule = Power(0.4)  # tau_k
+    bonus_scale: float = 1e-3  # the experiment's factor on every bonus; 1 is the theory
+    bonus_multiplier: Callable[[Setting], tuple[float, float]] = value_range
+    radius_cap: float = math.inf  # the cap on phi: infinite in Section 3, 1 in Appendix H.1
+    unvisited: Unvisited = OPTIMISTIC_CAP
+    dual_cap: Callable[[Setting], float] = slater_cap
+    entropy_weighting: float = 0.0  # 1: the entropy is weighted by pi twice (released)
+    terminal_entropy: float = 0.0  # 1: V_{H+1} is the entropy of pi_H instead of 0 (released)
+    dual_lookahead: float = 0.0  # 1: the dual step averages Q~^k with pi^{k+1} (released)
+    delta: float = 0.1  # failure probability
+    tuned_for: int = 100_000  # K, where the algorithm reads one
+    summary: str = ""  # one line for `cmdplab list algorithms`
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.delta <= 1.0:
+            raise InputError(f"delta is {self.delta:g}, outside (0, 1]")
+        if not 0.0 <= self.bonus_scale < math.inf:
+            raise InputError(f"bonus_scale is {self.bonus_scale:g}, not a finite number >= 0")
+        if self.tuned_for < 1:
+            raise InputError(f"tuned_for is {self.tuned_for}, not a positive number of episodes")
+
+    def setting(self, task: Task) -> Setting:
+        """The sizes and constants that this row's formulas read."""
+        n, H, X, A = task.reward.shape
+        return Setting(X, A, H, n - 1, self.tuned_for, self.delta, task.slack)
+
+    def numbers(self, task: Task) -> Numbers:
+        """This row, resolved for a task."""
+        setting = self.setting(task)
+        bonus = self.bonus(setting)
+        multiplier, entropy = self.bonus_multiplier(setting)
+        return Numbers(
+            log=bonus.log,
+            root=self.bonus_scale * bonus.root,
+            dev=self.bonus_scale * bonus.dev,
+            flat=self.bonus_scale * bonus.flat,
+            tail=self.bonus_scale * bonus.tail,
+            iterated=bonus.iterated,
+            radius_cap=self.radius_cap,
+            bonus_multiplier=multiplier,
+            bonus_entropy=entropy,
+            unvisited_mass=self.unvisited.row_mass,
+            unvisited_extra=self.unvisited.extra_bonus,
+            entropy_weighting=self.entropy_weighting,
+            terminal_entropy=self.terminal_entropy,
+            dual_lookahead=self.dual_lookahead,
+            dual_cap=self.dual_cap(setting),
+            log_actions=setting.log_actions,
+        )
+
+    def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
+        """[episodes, 3]: policy step, dual step and temperature of each episode, counted from 1."""
+        k = np.arange(first_episode, first_episode + episodes, dtype=np.float64)
+        setting = self.setting(task)
+        columns = (self.policy_step, self.dual_step, self.temperature)
+        return np.stack([column(k, setting) for column in columns], axis=1)
+
+    def with_exponents(
+        self, alpha_eta: float | None = None, alpha_tau: float | None = None
+    ) -> PrimalDual:
+        """The same row with other exponents; only where the step or temperature is a power of k."""
+        row = self
+        if alpha_eta is not None:
+            step = _power("alpha_eta", row.policy_step, row.name)
+            step = replace(step, exponent=alpha_eta)
+            row = replace(row, policy_step=step, dual_step=step)
+        if alpha_tau is not None:
+            temperature = _power("alpha_tau", row.temperature, row.name)
+            row = replace(row, temperature=replace(temperature, exponent=alpha_tau))
+        return row
+
+    def outside_theorem(self) -> str:
+        """Empty inside the region of Theorem 4.1; else what is outside, as one sentence."""
+        if not isinstance(self.policy_step, Power) or not isinstance(self.temperature, Power):
+            return ""
+        eta, tau = self.policy_step.exponent, self.temperature.exponent
+        if 0.0 < tau < 0.5 < eta < 1.0 and eta + tau < 1.0:
+            return ""
+        return (
+            f"alpha_eta = {eta:g} and alpha_tau = {tau:g} are outside the region of the theorem, "
+            "0 < alpha_tau < 0.5 < alpha_eta < 1 and alpha_eta + alpha_tau < 1"
+        )
+
+
+def _power(what: str, schedule: Schedule, name: str) -> Power:
+    if not isinstance(schedule, Power):
+        raise InputError(f"{name} has no exponent {what}: its schedule is not a power of k")
+    return schedule

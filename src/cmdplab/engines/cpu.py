@@ -1,0 +1,84 @@
+"""The CPU engine: all episodes of a chunk in one compiled call, without the GIL."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cmdplab.algorithms.primal_dual import PrimalDual, State, Task
+from cmdplab.engines import kernels, layout
+from cmdplab.engines.protocol import Chunk, Indices
+from cmdplab.noise import uniforms
+from cmdplab.problem import CMDP
+
+
+class CpuSession:
+    """A run on the CPU engine."""
+
+    def __init__(
+        self,
+        problem: CMDP,
+        algorithm: PrimalDual,
+        task: Task,
+        seed: int,
+        state: State | None = None,
+    ) -> None:
+        state = state if state is not None else State.initial(task)
+        self._row, self._task, self._seed = algorithm, task, seed
+        self._numbers = algorithm.numbers(task)
+        self._world = layout.world(problem)
+        self._learner = layout.learner(task, self._numbers, state)
+        self._scratch = layout.scratch(task)
+        self._episode = state.episode
+        kernels.refresh_all(self._learner, self._numbers, self._scratch.row)
+
+    def play(self, episodes: int) -> Chunk:
+        """Play, with noise that depends on the episode's number only."""
+        first = self._episode + 1
+        noise = uniforms(self._seed, first, episodes, self._task.reward.shape[1])
+        steps, chunk = self._prepare(episodes)
+        kernels.play(
+            self._world,
+            self._learner,
+            self._numbers,
+            self._task.start,
+            steps,
+            noise,
+            self._episode % 2,
+            self._scratch,
+            *chunk,
+        )
+        self._episode += episodes
+        return chunk
+
+    def replay(self, states: Indices, actions: Indices) -> Chunk:
+        """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
+        steps, chunk = self._prepare(len(states))
+        kernels.replay(
+            self._world,
+            self._learner,
+            self._numbers,
+            self._task.start,
+            steps,
+            np.ascontiguousarray(states, dtype=np.int64),
+            np.ascontiguousarray(actions, dtype=np.int64),
+            self._scratch,
+            *chunk,
+        )
+        self._episode += len(states)
+        return chunk
+
+    def improve(self) -> None:
+        """One policy and dual step on the counts as they are: no episode is played."""
+        steps = self._row.schedule(self._task, max(self._episode, 1), 1)[0]
+        start = self._task.start
+        kernels.improve(self._learner, self._numbers, start, steps, self._scratch)
+
+    def state(self) -> State:
+        """A copy of the learner's state, in natural axes."""
+        _, _, X, A = self._task.reward.shape
+        return layout.natural_state(self._learner, X, A, self._episode)
+
+    def _prepare(self, episodes: int) -> tuple[layout.Array, Chunk]:
+        rewards = len(self._task.reward)
+        steps = self._row.schedule(self._task, self._episode + 1, episodes)
+        return steps, Chunk(np.empty((episodes, rewards)), np.empty((episodes, rewards - 1)))

@@ -1,0 +1,72 @@
+"""The host engine: any learner, plain Python, one call per episode. Slow, and easy to step through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cmdplab import exact
+from cmdplab.algorithms.primal_dual import PrimalDual, State, Task
+from cmdplab.engines.plain import PlainPrimalDual
+from cmdplab.engines.protocol import Chunk, Episode, Learner
+from cmdplab.noise import uniforms
+from cmdplab.problem import CMDP, Array
+
+
+def roll_out(problem: CMDP, policy: Array, noise: Array) -> Episode:
+    """One episode by inverse CDF: noise [H, 2] chooses the action and the next state of a step."""
+    states, actions = [problem.start], []
+    for h, (to_act, to_move) in enumerate(noise):
+        actions.append(_draw(policy[h, states[-1]], to_act))
+        states.append(_draw(problem.transition[h, states[-1], actions[-1]], to_move))
+    return Episode(np.array(states), np.array(actions))
+
+
+def _draw(probabilities: Array, u: float) -> int:
+    possible = np.flatnonzero(probabilities > 0.0)
+    reached = np.flatnonzero(u < np.cumsum(probabilities[possible]))
+    return int(possible[reached[0] if len(reached) else -1])
+
+
+class HostSession:
+    """A run on the host engine."""
+
+    def __init__(
+        self,
+        problem: CMDP,
+        algorithm: PrimalDual,
+        task: Task,
+        seed: int,
+        state: State | None = None,
+    ) -> None:
+        self._problem, self._seed = problem, seed
+        self._learner: Learner = PlainPrimalDual(algorithm, task)
+        self._state: Any = state if state is not None else self._learner.init()
+
+    def play(self, episodes: int) -> Chunk:
+        """Play, with noise that depends on the episode's number only."""
+        first, horizon = self._state.episode + 1, self._problem.horizon
+        noise = uniforms(self._seed, first, episodes, horizon)
+        plans = (
+            lambda policy, k=k: roll_out(self._problem, policy, noise[k]) for k in range(episodes)
+        )
+        return self._follow(plans)
+
+    def replay(self, states: Any, actions: Any) -> Chunk:
+        """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
+        given = (Episode(s, a) for s, a in zip(states, actions, strict=True))
+        return self._follow(lambda policy, each=each: each for each in given)
+
+    def _follow(self, episodes: Any) -> Chunk:
+        returns, multipliers = [], []
+        for episode in episodes:
+            policy = self._learner.policy(self._state)
+            returns.append(exact.returns(self._problem, policy))
+            self._state = self._learner.observe(self._state, episode(policy))
+            multipliers.append(self._state.multiplier)
+        return Chunk(np.array(returns), np.array(multipliers))
+
+    def state(self) -> Any:
+        """The learner's state: immutable, so nothing is copied."""
+        return self._state

@@ -1,0 +1,149 @@
+"""Arrays as the compiled loops want them, and the way there and back.
+
+The vectorised axis is the state: a pair (x, a) sits at a * P + x, where P is X rounded up to a
+multiple of 8, and every array starts on a 64-byte boundary (unaligned, each 64-byte load touches
+two cache lines: 20 % slower). Rewards are evaluated in pairs, so their number is rounded up to an
+even one with a row of zeros.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.algorithms.primal_dual import Numbers, State, Task
+from cmdplab.problem import CMDP, Array
+
+Indices = npt.NDArray[np.int64]
+_LINE = 8  # doubles in a cache line and in the widest vector register
+
+
+class World(NamedTuple):
+    """The true kernel, which only the engine sees."""
+
+    kernel: Array  # [H, A * P, P], P_h(y | x, a), zero for x >= X and y >= X
+    cumulative: Array  # [H, X, A, X], sums over y; the last is beyond every uniform
+
+
+class Learner(NamedTuple):
+    """The learner's arrays: H X P A + 4 H P A doubles and some vectors."""
+
+    counts: Array  # [H, X, A * P], visits to (h, y, pair); ones in an unvisited uniform row
+    inverse: Array  # [H, A * P], Pbar = counts * inverse
+    visits: Array  # [H, A * P]
+    bonus: Array  # [H, A * P]
+    log_policy: Array  # [H, A * P]
+    policy: Array  # [H, A * P]
+    multiplier: Array  # [N]
+    reward: Array  # [R, H, A * P]
+    threshold: Array  # [N]
+
+
+class Scratch(NamedTuple):
+    """Space for one episode, so that the loops allocate nothing."""
+
+    value: Array  # [R, P]
+    action_value: Array  # [R, A * P]
+    total: Array  # [A * P], Q~^0 + sum_n lambda^n Q~^n
+    here: Array  # [2, P], state occupancies of two policies; also the top and mass of a softmax
+    occupancy: Array  # [2, A * P]
+    row: Array  # [P], one row of Pbar
+    policies: Array  # [2, H, A * P], those whose returns are computed together
+    returns: Array  # [2, 1 + N]
+    states: Indices  # [H + 1]
+    actions: Indices  # [H]
+
+
+def padded(states: int) -> int:
+    """P, the number of states rounded up to whole cache lines."""
+    return -(-states // _LINE) * _LINE
+
+
+def aligned(*shape: int) -> Array:
+    """Zeros that start on a cache line."""
+    size = int(np.prod(shape))
+    raw = np.zeros(size + _LINE)
+    offset = (-raw.ctypes.data // 8) % _LINE
+    return raw[offset : offset + size].reshape(shape)
+
+
+def world(problem: CMDP) -> World:
+    """The kernel of a problem, laid out for roll-outs and for exact returns."""
+    H, X, A = problem.horizon, problem.states, problem.actions
+    kernel = aligned(H, A, padded(X), padded(X))
+    kernel[:, :, :X, :X] = problem.transition.transpose(0, 2, 1, 3)
+    cumulative = np.cumsum(problem.transition, axis=-1)
+    # From the last successor of positive probability on, the sum is beyond every uniform: rounding
+    # can then never lead to a state of probability zero.
+    last = X - 1 - np.argmax(problem.transition[..., ::-1] > 0.0, axis=-1)
+    cumulative[np.arange(X) >= last[..., None]] = 2.0
+    return World(kernel.reshape(H, -1, padded(X)), cumulative)
+
+
+def scratch(task: Task) -> Scratch:
+    """Working space for a task."""
+    rewards, H, X, A = task.reward.shape
+    P, R = padded(X), rewards + rewards % 2
+    return Scratch(
+        value=aligned(R, P),
+        action_value=aligned(R, A * P),
+        total=aligned(A * P),
+        here=aligned(2, P),
+        occupancy=aligned(2, A * P),
+        row=aligned(P),
+        policies=aligned(2, H, A * P),
+        returns=aligned(2, rewards),
+        states=np.zeros(H + 1, np.int64),
+        actions=np.zeros(H, np.int64),
+    )
+
+
+def to_pairs(values: Array) -> Array:
+    """[..., X, A] -> [..., A * P], zeros in the padding."""
+    X, A = values.shape[-2:]
+    out = aligned(*values.shape[:-2], A, padded(X))
+    out[..., :X] = np.swapaxes(values, -1, -2)
+    return out.reshape(*values.shape[:-2], -1)
+
+
+def from_pairs(values: Array, states: int, actions: int) -> Array:
+    """[..., A * P] -> [..., X, A]."""
+    unfolded = values.reshape(*values.shape[:-1], actions, -1)
+    return np.ascontiguousarray(np.swapaxes(unfolded[..., :states], -1, -2))
+
+
+def learner(task: Task, numbers: Numbers, state: State) -> Learner:
+    """The compiled learner's arrays, derived from a natural state; the bonus is still to be set."""
+    rewards, H, X, A = task.reward.shape
+    visits = state.counts.sum(axis=-1)
+    unseen = visits == 0.0
+    effective = state.counts + (unseen * (numbers.unvisited_mass > 0.0))[..., None]
+    inverse = np.where(unseen, numbers.unvisited_mass / X, 1.0 / np.where(unseen, 1.0, visits))
+    reward = aligned(rewards + rewards % 2, H, A * padded(X))
+    reward[:rewards] = to_pairs(task.reward)
+    return Learner(
+        counts=to_pairs(np.moveaxis(effective, 3, 1)),
+        inverse=to_pairs(inverse),
+        visits=to_pairs(visits),
+        bonus=aligned(H, A * padded(X)),
+        log_policy=to_pairs(state.log_policy),
+        policy=to_pairs(state.policy),
+        multiplier=state.multiplier.copy(),
+        reward=reward,
+        threshold=task.threshold.copy(),
+    )
+
+
+def natural_state(arrays: Learner, states: int, actions: int, episode: int) -> State:
+    """The natural state, copied out of the compiled learner's arrays."""
+    seen = from_pairs(arrays.visits, states, actions)[..., None] > 0.0
+    counts = np.moveaxis(from_pairs(arrays.counts, states, actions), 1, 3)
+    return State(
+        counts=np.where(seen, counts, 0.0),
+        log_policy=from_pairs(arrays.log_policy, states, actions),
+        policy=from_pairs(arrays.policy, states, actions),
+        multiplier=arrays.multiplier.copy(),
+        episode=episode,
+    )

@@ -1,0 +1,137 @@
+"""The innermost compiled loops: arrays in, arrays out, formulas from equations.py.
+
+Arrays are separate arguments here and never members of a tuple: only then does LLVM know that they
+do not overlap, drop its checks and vectorise (evaluating one reward: 1.1 us instead of 2.0).
+Pairs (x, a) sit at i = a * P + x with P states, padding included: see layout.py.
+"""
+# Numba infers the types of these functions; layout.py names the shapes.
+# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False
+
+import numpy as np
+
+from cmdplab.engines.compiling import compiled
+from cmdplab.engines.vector_math import exp_vector, log_vector
+from cmdplab.equations import action_value, deviation, policy_logit, policy_term
+
+
+@compiled
+def copy(source, target):
+    """target = source, both one-dimensional; a slice assignment would ask for a temporary."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@compiled
+def pair_product(matrix, weights, first, second):
+    """first[i] = sum_j weights[0, j] matrix[j, i], and second[i] the same for weights[1].
+
+    The hottest loop. Two products share each load of the matrix: one after the other they are
+    limited by the L2 cache (4.4 us for the counts at the paper's size), together by arithmetic
+    (2.7 us). Storing counts as 32-bit integers was tried: the conversions cost more (3.2 us).
+    """
+    first[:] = 0.0
+    second[:] = 0.0
+    rows = len(matrix)
+    j = 0
+    while j + 4 <= rows:
+        u0, u1, u2, u3 = weights[0, j], weights[0, j + 1], weights[0, j + 2], weights[0, j + 3]
+        v0, v1, v2, v3 = weights[1, j], weights[1, j + 1], weights[1, j + 2], weights[1, j + 3]
+        for i in range(len(first)):
+            m0, m1, m2, m3 = matrix[j, i], matrix[j + 1, i], matrix[j + 2, i], matrix[j + 3, i]
+            first[i] += u0 * m0 + u1 * m1 + u2 * m2 + u3 * m3
+            second[i] += v0 * m0 + v1 * m1 + v2 * m2 + v3 * m3
+        j += 4
+    while j < rows:
+        for i in range(len(first)):
+            first[i] += weights[0, j] * matrix[j, i]
+            second[i] += weights[1, j] * matrix[j, i]
+        j += 1
+
+
+@compiled
+def dot(left, right):
+    """sum_i left[i] right[i]."""
+    total = 0.0
+    for i in range(len(left)):
+        total += left[i] * right[i]
+    return total
+
+
+@compiled
+def spread(mass, policy, out):
+    """out[i] = mass[x] policy[i]: the occupancy of pairs from that of states."""
+    P = len(mass)
+    for a in range(len(policy) // P):
+        for x in range(P):
+            out[a * P + x] = mass[x] * policy[a * P + x]
+
+
+@compiled
+def sum_of_roots(row):
+    """sum_y sqrt(Pbar(y))."""
+    total = 0.0
+    for y in range(len(row)):
+        total += np.sqrt(row[y])
+    return total
+
+
+@compiled
+def sum_of_deviations(row):
+    """sum_y sqrt(Pbar(y) (1 - Pbar(y)))."""
+    total = 0.0
+    for y in range(len(row)):
+        total += deviation(row[y])
+    return total
+
+
+@compiled
+def soft_values(policy, log_policy, q, tau, weighting, value):
+    """value[x] = sum_a policy_term."""
+    P = len(value)
+    value[:] = 0.0
+    for a in range(len(policy) // P):
+        for x in range(P):
+            i = a * P + x
+            value[x] += policy_term(policy[i], log_policy[i], q[i], tau, weighting)
+
+
+@compiled
+def evaluate_step(
+    reward, bonus, inverse, policy, log_policy, weight, cap, lam, tau, weighting, q, total, value
+):
+    """q[i] = sum_y counts V~ becomes Q~, total gains lam Q~, and value[x] = V~, in one pass."""
+    P = len(value)
+    value[:] = 0.0
+    for a in range(len(policy) // P):
+        for x in range(P):
+            i = a * P + x
+            q[i] = action_value(reward[i], weight, bonus[i], q[i] * inverse[i], cap)
+            total[i] += lam * q[i]
+            value[x] += policy_term(policy[i], log_policy[i], q[i], tau, weighting)
+
+
+@compiled
+def softmax_step(log_policy, policy, eta, tau, total, top, mass):
+    """pi_h <- softmax over a of policy_logit, in log space: nothing overflows."""
+    P = len(top)
+    A = len(policy) // P
+    top[:] = -np.inf
+    mass[:] = 0.0
+    for a in range(A):
+        for x in range(P):
+            i = a * P + x
+            log_policy[i] = policy_logit(log_policy[i], eta, tau, total[i])
+            top[x] = max(top[x], log_policy[i])
+    for a in range(A):
+        for x in range(P):
+            i = a * P + x
+            log_policy[i] -= top[x]
+            policy[i] = exp_vector(log_policy[i])
+            mass[x] += policy[i]
+    for x in range(P):
+        top[x] = log_vector(mass[x])
+        mass[x] = 1.0 / mass[x]
+    for a in range(A):
+        for x in range(P):
+            log_policy[a * P + x] -= top[x]
+            policy[a * P + x] *= mass[x]

@@ -1,0 +1,137 @@
+"""The primal-dual family in plain Python: the algorithm as one reads it, and the oracle of the rest.
+
+Slow on purpose: loops over natural indices, formulas from equations.py called one number at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab import equations as eq
+from cmdplab.algorithms.primal_dual import Numbers, PrimalDual, State, Task
+from cmdplab.engines.protocol import Episode
+from cmdplab.problem import Array
+
+
+class Evaluation(NamedTuple):
+    """Optimistic values of the current policy."""
+
+    q: Array  # [1 + N, H, X, A]
+    value: Array  # [1 + N, H + 1, X]
+
+
+@dataclass(frozen=True)
+class PlainPrimalDual:
+    """A `Learner` (see protocol.py) for one row and one task."""
+
+    row: PrimalDual
+    task: Task
+
+    @property
+    def numbers(self) -> Numbers:
+        """The row, resolved for the task."""
+        return self.row.numbers(self.task)
+
+    def init(self) -> State:
+        """Before the first episode."""
+        return State.initial(self.task)
+
+    def policy(self, state: State) -> Array:
+        """[H, X, A], what is played next."""
+        return state.policy
+
+    def observe(self, state: State, episode: Episode) -> State:
+        """Count one episode, evaluate the policy that played it, and improve."""
+        counts = state.counts.copy()
+        for h, action in enumerate(episode.actions):
+            counts[h, episode.states[h], action, episode.states[h + 1]] += 1.0
+        return self.improve(state._replace(counts=counts, episode=state.episode + 1))
+
+    def improve(self, state: State) -> State:
+        """One policy step and one dual step on the counts as they are."""
+        eta, dual_eta, tau = self.row.schedule(self.task, max(state.episode, 1), 1)[0]
+        q, value = self.evaluate(state, tau)
+        log_policy = self._policy_step(state, q, eta, tau)
+        policy = np.exp(log_policy)
+        multiplier = self._dual_step(state, q, value, policy, dual_eta, tau)
+        return state._replace(log_policy=log_policy, policy=policy, multiplier=multiplier)
+
+    def evaluate(self, state: State, tau: float) -> Evaluation:
+        """Algorithm 2 for every reward: entropy with the objective only."""
+        n = self.numbers
+        rewards, H, X, A = self.task.reward.shape
+        estimate, beta = self.model(state)
+        q = np.zeros((rewards, H, X, A))
+        value = np.zeros((rewards, H + 1, X))
+        for i in range(rewards):
+            soft = tau if i == 0 else 0.0
+            weight = n.bonus_multiplier * eq.entropy_range(soft, n.bonus_entropy)
+            value[i, H] = self._values(state, H - 1, np.zeros((X, A)), soft * n.terminal_entropy)
+            for h in reversed(range(H)):
+                cap = eq.entropy_range(soft, n.log_actions) * (H - h)
+                for x in range(X):
+                    for a in range(A):
+                        ahead = float(estimate[h, x, a] @ value[i, h + 1])
+                        r = self.task.reward[i, h, x, a]
+                        q[i, h, x, a] = eq.action_value(r, weight, beta[h, x, a], ahead, cap)
+                value[i, h] = self._values(state, h, q[i, h], soft)
+        return Evaluation(q, value)
+
+    def model(self, state: State) -> tuple[Array, Array]:
+        """Pbar [H, X, A, X] and the bonus [H, X, A]."""
+        n = self.numbers
+        H, X, A, _ = state.counts.shape
+        estimate, beta = np.zeros_like(state.counts), np.zeros((H, X, A))
+        for h, x, a in np.ndindex(H, X, A):
+            visits = state.counts[h, x, a].sum()
+            row = state.counts[h, x, a] / visits if visits else np.full(X, n.unvisited_mass / X)
+            phi = eq.confidence_radius(visits, n.iterated, n.log, n.radius_cap)
+            roots = sum(math.sqrt(p) for p in row)
+            deviations = sum(eq.deviation(p) for p in row)
+            estimate[h, x, a] = row
+            beta[h, x, a] = eq.bonus(phi, roots, deviations, n.root, n.dev, n.flat, n.tail)
+            beta[h, x, a] += 0.0 if visits else n.unvisited_extra
+        return estimate, beta
+
+    def _values(self, state: State, h: int, q: Array, tau: float) -> list[float]:
+        weighting = self.numbers.entropy_weighting
+        policy, log_policy = state.policy[h], state.log_policy[h]
+        X, A = q.shape
+        return [
+            sum(
+                eq.policy_term(policy[x, a], log_policy[x, a], q[x, a], tau, weighting)
+                for a in range(A)
+            )
+            for x in range(X)
+        ]
+
+    def _policy_step(self, state: State, q: Array, eta: float, tau: float) -> Array:
+        log_policy = np.empty_like(state.log_policy)
+        weights = [1.0, *state.multiplier]
+        for h, x in np.ndindex(*log_policy.shape[:2]):
+            logits = []
+            for a in range(log_policy.shape[2]):
+                total = sum(w * q[i, h, x, a] for i, w in enumerate(weights))
+                logits.append(eq.policy_logit(state.log_policy[h, x, a], eta, tau, total))
+            top = max(logits)
+            mass = sum(math.exp(logit - top) for logit in logits)
+            log_policy[h, x] = [logit - top - math.log(mass) for logit in logits]
+        return log_policy
+
+    def _dual_step(
+        self, state: State, q: Array, value: Array, policy: Array, eta: float, tau: float
+    ) -> Array:
+        n, start = self.numbers, self.task.start
+        cap = n.dual_cap * eq.entropy_range(tau, n.log_actions)
+        multiplier = np.empty_like(state.multiplier)
+        for i, lam in enumerate(state.multiplier):
+            now = value[i + 1, 0, start]
+            ahead = float(policy[0, start] @ q[i + 1, 0, start])
+            seen = now + n.dual_lookahead * (ahead - now)
+            b = self.task.threshold[i]
+            multiplier[i] = eq.multiplier_step(lam, eta, tau, b, seen, cap)
+        return multiplier

@@ -1,0 +1,54 @@
+"""What an engine asks of a learner, and what the rest of the package asks of an engine."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.problem import Array
+
+Indices = npt.NDArray[np.int64]
+
+
+class Episode(NamedTuple):
+    """One trajectory: the last state is the one after the last action."""
+
+    states: Indices  # [H + 1]
+    actions: Indices  # [H]
+
+
+class Learner(Protocol):
+    """Anything that learns episode by episode. It never sees the kernel."""
+
+    def init(self) -> Any:
+        """The state before the first episode."""
+        ...
+
+    def policy(self, state: Any) -> Array:
+        """[H, X, A], what to play next."""
+        ...
+
+    def observe(self, state: Any, episode: Episode) -> Any:
+        """The state after one more episode."""
+        ...
+
+
+class Chunk(NamedTuple):
+    """What some consecutive episodes gave: exact returns of the policy played in each."""
+
+    returns: Array  # [E, 1 + N]
+    multiplier: Array  # [E, N], after the update of each episode
+
+
+class Session(Protocol):
+    """A run in progress on some engine."""
+
+    def play(self, episodes: int) -> Chunk:
+        """Play so many more episodes."""
+        ...
+
+    def state(self) -> Any:
+        """Everything that is needed to go on later."""
+        ...

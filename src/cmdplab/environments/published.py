@@ -1,0 +1,26 @@
+"""The very CMDP behind the paper's Figure 1: X = 30, A = 3, H = 10, one constraint.
+
+The arrays are numbers regenerated from the released generator's seed 12; no code came along. They
+were float32, so the rows of the kernel are normalised here in float64. The threshold is used as
+the notebook rounded it. Optimum 5.18840, multiplier 1, largest utility 2b to 1e-6.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+
+import numpy as np
+
+from cmdplab.problem import CMDP, read_npz
+
+
+def published() -> CMDP:
+    """The published instance."""
+    with as_file(files("cmdplab") / "data" / "published.npz") as path:
+        arrays = read_npz(path)
+    kernel = arrays["transition"].astype(np.float64)
+    kernel /= kernel.sum(axis=-1, keepdims=True)
+    objective = arrays["objective"].astype(np.float64)
+    reward = np.stack([objective, 1.0 - objective])
+    start = int(arrays["start"])
+    return CMDP(kernel, reward, arrays["threshold"], start, name="published")

@@ -1,0 +1,65 @@
+"""The formulas that every engine shares: scalars in, scalar out, `math` only.
+
+Each docstring is the equation. Symbols are the paper's, in ASCII (docs/notation.md); equation and
+section numbers refer to Kitamura et al. (2024). Where the paper's text and its released notebook
+differ, the difference is an argument here, never a second function (docs/deviations.md).
+Plain Python calls these as they are; engines/compiling.py makes them callable from compiled code.
+"""
+
+import math
+
+
+def iterated_log(x: float) -> float:
+    """llnp(x) = ln(ln(max(x, e)))   (Section 3)."""
+    return math.log(math.log(max(x, math.e)))
+
+
+def confidence_radius(n: float, iterated: float, log_term: float, cap: float) -> float:
+    """phi(n) = cap ^ sqrt( (iterated llnp(2n) + log_term) / (n v 1) )   (Eq. 3; cap: H.1)."""
+    return min(cap, math.sqrt((iterated * iterated_log(2.0 * n) + log_term) / max(n, 1.0)))
+
+
+def deviation(p: float) -> float:
+    """sqrt( p (1 - p) ), the standard deviation in an empirical Bernstein width."""
+    return math.sqrt(p * max(1.0 - p, 0.0))
+
+
+def bonus(
+    phi: float, roots: float, deviations: float, root: float, dev: float, flat: float, tail: float
+) -> float:
+    """beta = phi (root S + dev D + flat) + tail phi^2.
+
+    S = sum_y sqrt(Pbar(y)) is `roots`, D = sum_y sqrt(Pbar(y)(1 - Pbar(y))) is `deviations`.
+    Uniform-PAC (Eq. 3): root = 2, tail = 5X. Bernstein: dev = 2, tail = 14X/3.
+    """
+    return phi * (root * roots + dev * deviations + flat) + tail * (phi * phi)
+
+
+def entropy_range(tau: float, log_actions: float) -> float:
+    """1 + tau ln A, the largest regularised reward of one step   (Algorithm 2)."""
+    return 1.0 + tau * log_actions
+
+
+def action_value(r: float, weight: float, beta: float, next_value: float, cap: float) -> float:
+    """Q~_h = min( r_h + weight beta_h + Pbar V~_{h+1}, cap )   (Algorithm 2)."""
+    return min(r + weight * beta + next_value, cap)
+
+
+def policy_term(p: float, log_p: float, q: float, tau: float, weighting: float) -> float:
+    """pi ( Q~ - tau ln pi (1 - weighting + weighting pi) ), summed over a to V~_h   (Algorithm 2).
+
+    weighting = 0 is the printed entropy; 1 weights it by pi once more, as the notebook does.
+    """
+    return p * (q - tau * log_p * (1.0 - weighting + weighting * p))
+
+
+def policy_logit(log_p: float, eta: float, tau: float, q: float) -> float:
+    """(1 - eta tau) ln pi^k + eta Q~^k, whose softmax over a is pi^{k+1}   (Eq. 4)."""
+    return (1.0 - eta * tau) * log_p + eta * q
+
+
+def multiplier_step(
+    lam: float, eta: float, tau: float, b: float, value: float, cap: float
+) -> float:
+    """lambda^{k+1} = clip( lambda + eta (b - V~_1(x_1) - tau lambda), 0, cap )   (Eq. 5)."""
+    return min(max(lam + eta * (b - value - tau * lam), 0.0), cap)

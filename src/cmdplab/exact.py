@@ -1,0 +1,55 @@
+"""Exact quantities of a policy under a known kernel: occupancies, returns, values.
+
+Plain NumPy, one line of mathematics each; the compiled engine is tested against this file.
+A policy is an array [H, X, A] with pi_h(a | x).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cmdplab.problem import CMDP, Array
+
+
+def occupancy(problem: CMDP, policy: Array) -> Array:
+    """[H, X, A]: w_h(x, a) = P(x_h = x, a_h = a | pi, P)   (Appendix E, Eq. 13)."""
+    pairs = np.empty((problem.horizon, problem.states, problem.actions))
+    here = np.zeros(problem.states)
+    here[problem.start] = 1.0
+    for h in range(problem.horizon):
+        pairs[h] = here[:, None] * policy[h]
+        here = np.einsum("xa,xay->y", pairs[h], problem.transition[h])
+    return pairs
+
+
+def returns(problem: CMDP, policy: Array) -> Array:
+    """[1 + N]: V^pi_1[P, r^n](x_1) of every reward."""
+    return np.einsum("nhxa,hxa->n", problem.reward, occupancy(problem, policy))
+
+
+def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:
+    """[H, X, A]: Q^pi_h[P, r](x, a) for a reward [H, X, A]."""
+    q = np.empty_like(reward)
+    value = np.zeros(problem.states)
+    for h in reversed(range(problem.horizon)):
+        q[h] = reward[h] + problem.transition[h] @ value
+        value = np.sum(policy[h] * q[h], axis=-1)
+    return q
+
+
+def greedy(problem: CMDP, reward: Array) -> tuple[float, Array]:
+    """max over policies of V^pi_1[P, r](x_1), and a deterministic policy [H, X, A] that attains it."""
+    policy = np.zeros_like(reward)
+    value = np.zeros(problem.states)
+    for h in reversed(range(problem.horizon)):
+        q = reward[h] + problem.transition[h] @ value
+        best = np.argmax(q, axis=-1)
+        policy[h, np.arange(problem.states), best] = 1.0
+        value = q.max(axis=-1)
+    return float(value[problem.start]), policy
+
+
+def policy_of(pairs: Array, fallback: Array) -> Array:
+    """The policy of an occupancy [H, X, A]; states it never visits take theirs from `fallback`."""
+    mass = pairs.sum(axis=-1, keepdims=True)
+    return np.where(mass > 0.0, pairs / np.where(mass > 0.0, mass, 1.0), fallback)

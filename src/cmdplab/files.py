@@ -1,0 +1,40 @@
+"""Files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cmdplab.errors import InputError
+
+
+@contextmanager
+def written_whole(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; on success flush it and rename, on failure remove it."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    except OSError as error:
+        raise InputError(f"cannot write {target}: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def writable_folder(path: str | Path) -> Path:
+    """Create the folder if need be and make sure that a file can be written in it."""
+    folder = Path(path)
+    probe = folder / f".probe.{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise InputError(f"cannot write into {folder}: {error.strerror or error}") from None
+    return folder

@@ -1,0 +1,130 @@
+"""Measures of a run, streaming: memory does not grow with the number of episodes.
+
+Every episode enters every sum, minimum and maximum; only the curve is thinned, onto a grid that
+depends on the episode's number alone, with the minimum and maximum between grid points beside it,
+so that an oscillation can never be thinned away. All sums run episode by episode: how the episodes
+were cut into chunks does not change a bit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab.engines.protocol import Chunk
+from cmdplab.problem import Array
+
+POINTS_PER_OCTAVE = 512
+TAIL = 10_000  # episodes over which the final oscillation is measured
+
+
+class Summary(NamedTuple):
+    """The end of a run in a few numbers. For N = 0 those about violation are None."""
+
+    episodes: int
+    final_gap: float
+    final_violation: float | None
+    tail_std: float  # standard deviation of the gap over the last TAIL episodes
+    tail_range: float  # its maximum less its minimum there
+    strong_regret: float
+    weak_regret: float
+    strong_violation_regret: float | None
+    weak_violation_regret: float | None
+
+
+def on_grid(episodes: Array) -> Array:
+    """Which episodes are grid points: all up to 1023, then 512 equally spaced in each octave."""
+    _, exponent = np.frexp(episodes)  # 2^(exponent - 1) <= k < 2^exponent
+    step = np.exp2(np.maximum(exponent - 1 - 9, 0))
+    return np.asarray(episodes % step == 0.0)
+
+
+class Measures:
+    """Optimality gap, violation of each constraint and their maximum, strong and weak regrets.
+
+    gap^k = V* - V^{pi^k}[r^0], violation^k = max_n b^n - V^{pi^k}[r^n]   (Section 2.2);
+    weak regret is the plain sum, strong regret the sum of positive parts   (Appendix B).
+    """
+
+    def __init__(self, optimum: float, threshold: Array) -> None:
+        N = len(threshold)
+        self._optimum, self._threshold = optimum, threshold
+        self._series = ["gap"] + ["violation"] * (N > 0) + [f"violation_{n + 1}" for n in range(N)]
+        self._summed = min(N + 1, 2)  # gap and the largest violation
+        self._episodes = 0
+        self._sums = np.zeros((2, self._summed))  # strong, weak
+        self._low = np.full(len(self._series), np.inf)
+        self._high = np.full(len(self._series), -np.inf)
+        self._last = np.zeros(len(self._series))
+        self._last_multiplier = np.zeros(N)
+        self._tail = np.zeros(0)
+        self._rows: list[Array] = []
+
+    def add(self, chunk: Chunk) -> None:
+        """The next episodes."""
+        series = self._values(chunk.returns)
+        episodes = self._episodes + 1.0 + np.arange(len(series))
+        sums = self._running_sums(series)
+        ends = np.flatnonzero(on_grid(episodes))
+        if len(ends):
+            # Segment j is what lies after the grid point before and up to the point ends[j].
+            starts = np.concatenate([[0], ends[:-1] + 1])
+            until = series[: ends[-1] + 1]
+            low = np.minimum.reduceat(until, starts)
+            high = np.maximum.reduceat(until, starts)
+            low[0] = np.minimum(low[0], self._low)
+            high[0] = np.maximum(high[0], self._high)
+            columns = [episodes[ends, None], series[ends], low, high]
+            self._rows.append(np.hstack([*columns, sums[ends], chunk.multiplier[ends]]))
+            self._low[:], self._high[:] = np.inf, -np.inf
+        rest = series[ends[-1] + 1 if len(ends) else 0 :]
+        self._low = np.minimum(self._low, rest.min(axis=0, initial=np.inf))
+        self._high = np.maximum(self._high, rest.max(axis=0, initial=-np.inf))
+        self._episodes += len(series)
+        self._sums = sums[-1].reshape(2, -1)
+        self._last, self._last_multiplier = series[-1], chunk.multiplier[-1]
+        self._tail = np.concatenate([self._tail, series[:, 0]])[-TAIL:]
+
+    def _values(self, returns: Array) -> Array:
+        """[E, S]: gap, largest violation, violation of each constraint."""
+        gap = self._optimum - returns[:, :1]
+        violations = self._threshold - returns[:, 1:]
+        largest = violations.max(axis=1, keepdims=True) if len(self._threshold) else violations
+        return np.hstack([gap, largest, violations])
+
+    def _running_sums(self, series: Array) -> Array:
+        """[E, 2 * summed], by `accumulate`, which adds strictly one after the other."""
+        summed = series[:, : self._summed]
+        terms = np.hstack([np.maximum(summed, 0.0), summed])
+        return np.add.accumulate(np.vstack([self._sums.reshape(1, -1), terms]), axis=0)[1:]
+
+    def curves(self) -> dict[str, Array]:
+        """Columns over the grid, the last episode included: see docs/records.md."""
+        rows = [*self._rows]
+        if not on_grid(np.array([float(self._episodes)]))[0]:
+            values = [self._last, self._low, self._high, self._sums.ravel(), self._last_multiplier]
+            rows.append(np.concatenate([[float(self._episodes)], *values])[None])
+        table = np.vstack(rows)
+        names = ["episode", *self._series]
+        names += [f"{name}_{end}" for end in ("min", "max") for name in self._series]
+        what = ["regret", "violation_regret"][: self._summed]
+        names += [f"{kind}_{each}" for kind in ("strong", "weak") for each in what]
+        names += [f"multiplier_{n + 1}" for n in range(len(self._threshold))]
+        return dict(zip(names, table.T.copy(), strict=True))
+
+    def summary(self) -> Summary:
+        """Where the run stands."""
+        constrained = self._summed == 2
+        strong, weak = self._sums
+        return Summary(
+            episodes=self._episodes,
+            final_gap=float(self._last[0]),
+            final_violation=float(self._last[1]) if constrained else None,
+            tail_std=float(np.std(self._tail)),
+            tail_range=float(np.ptp(self._tail)),
+            strong_regret=float(strong[0]),
+            weak_regret=float(weak[0]),
+            strong_violation_regret=float(strong[1]) if constrained else None,
+            weak_violation_regret=float(weak[1]) if constrained else None,
+        )

@@ -1,0 +1,38 @@
+"""Randomness as data: episode k, step h, draw i of a seed is always the same number.
+
+Uniforms come from NumPy's counter-based Philox, so that a chunk of episodes is found by seeking,
+not by replaying: neither the chunk size, nor the engine, nor the number of workers, nor an
+interruption changes them. All algorithms on one seed share them (common random numbers).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.problem import Array
+
+_EPISODES = 1  # the stream of roll-outs; instances are drawn from streams of their own
+_LANES = 4  # Philox4x64 makes four numbers for each value of its counter
+
+
+def philox_key(seed: int) -> npt.NDArray[np.uint64]:
+    """[2], the key of a seed's episodes: stable across NumPy versions, independent of call order."""
+    return np.random.SeedSequence(seed, spawn_key=(_EPISODES,)).generate_state(2, np.uint64)
+
+
+def blocks_per_episode(horizon: int) -> int:
+    """Counter values that one episode owns: two uniforms a step, rounded up to whole blocks."""
+    return -(-2 * horizon // _LANES)
+
+
+def uniforms(seed: int, first_episode: int, episodes: int, horizon: int) -> Array:
+    """[episodes, H, 2] for the episodes first_episode, first_episode + 1, ... (counted from 1).
+
+    Entry [., h, 0] chooses the action of step h, entry [., h, 1] the next state.
+    """
+    blocks = blocks_per_episode(horizon)
+    generator = np.random.Philox(key=philox_key(seed))
+    generator.advance((first_episode - 1) * blocks)
+    drawn = np.random.Generator(generator).random((episodes, blocks * _LANES))
+    return drawn[:, : 2 * horizon].reshape(episodes, horizon, 2)

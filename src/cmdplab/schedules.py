@@ -1,0 +1,59 @@
+"""Schedules: episode numbers k = 1, 2, ... to step sizes and temperatures, as arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab.errors import InputError
+from cmdplab.problem import Array
+
+
+class Setting(NamedTuple):
+    """What a formula may know before the first episode: sizes and constants, in the paper's symbols."""
+
+    X: int  # states
+    A: int  # actions
+    H: int  # horizon
+    N: int  # constraints
+    K: int  # the number of episodes an algorithm is tuned for; UOpt-RPGPD never reads it
+    delta: float  # failure probability
+    slack: float  # Slater gap: max over policies of the smallest slack; infinite for N = 0
+
+    @property
+    def log_actions(self) -> float:
+        """ln A."""
+        return math.log(self.A)
+
+
+Schedule = Callable[[Array, Setting], Array]  # (k [E], setting) -> [E]
+
+
+@dataclass(frozen=True)
+class Power:
+    """scale (k + shift)^-exponent, with exponent in (0, 1]. The paper's box has shift = 3."""
+
+    exponent: float
+    shift: float = 3.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.exponent <= 1.0:
+            raise InputError(f"the exponent alpha is {self.exponent:g}, outside (0, 1]")
+
+    def __call__(self, k: Array, setting: Setting) -> Array:
+        return self.scale * (k + self.shift) ** -self.exponent
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same value in every episode."""
+
+    value: float
+
+    def __call__(self, k: Array, setting: Setting) -> Array:
+        return np.full(k.shape, self.value)
