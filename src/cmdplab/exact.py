@@ -24,7 +24,7 @@ def occupancy(problem: CMDP, policy: Array) -> Array:
 
 def returns(problem: CMDP, policy: Array) -> Array:
     """[1 + N]: V^pi_1[P, r^n](x_1) of every reward."""
-    return np.einsum("nhxa,hxa->n", problem.reward, occupancy(problem, policy))
+    return np.asarray(np.einsum("nhxa,hxa->n", problem.reward, occupancy(problem, policy)))
 
 
 def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:
@@ -38,7 +38,7 @@ def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:
 
 
 def greedy(problem: CMDP, reward: Array) -> tuple[float, Array]:
-    """max over policies of V^pi_1[P, r](x_1), and a deterministic policy [H, X, A] that attains it."""
+    """max over policies of V^pi_1[P, r](x_1), and a deterministic policy [H, X, A] for it."""
     policy = np.zeros_like(reward)
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):

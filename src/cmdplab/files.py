@@ -12,7 +12,7 @@ from cmdplab.errors import InputError
 
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; on success flush it and rename, on failure remove it."""
+    """Yield a temporary path beside `path`: flushed and renamed on success, removed on failure."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:

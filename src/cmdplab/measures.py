@@ -64,7 +64,7 @@ class Measures:
     def add(self, chunk: Chunk) -> None:
         """The next episodes."""
         series = self._values(chunk.returns)
-        episodes = self._episodes + 1.0 + np.arange(len(series))
+        episodes = self._episodes + np.arange(1, len(series) + 1, dtype=np.float64)
         sums = self._running_sums(series)
         ends = np.flatnonzero(on_grid(episodes))
         if len(ends):

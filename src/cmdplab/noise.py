@@ -17,8 +17,9 @@ _LANES = 4  # Philox4x64 makes four numbers for each value of its counter
 
 
 def philox_key(seed: int) -> npt.NDArray[np.uint64]:
-    """[2], the key of a seed's episodes: stable across NumPy versions, independent of call order."""
-    return np.random.SeedSequence(seed, spawn_key=(_EPISODES,)).generate_state(2, np.uint64)
+    """[2], the key of a seed's episodes: the same in every NumPy version and order of calls."""
+    child = np.random.SeedSequence(seed, spawn_key=(_EPISODES,))
+    return child.generate_state(2, np.uint64).astype(np.uint64)
 
 
 def blocks_per_episode(horizon: int) -> int:
@@ -35,4 +36,5 @@ def uniforms(seed: int, first_episode: int, episodes: int, horizon: int) -> Arra
     generator = np.random.Philox(key=philox_key(seed))
     generator.advance((first_episode - 1) * blocks)
     drawn = np.random.Generator(generator).random((episodes, blocks * _LANES))
-    return drawn[:, : 2 * horizon].reshape(episodes, horizon, 2)
+    used = np.ascontiguousarray(drawn[:, : 2 * horizon])  # one layout, one compiled kernel
+    return used.reshape(episodes, horizon, 2)

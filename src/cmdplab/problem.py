@@ -75,12 +75,12 @@ class CMDP:
     @property
     def states(self) -> int:
         """X, the number of states."""
-        return self.reward.shape[2]
+        return int(self.reward.shape[2])
 
     @property
     def actions(self) -> int:
         """A, the number of actions."""
-        return self.reward.shape[3]
+        return int(self.reward.shape[3])
 
     @property
     def constraints(self) -> int:
@@ -122,10 +122,16 @@ class CMDP:
     def save(self, path: str | Path) -> None:
         """Write the problem as a compressed .npz (never pickle), whole or not at all."""
         kernel = self.transition[0] if self.stationary else self.transition
-        arrays = {"transition": kernel, "reward": self.reward, "threshold": self.threshold}
-        text = {"format": np.array(FORMAT), "name": np.array(self.name)}
         with written_whole(path) as temporary, temporary.open("wb") as stream:
-            np.savez_compressed(stream, start=np.array(self.start), **arrays, **text)
+            np.savez_compressed(
+                stream,
+                format=np.array(FORMAT),
+                name=np.array(self.name),
+                transition=kernel,
+                reward=self.reward,
+                threshold=self.threshold,
+                start=np.array(self.start),
+            )
 
     @classmethod
     def load(cls, path: str | Path) -> CMDP:

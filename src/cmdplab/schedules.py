@@ -14,7 +14,7 @@ from cmdplab.problem import Array
 
 
 class Setting(NamedTuple):
-    """What a formula may know before the first episode: sizes and constants, in the paper's symbols."""
+    """What a formula may know before the first episode, in the paper's symbols."""
 
     X: int  # states
     A: int  # actions

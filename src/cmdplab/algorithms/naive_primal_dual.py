@@ -2,14 +2,16 @@
 
 OptPrimalDual-CMDP (Efroni, Mannor and Pirotta, 2020) with known rewards, rho = H / slack:
 
-    pi^{k+1} prop. to pi^k exp( t (Q~^0 + sum_n lambda^n Q~^n) ),  t = sqrt(2 ln A / (H^2 (1 + N rho)^2 K))
-    lambda^{k+1,n} = [ lambda^n + t' (b^n - V~^n_1(x_1)) ]_+,     t' = rho / (H sqrt(N K))
+    pi^{k+1} prop. to pi^k exp( t (Q~^0 + sum_n lambda^n Q~^n) )
+    lambda^{k+1,n} = [ lambda^n + t' (b^n - V~^n_1(x_1)) ]_+
+    t = sqrt(2 ln A / (H^2 (1 + N rho)^2 K)),  t' = rho / (H sqrt(N K))
 
 Needs: the number of episodes K and the Slater gap. Guarantees: weak regret and weak violation of
 order sqrt(K); the iterates may oscillate for ever.
 Provenance: the steps for N = 1 and the bonus of `released` [code]; the dependence on N
 [unverified]; the bonus of `printed` [unverified]. We deploy pi^k before its update, as the
-definition of n^k asks, and the dual step uses the value of pi^k (`printed`) or pi^{k+1} (`released`).
+definition of n^k asks, and the dual step uses the value of pi^k (`printed`) or of pi^{k+1}
+(`released`).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def policy_step(k: Array, s: Setting) -> Array:
 
 
 def dual_step(k: Array, s: Setting) -> Array:
-    """t' = rho / (H sqrt(N K)), rho = H / slack; nothing to step for N = 0."""
+    """T' = rho / (H sqrt(N K)), rho = H / slack; nothing to step for N = 0."""
     return np.full(k.shape, 1.0 / (s.slack * math.sqrt(max(s.N, 1) * s.K)))
 
 

@@ -61,7 +61,7 @@ class State(NamedTuple):
 
 
 class Bonus(NamedTuple):
-    """beta = phi (root S + dev D + flat) + tail phi^2, phi = cap ^ sqrt((iterated llnp(2n) + log)/n).
+    """beta = phi (root S + dev D + flat) + tail phi^2, phi = sqrt((iterated llnp(2n) + log) / n).
 
     S = sum_y sqrt(Pbar(y)), D = sum_y sqrt(Pbar(y)(1 - Pbar(y))): see equations.bonus.
     """

@@ -2,7 +2,7 @@
 
 The algorithm, in the paper's symbols (docs/notation.md), for k = 1, 2, ... without end:
 
-    eta_k = (k + 3)^-alpha_eta,  tau_k = (k + 3)^-alpha_tau      (alpha_eta, alpha_tau) = (0.53, 0.4)
+    eta_k = (k + 3)^-alpha_eta,  tau_k = (k + 3)^-alpha_tau,  exponents (0.53, 0.4)
     beta  = sum_y [ 2 sqrt(Pbar(y)) phi + 5 phi^2 ],
     phi   = sqrt( (2 llnp(2n) + 2 ln(48 X^2 A H / delta)) / (n v 1) )                       (Eq. 3)
     then the common update of `primal_dual`, with dual cap H (1 + tau_k ln A) / slack.
@@ -63,17 +63,20 @@ def no_upac_bonus(row: PrimalDual, naive: Callable[[Setting], Bonus]) -> PrimalD
 def no_adjustment(row: PrimalDual) -> PrimalDual:
     """Ablation (iii) of Section 5: eta_k = tau_k = 0.1."""
     fixed = Constant(0.1)
-    summary = "ablation: fixed step size and temperature"
-    schedules = {"policy_step": fixed, "dual_step": fixed, "temperature": fixed}
-    return replace(row, name="No-adjustment", summary=summary, **schedules)
+    return replace(
+        row,
+        name="No-adjustment",
+        policy_step=fixed,
+        dual_step=fixed,
+        temperature=fixed,
+        summary="ablation: fixed step size and temperature",
+    )
 
 
 def corollary(row: PrimalDual) -> PrimalDual:
     """The exponents of Corollary 4.2: alpha_eta = 11/14, alpha_tau = 1/7."""
     summary = "UOpt-RPGPD with the corollary's exponents (11/14, 1/7)"
-    return replace(
-        row.with_exponents(11 / 14, 1 / 7), name="UOpt-RPGPD-corollary", summary=summary
-    )
+    return replace(row.with_exponents(11 / 14, 1 / 7), name="UOpt-RPGPD-corollary", summary=summary)
 
 
 def failing_schedule(row: PrimalDual, exponent: float, name: str) -> PrimalDual:

@@ -9,7 +9,7 @@ from cmdplab.engines.protocol import Session
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
 
-ENGINES = {"cpu": CpuSession, "host": HostSession}
+ENGINES: dict[str, type[CpuSession] | type[HostSession]] = {"cpu": CpuSession, "host": HostSession}
 
 
 def session(

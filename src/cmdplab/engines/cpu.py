@@ -8,7 +8,7 @@ from cmdplab.algorithms.primal_dual import PrimalDual, State, Task
 from cmdplab.engines import kernels, layout
 from cmdplab.engines.protocol import Chunk, Indices
 from cmdplab.noise import uniforms
-from cmdplab.problem import CMDP
+from cmdplab.problem import CMDP, Array
 
 
 class CpuSession:
@@ -30,6 +30,7 @@ class CpuSession:
         self._scratch = layout.scratch(task)
         self._episode = state.episode
         kernels.refresh_all(self._learner, self._numbers, self._scratch.row)
+        self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
 
     def play(self, episodes: int) -> Chunk:
         """Play, with noise that depends on the episode's number only."""
@@ -78,7 +79,7 @@ class CpuSession:
         _, _, X, A = self._task.reward.shape
         return layout.natural_state(self._learner, X, A, self._episode)
 
-    def _prepare(self, episodes: int) -> tuple[layout.Array, Chunk]:
+    def _prepare(self, episodes: int) -> tuple[Array, Chunk]:
         rewards = len(self._task.reward)
         steps = self._row.schedule(self._task, self._episode + 1, episodes)
         return steps, Chunk(np.empty((episodes, rewards)), np.empty((episodes, rewards - 1)))

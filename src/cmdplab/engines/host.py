@@ -1,7 +1,9 @@
-"""The host engine: any learner, plain Python, one call per episode. Slow, and easy to step through."""
+"""The host engine: any learner, plain Python, one call an episode. Slow, easy to step through."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import numpy as np
 from cmdplab import exact
 from cmdplab.algorithms.primal_dual import PrimalDual, State, Task
 from cmdplab.engines.plain import PlainPrimalDual
-from cmdplab.engines.protocol import Chunk, Episode, Learner
+from cmdplab.engines.protocol import Chunk, Episode, Indices, Learner
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP, Array
 
@@ -27,6 +29,11 @@ def _draw(probabilities: Array, u: float) -> int:
     possible = np.flatnonzero(probabilities > 0.0)
     reached = np.flatnonzero(u < np.cumsum(probabilities[possible]))
     return int(possible[reached[0] if len(reached) else -1])
+
+
+def _recorded(episode: Episode, policy: Array) -> Episode:
+    """An episode that was played before, whatever the policy now is."""
+    return episode
 
 
 class HostSession:
@@ -48,22 +55,19 @@ class HostSession:
         """Play, with noise that depends on the episode's number only."""
         first, horizon = self._state.episode + 1, self._problem.horizon
         noise = uniforms(self._seed, first, episodes, horizon)
-        plans = (
-            lambda policy, k=k: roll_out(self._problem, policy, noise[k]) for k in range(episodes)
-        )
-        return self._follow(plans)
+        return self._follow(partial(roll_out, self._problem, noise=each) for each in noise)
 
-    def replay(self, states: Any, actions: Any) -> Chunk:
+    def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
-        given = (Episode(s, a) for s, a in zip(states, actions, strict=True))
-        return self._follow(lambda policy, each=each: each for each in given)
+        pairs = zip(states, actions, strict=True)
+        return self._follow(partial(_recorded, Episode(*each)) for each in pairs)
 
-    def _follow(self, episodes: Any) -> Chunk:
+    def _follow(self, plays: Iterable[Callable[[Array], Episode]]) -> Chunk:
         returns, multipliers = [], []
-        for episode in episodes:
+        for play in plays:
             policy = self._learner.policy(self._state)
             returns.append(exact.returns(self._problem, policy))
-            self._state = self._learner.observe(self._state, episode(policy))
+            self._state = self._learner.observe(self._state, play(policy))
             multipliers.append(self._state.multiplier)
         return Chunk(np.array(returns), np.array(multipliers))
 

@@ -3,7 +3,6 @@
 Index letters: h step, x state, a action, y next state, i = a * P + x a pair, n reward, k episode.
 """
 # Numba infers the types of these functions; layout.py names the shapes.
-# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False
 
 from cmdplab.engines.compiling import compiled
 from cmdplab.engines.loops import (
@@ -110,7 +109,7 @@ def count(learner, numbers, states, actions, row):
 
 @compiled
 def evaluate(learner, numbers, n, h, tau, scratch):
-    """Q~^n_h and V~^n_h; total gains lambda^n Q~^n_h. Expects sum_y counts V~_{h+1} in action_value."""
+    """Q~^n_h, V~^n_h and the gain of total, from sum_y counts V~_{h+1} in action_value."""
     steps_left = len(learner.counts) - h
     evaluate_step(
         learner.reward[n, h],
@@ -131,7 +130,7 @@ def evaluate(learner, numbers, n, h, tau, scratch):
 
 @compiled
 def step_multipliers(learner, numbers, start, eta, tau, scratch):
-    """The dual step, on the value of pi^k or (dual_lookahead = 1) on Q~^k averaged with pi^{k+1}."""
+    """The dual step, on the value of pi^k or (lookahead = 1) on Q~^k averaged with pi^{k+1}."""
     P = scratch.value.shape[1]
     cap = numbers.dual_cap * entropy_range(tau, numbers.log_actions)
     for n in range(len(learner.multiplier)):
@@ -147,7 +146,7 @@ def step_multipliers(learner, numbers, start, eta, tau, scratch):
 
 @compiled
 def improve(learner, numbers, start, steps, scratch):
-    """One backward sweep: evaluate pi^k optimistically and replace it, then step the multipliers."""
+    """One backward sweep that evaluates pi^k optimistically and replaces it, then the dual step."""
     eta, dual_eta, tau = steps
     value, q = scratch.value, scratch.action_value
     last = len(learner.counts) - 1

@@ -5,7 +5,6 @@ do not overlap, drop its checks and vectorise (evaluating one reward: 1.1 us ins
 Pairs (x, a) sit at i = a * P + x with P states, padding included: see layout.py.
 """
 # Numba infers the types of these functions; layout.py names the shapes.
-# mypy: disallow-untyped-defs=False, disallow-untyped-calls=False
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The primal-dual family in plain Python: the algorithm as one reads it, and the oracle of the rest.
+"""The primal-dual family in plain Python: the algorithm as one reads it, the oracle of the rest.
 
 Slow on purpose: loops over natural indices, formulas from equations.py called one number at a time.
 """

@@ -26,17 +26,13 @@ CONCENTRATION = 0.1
 Draw = Callable[[np.random.RandomState, tuple[int, ...]], tuple[Array, Array]]
 
 
-def printed_rewards(
-    random: np.random.RandomState, shape: tuple[int, ...]
-) -> tuple[Array, Array]:
+def printed_rewards(random: np.random.RandomState, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """(r^0, r^1) as the paper prints them."""
     objective = _half_uniform(random, shape)
     return objective, 1.0 - objective
 
 
-def released_rewards(
-    random: np.random.RandomState, shape: tuple[int, ...]
-) -> tuple[Array, Array]:
+def released_rewards(random: np.random.RandomState, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """(r^0, r^1) as the notebook draws them."""
     objective = (random.random_sample(shape) < 0.5).astype(np.float64)
     return objective, 1.0 - objective

@@ -1,4 +1,4 @@
-"""Certified optima: dynamic programming inside, an exact dual search outside, no LP over the CMDP."""
+"""Certified optima: dynamic programming inside, an exact dual search outside."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _linear_program(
     bounds: list[tuple[float | None, float | None]],
     floor: Array | None = None,
 ) -> tuple[Array, Array]:
-    """max objective . x with at_least x >= floor, the shares among x summing to one; x and duals."""
+    """max objective . x with at_least x >= floor and shares that sum to one: x and the duals."""
     from scipy.optimize import linprog
 
     floor = np.zeros(len(at_least)) if floor is None else floor

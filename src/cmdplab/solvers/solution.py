@@ -60,7 +60,8 @@ def mixture(
     problem: CMDP, columns: list[Column], shares: Array, multiplier: Array, slater: float | None
 ) -> Solution:
     """The certified solution whose occupancy is the mixture of columns; states it never visits
-    follow the policy that is greedy for the multipliers."""
+    follow the policy that is greedy for the multipliers.
+    """
     occupancy = sum(s * c.occupancy for s, c in zip(shares, columns, strict=True))
     bound, greedy = best_column(problem, np.array([1.0, *multiplier]))
     policy = exact.policy_of(np.asarray(occupancy), greedy.policy)

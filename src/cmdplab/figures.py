@@ -1,0 +1,125 @@
+"""Figures, drawn from curves alone. Nothing is smoothed: what is thinned carries its envelope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cmdplab.files import written_whole
+from cmdplab.problem import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from cmdplab.running import Run
+
+# Okabe and Ito's colours, apart for the colour-blind; styles and widths keep them apart in grey.
+STYLES: dict[str, tuple[str, str, float]] = {
+    "UOpt-RPGPD": ("#0072B2", "-", 2.2),
+    "No-adjustment": ("#E69F00", "--", 1.5),
+    "No-UPAC-bonus": ("#009E73", "-.", 1.5),
+    "OptPrimalDual-CMDP": ("#D55E00", "-", 0.9),
+    "No-regularization": ("#A0A0A0", "-", 0.35),
+}
+_OTHERS = ("#CC79A7", "#56B4E9", "#882255", "#000000")
+CALM = 0.1  # an algorithm that varies by less than this in its last tenth is shown enlarged
+
+
+def figure_1(runs: Sequence[Run], title: str, folder: Path) -> list[Path]:
+    """The paper's Figure 1: optimality gap and violation of every algorithm, as PNG and PDF."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.5, 4.6), layout="constrained")
+    axes = figure.subplots(1, 2)
+    panels = [("gap", "optimality gap"), ("violation", "constraint violation")]
+    drawn = [p for p in panels if p[0] in runs[0].curves]
+    for panel, (column, label) in zip(axes, drawn, strict=False):
+        _panel(panel, runs, column)
+        panel.set_ylabel(label)
+        _zoom(panel, runs, column)
+    for unused in axes[len(drawn) :]:
+        unused.set_visible(False)
+    drawn_lines = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
+    names = _names(runs)
+    legend = figure.legend(
+        [drawn_lines[name] for name in names], names, loc="outside lower center", ncols=5
+    )
+    legend.set_frame_on(False)
+    for line in legend.get_lines():
+        line.set_linewidth(max(line.get_linewidth(), 1.5))
+    figure.suptitle(title, fontsize=11)
+    return [_save(figure, folder / f"figure1.{kind}") for kind in ("png", "pdf")]
+
+
+def _names(runs: Sequence[Run]) -> list[str]:
+    return list(dict.fromkeys(run.algorithm.name for run in runs))
+
+
+def _panel(axes: Axes, runs: Sequence[Run], column: str, widest: float = np.inf) -> None:
+    """Median over seeds; the band holds every episode of every seed."""
+    names = _names(runs)
+    spare = iter(_OTHERS * (1 + len(names) // len(_OTHERS)))
+    styles = {name: STYLES.get(name) or (next(spare), "-", 1.3) for name in names}
+    grouped = {name: [r.curves for r in runs if r.algorithm.name == name] for name in names}
+    widths = {name: _tail_range(grouped[name], column) for name in names}
+    # The widest bands first, so that the calm curves lie on top of the oscillating ones.
+    ranks = sorted((n for n in names if widths[n] <= widest), key=lambda n: -widths[n])
+    for order, name in enumerate(ranks):
+        colour, style, width = styles[name]
+        curves = grouped[name]
+        episodes = curves[0]["episode"]
+        low = np.min([c[f"{column}_min"] for c in curves], axis=0)
+        high = np.max([c[f"{column}_max"] for c in curves], axis=0)
+        axes.fill_between(episodes, low, high, color=colour, alpha=0.25, lw=0, zorder=order)
+        middle = np.median([c[column] for c in curves], axis=0)
+        axes.plot(episodes, middle, color=colour, ls=style, lw=width, label=name, zorder=10 + order)
+    axes.axhline(0.0, color="black", lw=0.6, zorder=0.5)
+    axes.set_xlabel("episode")
+    axes.set_xlim(0, float(runs[0].curves["episode"][-1]))
+    axes.set_ylim(-3.0, 3.0)
+    axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0), useMathText=True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _tail_range(curves: Sequence[dict[str, Array]], column: str) -> float:
+    """How far the values spread in the last tenth, over all episodes and seeds."""
+    tail = curves[0]["episode"] >= 0.9 * curves[0]["episode"][-1]
+    high = max(c[f"{column}_max"][tail].max() for c in curves)
+    return float(high - min(c[f"{column}_min"][tail].min() for c in curves))
+
+
+def _zoom(axes: Axes, runs: Sequence[Run], column: str) -> None:
+    """The calm algorithms differ by less than a line's width above: their last third, enlarged."""
+    last = float(runs[0].curves["episode"][-1])
+    inset = axes.inset_axes((0.5, 0.05, 0.49, 0.25))
+    _panel(inset, runs, column, widest=CALM)
+    sign = 1.0 if column == "violation" else -1.0
+    inset.set_ylim(*sorted((-0.03 * sign, 0.15 * sign)))
+    inset.set_xlim(last * 2 / 3, last)
+    inset.set_xlabel("")
+    inset.set_xticks([])
+    inset.tick_params(labelsize=7)
+    for spine in inset.spines.values():
+        spine.set_visible(True)
+        spine.set_linewidth(0.6)
+    inset.text(
+        0.98,
+        0.55,
+        "last third, the calm ones enlarged",
+        transform=inset.transAxes,
+        fontsize=7,
+        ha="right",
+        va="center",
+    )
+
+
+def _save(figure: Any, path: Path) -> Path:
+    with written_whole(path) as temporary:
+        # No creation date: the same numbers give the same file.
+        metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
+        figure.savefig(temporary, dpi=200, format=path.suffix[1:], metadata=metadata)
+    return path

@@ -1,0 +1,116 @@
+"""The paper's experiment: five algorithms on one CMDP, a figure, a table and the numbers behind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cmdplab.algorithms import FIGURE_1, algorithm
+from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.environments import make
+from cmdplab.errors import InputError
+from cmdplab.files import writable_folder, written_whole
+from cmdplab.measures import Summary
+from cmdplab.problem import CMDP
+from cmdplab.running import Job, Progress, Run, jobs, run_many
+from cmdplab.solvers import Solution, solve_feasible
+
+INSTANCES = ("published", "random")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What to reproduce, and where to put it."""
+
+    preset: str = "released"
+    instance: str = "published"
+    instance_seed: int = 0
+    episodes: int = 300_000
+    seeds: int = 5
+    bonus_scale: float = 1e-3
+    algorithms: tuple[str, ...] = FIGURE_1
+    out: Path = Path("runs/figure1")
+
+    def rows(self) -> list[PrimalDual]:
+        """The algorithms, with the bonus scale asked for."""
+        rows = [algorithm(name, self.preset) for name in self.algorithms]
+        return [replace(row, bonus_scale=self.bonus_scale) for row in rows]
+
+    def jobs(self) -> list[Job]:
+        """All runs."""
+        return jobs(self.rows(), self.seeds)
+
+    def problem(self) -> CMDP:
+        """The published CMDP, or a random one with the rewards of the preset."""
+        if self.instance not in INSTANCES:
+            choices = ", ".join(INSTANCES)
+            raise InputError(f"unknown instance {self.instance!r}: choose one of {choices}")
+        name = "published" if self.instance == "published" else f"random-{self.preset}"
+        return make(name, self.instance_seed)
+
+    def title(self, problem: CMDP) -> str:
+        """For the figure: preset, instance, length, seeds, scale."""
+        band = (
+            f"median of {self.seeds} seeds, bands hold every episode of every seed"
+            if self.seeds > 1
+            else "one seed, bands hold every episode"
+        )
+        scale = f"bonus scale {self.bonus_scale:g}"
+        return f"preset “{self.preset}”, instance “{problem.name}”, {scale}; {band}"
+
+
+def reproduce(
+    settings: Reproduction, progress: Progress | None = None, workers: int | None = None
+) -> tuple[list[Run], dict[str, Any]]:
+    """Run everything, write figure1.png, figure1.pdf, curves.parquet and summary.json."""
+    todo, problem = settings.jobs(), settings.problem()
+    solution = solve_feasible(problem)
+    folder = writable_folder(settings.out)
+    runs = run_many(
+        problem,
+        todo,
+        settings.episodes,
+        solution=solution,
+        progress=progress,
+        workers=workers,
+    )
+    summary = summarise(settings, problem, solution, runs)
+    from cmdplab.figures import figure_1
+    from cmdplab.records import write_curves
+
+    figure_1(runs, settings.title(problem), folder)
+    write_curves(runs, folder / "curves.parquet")
+    with written_whole(folder / "summary.json") as temporary:
+        temporary.write_text(json.dumps(summary, indent=2) + "\n")
+    return runs, summary
+
+
+def summarise(
+    settings: Reproduction, problem: CMDP, solution: Solution, runs: Sequence[Run]
+) -> dict[str, Any]:
+    """The content of summary.json: lists have one entry per seed."""
+    algorithms = {}
+    for name in settings.algorithms:
+        mine = [run for run in runs if run.algorithm.name == algorithm(name, settings.preset).name]
+        numbers: dict[str, Any] = {
+            field: [getattr(run.summary, field) for run in mine]
+            for field in Summary._fields
+            if field != "episodes"
+        }
+        numbers["us_per_episode"] = float(np.median([run.us_per_episode for run in mine]))
+        algorithms[mine[0].algorithm.name] = numbers
+    return {
+        "preset": settings.preset,
+        "instance": problem.name,
+        "episodes": settings.episodes,
+        "seeds": settings.seeds,
+        "bonus_scale": settings.bonus_scale,
+        "optimum": solution.value,
+        "threshold": problem.threshold.tolist(),
+        "algorithms": algorithms,
+    }

@@ -1,0 +1,126 @@
+"""Recorded traces of the authors' notebook, replayed: the acceptance test of the `released` preset.
+
+A trace is an .npz with a CMDP (P, reward, utility, threshold, x1), settings (K, delta, bonus_scale,
+max_utility, optimal_reward) and, for each algorithm NAME, what its released functions did:
+NAME_states, NAME_actions, NAME_gap, NAME_violation, NAME_multiplier_after, NAME_policy_after
+(the last at the episodes in policy_snapshot_episodes). docs/records.md lists the shapes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.algorithms import FIGURE_1, algorithm
+from cmdplab.algorithms.primal_dual import Task
+from cmdplab.engines.cpu import CpuSession
+from cmdplab.errors import InputError
+from cmdplab.problem import CMDP, Array, read_npz
+
+Arrays = dict[str, npt.NDArray[Any]]
+_PROBLEM = ("P", "reward", "utility", "threshold", "x1", "optimal_reward", "max_utility")
+_SETTINGS = ("K", "delta", "bonus_scale", "policy_snapshot_episodes")
+_RECORDED = ("states", "actions", "gap", "violation", "multiplier_after", "policy_after")
+
+
+class Difference(NamedTuple):
+    """The largest absolute difference to the trace."""
+
+    gap: float
+    violation: float
+    multiplier: float
+    policy: float
+
+
+def verify_trace(path: str | Path) -> dict[str, Difference]:
+    """Replay every algorithm of a trace; the keys are the algorithms' names."""
+    arrays = read_npz(path)
+    names = {name.replace("-", "_"): name for name in FIGURE_1}
+    present = [key for key in names if f"{key}_states" in arrays]
+    needed = {*_PROBLEM, *_SETTINGS, *(f"{key}_{what}" for key in present for what in _RECORDED)}
+    missing = sorted(needed - arrays.keys())
+    if missing or not present:
+        what = missing[0] if missing else f"{next(iter(names))}_states"
+        raise InputError(f"{path} is not a trace: it has no array {what!r}")
+    problem = _problem(arrays, path)
+    for key in present:
+        _check(arrays, key, problem, path)
+    return {names[key]: _difference(arrays, key, names[key], problem) for key in present}
+
+
+def _problem(arrays: Arrays, path: str | Path) -> CMDP:
+    start, threshold = _scalar(arrays, "x1", path), _scalar(arrays, "threshold", path)
+    reward = arrays["reward"], arrays["utility"]
+    if reward[0].shape != reward[1].shape:
+        raise InputError(f"{path}: reward and utility have different shapes")
+    name = Path(path).stem
+    return CMDP(arrays["P"], np.stack(reward), np.array([threshold]), int(start), name=name)
+
+
+def _scalar(arrays: Arrays, key: str, path: str | Path) -> float:
+    if arrays[key].size != 1 or arrays[key].dtype.kind not in "iufb":
+        raise InputError(f"{path}: {key} must be one number")
+    return float(arrays[key].item())
+
+
+def _check(arrays: Arrays, key: str, problem: CMDP, path: str | Path) -> None:
+    H, X, A = problem.horizon, problem.states, problem.actions
+    episodes = len(arrays[f"{key}_states"])
+    snapshots = arrays["policy_snapshot_episodes"]
+    shapes = {
+        "states": (episodes, H + 1),
+        "actions": (episodes, H),
+        "gap": (episodes,),
+        "violation": (episodes,),
+        "multiplier_after": (episodes,),
+        "policy_after": (len(snapshots), H, X, A),
+    }
+    for what, shape in shapes.items():
+        if arrays[f"{key}_{what}"].shape != shape:
+            found = arrays[f"{key}_{what}"].shape
+            raise InputError(f"{path}: {key}_{what} has the shape {found}, not {shape}")
+    for what, size in (("states", X), ("actions", A)):
+        given = arrays[f"{key}_{what}"]
+        if given.dtype.kind not in "iu" or given.min(initial=0) < 0 or given.max(initial=0) >= size:
+            raise InputError(f"{path}: {key}_{what} must be whole numbers in 0..{size - 1}")
+    if snapshots.size and not (snapshots.min() >= 1 and snapshots.max() <= episodes):
+        raise InputError(f"{path}: policy_snapshot_episodes must lie in 1..{episodes}")
+
+
+def _difference(arrays: Arrays, key: str, name: str, problem: CMDP) -> Difference:
+    row = replace(
+        algorithm(name, "released"),
+        tuned_for=int(arrays["K"]),
+        delta=float(arrays["delta"]),
+        bonus_scale=float(arrays["bonus_scale"]),
+    )
+    slack = float(arrays["max_utility"]) - float(problem.threshold[0])
+    session = CpuSession(problem, row, Task.of(problem, slack), seed=0)
+    states, actions = arrays[f"{key}_states"], arrays[f"{key}_actions"]
+    returns, multipliers, worst_policy, done = [], [], 0.0, 0
+    snapshots = [int(k) for k in arrays["policy_snapshot_episodes"]]
+    for end in sorted({*snapshots, len(states)}):
+        chunk = session.replay(states[done:end], actions[done:end])
+        returns.append(chunk.returns)
+        multipliers.append(chunk.multiplier[:, 0])
+        if end in snapshots:
+            recorded = arrays[f"{key}_policy_after"][snapshots.index(end)]
+            worst_policy = max(worst_policy, _largest(session.state().policy, recorded))
+        done = end
+    value = np.concatenate(returns)
+    gap = float(arrays["optimal_reward"]) - value[:, 0]
+    violation = problem.threshold[0] - value[:, 1]
+    return Difference(
+        gap=_largest(gap, arrays[f"{key}_gap"]),
+        violation=_largest(violation, arrays[f"{key}_violation"]),
+        multiplier=_largest(np.concatenate(multipliers), arrays[f"{key}_multiplier_after"]),
+        policy=worst_policy,
+    )
+
+
+def _largest(ours: Array, recorded: npt.NDArray[Any]) -> float:
+    return float(np.max(np.abs(ours - recorded), initial=0.0))

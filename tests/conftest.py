@@ -1,0 +1,80 @@
+"""Shared problems and settings of the tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+
+from cmdplab.exact import greedy, returns
+from cmdplab.problem import CMDP
+
+settings.register_profile(
+    "default", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+ROOT = Path(__file__).parent.parent
+TRACE = Path(__file__).parent / "data" / "released_notebook_small.npz"
+
+
+def random_problem(
+    X: int, A: int, H: int, N: int, seed: int = 0, concentration: float = 0.3
+) -> CMDP:
+    """A feasible problem: every threshold lies below what one random policy attains."""
+    rng = np.random.default_rng([seed, X, A, H, N])
+    kernel = rng.dirichlet(np.full(X, concentration), (H, X, A))
+    reward = rng.random((1 + N, H, X, A))
+    start = int(rng.integers(X))
+    free = CMDP(kernel, reward, np.zeros(N), start)
+    policy = rng.dirichlet(np.full(A, 0.3), (H, X))
+    thresholds = 0.95 * returns(free, policy)[1:]
+    return CMDP(kernel, reward, thresholds, start, name=f"random {X} {A} {H} {N}")
+
+
+SHAPES = {
+    "small": (4, 3, 3, 1),
+    "one action": (3, 1, 2, 1),
+    "one state": (1, 3, 2, 1),
+    "one step": (5, 2, 1, 1),
+    "no constraint": (5, 3, 3, 0),
+    "three constraints": (9, 2, 3, 3),
+    "two lines of states": (11, 4, 2, 2),
+}
+
+
+@st.composite
+def problems(draw: st.DrawFn, constraints: st.SearchStrategy[int] | None = None) -> CMDP:
+    """Random small feasible problems, dense and nearly deterministic ones."""
+    X, A, H = draw(st.integers(1, 7)), draw(st.integers(1, 4)), draw(st.integers(1, 5))
+    N = draw(constraints if constraints is not None else st.integers(0, 3))
+    seed = draw(st.integers(0, 10**6))
+    return random_problem(X, A, H, N, seed, draw(st.sampled_from([0.05, 0.3, 1.0])))
+
+
+def random_policy(problem: CMDP, seed: int, concentration: float = 0.5) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    alpha = np.full(problem.actions, concentration)
+    return rng.dirichlet(alpha, (problem.horizon, problem.states))
+
+
+@pytest.fixture
+def two_state() -> CMDP:
+    """Stay and earn 1, or leave and earn utility 1; both actions can be mixed over the steps."""
+    H = 10
+    kernel = np.zeros((2, 2, 2))
+    kernel[0, 0, 0] = kernel[0, 1, 1] = 1.0  # state 0: stay or leave
+    kernel[1, :, 1] = 1.0  # state 1 absorbs
+    reward = np.zeros((2, 2, 2))
+    reward[0, 0, 0] = 1.0
+    reward[1, 1, :] = 1.0
+    return CMDP(kernel, reward, np.array([5.0]), 0, horizon=H, name="two states")
+
+
+def largest_utility(problem: CMDP) -> float:
+    return greedy(problem, problem.reward[1])[0]

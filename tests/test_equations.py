@@ -1,0 +1,99 @@
+"""Each formula against a number worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cmdplab import equations as eq
+from cmdplab.algorithms import bonuses
+from cmdplab.schedules import Setting
+
+PAPER = Setting(X=30, A=3, H=10, N=1, K=100_000, delta=0.1, slack=4.8)
+
+
+def test_iterated_log_is_zero_until_e():
+    assert eq.iterated_log(0.0) == eq.iterated_log(2.0) == 0.0
+    assert eq.iterated_log(math.exp(math.e)) == pytest.approx(1.0)
+
+
+def test_confidence_radius():
+    # n = 4: llnp(8) = ln(ln 8) = 0.7320993; (2 * 0.7320993 + 3) / 4 = 1.1160497
+    assert eq.confidence_radius(4.0, 2.0, 3.0, math.inf) == pytest.approx(math.sqrt(1.1160497))
+    assert eq.confidence_radius(4.0, 2.0, 3.0, 1.0) == 1.0
+    assert eq.confidence_radius(0.0, 2.0, 3.0, math.inf) == math.sqrt(3.0)
+
+
+def test_uniform_pac_bonus_as_printed():
+    # A row concentrated on one state: S = 1, so beta = 2 phi + 5 * 30 * phi^2.
+    b = bonuses.uniform_pac(PAPER)
+    assert b.log == pytest.approx(2 * math.log(48 * 900 * 3 * 10 / 0.1))
+    beta = eq.bonus(0.1, 1.0, 0.0, b.root, b.dev, b.flat, b.tail)
+    assert beta == pytest.approx(2 * 0.1 + 150 * 0.01)
+
+
+def test_uniform_pac_bonus_as_released():
+    b = bonuses.uniform_pac_released(PAPER)
+    assert eq.bonus(0.1, 1.0, 0.0, b.root, b.dev, b.flat, b.tail) == pytest.approx(0.1 + 0.05)
+
+
+def test_naive_bonuses():
+    printed, released = bonuses.bernstein(PAPER), bonuses.bernstein_released(PAPER)
+    assert printed.log == pytest.approx(math.log(4 * 900 * 3 * 10 * 1e5 / 0.1))
+    assert released.log == pytest.approx(math.log(6 * 30 * 3 * 10 * 1e5 / 0.1))
+    assert (printed.dev, printed.tail) == (2.0, pytest.approx(140.0))
+    assert (released.dev, released.tail) == (10.0, pytest.approx(1400.0))
+
+
+def test_the_naive_bonus_of_appendix_c_taken_literally():
+    b, n = bonuses.appendix_c(PAPER), 50.0
+    phi = eq.confidence_radius(n, b.iterated, b.log, math.inf)
+    log = math.log(1e5 / 0.1)
+    beta = eq.bonus(phi, 3.0, 2.0, b.root, b.dev, b.flat, b.tail)
+    assert beta == pytest.approx(log / n + math.sqrt(log / n))
+
+
+def test_action_value_is_capped_and_survives_an_infinite_bonus():
+    assert eq.action_value(0.5, 2.0, 0.1, 1.0, 9.0) == pytest.approx(1.7)
+    assert eq.action_value(0.5, 2.0, math.inf, 1.0, 9.0) == 9.0
+
+
+def test_entropy_printed_and_released():
+    # pi = (.7, .2, .1): the printed entropy is .802, the notebook's .262 (weighted by pi twice).
+    pi = (0.7, 0.2, 0.1)
+    for weighting, entropy in ((0.0, 0.8018186), (1.0, 0.2621735)):
+        total = sum(eq.policy_term(p, math.log(p), 0.0, 1.0, weighting) for p in pi)
+        assert total == pytest.approx(-sum(p ** (1 + weighting) * math.log(p) for p in pi))
+        assert total == pytest.approx(entropy, abs=1e-6)
+
+
+def test_an_action_of_probability_zero_has_no_entropy():
+    assert eq.policy_term(0.0, -5000.0, 3.0, 0.5, 0.0) == 0.0
+
+
+def test_policy_logit():
+    assert eq.policy_logit(-2.0, 0.5, 0.2, 3.0) == pytest.approx(0.9 * -2.0 + 1.5)
+
+
+def test_multiplier_step_and_its_clips():
+    assert eq.multiplier_step(1.0, 0.5, 0.2, 4.0, 3.0, 9.0) == pytest.approx(1 + 0.5 * (1 - 0.2))
+    assert eq.multiplier_step(0.1, 1.0, 0.0, 0.0, 5.0, 9.0) == 0.0
+    assert eq.multiplier_step(8.0, 1.0, 0.0, 5.0, 0.0, 9.0) == 9.0
+
+
+@given(n=st.integers(1, 10**9), spread=st.floats(1.0, 5.0))
+def test_bonuses_shrink_with_visits_and_only_the_naive_one_grows_with_k(n, spread):
+    for make in (bonuses.uniform_pac, bonuses.bernstein, bonuses.appendix_c):
+        b = make(PAPER)
+
+        def beta(visits, b=b):
+            phi = eq.confidence_radius(visits, b.iterated, b.log, math.inf)
+            return eq.bonus(phi, spread, spread, b.root, b.dev, b.flat, b.tail)
+
+        assert beta(2 * n) < beta(n)
+    longer = PAPER._replace(K=10**9)
+    assert bonuses.uniform_pac(longer) == bonuses.uniform_pac(PAPER)
+    assert bonuses.bernstein(longer).log > bonuses.bernstein(PAPER).log

@@ -1,0 +1,169 @@
+"""Facts from the paper that a run must satisfy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import problems, random_policy, random_problem
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from cmdplab import exact
+from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.bonuses import uniform_pac
+from cmdplab.algorithms.primal_dual import Bonus, State, Task, uncapped
+from cmdplab.engines.cpu import CpuSession
+from cmdplab.engines.plain import PlainPrimalDual
+from cmdplab.equations import confidence_radius
+from cmdplab.problem import CMDP
+from cmdplab.schedules import Constant
+from cmdplab.solvers import solve
+
+
+def no_bonus(s):
+    return Bonus(log=0.0)
+
+
+def kernel_inside(learner: PlainPrimalDual, state: State, kernel: np.ndarray) -> bool:
+    """|Pbar(y) - P(y)| <= 2 sqrt(Pbar(y)) phi + 5 phi^2 for every entry: the set of H.1."""
+    bonus = uniform_pac(learner.row.setting(learner.task))
+    visits = state.counts.sum(axis=-1)
+    phi = np.vectorize(lambda n: confidence_radius(n, bonus.iterated, bonus.log, np.inf))(visits)[
+        ..., None
+    ]
+    estimate = state.counts / np.maximum(visits, 1.0)[..., None]
+    return bool(np.all(np.abs(estimate - kernel) <= 2 * np.sqrt(estimate) * phi + 5 * phi**2))
+
+
+@settings(max_examples=20)
+@given(problem=problems(), seed=st.integers(0, 1000), log_visits=st.floats(1.0, 6.0))
+def test_optimistic_values_are_optimistic_inside_the_confidence_set(problem, seed, log_visits):
+    # Counts as if every pair had been visited up to 10^log_visits times.
+    rng = np.random.default_rng(seed)
+    shape = problem.transition.shape[:3]
+    visits = rng.integers(0, int(10**log_visits), shape)
+    kernel = problem.transition / problem.transition.sum(axis=-1, keepdims=True)
+    counts = np.stack([rng.multinomial(visits[i], kernel[i]) for i in np.ndindex(shape)]).reshape(
+        problem.transition.shape
+    )
+    policy = random_policy(problem, seed)
+    policy = 0.9 * policy + 0.1 / problem.actions
+    row = replace(algorithm("UOpt-RPGPD", "printed"), bonus_scale=1.0)
+    learner = PlainPrimalDual(row, Task.of(problem, 1.0))
+    state = State(counts.astype(float), np.log(policy), policy, np.zeros(problem.constraints), 1)
+    assume(kernel_inside(learner, state, problem.transition))
+    tau = 0.3
+    optimistic = learner.evaluate(state, tau).value[:, 0, problem.start]
+    truth = exact.returns(problem, policy)
+    entropy = -np.sum(exact.occupancy(problem, policy) * np.log(policy))
+    truth[0] += tau * entropy
+    assert np.all(optimistic >= truth - 1e-10)
+
+
+def test_the_true_kernel_rarely_leaves_the_confidence_set():
+    row = replace(algorithm("UOpt-RPGPD", "printed"), bonus_scale=1.0)
+    problem = random_problem(3, 2, 2, 1)
+    task = Task.of(problem, 1.0)
+    learner = PlainPrimalDual(row, task)
+    outside = 0
+    for seed in range(40):
+        session = CpuSession(problem, row, task, seed)
+        for _ in range(5):
+            session.play(200)
+            outside += not kernel_inside(learner, session.state(), problem.transition)
+    assert outside == 0  # the lemma allows delta / 2 = 5 % of the runs; in truth it is far rarer
+
+
+def converged(problem, tau, steps):
+    """The regularised saddle point: the true kernel as the model, no bonus, fixed temperature."""
+    row = replace(
+        algorithm("UOpt-RPGPD", "printed"),
+        bonus=no_bonus,
+        policy_step=Constant(0.05),
+        dual_step=Constant(0.05),
+        temperature=Constant(tau),
+        dual_cap=uncapped,
+    )
+    task = Task.of(problem, solve(problem).slack)
+    state = State.initial(task)._replace(counts=problem.transition * 1e6)
+    session = CpuSession(problem, row, task, 0, state)
+    for _ in range(steps):
+        session.improve()
+    return session.state()
+
+
+def binding_problem(constraints):
+    """Thresholds half-way between what the best unconstrained and the safest policy attain."""
+    problem = random_problem(4, 3, 3, constraints, seed=2)
+    free = exact.returns(problem, exact.greedy(problem, problem.reward[0])[1])[1:]
+    safe = exact.returns(problem, exact.greedy(problem, problem.reward[1:].sum(axis=0))[1])[1:]
+    halfway = np.maximum((free + safe) / 2, 0.0)
+    return CMDP(problem.transition, problem.reward, halfway, problem.start)
+
+
+@pytest.mark.parametrize("constraints", [1, 2])
+def test_at_the_regularised_saddle_point_violation_is_tau_times_multiplier(constraints):
+    problem = binding_problem(constraints)
+    for tau in (0.3, 0.1):
+        state = converged(problem, tau, 40_000)
+        values = exact.returns(problem, state.policy)
+        violation = np.maximum(problem.threshold - values[1:], 0.0)
+        assert state.multiplier.max() > 0.01
+        np.testing.assert_allclose(violation, tau * state.multiplier, atol=1e-8)
+
+
+def test_with_the_true_kernel_and_less_temperature_the_value_approaches_the_optimum():
+    problem = binding_problem(1)
+    optimum = solve(problem).value
+    distance = []
+    for tau in (0.1, 0.03, 0.01):
+        values = exact.returns(problem, converged(problem, tau, 40_000).policy)
+        distance.append(max(abs(optimum - values[0]), problem.threshold[0] - values[1]))
+    assert distance[0] > distance[1] > distance[2]
+
+
+def test_uopt_learns_a_small_problem_and_needs_no_number_of_episodes():
+    problem = random_problem(4, 2, 3, 1, seed=3)
+    solution = solve(problem)
+    task = Task.of(problem, solution.slack)
+    for tuned_for in (1, 10**9):
+        row = replace(algorithm("UOpt-RPGPD", "printed"), tuned_for=tuned_for)
+        chunk = CpuSession(problem, row, task, 0).play(50_000)
+        distance = np.abs(solution.value - chunk.returns[:, 0])
+        assert distance[-1] < 0.02
+        assert distance[-1000:].max() < 0.2 * distance[:100].max()
+
+
+@pytest.mark.parametrize("name", ["UOpt-RPGPD", "No-regularization", "No-adjustment"])
+@pytest.mark.parametrize("preset", ["released", "printed"])
+def test_nothing_overflows_in_ten_million_episodes(name, preset):
+    problem = random_problem(2, 2, 1, 1, seed=1)
+    task = Task.of(problem, solve(problem).slack)
+    row = algorithm(name, preset)
+    # Arrive at episode 10^7 with a policy as extreme as such a run can have.
+    state = State.initial(task)
+    extreme = np.where(np.arange(2) == 0, 0.0, -1e5) * np.ones(state.log_policy.shape)
+    state = state._replace(
+        log_policy=extreme,
+        policy=np.exp(extreme),
+        counts=1e7 * problem.transition,
+        episode=10_000_000,
+    )
+    session = CpuSession(problem, row, task, 0, state)
+    chunk = session.play(20_000)
+    after = session.state()
+    for array in (*chunk, after.policy, after.log_policy, after.multiplier):
+        assert np.all(np.isfinite(array))
+    np.testing.assert_allclose(after.policy.sum(axis=-1), 1.0, atol=1e-12)
+
+
+def test_a_real_run_of_ten_million_episodes_stays_finite():
+    problem = random_problem(2, 2, 1, 1, seed=1)
+    task = Task.of(problem, solve(problem).slack)
+    session = CpuSession(problem, algorithm("No-regularization", "printed"), task, 0)
+    for _ in range(10):
+        chunk = session.play(1_000_000)
+        assert np.all(np.isfinite(chunk.returns))
+    assert np.all(np.isfinite(session.state().log_policy))
