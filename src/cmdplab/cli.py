@@ -200,19 +200,29 @@ def run_command(
     from dataclasses import replace
 
     from cmdplab import algorithms, environments, running
+    from cmdplab.files import writable_folder, written_whole
     from cmdplab.progress import shown
+    from cmdplab.solvers import solve_feasible
 
     row = replace(algorithms.algorithm(algorithm, preset.value), bonus_scale=bonus_scale)
     row = row.with_exponents(alpha_eta, alpha_tau)
     if (alpha_eta, alpha_tau) != (None, None) and row.outside_theorem():
         _errors().print(f"warning: {row.outside_theorem()}", highlight=False, soft_wrap=True)
+    running.check_counts(episodes, seed)
     cmdp = environments.load(problem, instance_seed)
+    solution = solve_feasible(cmdp)
     if out is not None:
-        from cmdplab.files import writable_folder
-
         writable_folder(out)
     with shown([running.Job(row, seed)], episodes, _errors()) as progress:
-        done = running.run(cmdp, row, episodes, seed, engine=engine.value, progress=progress)
+        done = running.run(
+            cmdp,
+            row,
+            episodes,
+            seed,
+            engine=engine.value,
+            solution=solution,
+            progress=progress,
+        )
     result = {
         "problem": cmdp.name,
         "algorithm": row.name,
@@ -223,7 +233,6 @@ def run_command(
         "us_per_episode": done.us_per_episode,
     }
     if out is not None:
-        from cmdplab.files import written_whole
         from cmdplab.presenting import to_json
         from cmdplab.records import write_curves
 

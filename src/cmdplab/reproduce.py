@@ -17,7 +17,7 @@ from cmdplab.errors import InputError
 from cmdplab.files import writable_folder, written_whole
 from cmdplab.measures import Summary
 from cmdplab.problem import CMDP
-from cmdplab.running import Job, Progress, Run, jobs, run_many
+from cmdplab.running import Job, Progress, Run, check_counts, jobs, run_many
 from cmdplab.solvers import Solution, solve_feasible
 
 INSTANCES = ("published", "random")
@@ -68,6 +68,7 @@ def reproduce(
     settings: Reproduction, progress: Progress | None = None, workers: int | None = None
 ) -> tuple[list[Run], dict[str, Any]]:
     """Run everything, write figure1.png, figure1.pdf, curves.parquet and summary.json."""
+    check_counts(settings.episodes, seed=0)
     todo, problem = settings.jobs(), settings.problem()
     solution = solve_feasible(problem)
     folder = writable_folder(settings.out)

@@ -62,7 +62,7 @@ def run(
     `solution` is the certified optimum, if it is known already. `progress` is called after every
     chunk; setting `stop` ends the run after the current one.
     """
-    _check_counts(episodes, seed)
+    check_counts(episodes, seed)
     if chunk < 1:
         raise InputError(f"chunk is {chunk}, not a positive number of episodes")
     optimum = solution if solution is not None else solve_feasible(problem)
@@ -100,7 +100,7 @@ def run_many(
     Threads suffice: the compiled loops hold no lock. Ctrl-C ends every run after its chunk.
     """
     for job in jobs:
-        _check_counts(episodes, job.seed)
+        check_counts(episodes, job.seed)
     solution = options.pop("solution", None) or solve_feasible(problem)
     stop = threading.Event()
     workers = workers or os.cpu_count() or 1
@@ -125,7 +125,8 @@ def jobs(algorithms: Iterable[PrimalDual], seeds: int) -> list[Job]:
     return [Job(row, seed) for seed in range(seeds) for row in algorithms]
 
 
-def _check_counts(episodes: int, seed: int) -> None:
+def check_counts(episodes: int, seed: int) -> None:
+    """Refuse what cannot be run before anything is touched."""
     if episodes < 1:
         raise InputError(f"episodes is {episodes}, not a positive number")
     if seed < 0:

@@ -1,0 +1,171 @@
+"""The command line: shapes that scripts rely on, one sentence and code 2 for bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import TRACE, random_problem
+
+from cmdplab import cli
+from cmdplab.problem import CMDP
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Run `cmdplab ...` in this process: (exit code, standard output, standard error)."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["cmdplab", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(exit_.value.code or 0), out, err
+
+    return run
+
+
+def test_help_teaches_and_imports_nothing_heavy():
+    heavy = "[m for m in ('numpy', 'numba', 'scipy', 'matplotlib') if m in sys.modules]"
+    check = f"import sys, cmdplab.cli; print({heavy})"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_of_every_command(call):
+    for command in ("reproduce", "run", "solve", "describe", "list", "verify-trace", "bench"):
+        code, out, _ = call(command, "--help")
+        assert code == 0
+        assert "Usage" in out
+
+
+def test_solve_json(call):
+    code, out, _ = call("solve", "published", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert {"value", "multiplier", "slater_gap", "primal", "dual", "gap", "feasible"} <= set(answer)
+    assert answer["feasible"] is True
+    assert answer["value"] == pytest.approx(5.18840, abs=1e-5)
+
+
+def test_solve_says_when_there_is_no_solution(call, tmp_path):
+    problem = random_problem(3, 2, 2, 1)
+    CMDP(problem.transition, problem.reward, [2.0], problem.start).save(tmp_path / "p.npz")
+    code, out, _ = call("solve", tmp_path / "p.npz", "--json")
+    answer = json.loads(out)
+    assert (code, answer["feasible"], answer["value"]) == (0, False, None)
+    assert call("describe", tmp_path / "p.npz", "--json")[0] == 0
+    assert "no policy meets" in call("solve", tmp_path / "p.npz")[1]
+    code, out, err = call("run", tmp_path / "p.npz", "--episodes", "10")
+    assert code == 2
+    assert "cannot be run" in err
+
+
+def test_no_constraints_are_null_and_empty(call, tmp_path):
+    random_problem(3, 2, 2, 0).save(tmp_path / "p.npz")
+    answer = json.loads(call("solve", tmp_path / "p.npz", "--json")[1])
+    assert (answer["slater_gap"], answer["multiplier"]) == (None, [])
+    result = json.loads(call("run", tmp_path / "p.npz", "--episodes", "50", "--json")[1])
+    assert (result["final_violation"], result["multiplier"]) == (None, [])
+
+
+def test_describe_json(call):
+    answer = json.loads(call("describe", "random-independent", "--instance-seed", "3", "--json")[1])
+    assert answer["states"] == 30
+    assert answer["unconstrained_optimum"] >= answer["optimum"]
+
+
+def test_list_json(call):
+    for what in ("algorithms", "environments"):
+        rows = json.loads(call("list", what, "--json")[1])
+        assert all(row["name"] for row in rows)
+    assert {"UOpt-RPGPD", "No-adjustment"} <= {
+        row["name"] for row in json.loads(call("list", "algorithms", "--json")[1])
+    }
+
+
+def test_verify_trace_json(call):
+    answer = json.loads(call("verify-trace", TRACE, "--json")[1])
+    assert set(answer["UOpt-RPGPD"]) == {"gap", "violation", "multiplier", "policy"}
+    assert max(max(each.values()) for each in answer.values()) <= 1e-9
+
+
+def test_run_writes_what_it_says(call, tmp_path):
+    import pyarrow.parquet as pq
+
+    out = tmp_path / "deep" / "run"
+    code, printed, _ = call("run", "--episodes", "3000", "--out", out, "--json")
+    assert code == 0
+    assert sorted(p.name for p in out.iterdir()) == ["curves.parquet", "summary.json"]
+    assert json.loads((out / "summary.json").read_text()) == json.loads(printed)
+    table = pq.read_table(out / "curves.parquet")
+    assert table["episode"][-1].as_py() == 3000
+    assert {"gap_min", "violation_max", "strong_regret", "multiplier_1"} <= set(table.column_names)
+
+
+def test_bench_json(call, monkeypatch):
+    from cmdplab import bench
+
+    monkeypatch.setattr(bench, "PAPER", (3, 2, 2, 1))
+    quick = bench.time_engine
+    monkeypatch.setattr(bench, "time_engine", lambda *a, **k: quick(*a, **{**k, "seconds": 0.01}))
+    rows = json.loads(call("bench", "--quick", "--json")[1])
+    keys = ["engine", "algorithm", "states", "actions", "horizon", "constraints", "runs"]
+    assert list(rows[0]) == [*keys, "us_per_episode"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("run", "--episodes", "0"), "episodes is 0, not a positive number"),
+        (("run", "--episodes", "-5"), "episodes is -5"),
+        (("run", "--seed", "-1"), "seed is -1"),
+        (("run", "--alpha-eta", "1.5"), "alpha is 1.5, outside (0, 1]"),
+        (("run", "--alpha-tau", "0"), "alpha is 0, outside (0, 1]"),
+        (("run", "--alpha-tau", "nan"), "alpha is nan"),
+        (("run", "--bonus-scale", "-1"), "bonus_scale is -1"),
+        (("run", "--bonus-scale", "nan"), "bonus_scale is nan"),
+        (("run", "--algorithm", "UOpt-RPGDP"), "did you mean 'UOpt-RPGPD'"),
+        (("run", "--algorithm", "OptPrimalDual-CMDP", "--alpha-eta", "0.6"), "has no exponent"),
+        (("run", "publishd"), "did you mean 'published'"),
+        (("run", "--engine", "gpu"), "gpu"),
+        (("solve", "missing.npz"), "missing.npz does not exist"),
+        (("solve", "random-printed", "--instance-seed", "-2"), "instance seed is -2"),
+        (("reproduce", "--seeds", "0"), "seeds is 0"),
+        (("reproduce", "--episodes", "0"), "episodes is 0"),
+        (("reproduce", "--preset", "neither"), "neither"),
+        (("reproduce", "--out", "/proc/nowhere"), "cannot write"),
+        (("run", "--out", "/proc/nowhere"), "cannot write"),
+        (("run", "--episodes", "0", "--out", "here"), "episodes is 0"),
+        (("verify-trace", "missing.npz"), "missing.npz does not exist"),
+        (("list", "birds"), "birds"),
+        (("fly",), "fly"),
+        (("solve",), "Missing argument"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    call, arguments, sentence, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(*arguments)
+    assert code == 2
+    assert sentence in err
+    assert err.count("\n") == 1
+    assert out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_exponents_outside_the_theorem_are_a_warning(call):
+    code, _, err = call("run", "--alpha-eta", "0.4", "--episodes", "50", "--json")
+    assert code == 0
+    assert "outside the region of the theorem" in err
+
+
+def test_a_foreign_file_is_refused(call, tmp_path):
+    np.savez(tmp_path / "f.npz", a=np.ones(2))
+    code, _, err = call("solve", tmp_path / "f.npz")
+    assert code == 2
+    assert "is not a cmdplab problem" in err

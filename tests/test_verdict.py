@@ -1,0 +1,40 @@
+"""Verdicts on curves whose answer is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cmdplab.engines.protocol import Chunk
+from cmdplab.measures import Measures
+from cmdplab.verdict import verdict
+
+
+def curves_of(gap: np.ndarray) -> dict:
+    """The curves of a run whose gap is this; its violation is the negative of it."""
+    measures = Measures(0.0, np.zeros(1))
+    measures.add(Chunk(np.column_stack([-gap, gap]), np.zeros((len(gap), 1))))
+    return measures.curves()
+
+
+K = np.arange(1, 100_001)
+
+
+@pytest.mark.parametrize(
+    ("gap", "word"),
+    [
+        (-1.0 / np.sqrt(K), "converged"),
+        (np.sin(K / 7.0), "oscillates"),  # far faster than the grid of the curve
+        (np.sin(K / 9000.0), "oscillates"),
+        (-0.1 - 1.0 / np.sqrt(K), "biased"),
+        (0.1 + 0.0 * K, "biased"),
+        (-30.0 / np.sqrt(K), "moving"),
+        (5.0 - 4.0 * K / 1e5, "moving"),  # steep, but one way only
+    ],
+)
+def test_the_verdict_is_right(gap, word):
+    assert verdict(curves_of(gap), 10).startswith(word)
+
+
+def test_short_runs_are_not_judged():
+    assert verdict(curves_of(np.zeros(500)), 10) == "too short to tell"
