@@ -1,7 +1,9 @@
-"""UOpt-RPGPD (released preset) in plain vectorised NumPy: what one would write without a compiler.
+"""UOpt-RPGPD (released preset) in plain vectorised NumPy: the paper's two boxes, line by line.
 
-Every array operation covers all states, actions and successors at once; only the steps of an
-episode are a Python loop. It is the yardstick of `make bench` and a third oracle in the tests.
+What one would write without a compiler and without our tricks: whole-array operations over states,
+actions and successors, a Python loop over the steps, one evaluation per reward (Algorithm 2), the
+exact value of the policy by the same evaluation on the true kernel. It is the yardstick of
+`make bench` and a third oracle in the tests.
 """
 
 from __future__ import annotations
@@ -38,17 +40,18 @@ class NumpyUOpt:
             multipliers[k] = self.multiplier
         return returns, multipliers
 
-    def exact_returns(self) -> np.ndarray:
-        total = np.zeros(len(self.problem.reward))
-        here = np.zeros(self.X)
-        here[self.problem.start] = 1.0
-        for h in range(self.H):
-            pairs = here[:, None] * self.policy[h]
-            total += np.einsum("nxa,xa->n", self.problem.reward[:, h], pairs)
-            here = np.einsum("xa,xay->y", pairs, self.problem.transition[h])
-        return total
+    def exact_returns(self) -> list[float]:
+        """The value of the policy at the start, reward by reward."""
+        none = np.zeros_like(self.policy)
+        start = self.problem.start
+        values = []
+        for reward in self.problem.reward:
+            q = self.evaluate(reward, none, self.problem.transition, 0.0)
+            values.append(float(self.policy[0, start] @ q[0, start]))
+        return values
 
     def roll_out(self, noise: np.ndarray) -> None:
+        """Play the policy by inverse CDF and count."""
         x = self.problem.start
         for h in range(self.H):
             chosen = np.searchsorted(np.cumsum(self.policy[h, x]), noise[h, 0], side="right")
@@ -59,6 +62,7 @@ class NumpyUOpt:
             x = y
 
     def model(self) -> tuple[np.ndarray, np.ndarray]:
+        """Pbar [H, X, A, X] and the bonus [H, X, A]."""
         visits = self.counts.sum(axis=-1)
         seen = np.maximum(visits, 1.0)
         estimate = np.where((visits > 0)[..., None], self.counts / seen[..., None], 1.0 / self.X)
@@ -68,27 +72,31 @@ class NumpyUOpt:
         bonus = self.scale * (np.sqrt(estimate).sum(axis=-1) * phi + 5.0 * phi**2)
         return estimate, bonus
 
+    def evaluate(
+        self, reward: np.ndarray, bonus: np.ndarray, kernel: np.ndarray, tau: float
+    ) -> np.ndarray:
+        """Algorithm 2, with the notebook's entropy and terminal value: Q~ [H, X, A]."""
+        q = np.empty_like(self.policy)
+        entropy = -tau * self.policy**2 * self.log_policy
+        value = entropy[-1].sum(axis=-1)
+        for h in reversed(range(self.H)):
+            cap = (1.0 + tau * np.log(self.A)) * (self.H - h)
+            q[h] = np.minimum(reward[h] + bonus[h] + kernel[h] @ value, cap)
+            value = np.sum(self.policy[h] * q[h] + entropy[h], axis=-1)
+        return q
+
     def improve(self) -> None:
+        """Evaluate, then one policy step and one dual step (Algorithm 1)."""
         eta, tau = (self.episode + 2.0) ** -0.53, (self.episode + 2.0) ** -0.4
         estimate, bonus = self.model()
-        entropy = -tau * self.policy**2 * self.log_policy
-        value = np.zeros((len(self.problem.reward), self.X))
-        value[0] = entropy[-1].sum(axis=-1)
-        lagrangian = np.empty_like(self.policy)
-        cap = np.ones(len(value))
-        cap[0] += tau * np.log(self.A)
-        for h in reversed(range(self.H)):
-            ahead = np.einsum("xay,ny->nxa", estimate[h], value)
-            q = self.problem.reward[:, h] + bonus[h] + ahead
-            q = np.minimum(q, (cap * (self.H - h))[:, None, None])
-            value = np.einsum("xa,nxa->nx", self.policy[h], q)
-            value[0] += entropy[h].sum(axis=-1)
-            lagrangian[h] = q[0] + np.tensordot(self.multiplier, q[1:], axes=1)
-        logits = (1.0 - eta * tau) * self.log_policy + eta * lagrangian
+        objective = self.evaluate(self.problem.reward[0], bonus, estimate, tau)
+        utilities = [self.evaluate(r, bonus, estimate, 0.0) for r in self.problem.reward[1:]]
+        total = objective + sum(lam * q for lam, q in zip(self.multiplier, utilities, strict=True))
+        logits = (1.0 - eta * tau) * self.log_policy + eta * total
         logits -= logits.max(axis=-1, keepdims=True)
         self.log_policy = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
         self.policy = np.exp(self.log_policy)
         start = self.problem.start
-        ahead = q[1:, start] @ self.policy[0, start]
+        ahead = np.array([self.policy[0, start] @ q[0, start] for q in utilities])
         step = self.problem.threshold - ahead - tau * self.multiplier
         self.multiplier = np.maximum(self.multiplier + eta * step, 0.0)

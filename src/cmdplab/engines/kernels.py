@@ -7,8 +7,7 @@ Index letters: h step, x state, a action, y next state, i = a * P + x a pair, n 
 from cmdplab.engines.compiling import compiled
 from cmdplab.engines.loops import (
     copy,
-    dot,
-    evaluate_step,
+    evaluate_pair,
     pair_product,
     soft_values,
     softmax_step,
@@ -20,18 +19,24 @@ from cmdplab.equations import bonus, confidence_radius, entropy_range, multiplie
 
 
 @compiled
-def exact_returns(world, policies, reward, start, scratch, out):
-    """out[s, n] = V^pi[P, r^n](start) of two policies, by one forward pass of their occupancies."""
+def exact_returns(world, policies, start, scratch, out):
+    """out[s, n] = V^pi[P, r^n](start) of two policies, by one forward pass of their occupancies.
+
+    The rewards are columns of the kernel, behind the successors: they cost no pass of their own.
+    """
     here, occupancy = scratch.here, scratch.occupancy
+    X, P = world.cumulative.shape[1], scratch.value.shape[1]
     out[:] = 0.0
     here[:] = 0.0
     here[:, start] = 1.0
     for h in range(len(world.kernel)):
         for s in range(2):
-            spread(here[s], policies[s, h], occupancy[s])
-            for n in range(out.shape[1]):
-                out[s, n] += dot(occupancy[s], reward[n, h])
+            spread(here[s], policies[s, h], P, occupancy[s])
         pair_product(world.kernel[h], occupancy, here[0], here[1])
+        for s in range(2):
+            for n in range(out.shape[1]):
+                out[s, n] += here[s, X + n]
+                here[s, X + n] = 0.0
 
 
 @compiled
@@ -64,7 +69,7 @@ def draw_state(cumulative, u):
 @compiled
 def roll_out(world, policy, start, uniforms, states, actions):
     """Play one episode: states [H + 1], actions [H]."""
-    P = world.kernel.shape[2]
+    P = policy.shape[1] // world.cumulative.shape[2]
     states[0] = start
     for h in range(len(actions)):
         actions[h] = draw_action(policy[h], states[h], uniforms[h, 0], P)
@@ -108,24 +113,38 @@ def count(learner, numbers, states, actions, row):
 
 
 @compiled
-def evaluate(learner, numbers, n, h, tau, scratch):
-    """Q~^n_h, V~^n_h and the gain of total, from sum_y counts V~_{h+1} in action_value."""
-    steps_left = len(learner.counts) - h
-    evaluate_step(
-        learner.reward[n, h],
-        learner.bonus[h],
-        learner.inverse[h],
-        learner.policy[h],
-        learner.log_policy[h],
-        numbers.bonus_multiplier * entropy_range(tau, numbers.bonus_entropy),
-        entropy_range(tau, numbers.log_actions) * steps_left,
-        1.0 if n == 0 else learner.multiplier[n - 1],
-        tau,
-        numbers.entropy_weighting,
-        scratch.action_value[n],
-        scratch.total,
-        scratch.value[n],
-    )
+def terms(learner, numbers, n, h, tau):
+    """What evaluating reward n at step h needs; entropy goes with the objective only."""
+    soft = tau if n == 0 else 0.0
+    lam = 1.0
+    if n > 0:  # the row of zeros that makes the number of rewards even has no multiplier
+        lam = learner.multiplier[n - 1] if n <= len(learner.multiplier) else 0.0
+    weight = numbers.bonus_multiplier * entropy_range(soft, numbers.bonus_entropy)
+    cap = entropy_range(soft, numbers.log_actions) * (len(learner.counts) - h)
+    return learner.reward[n, h], weight, cap, lam, soft
+
+
+@compiled
+def evaluate(learner, numbers, h, tau, scratch):
+    """Q~_h, V~_h of every reward and their total, from the values of step h + 1."""
+    value, q = scratch.value, scratch.action_value
+    scratch.total[:] = 0.0
+    for n in range(0, len(value), 2):
+        pair_product(learner.counts[h], value[n : n + 2], q[n], q[n + 1])
+        evaluate_pair(
+            terms(learner, numbers, n, h, tau),
+            terms(learner, numbers, n + 1, h, tau),
+            learner.bonus[h],
+            learner.inverse[h],
+            learner.policy[h],
+            learner.log_policy[h],
+            numbers.entropy_weighting,
+            q[n],
+            q[n + 1],
+            scratch.total,
+            value[n],
+            value[n + 1],
+        )
 
 
 @compiled
@@ -161,19 +180,15 @@ def improve(learner, numbers, start, steps, scratch):
         value[0],
     )
     for h in range(last, -1, -1):
-        scratch.total[:] = 0.0
-        for n in range(0, len(value), 2):
-            pair_product(learner.counts[h], value[n : n + 2], q[n], q[n + 1])
-        for n in range(len(learner.multiplier) + 1):
-            evaluate(learner, numbers, n, h, tau if n == 0 else 0.0, scratch)
+        evaluate(learner, numbers, h, tau, scratch)
         softmax_step(
             learner.log_policy[h],
             learner.policy[h],
             eta,
             tau,
             scratch.total,
-            scratch.here[0],
-            scratch.here[1],
+            scratch.top,
+            scratch.mass,
         )
     step_multipliers(learner, numbers, start, dual_eta, tau, scratch)
 
@@ -200,7 +215,7 @@ def play(world, learner, numbers, start, steps, uniforms, parity, scratch, retur
         place = (k + parity) % 2
         copy(learner.policy.reshape(-1), policies[place].reshape(-1))
         if place == 1 or k == episodes - 1:
-            exact_returns(world, policies, learner.reward, start, scratch, two)
+            exact_returns(world, policies, start, scratch, two)
             copy(two[place], returns[k])
             if place == 1 and k > 0:
                 copy(two[0], returns[k - 1])
@@ -214,7 +229,7 @@ def replay(world, learner, numbers, start, steps, states, actions, scratch, retu
     """The same, on trajectories from outside: states [E, H + 1], actions [E, H]."""
     for k in range(len(states)):
         copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
-        exact_returns(world, scratch.policies, learner.reward, start, scratch, scratch.returns)
+        exact_returns(world, scratch.policies, start, scratch, scratch.returns)
         copy(scratch.returns[0], returns[k])
         advance(learner, numbers, start, steps[k], states[k], actions[k], scratch)
         copy(learner.multiplier, multipliers[k])

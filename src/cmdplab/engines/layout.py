@@ -1,9 +1,9 @@
 """Arrays as the compiled loops want them, and the way there and back.
 
 The vectorised axis is the state: a pair (x, a) sits at a * P + x, where P is X rounded up to a
-multiple of 8, and every array starts on a 64-byte boundary (unaligned, each 64-byte load touches
-two cache lines: 20 % slower). Rewards are evaluated in pairs, so their number is rounded up to an
-even one with a row of zeros.
+multiple of 8, and C is X + 1 + N rounded up likewise. Every array starts on a 64-byte boundary:
+unaligned, each 64-byte load touches two cache lines and the products take 20 % longer. Rewards are
+evaluated in pairs, so their number R is rounded up to an even one with a row of zeros.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LINE = 8  # doubles in a cache line and in the widest vector register
 class World(NamedTuple):
     """The true kernel, which only the engine sees."""
 
-    kernel: Array  # [H, A * P, P], P_h(y | x, a), zero for x >= X and y >= X
+    kernel: Array  # [H, A * P, C], P_h(y | x, a), then the rewards r^n_h(x, a), then zeros
     cumulative: Array  # [H, X, A, X], sums over y; the last is beyond every uniform
 
 
@@ -47,7 +47,9 @@ class Scratch(NamedTuple):
     value: Array  # [R, P]
     action_value: Array  # [R, A * P]
     total: Array  # [A * P], Q~^0 + sum_n lambda^n Q~^n
-    here: Array  # [2, P], state occupancies of two policies; also the top and mass of a softmax
+    top: Array  # [P], of a softmax
+    mass: Array  # [P]
+    here: Array  # [2, C], state occupancies of two policies
     occupancy: Array  # [2, A * P]
     row: Array  # [P], one row of Pbar
     policies: Array  # [2, H, A * P], those whose returns are computed together
@@ -72,14 +74,16 @@ def aligned(*shape: int) -> Array:
 def world(problem: CMDP) -> World:
     """The kernel of a problem, laid out for roll-outs and for exact returns."""
     H, X, A = problem.horizon, problem.states, problem.actions
-    kernel = aligned(H, A, padded(X), padded(X))
+    N = problem.constraints
+    kernel = aligned(H, A, padded(X), padded(X + 1 + N))
     kernel[:, :, :X, :X] = problem.transition.transpose(0, 2, 1, 3)
+    kernel[:, :, :X, X : X + 1 + N] = problem.reward.transpose(1, 3, 2, 0)
     cumulative = np.cumsum(problem.transition, axis=-1)
     # From the last successor of positive probability on, the sum is beyond every uniform: rounding
     # can then never lead to a state of probability zero.
     last = X - 1 - np.argmax(problem.transition[..., ::-1] > 0.0, axis=-1)
     cumulative[np.arange(X) >= last[..., None]] = 2.0
-    return World(kernel.reshape(H, -1, padded(X)), cumulative)
+    return World(kernel.reshape(H, -1, padded(X + 1 + N)), cumulative)
 
 
 def scratch(task: Task) -> Scratch:
@@ -90,7 +94,9 @@ def scratch(task: Task) -> Scratch:
         value=aligned(R, P),
         action_value=aligned(R, A * P),
         total=aligned(A * P),
-        here=aligned(2, P),
+        top=aligned(P),
+        mass=aligned(P),
+        here=aligned(2, padded(X + rewards)),
         occupancy=aligned(2, A * P),
         row=aligned(P),
         policies=aligned(2, H, A * P),
