@@ -22,16 +22,15 @@ PINNED = {
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_every_environment_can_be_solved(name):
-    problem = make(name, 1)
-    s = solve(problem)
+    s = solve(make(name, 1))
     assert s.feasible
     assert s.gap <= 1e-9
-    assert (problem.states, problem.actions, problem.horizon) == (30, 3, 10)
 
 
-@pytest.mark.parametrize("name", [n for n, e in ENVIRONMENTS.items() if e.random])
+@pytest.mark.parametrize("name", ["random-printed", "random-released", "random-independent"])
 def test_random_environments_follow_the_paper(name):
     problem = make(name, 4)
+    assert (problem.states, problem.actions, problem.horizon) == (30, 3, 10)
     assert problem.threshold[0] == pytest.approx(largest_utility(problem) / 2)
     again, other = make(name, 4), make(name, 5)
     np.testing.assert_array_equal(problem.transition, again.transition)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cmdplab import equations as eq
-from cmdplab.algorithms import bonuses
+from cmdplab.algorithms import algorithm, bonuses
 from cmdplab.schedules import Setting
 
 PAPER = Setting(X=30, A=3, H=10, N=1, K=100_000, delta=0.1, slack=4.8)
@@ -72,6 +73,26 @@ def test_entropy_printed_and_released():
 
 def test_an_action_of_probability_zero_has_no_entropy():
     assert eq.policy_term(0.0, -5000.0, 3.0, 0.5, 0.0) == 0.0
+
+
+def test_deviation_and_the_range_of_regularised_rewards():
+    assert eq.deviation(0.2) == pytest.approx(0.4)  # sqrt(0.2 * 0.8)
+    assert eq.deviation(1.0) == 0.0
+    assert eq.entropy_range(0.5, math.log(3)) == pytest.approx(1 + 0.5 * 1.0986123)
+
+
+def test_schedules_and_the_dual_cap():
+    k = np.array([1.0, 2.0, 97.0])
+    printed, released = (algorithm("UOpt-RPGPD", p) for p in ("printed", "released"))
+    np.testing.assert_allclose(printed.policy_step(k, PAPER), [4**-0.53, 5**-0.53, 100**-0.53])
+    np.testing.assert_allclose(released.temperature(k, PAPER), [3**-0.4, 4**-0.4, 99**-0.4])
+    assert printed.dual_cap(PAPER) == pytest.approx(10 / 4.8)
+    assert released.dual_cap(PAPER) == math.inf
+    # OptPrimalDual: t and t' of its docstring, with rho = H / slack = 10 / 4.8
+    rho, steps = 10 / 4.8, algorithm("OptPrimalDual-CMDP", "printed")
+    t = math.sqrt(2 * math.log(3) / (100 * (1 + rho) ** 2 * 1e5))
+    np.testing.assert_allclose(steps.policy_step(k, PAPER), t)
+    np.testing.assert_allclose(steps.dual_step(k, PAPER), rho / (10 * math.sqrt(1e5)))
 
 
 def test_policy_logit():

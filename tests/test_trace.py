@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from conftest import TRACE
@@ -9,6 +11,7 @@ from conftest import TRACE
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.primal_dual import Task
 from cmdplab.engines.host import HostSession
+from cmdplab.engines.plain import PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
 from cmdplab.trace import verify_trace
@@ -38,10 +41,9 @@ def test_plain_python_reproduces_it_too(name):
     key = name.replace("-", "_")
     reward = np.stack([z["reward"], z["utility"]])
     problem = CMDP(z["P"], reward, [float(z["threshold"])], int(z["x1"]))
-    row = algorithm(name, "released")
-    row = row.__class__(**{**row.__dict__, "tuned_for": int(z["K"])})
+    row = replace(algorithm(name, "released"), tuned_for=int(z["K"]))
     task = Task.of(problem, float(z["max_utility"] - z["threshold"]))
-    session = HostSession(problem, row, task, 0)
+    session = HostSession(problem, PlainPrimalDual(row, task), 0)
     chunk = session.replay(z[f"{key}_states"][:150], z[f"{key}_actions"][:150])
     gap = z["optimal_reward"] - chunk.returns[:, 0]
     np.testing.assert_allclose(gap, z[f"{key}_gap"][:150], atol=1e-12)

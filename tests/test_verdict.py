@@ -30,6 +30,7 @@ K = np.arange(1, 100_001)
         (0.1 + 0.0 * K, "biased"),
         (-30.0 / np.sqrt(K), "moving"),
         (5.0 - 4.0 * K / 1e5, "moving"),  # steep, but one way only
+        (np.where(K < 80_037, 1.0, 0.2), "moving"),  # one step down, between two grid points
     ],
 )
 def test_the_verdict_is_right(gap, word):

@@ -12,7 +12,7 @@ from cmdplab.problem import CMDP, Array
 
 
 def occupancy(problem: CMDP, policy: Array) -> Array:
-    """[H, X, A]: w_h(x, a) = P(x_h = x, a_h = a | pi, P)   (Appendix E, Eq. 13)."""
+    """[H, X, A]: w_h(x, a) = P(x_h = x, a_h = a | pi, P)   (Appendix E, Eq. 12)."""
     pairs = np.empty((problem.horizon, problem.states, problem.actions))
     here = np.zeros(problem.states)
     here[problem.start] = 1.0

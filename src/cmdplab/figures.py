@@ -79,10 +79,21 @@ def _panel(axes: Axes, runs: Sequence[Run], column: str, widest: float = np.inf)
     axes.axhline(0.0, color="black", lw=0.6, zorder=0.5)
     axes.set_xlabel("episode")
     axes.set_xlim(0, float(runs[0].curves["episode"][-1]))
-    axes.set_ylim(-3.0, 3.0)
+    limit = _limit(list(grouped.values()), column)
+    axes.set_ylim(-limit, limit)
     axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0), useMathText=True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
+
+
+def _limit(groups: Sequence[Sequence[dict[str, Array]]], column: str) -> float:
+    """3 as in the paper, unless all that comes after the first twentieth fits into much less."""
+    largest = 0.0
+    for curves in groups:
+        late = curves[0]["episode"] >= 0.05 * curves[0]["episode"][-1]
+        for c in curves:
+            largest = max(largest, -c[f"{column}_min"][late].min(), c[f"{column}_max"][late].max())
+    return 3.0 if largest > 1.0 else max(2.0 * largest, 0.05)
 
 
 def _tail_range(curves: Sequence[dict[str, Array]], column: str) -> float:
@@ -95,26 +106,27 @@ def _tail_range(curves: Sequence[dict[str, Array]], column: str) -> float:
 def _zoom(axes: Axes, runs: Sequence[Run], column: str) -> None:
     """The calm algorithms differ by less than a line's width above: their last third, enlarged."""
     last = float(runs[0].curves["episode"][-1])
-    inset = axes.inset_axes((0.5, 0.05, 0.49, 0.25))
+    inset = axes.inset_axes((0.5, 0.04, 0.49, 0.25))
+    inset.set_zorder(50)
     _panel(inset, runs, column, widest=CALM)
-    sign = 1.0 if column == "violation" else -1.0
-    inset.set_ylim(*sorted((-0.03 * sign, 0.15 * sign)))
+    calm = inset.lines[:-1]  # the last line is the axis
+    if not calm:
+        inset.remove()
+        return
     inset.set_xlim(last * 2 / 3, last)
+    curves = [(np.asarray(line.get_xdata()), np.asarray(line.get_ydata())) for line in calm]
+    shown = np.concatenate([y[x >= last * 2 / 3] for x, y in curves])
+    low, high = min(0.0, float(shown.min())), max(0.0, float(shown.max()))
+    margin = 0.2 * (high - low) + 1e-6
+    inset.set_ylim(low - margin, high + margin)
     inset.set_xlabel("")
     inset.set_xticks([])
     inset.tick_params(labelsize=7)
     for spine in inset.spines.values():
         spine.set_visible(True)
         spine.set_linewidth(0.6)
-    inset.text(
-        0.98,
-        0.55,
-        "last third, the calm ones enlarged",
-        transform=inset.transAxes,
-        fontsize=7,
-        ha="right",
-        va="center",
-    )
+    plain = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+    inset.set_title("last third, the calm ones enlarged", fontsize=7, pad=3, bbox=plain)
 
 
 def _save(figure: Any, path: Path) -> Path:

@@ -15,7 +15,7 @@ import numpy as np
 from cmdplab.engines.protocol import Chunk
 from cmdplab.problem import Array
 
-POINTS_PER_OCTAVE = 512
+FINENESS = 9  # 2^9 = 512 grid points in each octave
 TAIL = 10_000  # episodes over which the final oscillation is measured
 
 
@@ -36,7 +36,7 @@ class Summary(NamedTuple):
 def on_grid(episodes: Array) -> Array:
     """Which episodes are grid points: all up to 1023, then 512 equally spaced in each octave."""
     _, exponent = np.frexp(episodes)  # 2^(exponent - 1) <= k < 2^exponent
-    step = np.exp2(np.maximum(exponent - 1 - 9, 0))
+    step = np.exp2(np.maximum(exponent - 1 - FINENESS, 0))
     return np.asarray(episodes % step == 0.0)
 
 

@@ -61,7 +61,7 @@ class Reproduction:
             else "one seed, bands hold every episode"
         )
         scale = f"bonus scale {self.bonus_scale:g}"
-        return f"preset “{self.preset}”, instance “{problem.name}”, {scale}; {band}"
+        return f"preset “{self.preset}”, instance “{problem.name}”, {scale}\n{band}"
 
 
 def reproduce(

@@ -22,13 +22,13 @@ MOVING = 0.7  # of the distance at a tenth of the run
 def swing(curves: dict[str, Array]) -> float:
     """The smaller of the largest rise and the largest fall of the gap in the second half.
 
-    Zero for a monotone curve, however steep; the envelope is used, so nothing between grid points
-    escapes.
+    Zero for a monotone curve, however steep. The envelope is used, so nothing between grid points
+    escapes; a rise or fall leads from one segment of the grid to a later one.
     """
     half = curves["episode"] >= curves["episode"][-1] / 2
     low, high = curves["gap_min"][half], curves["gap_max"][half]
-    rise = np.max(high - np.minimum.accumulate(low))
-    fall = np.max(np.maximum.accumulate(high) - low)
+    rise = np.max(high[1:] - np.minimum.accumulate(low)[:-1], initial=0.0)
+    fall = np.max(np.maximum.accumulate(high)[:-1] - low[1:], initial=0.0)
     return float(min(rise, fall))
 
 

@@ -44,7 +44,11 @@ FIGURE_1 = (
 
 
 def algorithm(name: str, preset: str = "released") -> PrimalDual:
-    """The row of that name, in the preset `released` (the notebook) or `printed` (the paper)."""
+    """The row of that name, with the formulas of a preset.
+
+    `released`: those of the authors' notebook, which holds the five algorithms of Figure 1; the
+    other rows apply its formulas to what the paper only speaks of. `printed`: the paper's.
+    """
     if preset not in PRESETS:
         raise InputError(f"unknown preset {preset!r}: choose one of {', '.join(PRESETS)}")
     names = {known.lower(): known for known, of in ALGORITHMS if of == preset}

@@ -34,7 +34,7 @@ def policy_step(k: Array, s: Setting) -> Array:
 
 
 def dual_step(k: Array, s: Setting) -> Array:
-    """T' = rho / (H sqrt(N K)), rho = H / slack; nothing to step for N = 0."""
+    """t' = rho / (H sqrt(N K)), rho = H / slack; nothing to step for N = 0."""
     return np.full(k.shape, 1.0 / (s.slack * math.sqrt(max(s.N, 1) * s.K)))
 
 

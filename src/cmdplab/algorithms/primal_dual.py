@@ -199,9 +199,11 @@ class PrimalDual:
         """The same row with other exponents; only where the step or temperature is a power of k."""
         row = self
         if alpha_eta is not None:
-            step = _power("alpha_eta", row.policy_step, row.name)
-            step = replace(step, exponent=alpha_eta)
-            row = replace(row, policy_step=step, dual_step=step)
+            policy, dual = (
+                replace(_power("alpha_eta", step, row.name), exponent=alpha_eta)
+                for step in (row.policy_step, row.dual_step)
+            )
+            row = replace(row, policy_step=policy, dual_step=dual)
         if alpha_tau is not None:
             temperature = _power("alpha_tau", row.temperature, row.name)
             row = replace(row, temperature=replace(temperature, exponent=alpha_tau))
@@ -209,10 +211,11 @@ class PrimalDual:
 
     def outside_theorem(self) -> str:
         """Empty inside the region of Theorem 4.1; else what is outside, as one sentence."""
-        if not isinstance(self.policy_step, Power) or not isinstance(self.temperature, Power):
-            return ""
-        eta, tau = self.policy_step.exponent, self.temperature.exponent
-        if 0.0 < tau < 0.5 < eta < 1.0 and eta + tau < 1.0:
+        schedules = (self.policy_step, self.dual_step, self.temperature)
+        if not all(isinstance(each, Power) for each in schedules):
+            return "the theorem is about steps and temperatures that are powers of k"
+        eta, dual, tau = (each.exponent for each in schedules if isinstance(each, Power))
+        if eta == dual and 0.0 < tau < 0.5 < eta < 1.0 and eta + tau < 1.0:
             return ""
         return (
             f"alpha_eta = {eta:g} and alpha_tau = {tau:g} are outside the region of the theorem, "

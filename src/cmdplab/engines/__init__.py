@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cmdplab.algorithms.primal_dual import PrimalDual, State, Task
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.host import HostSession
+from cmdplab.engines.plain import PlainPrimalDual
 from cmdplab.engines.protocol import Session
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
 
-ENGINES: dict[str, type[CpuSession] | type[HostSession]] = {"cpu": CpuSession, "host": HostSession}
+Start = Callable[[CMDP, PrimalDual, Task, int, State | None], Session]
+
+
+def _host(
+    problem: CMDP, algorithm: PrimalDual, task: Task, seed: int, state: State | None
+) -> Session:
+    return HostSession(problem, PlainPrimalDual(algorithm, task), seed, state)
+
+
+ENGINES: dict[str, Start] = {"cpu": CpuSession, "host": _host}
 
 
 def session(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from cmdplab import exact
-from cmdplab.algorithms.primal_dual import PrimalDual, State, Task
-from cmdplab.engines.plain import PlainPrimalDual
-from cmdplab.engines.protocol import Chunk, Episode, Indices, Learner
+from cmdplab.engines.protocol import Chunk, Episode, Indices, Learner, LearnerState
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP, Array
 
@@ -37,19 +34,13 @@ def _recorded(episode: Episode, policy: Array) -> Episode:
 
 
 class HostSession:
-    """A run on the host engine."""
+    """A run of any learner on the host engine."""
 
     def __init__(
-        self,
-        problem: CMDP,
-        algorithm: PrimalDual,
-        task: Task,
-        seed: int,
-        state: State | None = None,
+        self, problem: CMDP, learner: Learner, seed: int, state: LearnerState | None = None
     ) -> None:
-        self._problem, self._seed = problem, seed
-        self._learner: Learner = PlainPrimalDual(algorithm, task)
-        self._state: Any = state if state is not None else self._learner.init()
+        self._problem, self._seed, self._learner = problem, seed, learner
+        self._state = state if state is not None else learner.init()
 
     def play(self, episodes: int) -> Chunk:
         """Play, with noise that depends on the episode's number only."""
@@ -71,6 +62,6 @@ class HostSession:
             multipliers.append(self._state.multiplier)
         return Chunk(np.array(returns), np.array(multipliers))
 
-    def state(self) -> Any:
+    def state(self) -> LearnerState:
         """The learner's state: immutable, so nothing is copied."""
         return self._state

@@ -55,15 +55,11 @@ def draw_action(policy, x, u, P):
 
 @compiled
 def draw_state(cumulative, u):
-    """The first y with u < cumulative[y], by bisection."""
-    low, high = 0, len(cumulative) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if u < cumulative[middle]:
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    """The first y with u < cumulative[y], by counting: no branch to guess, unlike bisection."""
+    y = 0
+    for each in range(len(cumulative)):
+        y += cumulative[each] <= u
+    return y
 
 
 @compiled

@@ -28,7 +28,7 @@ class World(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """The learner's arrays: H X P A + 4 H P A doubles and some vectors."""
+    """The learner's arrays: H X P A + (5 + R) H P A doubles and some vectors."""
 
     counts: Array  # [H, X, A * P], visits to (h, y, pair); ones in an unvisited uniform row
     inverse: Array  # [H, A * P], Pbar = counts * inverse

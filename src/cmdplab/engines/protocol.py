@@ -19,10 +19,24 @@ class Episode(NamedTuple):
     actions: Indices  # [H]
 
 
+class LearnerState(Protocol):
+    """What an engine reads of a learner's state; the rest is the learner's own."""
+
+    @property
+    def episode(self) -> int:
+        """Episodes done."""
+        ...
+
+    @property
+    def multiplier(self) -> Array:
+        """[N], zeros for a learner without multipliers."""
+        ...
+
+
 class Learner(Protocol):
     """Anything that learns episode by episode. It never sees the kernel."""
 
-    def init(self) -> Any:
+    def init(self) -> LearnerState:
         """The state before the first episode."""
         ...
 
@@ -30,8 +44,8 @@ class Learner(Protocol):
         """[H, X, A], what to play next."""
         ...
 
-    def observe(self, state: Any, episode: Episode) -> Any:
-        """The state after one more episode."""
+    def observe(self, state: Any, episode: Episode) -> LearnerState:
+        """The state after one more episode, as a new object."""
         ...
 
 

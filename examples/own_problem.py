@@ -1,0 +1,28 @@
+"""A robot with a battery: deliver as much as possible within a budget of energy."""
+
+import numpy as np
+
+import cmdplab
+
+HORIZON, CHARGE = 12, 6  # steps, battery levels 0..5
+REST, WALK, RUN = range(3)
+
+kernel = np.zeros((CHARGE, 3, CHARGE))
+delivered = np.zeros((HORIZON, CHARGE, 3))
+spent = np.zeros((1, HORIZON, CHARGE, 3))
+for level in range(CHARGE):
+    kernel[level, REST, min(level + 1, CHARGE - 1)] = 1.0
+    kernel[level, WALK, max(level - 1, 0)] += 0.7
+    kernel[level, WALK, level] += 0.3
+    kernel[level, RUN, max(level - 2, 0)] = 1.0
+    if level > 0:  # an empty robot delivers nothing
+        delivered[:, level, WALK], delivered[:, level, RUN] = 0.5, 1.0
+spent[..., WALK], spent[..., RUN] = 0.4, 1.0
+
+problem = cmdplab.CMDP.from_costs(kernel, delivered, spent, budget=[4.0], start=5, name="robot")
+told = cmdplab.describe(problem)
+print(f"deliveries: {told.unconstrained_optimum:.3f} without a budget, {told.optimum:.3f} with it")
+
+run = cmdplab.run(problem, cmdplab.algorithm("UOpt-RPGPD"), episodes=20_000, seed=0)
+value, utility = cmdplab.returns(problem, run.state.policy)
+print(f"learned: {value:.3f} delivered, {HORIZON - utility:.3f} of 4 spent")

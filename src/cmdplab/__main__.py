@@ -1,0 +1,5 @@
+"""`python -m cmdplab`."""
+
+from cmdplab.cli import main
+
+main()

@@ -1,0 +1,68 @@
+"""The command line. Every command is thin: it reads arguments, calls the library, prints.
+
+Heavy modules are imported inside the commands, so that `cmdplab --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from cmdplab import __version__
+from cmdplab.cli.checking import bench_command, verify_command
+from cmdplab.cli.learning import reproduce_command, run_command
+from cmdplab.cli.problems import describe_command, list_command, solve_command
+from cmdplab.errors import InputError
+
+app = typer.Typer(
+    help=(
+        "A laboratory for online constrained MDPs: certified optima, exact measurements, fast "
+        "learners. Start with [bold]cmdplab reproduce[/bold], which redraws the figure of "
+        "Kitamura et al. (2024) in about two minutes."
+    ),
+    epilog="Every command that prints numbers takes --json. Bad input exits with code 2.",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+app.command("reproduce")(reproduce_command)
+app.command("run")(run_command)
+app.command("solve")(solve_command)
+app.command("describe")(describe_command)
+app.command("list")(list_command)
+app.command("verify-trace")(verify_command)
+app.command("bench")(bench_command)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(f"cmdplab {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line: bad input is one sentence and exit code 2."""
+    try:
+        sys.exit(app(standalone_mode=False))
+    except InputError as error:
+        _fail(str(error), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except BrokenPipeError:
+        sys.exit(0)
+    except Exception as error:
+        # Typer's own complaints about arguments; its module for them depends on its version.
+        if not hasattr(error, "format_message"):
+            raise
+        _fail(error.format_message(), 2)
+
+
+def _fail(sentence: str, code: int) -> None:
+    print(f"cmdplab: {sentence}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,74 @@
+"""What the commands share: choices, options, and where they print."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class Preset(StrEnum):
+    """Two readings of the paper: docs/deviations.md."""
+
+    released = "released"
+    printed = "printed"
+
+
+class Instance(StrEnum):
+    """Which CMDP `reproduce` runs on."""
+
+    published = "published"
+    random = "random"
+
+
+class Listing(StrEnum):
+    """What `list` lists."""
+
+    algorithms = "algorithms"
+    environments = "environments"
+
+
+class Engine(StrEnum):
+    """Compiled, or plain Python."""
+
+    cpu = "cpu"
+    host = "host"
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+ProblemArgument = Annotated[
+    str, typer.Argument(help="A .npz file, or an environment: see `cmdplab list environments`.")
+]
+InstanceSeed = Annotated[int, typer.Option(help="Which instance of a random environment.")]
+BonusScale = Annotated[
+    float, typer.Option(help="Factor on every exploration bonus; 1 is the theory.")
+]
+PresetOption = Annotated[
+    Preset, typer.Option(help="The authors' notebook, or the formulas as the paper prints them.")
+]
+Workers = Annotated[int | None, typer.Option(help="Runs at once; default: one per core.")]
+
+
+def console() -> Console:
+    """Standard output."""
+    from rich.console import Console
+
+    return Console()
+
+
+def errors() -> Console:
+    """Standard error, where progress and warnings go."""
+    from rich.console import Console
+
+    return Console(stderr=True)
+
+
+def print_json(value: Any) -> None:
+    """For scripts."""
+    from cmdplab.presenting import to_json
+
+    print(to_json(value))
