@@ -11,7 +11,7 @@ import pytest
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.environments import make
 from cmdplab.reproduce import Reproduction, reproduce
-from cmdplab.running import Job, jobs, run, run_many
+from cmdplab.running import Job, Playing, jobs, run, run_many
 
 KEYS = {"final_gap", "final_violation", "tail_std", "strong_regret", "strong_violation_regret"}
 
@@ -70,6 +70,21 @@ def test_workers_and_company_do_not_change_a_bit():
             np.testing.assert_array_equal(values, theirs.curves[column])
         for a, b in zip(ours.state, theirs.state, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("cut", [1, 999, 1024, 2500])
+def test_a_snapshot_goes_on_to_the_last_bit(cut):
+    problem, row = make("published"), algorithm("UOpt-RPGPD")
+    whole = run(problem, row, 4000, seed=6)
+    first = Playing(problem, row, 6)
+    first.advance(cut)
+    second = Playing(problem, row, 6, snapshot=first.snapshot())
+    second.advance(4000 - cut)
+    assert second.summary() == whole.summary
+    for column, values in second.curves().items():
+        np.testing.assert_array_equal(values, whole.curves[column])
+    for a, b in zip(second.state(), whole.state, strict=True):
+        np.testing.assert_array_equal(a, b)
 
 
 def test_common_random_numbers_start_every_algorithm_alike():

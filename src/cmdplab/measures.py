@@ -86,6 +86,32 @@ class Measures:
         self._last, self._last_multiplier = series[-1], chunk.multiplier[-1]
         self._tail = np.concatenate([self._tail, series[:, 0]])[-TAIL:]
 
+    def arrays(self) -> dict[str, Array]:
+        """All that is needed to go on: `resumed` takes it back."""
+        return {
+            "episodes": np.array(float(self._episodes)),
+            "sums": self._sums,
+            "low": self._low,
+            "high": self._high,
+            "last": self._last,
+            "last_multiplier": self._last_multiplier,
+            "tail": self._tail,
+            "rows": np.vstack(self._rows) if self._rows else np.zeros((0, self._columns())),
+        }
+
+    @classmethod
+    def resumed(cls, optimum: float, threshold: Array, arrays: dict[str, Array]) -> Measures:
+        """Measures that go on where others stopped, to the last bit."""
+        measures = cls(optimum, threshold)
+        measures._episodes = int(arrays["episodes"])
+        measures._rows = [arrays["rows"]]
+        for field in ("sums", "low", "high", "last", "last_multiplier", "tail"):
+            setattr(measures, f"_{field}", arrays[field].copy())
+        return measures
+
+    def _columns(self) -> int:
+        return 1 + 3 * len(self._series) + 2 * self._summed + len(self._threshold)
+
     def _values(self, returns: Array) -> Array:
         """[E, S]: gap, largest violation, violation of each constraint."""
         gap = self._optimum - returns[:, :1]

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from cmdplab.algorithms.primal_dual import PrimalDual, Task
+import numpy as np
+
+from cmdplab.algorithms.primal_dual import PrimalDual, State, Task
 from cmdplab.engines import session
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, Summary
@@ -19,6 +21,7 @@ from cmdplab.solvers import Solution, solve_feasible
 CHUNK = 10_000  # episodes between two looks at progress: about 0.1 s at the paper's size
 
 Progress = Callable[["Run"], None]
+Snapshot = dict[str, Array]
 
 
 class Run(NamedTuple):
@@ -44,6 +47,62 @@ class Job(NamedTuple):
     seed: int
 
 
+class Playing:
+    """A run in progress: a session on an engine and its measures, advanced together.
+
+    A snapshot holds all of it but the problem and the row; from it a run goes on to the last bit.
+    """
+
+    def __init__(
+        self,
+        problem: CMDP,
+        algorithm: PrimalDual,
+        seed: int,
+        *,
+        engine: str = "cpu",
+        solution: Solution | None = None,
+        snapshot: Snapshot | None = None,
+    ) -> None:
+        optimum = solution if solution is not None else solve_feasible(problem)
+        if optimum.value is None:
+            raise InputError(f"{problem.name} cannot be run: {optimum.message}")
+        task = Task.of(problem, optimum.slack)
+        state = None if snapshot is None else _state(snapshot)
+        self._session = session(engine, problem, algorithm, task, seed, state)
+        self._measures = Measures(optimum.value, problem.threshold)
+        if snapshot is not None:
+            kept = {k.removeprefix("measure_"): v for k, v in snapshot.items()}
+            self._measures = Measures.resumed(optimum.value, problem.threshold, kept)
+        self.episodes = 0 if state is None else state.episode
+
+    def advance(self, episodes: int) -> None:
+        """Play so many more episodes."""
+        self._measures.add(self._session.play(episodes))
+        self.episodes += episodes
+
+    def summary(self) -> Summary:
+        """Where the run stands."""
+        return self._measures.summary()
+
+    def curves(self) -> dict[str, Array]:
+        """The curves so far."""
+        return self._measures.curves()
+
+    def state(self) -> Any:
+        """The learner's state."""
+        return self._session.state()
+
+    def snapshot(self) -> Snapshot:
+        """Everything, as arrays with names."""
+        state = {f"state_{k}": np.asarray(v) for k, v in self.state()._asdict().items()}
+        return state | {f"measure_{k}": v for k, v in self._measures.arrays().items()}
+
+
+def _state(snapshot: Snapshot) -> State:
+    fields: dict[str, Any] = {name: snapshot[f"state_{name}"] for name in State._fields}
+    return State(**fields)._replace(episode=int(fields["episode"]))
+
+
 def run(
     problem: CMDP,
     algorithm: PrimalDual,
@@ -65,25 +124,17 @@ def run(
     check_counts(episodes, seed)
     if chunk < 1:
         raise InputError(f"chunk is {chunk}, not a positive number of episodes")
-    optimum = solution if solution is not None else solve_feasible(problem)
-    if optimum.value is None:
-        raise InputError(f"{problem.name} cannot be run: {optimum.message}")
-    task = Task.of(problem, optimum.slack)
-    playing = session(engine, problem, algorithm, task, seed)
-    measures = Measures(optimum.value, problem.threshold)
-    began, done = time.perf_counter(), 0
-    while done < episodes and not (stop and stop.is_set()):
-        size = min(chunk, episodes - done)
-        measures.add(playing.play(size))
-        done += size
+    playing = Playing(problem, algorithm, seed, engine=engine, solution=solution)
+    began = time.perf_counter()
+    while playing.episodes < episodes and not (stop and stop.is_set()):
+        playing.advance(min(chunk, episodes - playing.episodes))
         if progress:
             seconds = time.perf_counter() - began
-            progress(Run(algorithm, seed, measures.summary(), {}, None, seconds))
-    if not done:
+            progress(Run(algorithm, seed, playing.summary(), {}, None, seconds))
+    if not playing.episodes:
         raise InterruptedError("stopped before the first chunk was done")
     seconds = time.perf_counter() - began
-    curves = measures.curves()
-    return Run(algorithm, seed, measures.summary(), curves, playing.state(), seconds)
+    return Run(algorithm, seed, playing.summary(), playing.curves(), playing.state(), seconds)
 
 
 def run_many(
@@ -92,6 +143,7 @@ def run_many(
     episodes: int,
     *,
     workers: int | None = None,
+    solution: Solution | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> list[Run]:
@@ -101,15 +153,16 @@ def run_many(
     """
     for job in jobs:
         check_counts(episodes, job.seed)
-    solution = options.pop("solution", None) or solve_feasible(problem)
+    if workers is not None and workers < 1:
+        raise InputError(f"workers is {workers}, not a positive number")
+    optimum = solution if solution is not None else solve_feasible(problem)
     stop = threading.Event()
-    workers = workers or os.cpu_count() or 1
 
     def one(job: Job) -> Run:
-        given = {"solution": solution, "progress": progress, "stop": stop, **options}
+        given = {"solution": optimum, "progress": progress, "stop": stop, **options}
         return run(problem, job.algorithm, episodes, job.seed, **given)
 
-    with ThreadPoolExecutor(max_workers=workers) as pool:
+    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
         try:
             return list(pool.map(one, jobs))
         except BaseException:
