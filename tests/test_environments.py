@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from conftest import largest_utility
 
-from cmdplab.environments import ENVIRONMENTS, load, make
+from cmdplab.environments import ENVIRONMENTS, find, make
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 
@@ -65,6 +65,6 @@ def test_unknown_names_suggest_the_nearest():
 
 def test_a_file_or_a_name(tmp_path):
     make("published").save(tmp_path / "p.npz")
-    assert load(str(tmp_path / "p.npz")).name == "published"
+    assert find(str(tmp_path / "p.npz")).name == "published"
     with pytest.raises(InputError, match="does not exist"):
-        load("nowhere.npz")
+        find("nowhere.npz")

@@ -10,17 +10,21 @@ if TYPE_CHECKING:
     from cmdplab.algorithms import algorithm
     from cmdplab.algorithms.primal_dual import PrimalDual
     from cmdplab.describing import describe
-    from cmdplab.environments import load, make
+    from cmdplab.environments import make
     from cmdplab.errors import InputError
     from cmdplab.exact import occupancy, returns
+    from cmdplab.experiment import Experiment
+    from cmdplab.loading import load
     from cmdplab.problem import CMDP
     from cmdplab.running import Job, Run, run, run_many
     from cmdplab.solvers import Solution, solve
+    from cmdplab.sweeping import sweep
 
 __version__ = "0.1.0"
 
 _HOME = {
     "CMDP": "problem",
+    "Experiment": "experiment",
     "InputError": "errors",
     "Job": "running",
     "PrimalDual": "algorithms.primal_dual",
@@ -28,17 +32,19 @@ _HOME = {
     "Solution": "solvers",
     "algorithm": "algorithms",
     "describe": "describing",
-    "load": "environments",
+    "load": "loading",
     "make": "environments",
     "occupancy": "exact",
     "returns": "exact",
     "run": "running",
     "run_many": "running",
     "solve": "solvers",
+    "sweep": "sweeping",
 }
 
 __all__ = [
     "CMDP",
+    "Experiment",
     "InputError",
     "Job",
     "PrimalDual",
@@ -53,6 +59,7 @@ __all__ = [
     "run",
     "run_many",
     "solve",
+    "sweep",
 ]
 
 

@@ -9,11 +9,22 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+
+from cmdplab.pool import Ended, Event
+from cmdplab.surviving import Standing
 
 if TYPE_CHECKING:
     from cmdplab.running import Job, Run
     from cmdplab.running import Progress as Report
+    from cmdplab.sweeping import Tell
 
 LINE_EVERY = 10.0  # seconds between plain lines
 
@@ -102,3 +113,67 @@ def _lines(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Rep
             )
 
     yield report
+
+
+@contextmanager
+def sweep_shown(runs: int, episodes: int | None, console: Console) -> Iterator[Tell]:
+    """Show a sweep: the whole of it, and each run that is under way."""
+    with (_sweep_bars if console.is_terminal else _sweep_lines)(runs, episodes, console) as tell:
+        yield tell
+
+
+@contextmanager
+def _sweep_bars(runs: int, episodes: int | None, console: Console) -> Iterator[Tell]:
+    columns = (
+        TextColumn("{task.description:<22}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.fields[standing]}"),
+    )
+    with Progress(*columns, console=console) as bars:
+        whole = bars.add_task("runs", total=runs, standing="")
+        under_way: dict[str, TaskID] = {}
+
+        def tell(event: Event) -> None:
+            if isinstance(event, Standing):
+                if event.folder not in under_way:
+                    under_way[event.folder] = bars.add_task(
+                        event.folder, total=episodes, standing=""
+                    )
+                words = f"{event.rate:,.0f}/s  gap {event.gap:+.3f}"
+                if event.violation is not None:
+                    words += f"  violation {event.violation:+.3f}"
+                bars.update(under_way[event.folder], completed=event.episodes, standing=words)
+                return
+            if event.folder in under_way:
+                bars.remove_task(under_way.pop(event.folder))
+            bars.advance(whole)
+            if event.status not in ("done", "interrupted"):
+                bars.console.print(_how(event), highlight=False, soft_wrap=True)
+
+        yield tell
+
+
+@contextmanager
+def _sweep_lines(runs: int, episodes: int | None, console: Console) -> Iterator[Tell]:
+    ended, last = [0], [time.monotonic()]
+
+    def tell(event: Event) -> None:
+        if isinstance(event, Ended):
+            ended[0] += 1
+            words = f"{ended[0]} of {runs} runs: {_how(event)}"
+        elif time.monotonic() - last[0] < LINE_EVERY:
+            return
+        else:
+            far = f"{event.episodes:,}" + (f" of {episodes:,}" if episodes else "")
+            words = f"{event.folder}: {far} episodes, {event.rate:,.0f}/s, gap {event.gap:+.3f}"
+        last[0] = time.monotonic()
+        console.print(words, highlight=False, soft_wrap=True)
+
+    yield tell
+
+
+def _how(event: Ended) -> str:
+    reason = event.error.strip().splitlines()[-1] if event.error.strip() else ""
+    return f"{event.folder} {event.status}" + (f": {reason}" if reason else "")

@@ -14,6 +14,7 @@ from cmdplab import __version__
 from cmdplab.cli.checking import bench_command, verify_command
 from cmdplab.cli.learning import reproduce_command, run_command
 from cmdplab.cli.problems import describe_command, list_command, solve_command
+from cmdplab.cli.sweeping import export_command, resume_command, status_command, sweep_command
 from cmdplab.errors import InputError
 
 app = typer.Typer(
@@ -35,6 +36,10 @@ app.command("describe")(describe_command)
 app.command("list")(list_command)
 app.command("verify-trace")(verify_command)
 app.command("bench")(bench_command)
+app.command("sweep")(sweep_command)
+app.command("resume")(resume_command)
+app.command("status")(status_command)
+app.command("export")(export_command)
 
 
 @app.callback(invoke_without_command=True)

@@ -139,7 +139,7 @@ def run_command(
     if (alpha_eta, alpha_tau) != (None, None) and row.outside_theorem():
         errors().print(f"warning: {row.outside_theorem()}", highlight=False, soft_wrap=True)
     running.check_counts(episodes, seed)
-    cmdp = environments.load(problem, instance_seed)
+    cmdp = environments.find(problem, instance_seed)
     solution = solve_feasible(cmdp)
     if out is not None:
         writable_folder(out)

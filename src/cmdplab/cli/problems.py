@@ -28,7 +28,7 @@ def solve_command(
     from cmdplab.presenting import facts, number, numbers
     from cmdplab.solvers import solve
 
-    cmdp = environments.load(problem, instance_seed)
+    cmdp = environments.find(problem, instance_seed)
     s = solve(cmdp)
     if as_json:
         fields = ("value", "multiplier", "slater_gap", "primal", "dual", "gap", "feasible")
@@ -50,7 +50,7 @@ def describe_command(
     from cmdplab.describing import describe
     from cmdplab.presenting import facts, number, numbers
 
-    d = describe(environments.load(problem, instance_seed))
+    d = describe(environments.find(problem, instance_seed))
     if as_json:
         print_json(d)
         return

@@ -64,7 +64,7 @@ def make(name: str, seed: int = 0) -> CMDP:
     return ENVIRONMENTS[name].make(seed)
 
 
-def load(what: str, seed: int = 0) -> CMDP:
+def find(what: str, seed: int = 0) -> CMDP:
     """A problem from the command line: a .npz file, or the name of an environment."""
     if what not in ENVIRONMENTS and (what.endswith(".npz") or Path(what).exists()):
         return CMDP.load(what)

@@ -1,0 +1,86 @@
+"""Checkpoints: a snapshot on disk that is whole, or known not to be.
+
+Each is an .npz with a digest of its own content, written beside the one before it. Reading goes
+from the newest to the oldest; what is damaged is set aside, never deleted and never trusted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cmdplab.errors import InputError
+from cmdplab.files import written_whole
+from cmdplab.problem import read_npz
+from cmdplab.running import Snapshot
+
+NEWEST, BEFORE = "checkpoint.npz", "checkpoint.before.npz"
+_DIGEST = "digest"
+
+
+class Found(NamedTuple):
+    """The newest good snapshot of a folder, if there is one, and what was wrong with others."""
+
+    snapshot: Snapshot | None
+    complaints: list[str]
+
+
+def digest(snapshot: Snapshot) -> str:
+    """A hash of names, shapes, types and numbers."""
+    total = hashlib.sha256()
+    for name in sorted(snapshot):
+        array = np.ascontiguousarray(snapshot[name])
+        total.update(f"{name} {array.shape} {array.dtype.str}".encode())
+        total.update(array.tobytes())
+    return total.hexdigest()
+
+
+def save(folder: Path, snapshot: Snapshot) -> None:
+    """Write a checkpoint; the one before it stays until this one is whole on disk."""
+    newest, before = folder / NEWEST, folder / BEFORE
+    with written_whole(folder / "checkpoint.new.npz") as temporary, temporary.open("wb") as stream:
+        content: dict[str, Any] = {**snapshot, _DIGEST: np.array(digest(snapshot))}
+        np.savez(stream, **content)
+    try:
+        if newest.exists():
+            os.replace(newest, before)
+        os.replace(folder / "checkpoint.new.npz", newest)
+    except OSError as error:
+        raise InputError(f"cannot write {newest}: {error.strerror or error}") from None
+
+
+def find(folder: Path) -> Found:
+    """The newest good snapshot; a damaged file is renamed and mentioned."""
+    complaints: list[str] = []
+    # A crash can leave the newest under its first name: it is whole, or it would not be there.
+    for name in ("checkpoint.new.npz", NEWEST, BEFORE):
+        path = folder / name
+        if not path.exists():
+            continue
+        try:
+            return Found(_read(path), complaints)
+        except InputError as error:
+            aside = _aside(path)
+            complaints.append(f"{error}; set aside as {aside.name}")
+    return Found(None, complaints)
+
+
+def _read(path: Path) -> Snapshot:
+    arrays = read_npz(path)
+    stated = str(arrays.pop(_DIGEST, ""))
+    if stated != digest(arrays):
+        raise InputError(f"{path.name} is damaged: its content does not match its digest")
+    return arrays
+
+
+def _aside(path: Path) -> Path:
+    for n in range(1000):
+        aside = path.with_name(f"{path.name}.damaged-{n}")
+        if not aside.exists():
+            break
+    os.replace(path, aside)
+    return aside

@@ -1,0 +1,167 @@
+"""`cmdplab sweep`, `resume`, `status` and `export`: experiments that survive."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cmdplab.cli.options import Json, Workers, console, errors, print_json
+
+if TYPE_CHECKING:
+    from cmdplab.sweeping import RunStatus
+
+
+class Format(StrEnum):
+    """What `export` writes."""
+
+    csv = "csv"
+    parquet = "parquet"
+    netcdf = "netcdf"
+
+
+Folder = Annotated[Path, typer.Argument(help="The folder of an experiment, or of one run.")]
+Every = Annotated[float, typer.Option(help="Seconds between two checkpoints of a run.")]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        help="Run on the Ray cluster at this address (host:port, or auto); 'local' starts one here."
+    ),
+]
+
+
+def sweep_command(
+    file: Annotated[Path, typer.Argument(help="An experiment: docs/experiments.md.")],
+    out: Annotated[Path | None, typer.Option(help="Default: runs/NAME of the experiment.")] = None,
+    change: Annotated[
+        list[str] | None, typer.Option("--set", help="Change a key, e.g. episodes=1000.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the runs.")] = False,
+    workers: Workers = None,
+    ray: Ray = None,
+    checkpoint_every: Every = 30.0,
+    as_json: Json = False,
+) -> None:
+    """Run an experiment: problems x algorithms x seeds, over all cores or on a Ray cluster.
+
+    Running it again does only what is missing. Ctrl-C finishes the current chunks and checkpoints;
+    the same command, or `cmdplab resume`, goes on from there to the last bit.
+    """
+    from cmdplab.experiment import problems, read_experiment, resolve
+    from cmdplab.progress import sweep_shown
+    from cmdplab.sweeping import sweep
+
+    experiment = read_experiment(file, change)
+    folder = out if out is not None else Path("runs") / experiment.name
+    runs = resolve(experiment, problems(experiment, file.parent))
+    if dry_run:
+        _print_plan([each.model_dump() | {"folder": each.folder} for each in runs], as_json)
+        return
+    with sweep_shown(len(runs), runs[0].episodes, errors()) as tell:
+        found = sweep(
+            experiment,
+            folder,
+            base=file.parent,
+            workers=workers,
+            tell=tell,
+            every=checkpoint_every,
+            executor=_executor(ray),
+        )
+    _finish(found, folder, as_json)
+
+
+def resume_command(
+    folder: Folder,
+    workers: Workers = None,
+    ray: Ray = None,
+    checkpoint_every: Every = 30.0,
+    as_json: Json = False,
+) -> None:
+    """Go on with every run of a folder that is not done, from its checkpoint."""
+    from cmdplab.progress import sweep_shown
+    from cmdplab.sweeping import do_missing, works_of
+
+    works = works_of(folder)
+    with sweep_shown(len(works), works[0].settings.episodes, errors()) as tell:
+        found = do_missing(works, workers, tell, checkpoint_every, _executor(ray))
+    _finish(found, folder, as_json)
+
+
+def status_command(folder: Folder, as_json: Json = False) -> None:
+    """What is done, running, interrupted, failed or missing, how far, and how fast."""
+    from cmdplab.sweeping import status_of, works_of
+
+    found = [status_of(work) for work in works_of(folder)]
+    if as_json:
+        print_json(found)
+    else:
+        _print_status(found, folder)
+
+
+def export_command(
+    folder: Folder,
+    to: Annotated[Format, typer.Option(help="The format.")] = Format.csv,
+    out: Annotated[Path | None, typer.Option(help="Default: curves.FORMAT in the folder.")] = None,
+) -> None:
+    """Write the curves of every run of a folder into one file."""
+    from cmdplab.loading import export
+
+    suffix = {"csv": "csv", "parquet": "parquet", "netcdf": "nc"}[to.value]
+    target = out if out is not None else folder / f"all-curves.{suffix}"
+    print(export(folder, to.value, target))
+
+
+def _executor(ray: str | None) -> Any:
+    if ray is None:
+        return None
+    from cmdplab.on_ray import ray_executor
+
+    return ray_executor(None if ray == "local" else ray)
+
+
+def _finish(found: list[RunStatus], folder: Path, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+    else:
+        _print_status(found, folder)
+    statuses = {each.status for each in found}
+    if "failed" in statuses:
+        raise typer.Exit(1)
+    if statuses != {"done"}:
+        errors().print(f"not done yet; go on with: cmdplab resume {folder}", highlight=False)
+        raise typer.Exit(130 if "interrupted" in statuses else 1)
+
+
+def _print_plan(rows: list[dict[str, Any]], as_json: bool) -> None:
+    from cmdplab.presenting import grid
+
+    if as_json:
+        print_json(rows)
+        return
+    shown = ("folder", "problem", "algorithm", "preset", "episodes", "seed")
+    cells = [[str(row[name]) for name in shown] for row in rows]
+    grid(console(), f"{len(rows)} runs", shown, cells, left=4)
+
+
+def _print_status(found: list[RunStatus], folder: Path) -> None:
+    from cmdplab.presenting import grid, number
+
+    header = ["run", "algorithm", "status", "episodes", "1/s", "gap", "viol."]
+    rows = []
+    for s in found:
+        far = f"{s.episodes:,}" + (f"/{s.of:,}" if s.of and s.of != s.episodes else "")
+        rate = "–" if s.rate is None else f"{s.rate:,.0f}"
+        cells = [far, rate, number(s.gap, 3), number(s.violation, 3)]
+        rows.append([s.folder, s.algorithm, s.status, *cells])
+    grid(console(), str(folder), header, rows, left=3)
+    counts = {
+        status: sum(s.status == status for s in found) for status in {s.status for s in found}
+    }
+    words = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
+    console().print(words, highlight=False)
+    for s in found:
+        if s.error:
+            last = s.error.strip().splitlines()[-1]
+            console().print(f"{s.folder}: {last}", highlight=False, soft_wrap=True)

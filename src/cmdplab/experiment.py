@@ -1,0 +1,211 @@
+"""Experiments as data: problems x algorithms x seeds, from a TOML file or from Python.
+
+Every combination is resolved into `RunSettings`, whose hash names its folder: a changed setting is
+another run, never an overwrite.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.environments import ENVIRONMENTS, make
+from cmdplab.errors import InputError
+from cmdplab.problem import CMDP
+
+LARGEST_FILE = 1 << 20  # bytes of a TOML file
+MOST_RUNS = 1_000_000
+
+Preset = Literal["released", "printed"]
+Episodes = Annotated[int, Field(gt=0)] | Literal["unlimited"]
+Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,79}$")]
+Choices = list[float] | float | None
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class ProblemSpec(_Strict):
+    """A problem: an environment with instance seeds, or a file."""
+
+    environment: str | None = None
+    instance_seeds: list[Seed] = [0]
+    file: str | None = None
+
+
+class AlgorithmSpec(_Strict):
+    """An algorithm with overrides; a list of values makes one run for each."""
+
+    name: str
+    preset: Preset | None = None  # default: the experiment's
+    bonus_scale: Choices = None
+    delta: Choices = None
+    tuned_for: list[int] | int | None = None
+    alpha_eta: Choices = None
+    alpha_tau: Choices = None
+
+
+class Experiment(_Strict):
+    """Problems x algorithms x seeds."""
+
+    name: Name
+    episodes: Episodes
+    seeds: list[Seed] | Annotated[int, Field(gt=0)] = 1
+    preset: Preset = "released"
+    problems: Annotated[list[ProblemSpec], Field(min_length=1)]
+    algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
+
+    def seed_list(self) -> list[int]:
+        """The seeds: a number n means 0..n-1."""
+        return list(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
+
+
+class RunSettings(_Strict):
+    """One run, resolved: all that its numbers depend on."""
+
+    problem: str  # its name
+    fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]  # of its arrays
+    algorithm: str
+    preset: Preset
+    bonus_scale: float | None = None
+    delta: float | None = None
+    tuned_for: int | None = None
+    alpha_eta: float | None = None
+    alpha_tau: float | None = None
+    episodes: int | None  # None: until stopped
+    seed: int
+
+    def row(self) -> PrimalDual:
+        """The algorithm with its overrides."""
+        fields = ("bonus_scale", "delta", "tuned_for")
+        given = {f: getattr(self, f) for f in fields if getattr(self, f) is not None}
+        row = replace(algorithm(self.algorithm, self.preset), **given)
+        return row.with_exponents(self.alpha_eta, self.alpha_tau)
+
+    @property
+    def folder(self) -> str:
+        """The name of the run's folder: the hash of its settings, and its seed."""
+        settings = self.model_dump(exclude={"seed", "problem"})
+        text = json.dumps(settings, sort_keys=True)
+        return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{self.seed}"
+
+
+def fingerprint(problem: CMDP) -> str:
+    """A hash of the arrays of a problem."""
+    digest = hashlib.sha256()
+    kernel = problem.transition[0] if problem.stationary else problem.transition
+    for array in (kernel, problem.reward, problem.threshold):
+        digest.update(str(array.shape).encode() + array.tobytes())
+    digest.update(str((problem.start, problem.horizon)).encode())
+    return digest.hexdigest()[:32]
+
+
+def read_experiment(path: str | Path, changes: list[str] | None = None) -> Experiment:
+    """An experiment from a TOML file, with `key=value` changes such as algorithms.0.delta=0.05."""
+    file = Path(path)
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            raise InputError(f"{path} is larger than {LARGEST_FILE} bytes")
+        values = tomllib.loads(file.read_text())
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read as TOML: {error}") from None
+    for change in changes or []:
+        _apply(values, change)
+    return parse_experiment(values, str(path))
+
+
+def parse_experiment(values: dict[str, Any], where: str) -> Experiment:
+    """Validate, naming the first key that is wrong."""
+    try:
+        return Experiment.model_validate(values)
+    except ValidationError as error:
+        raise InputError(f"{where}: {first_complaint(error)}") from None
+
+
+def first_complaint(error: ValidationError) -> str:
+    """The first key that is wrong, and why."""
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"].lower()
+    return f"{key}: {what}"
+
+
+def _apply(values: dict[str, Any], change: str) -> None:
+    key, equals, text = change.partition("=")
+    if not equals:
+        raise InputError(f"--set takes key=value, not {change!r}")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    place: Any = values
+    *path, last = key.strip().split(".")
+    try:
+        for part in path:
+            place = place[int(part)] if isinstance(place, list) else place[part]
+        place[int(last) if isinstance(place, list) else last] = value
+    except (KeyError, IndexError, ValueError, TypeError):
+        raise InputError(f"--set {change}: there is no key {key!r}") from None
+
+
+def problems(experiment: Experiment, base: Path) -> dict[str, CMDP]:
+    """The problems by fingerprint; files are found relative to `base`."""
+    found: dict[str, CMDP] = {}
+    for n, spec in enumerate(experiment.problems):
+        if (spec.environment is None) == (spec.file is None):
+            raise InputError(f"problems.{n}: give either an environment or a file")
+        if spec.file is not None:
+            each = [CMDP.load(base / spec.file)]
+        else:
+            name = str(spec.environment)
+            seeds = spec.instance_seeds if name in ENVIRONMENTS else [0]
+            seeds = seeds if name not in ENVIRONMENTS or ENVIRONMENTS[name].random else [0]
+            each = [make(name, seed) for seed in seeds]
+        found |= {fingerprint(problem): problem for problem in each}
+    return found
+
+
+def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]:
+    """Every run of an experiment; seeds vary slowest, so that early results are comparable."""
+    episodes = None if experiment.episodes == "unlimited" else int(experiment.episodes)
+    runs = []
+    for seed, (mark, problem), spec in itertools.product(
+        experiment.seed_list(), found.items(), experiment.algorithms
+    ):
+        for overrides in _grid(spec):
+            runs.append(
+                RunSettings(
+                    problem=problem.name,
+                    fingerprint=mark,
+                    algorithm=algorithm(spec.name, spec.preset or experiment.preset).name,
+                    preset=spec.preset or experiment.preset,
+                    episodes=episodes,
+                    seed=seed,
+                    **overrides,
+                )
+            )
+            if len(runs) > MOST_RUNS:
+                raise InputError(f"the experiment has more than {MOST_RUNS} runs")
+    for settings in runs:
+        settings.row()  # an override that does not fit is an error now, not an hour later
+    return list({settings.folder: settings for settings in runs}.values())
+
+
+def _grid(spec: AlgorithmSpec) -> list[dict[str, Any]]:
+    fields = ("bonus_scale", "delta", "tuned_for", "alpha_eta", "alpha_tau")
+    choices = [getattr(spec, field) for field in fields]
+    lists = [each if isinstance(each, list) else [each] for each in choices]
+    return [dict(zip(fields, values, strict=True)) for values in itertools.product(*lists)]

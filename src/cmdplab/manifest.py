@@ -1,0 +1,92 @@
+"""The manifest of a run: what it is, how far it is, and what it ran on. One JSON file, atomic."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from cmdplab import __version__
+from cmdplab.errors import InputError
+from cmdplab.experiment import RunSettings, first_complaint
+from cmdplab.files import written_whole
+
+SCHEMA = 1
+NAME = "manifest.json"
+_PACKAGES = ("numba", "numpy", "pyarrow", "scipy")
+
+Status = Literal["running", "interrupted", "done", "failed"]
+
+
+class Manifest(BaseModel):
+    """What a run leaves beside its curves and its checkpoint."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    schema_version: int = SCHEMA
+    settings: RunSettings
+    status: Status
+    episodes: int = 0  # done and checkpointed
+    summary: dict[str, float | int | None] = {}
+    seconds: float = 0.0  # of computing, over all attempts
+    attempts: int = 0
+    stream: list[str] = []  # the Philox key of the seed
+    versions: dict[str, str] = {}
+    machine: dict[str, str] = {}
+    curves_sha256: str = ""
+    notes: list[str] = []
+    error: str = ""
+
+
+def versions() -> dict[str, str]:
+    """Of this package and what its numbers depend on."""
+    return {"cmdplab": __version__, **{name: version(name) for name in _PACKAGES}}
+
+
+def machine() -> dict[str, str]:
+    """The processor decides the last bits: sums are vectorised to its width."""
+    from llvmlite import binding
+
+    features = sorted(k for k, on in dict(binding.get_host_cpu_features()).items() if on)
+    return {
+        "processor": binding.get_host_cpu_name(),
+        "features": hashlib.sha256(" ".join(features).encode()).hexdigest()[:12],
+        "platform": platform.platform(terse=True),
+        "python": platform.python_version(),
+    }
+
+
+def write(folder: Path, manifest: Manifest) -> None:
+    """Whole or not at all."""
+    with written_whole(folder / NAME) as temporary:
+        temporary.write_text(manifest.model_dump_json(indent=2) + "\n")
+
+
+def read(folder: Path) -> Manifest | None:
+    """The manifest of a run's folder; None where there is none."""
+    path = folder / NAME
+    try:
+        values: Any = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    stated = values.get("schema_version") if isinstance(values, dict) else None
+    if isinstance(stated, int) and stated > SCHEMA:
+        raise InputError(
+            f"{path} was written by a newer cmdplab (schema {stated}); ours is {SCHEMA}"
+        )
+    try:
+        return Manifest.model_validate(values)
+    except ValidationError as error:
+        raise InputError(f"{path} is not a manifest: {first_complaint(error)}") from None
+
+
+def sha256(path: Path) -> str:
+    """Of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

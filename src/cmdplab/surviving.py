@@ -1,0 +1,202 @@
+"""One run that survives: it checkpoints by time, stops on request, and goes on to the last bit.
+
+Whatever happens to the process, the folder holds a finished run, or a checkpoint to go on from, or
+nothing; a lock, which the system releases when a process dies, keeps others out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab import checkpoint, manifest
+from cmdplab.errors import InputError
+from cmdplab.experiment import RunSettings, fingerprint
+from cmdplab.manifest import Manifest
+from cmdplab.noise import philox_key
+from cmdplab.problem import CMDP
+from cmdplab.records import write_curves
+from cmdplab.running import Playing, Run, Snapshot
+
+CHECKPOINT_EVERY = 30.0  # seconds
+CHUNK_SECONDS = 0.2  # how long a stop may have to wait
+CURVES = "curves.parquet"
+
+
+class BusyError(Exception):
+    """Another process works on this run."""
+
+
+class Standing(NamedTuple):
+    """How far a run is."""
+
+    folder: str
+    episodes: int
+    rate: float  # episodes per second, in this attempt
+    gap: float
+    violation: float | None
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep other processes out of a run's folder; a dead process holds nothing."""
+    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise BusyError(folder.name) from None
+    finally:
+        os.close(handle)
+
+
+def is_held(folder: Path) -> bool:
+    """Whether some process works on the run right now."""
+    if not (folder / ".lock").exists():
+        return False
+    try:
+        with held(folder):
+            return False
+    except BusyError:
+        return True
+
+
+def perform(
+    folder: Path,
+    settings: RunSettings,
+    problem_file: Path,
+    *,
+    stop: Callable[[], bool] = lambda: False,
+    report: Callable[[Standing], None] = lambda standing: None,
+    every: float = CHECKPOINT_EVERY,
+) -> Manifest:
+    """Do what is missing of a run: nothing, the rest from its checkpoint, or all of it.
+
+    Raises `BusyError` when another process has it. A crash of the run is recorded, not raised.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with held(folder):
+        known = _known(folder)
+        if is_done(folder, known):
+            assert known is not None
+            return known
+        record = known or Manifest(settings=settings, status="running")
+        record.stream = [hex(int(each)) for each in philox_key(settings.seed)]
+        record.attempts += 1
+        record.error = ""
+        try:
+            _play(folder, record, problem_file, stop, report, every)
+        except Exception as error:
+            record.status = "failed"
+            plain = isinstance(error, InputError)
+            record.error = str(error) if plain else traceback.format_exc()
+            with contextlib.suppress(InputError):  # the disk may be what failed
+                manifest.write(folder, record)
+        return record
+
+
+def is_done(folder: Path, record: Manifest | None) -> bool:
+    """Whether a run is finished and its curves are what was written."""
+    if record is None or record.status != "done":
+        return False
+    curves = folder / CURVES
+    return curves.exists() and manifest.sha256(curves) == record.curves_sha256
+
+
+def _known(folder: Path) -> Manifest | None:
+    try:
+        return manifest.read(folder)
+    except InputError as error:
+        if "newer" in str(error):
+            raise
+        os.replace(folder / manifest.NAME, folder / f"{manifest.NAME}.damaged")
+        return None
+
+
+def _play(
+    folder: Path,
+    record: Manifest,
+    problem_file: Path,
+    stop: Callable[[], bool],
+    report: Callable[[Standing], None],
+    every: float,
+) -> None:
+    settings = record.settings
+    problem = CMDP.load(problem_file)
+    if fingerprint(problem) != settings.fingerprint:
+        raise InputError(f"{problem_file} is not the problem that this run was started on")
+    snapshot, complaints = _snapshot(folder, settings)
+    record.notes += complaints
+    here = manifest.machine()
+    if snapshot is not None and record.machine and record.machine != here:
+        was, now = record.machine.get("processor"), here["processor"]
+        record.notes.append(f"resumed on {now} after {was}: equal to about 1e-9, not to the bit")
+    record.machine, record.versions = here, manifest.versions()
+    record.status = "running"
+    manifest.write(folder, record)
+    playing = Playing(problem, settings.row(), settings.seed, snapshot=snapshot)
+    _advance(folder, record, playing, stop, report, every)
+
+
+def _advance(
+    folder: Path,
+    record: Manifest,
+    playing: Playing,
+    stop: Callable[[], bool],
+    report: Callable[[Standing], None],
+    every: float,
+) -> None:
+    settings = record.settings
+    target = np.inf if settings.episodes is None else settings.episodes
+    before, began, spent = playing.episodes, time.monotonic(), record.seconds
+    saved, size = began, 100
+    while playing.episodes < target and not stop():
+        size = int(min(size, target - playing.episodes))
+        chunk_began = time.monotonic()
+        playing.advance(size)
+        now = time.monotonic()
+        s = playing.summary()
+        rate = (playing.episodes - before) / max(now - began, 1e-9)
+        report(Standing(folder.name, playing.episodes, rate, s.final_gap, s.final_violation))
+        size = max(1, min(4 * size, int(size * CHUNK_SECONDS / max(now - chunk_began, 1e-6))))
+        record.seconds = spent + now - began
+        if now - saved >= every:
+            _save(folder, record, playing)
+            saved = now
+    done = playing.episodes >= target
+    record.status = "done" if done else "interrupted"
+    if playing.episodes:
+        run = Run(settings.row(), settings.seed, playing.summary(), playing.curves(), None, 0.0)
+        curves = write_curves([run], folder / CURVES)
+        record.curves_sha256 = manifest.sha256(curves)
+        _save(folder, record, playing)
+    else:
+        manifest.write(folder, record)
+
+
+def _save(folder: Path, record: Manifest, playing: Playing) -> None:
+    """The checkpoint first: a manifest never promises what is not there."""
+    mine = {"run": np.array(record.settings.folder)}
+    checkpoint.save(folder, playing.snapshot() | mine)
+    record.episodes = playing.episodes
+    record.summary = playing.summary()._asdict()
+    manifest.write(folder, record)
+
+
+def _snapshot(folder: Path, settings: RunSettings) -> tuple[Snapshot | None, list[str]]:
+    found = checkpoint.find(folder)
+    if found.snapshot is None:
+        again = [*found.complaints, "starting again"] if found.complaints else []
+        return None, again
+    if str(found.snapshot.pop("run", "")) != settings.folder:
+        return None, [*found.complaints, "the checkpoint belongs to another run; starting again"]
+    return found.snapshot, found.complaints
