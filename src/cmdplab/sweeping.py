@@ -20,6 +20,7 @@ from cmdplab.experiment import Experiment, RunSettings, first_complaint, problem
 from cmdplab.files import writable_folder, written_whole
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Ended, Event, Interrupt, Work, run_locally, signals
+from cmdplab.problem import CMDP
 from cmdplab.solvers import solve_feasible
 from cmdplab.surviving import CHECKPOINT_EVERY, is_done, is_held
 
@@ -112,6 +113,22 @@ def do_missing(
         elif missing:
             run_locally(missing, workers or os.cpu_count() or 1, tell, interrupt, every)
     return [status_of(work) for work in works]
+
+
+def single(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
+    """A run in a folder of its own, which must be new or hold the same run."""
+    known = manifest.read(folder)
+    if known is not None and known.settings != settings:
+        raise InputError(
+            f"{folder} holds another run: {known.settings.algorithm}, seed {known.settings.seed}"
+        )
+    if known is None and folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{folder} holds other files and no run")
+    writable_folder(folder)
+    work = Work(folder, settings, folder / "problem.npz")
+    if not work.problem_file.exists():
+        problem.save(work.problem_file)
+    return work
 
 
 def works_of(folder: Path) -> list[Work]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,9 +21,13 @@ from cmdplab.cli.options import (
     errors,
     print_json,
 )
+from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
+    from cmdplab.algorithms.primal_dual import PrimalDual
+    from cmdplab.problem import CMDP
     from cmdplab.running import Run
+    from cmdplab.solvers import Solution
 
 
 def reproduce_command(
@@ -110,7 +114,9 @@ def run_command(
     problem: ProblemArgument = "published",
     algorithm: Annotated[str, typer.Option(help="See `cmdplab list algorithms`.")] = "UOpt-RPGPD",
     preset: PresetOption = Preset.released,
-    episodes: Annotated[int, typer.Option(help="How many episodes.")] = 100_000,
+    episodes: Annotated[
+        str, typer.Option(help="How many episodes, or `unlimited`: until stopped.")
+    ] = "100000",
     seed: Annotated[int, typer.Option(help="Seed of the roll-outs.")] = 0,
     instance_seed: InstanceSeed = 0,
     bonus_scale: BonusScale = 1e-3,
@@ -122,54 +128,96 @@ def run_command(
     ] = None,
     engine: Annotated[Engine, typer.Option(help="Compiled, or plain Python.")] = Engine.cpu,
     out: Annotated[
-        Path | None, typer.Option(help="Write curves.parquet and summary.json there.")
+        Path | None, typer.Option(help="Keep a record there that can be resumed.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Let one algorithm learn one problem, measuring every episode exactly."""
+    """Let one algorithm learn one problem, measuring every episode exactly.
+
+    With --out the run leaves manifest, curves and checkpoints, and survives being stopped: the same
+    command, or `cmdplab resume DIR`, goes on to the last bit.
+    """
     from dataclasses import replace
 
     from cmdplab import algorithms, environments, running
-    from cmdplab.files import writable_folder, written_whole
-    from cmdplab.progress import shown
     from cmdplab.solvers import solve_feasible
 
     row = replace(algorithms.algorithm(algorithm, preset.value), bonus_scale=bonus_scale)
     row = row.with_exponents(alpha_eta, alpha_tau)
     if (alpha_eta, alpha_tau) != (None, None) and row.outside_theorem():
         errors().print(f"warning: {row.outside_theorem()}", highlight=False, soft_wrap=True)
-    running.check_counts(episodes, seed)
+    number = _episodes(episodes)
+    running.check_counts(1 if number is None else number, seed)
     cmdp = environments.find(problem, instance_seed)
     solution = solve_feasible(cmdp)
     if out is not None:
-        writable_folder(out)
+        if engine is not Engine.cpu:
+            raise InputError("--out keeps records of the cpu engine only")
+        chosen = {"bonus_scale": bonus_scale, "alpha_eta": alpha_eta, "alpha_tau": alpha_tau}
+        _recorded(out, cmdp, row, number, seed, chosen, as_json)
+        return
+    if number is None:
+        raise InputError("an unlimited run needs --out, where it keeps its checkpoints")
+    _in_memory(cmdp, row, number, seed, engine.value, solution, as_json)
+
+
+def _episodes(text: str) -> int | None:
+    if text == "unlimited":
+        return None
+    try:
+        return int(text.replace("_", "").replace(",", ""))
+    except ValueError:
+        raise InputError(f"episodes is {text!r}, neither a number nor `unlimited`") from None
+
+
+def _in_memory(
+    cmdp: CMDP,
+    row: PrimalDual,
+    episodes: int,
+    seed: int,
+    engine: str,
+    solution: Solution,
+    as_json: bool,
+) -> None:
+    from cmdplab import running
+    from cmdplab.progress import shown
+
     with shown([running.Job(row, seed)], episodes, errors()) as progress:
         done = running.run(
-            cmdp,
-            row,
-            episodes,
-            seed,
-            engine=engine.value,
-            solution=solution,
-            progress=progress,
+            cmdp, row, episodes, seed, engine=engine, solution=solution, progress=progress
         )
-    result = {
-        "problem": cmdp.name,
-        "algorithm": row.name,
-        "preset": row.preset,
-        "seed": seed,
-        **done.summary._asdict(),
-        "multiplier": done.state.multiplier,
-        "us_per_episode": done.us_per_episode,
-    }
-    if out is not None:
-        from cmdplab.presenting import to_json
-        from cmdplab.records import write_curves
-
-        write_curves([done], out / "curves.parquet")
-        with written_whole(out / "summary.json") as temporary:
-            temporary.write_text(to_json(result) + "\n")
     if as_json:
-        print_json(result)
+        head = {"problem": cmdp.name, "algorithm": row.name, "preset": row.preset, "seed": seed}
+        tail = {"multiplier": done.state.multiplier, "us_per_episode": done.us_per_episode}
+        print_json(head | done.summary._asdict() | tail)
     else:
         _print_runs([done], f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes")
+
+
+def _recorded(
+    out: Path,
+    cmdp: CMDP,
+    row: PrimalDual,
+    episodes: int | None,
+    seed: int,
+    chosen: dict[str, Any],
+    as_json: bool,
+) -> None:
+    from cmdplab.cli.sweeping import finish
+    from cmdplab.experiment import RunSettings, fingerprint
+    from cmdplab.progress import sweep_shown
+    from cmdplab.sweeping import do_missing, single
+
+    settings = RunSettings(
+        problem=cmdp.name,
+        fingerprint=fingerprint(cmdp),
+        algorithm=row.name,
+        preset=row.preset,  # type: ignore[arg-type]
+        episodes=episodes,
+        seed=seed,
+        **chosen,
+    )
+    work = single(out, settings, cmdp)
+    with sweep_shown(1, episodes, errors()) as tell:
+        found = do_missing([work], 1, tell)
+    finish(found, out, as_json)

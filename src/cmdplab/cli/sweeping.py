@@ -69,7 +69,7 @@ def sweep_command(
             every=checkpoint_every,
             executor=_executor(ray),
         )
-    _finish(found, folder, as_json)
+    finish(found, folder, as_json)
 
 
 def resume_command(
@@ -86,7 +86,7 @@ def resume_command(
     works = works_of(folder)
     with sweep_shown(len(works), works[0].settings.episodes, errors()) as tell:
         found = do_missing(works, workers, tell, checkpoint_every, _executor(ray))
-    _finish(found, folder, as_json)
+    finish(found, folder, as_json)
 
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
@@ -121,7 +121,8 @@ def _executor(ray: str | None) -> Any:
     return ray_executor(None if ray == "local" else ray)
 
 
-def _finish(found: list[RunStatus], folder: Path, as_json: bool) -> None:
+def finish(found: list[RunStatus], folder: Path, as_json: bool) -> None:
+    """Print where every run stands; exit code 0 only when all are done."""
     if as_json:
         print_json(found)
     else:

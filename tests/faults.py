@@ -1,0 +1,90 @@
+"""Sweeps as real processes, and what can happen to them: for the tests and `make torture`."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from cmdplab import checkpoint
+from cmdplab.algorithms import ALGORITHMS
+from cmdplab.sweeping import status_of, works_of
+
+Result = dict[str, tuple[bytes, str]]
+
+
+def write_experiment(folder: Path, episodes: int, seeds: int, rows: int | None = None) -> Path:
+    """Every registered algorithm (or the first few) on one small problem."""
+    from conftest import random_problem
+
+    random_problem(4, 2, 3, 1, seed=5).save(folder / "small.npz")
+    lines = [f'name = "torture"\nepisodes = {episodes}\nseeds = {seeds}']
+    lines.append('[[problems]]\nfile = "small.npz"')
+    for name, preset in list(ALGORITHMS)[:rows]:
+        lines.append(f'[[algorithms]]\nname = "{name}"\npreset = "{preset}"')
+    (folder / "torture.toml").write_text("\n".join(lines) + "\n")
+    return folder / "torture.toml"
+
+
+def start(
+    experiment: Path, out: Path, workers: int = 2, largest_file: int | None = None
+) -> subprocess.Popen:
+    """`cmdplab sweep` in a process group of its own, checkpointing all the time."""
+
+    def limit() -> None:
+        if largest_file is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
+    command = [sys.executable, "-m", "cmdplab", "sweep", str(experiment), "--out", str(out)]
+    command += ["--workers", str(workers), "--checkpoint-every", "0.05"]
+    return subprocess.Popen(
+        command,
+        start_new_session=True,
+        preexec_fn=limit,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finish(experiment: Path, out: Path, workers: int = 2) -> None:
+    """Let the sweep run to its end, undisturbed."""
+    process = start(experiment, out, workers)
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, printed
+
+
+def kill(process: subprocess.Popen, how: signal.Signals = signal.SIGKILL) -> None:
+    """The whole group: the sweep and its workers."""
+    try:
+        os.killpg(process.pid, how)
+    except ProcessLookupError:
+        return
+    process.communicate(timeout=60)
+
+
+def results(out: Path) -> Result:
+    """Of finished runs: the curves byte for byte, and the digest of the last checkpoint."""
+    found = {}
+    for work in works_of(out):
+        if status_of(work).status == "done":
+            snapshot = checkpoint.find(work.folder).snapshot
+            assert snapshot is not None
+            curves = (work.folder / "curves.parquet").read_bytes()
+            found[work.folder.name] = (curves, checkpoint.digest(snapshot))
+    return found
+
+
+def damage(path: Path, rng: np.random.Generator) -> None:
+    """Truncate a file somewhere, or flip one bit of it."""
+    content = bytearray(path.read_bytes())
+    if rng.random() < 0.5:
+        path.write_bytes(bytes(content[: rng.integers(0, len(content))]))
+    else:
+        content[rng.integers(0, len(content))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bytes(content))

@@ -1,0 +1,288 @@
+"""Runs survive: real processes are killed, stopped, starved and lied to; the results are equal."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+
+import faults
+import numpy as np
+import pytest
+from conftest import random_problem
+
+from cmdplab import checkpoint, load, manifest
+from cmdplab.algorithms import ALGORITHMS
+from cmdplab.errors import InputError
+from cmdplab.experiment import RunSettings, fingerprint, parse_experiment, read_experiment
+from cmdplab.running import run
+from cmdplab.surviving import BusyError, held, perform
+from cmdplab.sweeping import status_of, works_of
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """An experiment of every algorithm, and its results when nothing happens to it."""
+    folder = tmp_path_factory.mktemp("torture")
+    experiment = faults.write_experiment(folder, episodes=60_000, seeds=1)
+    faults.finish(experiment, folder / "undisturbed")
+    expected = faults.results(folder / "undisturbed")
+    assert len(expected) == len(ALGORITHMS)
+    return experiment, expected
+
+
+def kept(before: faults.Result, now: faults.Result) -> bool:
+    """No finished run is ever lost or changed."""
+    return all(now.get(name) == result for name, result in before.items())
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_killed_at_random_instants_nothing_is_lost_and_nothing_changes(undisturbed, tmp_path, how):
+    experiment, expected = undisturbed
+    rng = np.random.default_rng(int(how))
+    done: faults.Result = {}
+    for _ in range(4):
+        process = faults.start(experiment, tmp_path / "out", workers=int(rng.integers(1, 4)))
+        time.sleep(rng.uniform(0.5, 2.5))
+        faults.kill(process, how)
+        if (tmp_path / "out" / "experiment.json").exists():
+            now = faults.results(tmp_path / "out")
+            assert kept(done, now)
+            done = now
+    faults.finish(experiment, tmp_path / "out")
+    assert faults.results(tmp_path / "out") == expected
+
+
+def test_a_killed_worker_costs_nothing(undisturbed, tmp_path):
+    import psutil
+
+    experiment, expected = undisturbed
+    process = faults.start(experiment, tmp_path / "out")
+    deadline, killed = time.monotonic() + 20, 0
+    while killed < 2 and time.monotonic() < deadline:
+        time.sleep(0.7)
+        workers = [
+            child
+            for child in psutil.Process(process.pid).children()
+            if "spawn_main" in " ".join(child.cmdline())
+        ]
+        if workers:
+            workers[0].kill()
+            killed += 1
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, printed
+    assert faults.results(tmp_path / "out") == expected
+
+
+def test_damaged_files_are_noticed_set_aside_and_survived(undisturbed, tmp_path):
+    experiment, expected = undisturbed
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        process = faults.start(experiment, tmp_path / "out")
+        time.sleep(rng.uniform(1.0, 2.5))
+        faults.kill(process)
+        for work in works_of(tmp_path / "out"):
+            for name in ("checkpoint.npz", "manifest.json", "curves.parquet"):
+                if (work.folder / name).exists() and rng.random() < 0.5:
+                    faults.damage(work.folder / name, rng)
+    faults.finish(experiment, tmp_path / "out")
+    assert faults.results(tmp_path / "out") == expected
+    aside = list((tmp_path / "out" / "runs").glob("*/*.damaged*"))
+    assert aside
+
+
+def test_a_full_disk_fails_in_words_and_can_be_resumed(undisturbed, tmp_path):
+    experiment, expected = undisturbed
+    process = faults.start(experiment, tmp_path / "out", largest_file=20_000)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "cannot write" in printed
+    assert "Traceback" not in printed
+    assert not list((tmp_path / "out").rglob("*.tmp"))
+    faults.finish(experiment, tmp_path / "out")
+    assert faults.results(tmp_path / "out") == expected
+
+
+def test_two_sweeps_on_one_folder(undisturbed, tmp_path):
+    experiment, expected = undisturbed
+    both = [faults.start(experiment, tmp_path / "out") for _ in range(2)]
+    printed = [process.communicate(timeout=120)[0] for process in both]
+    assert all(process.returncode in (0, 1) for process in both), printed
+    faults.finish(experiment, tmp_path / "out")
+    assert faults.results(tmp_path / "out") == expected
+
+
+@pytest.fixture
+def work(tmp_path):
+    problem = random_problem(4, 2, 3, 1)
+    problem.save(tmp_path / "problem.npz")
+    settings = RunSettings(
+        problem=problem.name,
+        fingerprint=fingerprint(problem),
+        algorithm="UOpt-RPGPD",
+        preset="released",
+        episodes=5000,
+        seed=3,
+    )
+    return problem, tmp_path / "run", settings, tmp_path / "problem.npz"
+
+
+class StopAfter:
+    """Ask to stop at the n-th look."""
+
+    def __init__(self, looks: int) -> None:
+        self.left = looks
+
+    def __call__(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda pair: "-".join(pair))
+def test_any_sequence_of_interruptions_gives_the_run_itself(work, algorithm):
+    problem, folder, settings, file = work
+    settings = settings.model_copy(update={"algorithm": algorithm[0], "preset": algorithm[1]})
+    for looks in (0, 1, 3, 2):
+        record = perform(folder, settings, file, stop=StopAfter(looks), every=0.0)
+        assert record.status == "interrupted"
+    record = perform(folder, settings, file)
+    assert (record.status, record.episodes) == ("done", 5000)
+    whole = run(problem, settings.row(), 5000, seed=3)
+    assert record.summary == whole.summary._asdict()
+    table = load(folder)
+    for column, values in whole.curves.items():
+        np.testing.assert_array_equal(table[column].to_numpy(), values)
+    snapshot = checkpoint.find(folder).snapshot
+    for field, value in whole.state._asdict().items():
+        np.testing.assert_array_equal(snapshot[f"state_{field}"], value)
+
+
+def test_a_finished_run_is_not_run_again(work):
+    _, folder, settings, file = work
+    first = perform(folder, settings, file)
+    stamp = (folder / "curves.parquet").stat().st_mtime_ns
+    again = perform(folder, settings, file)
+    assert again.attempts == first.attempts == 1
+    assert (folder / "curves.parquet").stat().st_mtime_ns == stamp
+
+
+def test_an_unlimited_run_goes_on_each_time(work):
+    _, folder, settings, file = work
+    settings = settings.model_copy(update={"episodes": None})
+    first = perform(folder, settings, file, stop=StopAfter(2))
+    second = perform(folder, settings, file, stop=StopAfter(2))
+    assert first.status == second.status == "interrupted"
+    assert second.episodes > first.episodes
+
+
+def test_a_crash_is_recorded_with_its_traceback(work, monkeypatch):
+    from cmdplab.running import Playing
+
+    _, folder, settings, file = work
+
+    def crash(self, episodes):
+        raise ZeroDivisionError("on purpose")
+
+    monkeypatch.setattr(Playing, "advance", crash)
+    record = perform(folder, settings, file)
+    assert record.status == "failed"
+    assert "ZeroDivisionError: on purpose" in record.error
+    assert "Traceback" in manifest.read(folder).error
+
+
+def test_a_run_in_use_is_left_alone(work):
+    _, folder, settings, file = work
+    folder.mkdir()
+    with held(folder), pytest.raises(BusyError):
+        perform(folder, settings, file)
+    assert perform(folder, settings, file).status == "done"
+
+
+def test_another_problem_or_another_runs_checkpoint_is_not_used(work, tmp_path):
+    _, folder, settings, file = work
+    other = settings.model_copy(update={"seed": 4})
+    perform(tmp_path / "other", other, file, stop=StopAfter(2), every=0.0)
+    folder.mkdir()
+    (folder / "checkpoint.npz").write_bytes((tmp_path / "other" / "checkpoint.npz").read_bytes())
+    record = perform(folder, settings, file)
+    assert "belongs to another run" in record.notes[0]
+    assert record.status == "done"
+    random_problem(4, 2, 3, 1, seed=8).save(file)
+    wrong = perform(tmp_path / "third", settings, file)
+    assert wrong.status == "failed"
+    assert "is not the problem" in wrong.error
+
+
+def test_a_record_of_a_newer_version_is_refused(work):
+    _, folder, settings, file = work
+    perform(folder, settings, file)
+    values = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**values, "schema_version": 99}))
+    with pytest.raises(InputError, match="newer cmdplab"):
+        perform(folder, settings, file)
+
+
+def test_another_processor_is_mentioned(work):
+    _, folder, settings, file = work
+    perform(folder, settings, file, stop=StopAfter(2), every=0.0)
+    record = manifest.read(folder)
+    record.machine["processor"] = "abacus"
+    manifest.write(folder, record)
+    again = perform(folder, settings, file)
+    assert any("after abacus" in note for note in again.notes)
+
+
+GOOD = {
+    "name": "e",
+    "episodes": 100,
+    "problems": [{"environment": "published"}],
+    "algorithms": [{"name": "UOpt-RPGPD"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"episods": 5}, "episods: unknown key"),
+        ({"episodes": 0}, "episodes"),
+        ({"episodes": "for ever"}, "episodes"),
+        ({"seeds": -1}, "seeds"),
+        ({"seeds": [0, -1]}, "seeds"),
+        ({"name": "../escape"}, "name"),
+        ({"name": "a/b"}, "name"),
+        ({"problems": []}, "problems"),
+        ({"algorithms": [{"name": "UOpt-RPGPD", "bonus": 1}]}, "algorithms.0.bonus: unknown key"),
+        ({"algorithms": [{"name": "UOpt-RPGPD", "preset": "both"}]}, "algorithms.0.preset"),
+    ],
+)
+def test_a_wrong_key_is_named(change, sentence):
+    with pytest.raises(InputError, match=f"f.toml: {sentence}"):
+        parse_experiment({**GOOD, **change}, "f.toml")
+
+
+def test_changes_on_the_command_line(tmp_path):
+    file = faults.write_experiment(tmp_path, episodes=10, seeds=1, rows=2)
+    changed = read_experiment(file, ["episodes=77", "algorithms.1.bonus_scale=[1e-3, 1e-4]"])
+    assert changed.episodes == 77
+    assert changed.algorithms[1].bonus_scale == [1e-3, 1e-4]
+    for bad in ("episodes", "algorithms.9.delta=1", "nothing.here=1"):
+        with pytest.raises(InputError, match="--set"):
+            read_experiment(file, [bad])
+
+
+def test_status_tells_what_is_missing(tmp_path):
+    from cmdplab.sweeping import sweep
+
+    file = faults.write_experiment(tmp_path, episodes=2000, seeds=1, rows=2)
+    experiment = read_experiment(file)
+    found = sweep(experiment, tmp_path / "out", base=tmp_path, workers=1)
+    assert [each.status for each in found] == ["done", "done"]
+    longer = experiment.model_copy(update={"episodes": 3000})
+    sweep(longer, tmp_path / "out", base=tmp_path, workers=1)
+    assert len(works_of(tmp_path / "out")) == 4  # a changed setting is another run
+    work = works_of(tmp_path / "out")[0]
+    (work.folder / "manifest.json").unlink()
+    assert status_of(work).status == "missing"
+    other = experiment.model_copy(update={"name": "other"})
+    with pytest.raises(InputError, match="holds the experiment 'torture', not 'other'"):
+        sweep(other, tmp_path / "out", base=tmp_path)
