@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help reproduce test check bench build figures clean
+.PHONY: help reproduce test test-ray torture check bench build figures clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -13,6 +13,12 @@ reproduce: .venv/ready  ## the paper's Figure 1, redrawn: runs/figure1/
 
 test: .venv/ready-dev  ## the test suite
 	$(BIN)/python -m pytest
+
+test-ray: .venv/ready-ray  ## sweeps on a real Ray cluster of two nodes, one of which is killed
+	$(BIN)/python -m pytest tests/ray_cluster.py
+
+torture: .venv/ready-dev  ## kill sweeps 200 times and compare (about ten minutes)
+	$(BIN)/python benchmarks/torture.py
 
 check: .venv/ready-dev  ## formatting, lint and types
 	$(BIN)/ruff format --check .
@@ -48,6 +54,10 @@ clean:  ## remove the environment and everything built
 
 .venv/ready: .venv/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+.venv/ready-ray: .venv/ready-dev pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray]'
 	@touch $@
 
 .venv/ready-dev: .venv/ready pyproject.toml

@@ -32,7 +32,11 @@ def write_experiment(folder: Path, episodes: int, seeds: int, rows: int | None =
 
 
 def start(
-    experiment: Path, out: Path, workers: int = 2, largest_file: int | None = None
+    experiment: Path,
+    out: Path,
+    workers: int = 2,
+    largest_file: int | None = None,
+    ray: str | None = None,
 ) -> subprocess.Popen:
     """`cmdplab sweep` in a process group of its own, checkpointing all the time."""
 
@@ -42,6 +46,7 @@ def start(
 
     command = [sys.executable, "-m", "cmdplab", "sweep", str(experiment), "--out", str(out)]
     command += ["--workers", str(workers), "--checkpoint-every", "0.05"]
+    command += ["--ray", ray] if ray else []
     return subprocess.Popen(
         command,
         start_new_session=True,

@@ -166,6 +166,19 @@ def test_a_finished_run_is_not_run_again(work):
     assert (folder / "curves.parquet").stat().st_mtime_ns == stamp
 
 
+@pytest.mark.parametrize("name", ["curves.parquet", "checkpoint.npz"])
+def test_a_damaged_file_of_a_finished_run_is_made_again(work, name):
+    _, folder, settings, file = work
+    perform(folder, settings, file, every=0.0)
+    before = {each: (folder / each).read_bytes() for each in ("curves.parquet", "checkpoint.npz")}
+    content = bytearray(before[name])
+    content[len(content) // 2] ^= 4
+    (folder / name).write_bytes(bytes(content))
+    assert perform(folder, settings, file).status == "done"
+    for each, bytes_ in before.items():
+        assert (folder / each).read_bytes() == bytes_
+
+
 def test_an_unlimited_run_goes_on_each_time(work):
     _, folder, settings, file = work
     settings = settings.model_copy(update={"episodes": None})

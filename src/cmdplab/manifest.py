@@ -38,7 +38,7 @@ class Manifest(BaseModel):
     stream: list[str] = []  # the Philox key of the seed
     versions: dict[str, str] = {}
     machine: dict[str, str] = {}
-    curves_sha256: str = ""
+    sha256: dict[str, str] = {}  # of the files of a finished run
     notes: list[str] = []
     error: str = ""
 
@@ -88,5 +88,8 @@ def read(folder: Path) -> Manifest | None:
 
 
 def sha256(path: Path) -> str:
-    """Of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Of a file; empty where there is none."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""

@@ -7,7 +7,8 @@ system): checkpoints and records are files there, exactly as in a local sweep.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from cmdplab.errors import InputError
 from cmdplab.pool import Ended, Interrupt, Work, do_one
 from cmdplab.sweeping import Tell
 
-CONNECT_SECONDS = 20
+CONNECT_SECONDS = 30.0
+LOOPBACK = ("127.", "localhost")
 RETRIES = 20  # of a task whose worker or node was lost; each goes on from its checkpoint
 
 
@@ -60,37 +62,57 @@ def _result(ray: Any, reference: Any, name: str) -> Ended:
 
 @contextmanager
 def _connected(address: str | None) -> Iterator[Any]:
+    if address is None or address.startswith(LOOPBACK):
+        # Ray replaces a loopback address by the machine's outer one, where nobody listens, unless
+        # told that clusters are off; it reads this when it is imported.
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray
     except ImportError:
         raise InputError("Ray is not installed: pip install 'cmdplab[ray]'") from None
-    os.environ.setdefault("RAY_DEDUP_LOGS", "1")
-    quiet = {"log_to_driver": False, "logging_level": "ERROR", "ignore_reinit_error": True}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is not None:
         _reachable(address)
-        try:
-            ray.init(address=address, **quiet)
-        except Exception as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(f"no Ray cluster answers at {address}: {reason}") from None
-    else:
-        # A cluster of our own listens on the loopback address only.
-        ray.init(_node_ip_address="127.0.0.1", include_dashboard=False, **quiet)
+        options["address"] = address
+    else:  # a cluster of our own listens on the loopback address only
+        options |= {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
+    _within(CONNECT_SECONDS, lambda: ray.init(**options), address or "this machine")
     try:
         yield ray
     finally:
         ray.shutdown()
 
 
+def _within(seconds: float, connect: Callable[[], Any], address: str) -> None:
+    """Connect, or say in one sentence that nobody answers; Ray itself would try for minutes."""
+    answer: list[BaseException | None] = []
+
+    def attempt() -> None:
+        try:
+            connect()
+            answer.append(None)
+        except BaseException as error:
+            answer.append(error)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not answer:
+        raise InputError(f"no Ray cluster answers at {address} within {seconds:g} seconds")
+    if answer[0] is not None:
+        reason = str(answer[0]).splitlines()[0]
+        raise InputError(f"no Ray cluster answers at {address}: {reason}")
+
+
 def _reachable(address: str) -> None:
-    """One sentence after seconds, where Ray itself would try for minutes."""
+    """Whether anybody listens there at all."""
     import socket
 
     if address == "auto":
         return
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), timeout=CONNECT_SECONDS):
+        with socket.create_connection((host, int(port)), timeout=5):
             return
     except (OSError, ValueError) as error:
         raise InputError(f"no Ray cluster answers at {address}: {error}") from None

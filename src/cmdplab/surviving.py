@@ -105,11 +105,10 @@ def perform(
 
 
 def is_done(folder: Path, record: Manifest | None) -> bool:
-    """Whether a run is finished and its curves are what was written."""
+    """Whether a run is finished and its files are what was written."""
     if record is None or record.status != "done":
         return False
-    curves = folder / CURVES
-    return curves.exists() and manifest.sha256(curves) == record.curves_sha256
+    return all(manifest.sha256(folder / name) == known for name, known in record.sha256.items())
 
 
 def _known(folder: Path) -> Manifest | None:
@@ -176,8 +175,7 @@ def _advance(
     record.status = "done" if done else "interrupted"
     if playing.episodes:
         run = Run(settings.row(), settings.seed, playing.summary(), playing.curves(), None, 0.0)
-        curves = write_curves([run], folder / CURVES)
-        record.curves_sha256 = manifest.sha256(curves)
+        write_curves([run], folder / CURVES)
         _save(folder, record, playing)
     else:
         manifest.write(folder, record)
@@ -189,6 +187,9 @@ def _save(folder: Path, record: Manifest, playing: Playing) -> None:
     checkpoint.save(folder, playing.snapshot() | mine)
     record.episodes = playing.episodes
     record.summary = playing.summary()._asdict()
+    if record.status == "done":
+        names = (CURVES, checkpoint.NEWEST)
+        record.sha256 = {name: manifest.sha256(folder / name) for name in names}
     manifest.write(folder, record)
 
 

@@ -39,7 +39,7 @@ class RunStatus(NamedTuple):
     algorithm: str
     preset: str
     seed: int
-    status: str  # missing, running, interrupted, done, failed
+    status: str  # missing, running, interrupted, done, damaged, failed
     episodes: int
     of: int | None
     rate: float | None  # episodes per second of computing
@@ -209,4 +209,6 @@ def status_of(work: Work) -> RunStatus:
 def _status(folder: Path, record: Manifest) -> str:
     if record.status == "running" and not is_held(folder):
         return "interrupted"  # its process is gone
+    if record.status == "done" and not is_done(folder, record):
+        return "damaged"
     return record.status
