@@ -88,6 +88,8 @@ def results(out: Path) -> Result:
 def damage(path: Path, rng: np.random.Generator) -> None:
     """Truncate a file somewhere, or flip one bit of it."""
     content = bytearray(path.read_bytes())
+    if not content:
+        return
     if rng.random() < 0.5:
         path.write_bytes(bytes(content[: rng.integers(0, len(content))]))
     else:

@@ -71,12 +71,13 @@ def _connected(address: str | None) -> Iterator[Any]:
     except ImportError:
         raise InputError("Ray is not installed: pip install 'cmdplab[ray]'") from None
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
-    if address is not None:
+    if address is None:
+        # A cluster of our own listens on the loopback address only. Not in a thread: the system
+        # ends its processes when the thread that started them ends.
+        ray.init(_node_ip_address="127.0.0.1", include_dashboard=False, **options)
+    else:
         _reachable(address)
-        options["address"] = address
-    else:  # a cluster of our own listens on the loopback address only
-        options |= {"_node_ip_address": "127.0.0.1", "include_dashboard": False}
-    _within(CONNECT_SECONDS, lambda: ray.init(**options), address or "this machine")
+        _within(CONNECT_SECONDS, lambda: ray.init(address=address, **options), address)
     try:
         yield ray
     finally:
