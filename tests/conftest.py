@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from cmdplab import cli
 from cmdplab.exact import greedy, returns
 from cmdplab.problem import CMDP
 
@@ -78,3 +80,17 @@ def two_state() -> CMDP:
 
 def largest_utility(problem: CMDP) -> float:
     return greedy(problem, problem.reward[1])[0]
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Run `cmdplab ...` in this process: (exit code, standard output, standard error)."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["cmdplab", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        out, err = capsys.readouterr()
+        return int(exit_.value.code or 0), out, err
+
+    return run

@@ -10,22 +10,7 @@ import numpy as np
 import pytest
 from conftest import TRACE, random_problem
 
-from cmdplab import cli
 from cmdplab.problem import CMDP
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    """Run `cmdplab ...` in this process: (exit code, standard output, standard error)."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["cmdplab", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        out, err = capsys.readouterr()
-        return int(exit_.value.code or 0), out, err
-
-    return run
 
 
 def test_help_teaches_and_imports_nothing_heavy():

@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,14 @@ RETRIES = 20  # of a task whose worker or node was lost; each goes on from its c
 
 
 def ray_executor(address: str | None) -> Any:
-    """An executor for `sweep`: on the cluster at the address, or on a local one of its own."""
+    """An executor for `sweep`: on the cluster at the address, or on a local one of its own.
+
+    That Ray is there and somebody listens is checked now, before anything is written.
+    """
+    if find_spec("ray") is None:
+        raise InputError("Ray is not installed: pip install 'cmdplab[ray]'")
+    if address is not None:
+        _reachable(address)
 
     def execute(works: list[Work], tell: Tell, interrupt: Interrupt, every: float) -> None:
         with _connected(address) as ray:
@@ -66,17 +74,14 @@ def _connected(address: str | None) -> Iterator[Any]:
         # Ray replaces a loopback address by the machine's outer one, where nobody listens, unless
         # told that clusters are off; it reads this when it is imported.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-    try:
-        import ray
-    except ImportError:
-        raise InputError("Ray is not installed: pip install 'cmdplab[ray]'") from None
+    import ray
+
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     if address is None:
         # A cluster of our own listens on the loopback address only. Not in a thread: the system
         # ends its processes when the thread that started them ends.
         ray.init(_node_ip_address="127.0.0.1", include_dashboard=False, **options)
     else:
-        _reachable(address)
         _within(CONNECT_SECONDS, lambda: ray.init(address=address, **options), address)
     try:
         yield ray

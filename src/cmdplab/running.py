@@ -153,8 +153,7 @@ def run_many(
     """
     for job in jobs:
         check_counts(episodes, job.seed)
-    if workers is not None and workers < 1:
-        raise InputError(f"workers is {workers}, not a positive number")
+    check_workers(workers)
     optimum = solution if solution is not None else solve_feasible(problem)
     stop = threading.Event()
 
@@ -176,6 +175,12 @@ def jobs(algorithms: Iterable[PrimalDual], seeds: int) -> list[Job]:
     if seeds < 1:
         raise InputError(f"seeds is {seeds}, not a positive number")
     return [Job(row, seed) for seed in range(seeds) for row in algorithms]
+
+
+def check_workers(workers: int | None) -> None:
+    """None means one per core."""
+    if workers is not None and workers < 1:
+        raise InputError(f"workers is {workers}, not a positive number")
 
 
 def check_counts(episodes: int, seed: int) -> None:

@@ -21,6 +21,7 @@ from cmdplab.files import writable_folder, written_whole
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Ended, Event, Interrupt, Work, run_locally, signals
 from cmdplab.problem import CMDP
+from cmdplab.running import check_workers
 from cmdplab.solvers import solve_feasible
 from cmdplab.surviving import CHECKPOINT_EVERY, is_done, is_held
 
@@ -73,6 +74,7 @@ def sweep(
     `base` is where the experiment's problem files are; `executor` does the work elsewhere, for
     instance on Ray. Ctrl-C lets every run finish its chunk and checkpoint.
     """
+    check_workers(workers)
     folder = Path(out)
     found = problems(experiment, Path(base))
     runs = resolve(experiment, found)
@@ -100,8 +102,7 @@ def do_missing(
     executor: Executor | None = None,
 ) -> list[RunStatus]:
     """Do the works that are not done."""
-    if workers is not None and workers < 1:
-        raise InputError(f"workers is {workers}, not a positive number")
+    check_workers(workers)
     missing = [work for work in works if not is_done(work.folder, _readable(work.folder))]
     undone = {work.folder for work in missing}
     for work in works:
