@@ -67,6 +67,20 @@ def write(folder: Path, manifest: Manifest) -> None:
         temporary.write_text(manifest.model_dump_json(indent=2) + "\n")
 
 
+class NewerError(InputError):
+    """A record of a version that we cannot know."""
+
+
+def read_if_good(folder: Path) -> Manifest | None:
+    """The manifest of a run's folder; None where there is none or where it is damaged."""
+    try:
+        return read(folder)
+    except NewerError:
+        raise
+    except InputError:
+        return None
+
+
 def read(folder: Path) -> Manifest | None:
     """The manifest of a run's folder; None where there is none."""
     path = folder / NAME
@@ -78,7 +92,7 @@ def read(folder: Path) -> Manifest | None:
         raise InputError(f"{path} cannot be read: {error}") from None
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > SCHEMA:
-        raise InputError(
+        raise NewerError(
             f"{path} was written by a newer cmdplab (schema {stated}); ours is {SCHEMA}"
         )
     try:

@@ -112,13 +112,10 @@ def is_done(folder: Path, record: Manifest | None) -> bool:
 
 
 def _known(folder: Path) -> Manifest | None:
-    try:
-        return manifest.read(folder)
-    except InputError as error:
-        if "newer" in str(error):
-            raise
+    record = manifest.read_if_good(folder)
+    if record is None and (folder / manifest.NAME).exists():
         os.replace(folder / manifest.NAME, folder / f"{manifest.NAME}.damaged")
-        return None
+    return record
 
 
 def _play(

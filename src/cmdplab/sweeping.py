@@ -103,7 +103,9 @@ def do_missing(
 ) -> list[RunStatus]:
     """Do the works that are not done."""
     check_workers(workers)
-    missing = [work for work in works if not is_done(work.folder, _readable(work.folder))]
+    missing = [
+        work for work in works if not is_done(work.folder, manifest.read_if_good(work.folder))
+    ]
     undone = {work.folder for work in missing}
     for work in works:
         if work.folder not in undone:
@@ -178,19 +180,9 @@ def _earlier(experiment: Experiment, folder: Path) -> list[RunSettings]:
     return []
 
 
-def _readable(folder: Path) -> Manifest | None:
-    """The manifest, or None where it is damaged: whoever performs the run will set it aside."""
-    try:
-        return manifest.read(folder)
-    except InputError as error:
-        if "newer" in str(error):
-            raise
-        return None
-
-
 def status_of(work: Work) -> RunStatus:
     """Where a run stands, from its manifest and its lock."""
-    record = _readable(work.folder)
+    record = manifest.read_if_good(work.folder)
     s: RunSettings = work.settings
     head = (work.folder.name, s.problem, s.algorithm, s.preset, s.seed)
     if record is None:

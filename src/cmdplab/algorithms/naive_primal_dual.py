@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from cmdplab.algorithms import bonuses
-from cmdplab.algorithms.primal_dual import UNIFORM_ROW, PrimalDual, uncapped, unit
+from cmdplab.algorithms.primal_dual import PrimalDual, as_released, uncapped, unit
 from cmdplab.problem import Array
 from cmdplab.schedules import Constant, Setting
 
@@ -49,16 +49,7 @@ OPT_PRIMAL_DUAL = PrimalDual(
     summary="Efroni et al. (2020): optimistic primal-dual without regularisation, tuned for K",
 )
 
-OPT_PRIMAL_DUAL_RELEASED = replace(
-    OPT_PRIMAL_DUAL,
-    preset="released",
-    bonus=bonuses.bernstein_released,
-    bonus_multiplier=unit,
-    unvisited=UNIFORM_ROW,
-    terminal_entropy=1.0,
-    entropy_weighting=1.0,
-    dual_lookahead=1.0,
-)
+OPT_PRIMAL_DUAL_RELEASED = as_released(OPT_PRIMAL_DUAL, bonuses.bernstein_released)
 
 
 def appendix_c(row: PrimalDual) -> PrimalDual:

@@ -223,6 +223,30 @@ class PrimalDual:
         )
 
 
+def as_released(row: PrimalDual, bonus: Callable[[Setting], Bonus]) -> PrimalDual:
+    """A printed row as the authors' notebook would run it: all their differences but the bonus.
+
+    The notebook counts k from 0, so that powers of k are one episode behind.
+    """
+    steps = {
+        field: replace(step, shift=step.shift - 1.0)
+        for field in ("policy_step", "dual_step", "temperature")
+        if isinstance(step := getattr(row, field), Power)
+    }
+    return replace(
+        row,
+        preset="released",
+        bonus=bonus,
+        bonus_multiplier=unit,
+        unvisited=UNIFORM_ROW,
+        dual_cap=uncapped,
+        entropy_weighting=1.0,
+        terminal_entropy=1.0,
+        dual_lookahead=1.0,
+        **steps,  # type: ignore[arg-type]
+    )
+
+
 def _power(what: str, schedule: Schedule, name: str) -> Power:
     if not isinstance(schedule, Power):
         raise InputError(f"{name} has no exponent {what}: its schedule is not a power of k")

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cmdplab.algorithms import bonuses
-from cmdplab.algorithms.primal_dual import UNIFORM_ROW, Bonus, PrimalDual, uncapped, unit
-from cmdplab.schedules import Constant, Power, Setting
+from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, as_released
+from cmdplab.schedules import Constant, Setting
 
 UOPT_RPGPD = PrimalDual(
     name="UOpt-RPGPD",
@@ -32,20 +32,7 @@ UOPT_RPGPD = PrimalDual(
     summary="regularised primal-dual with the Uniform-PAC bonus and decaying step and temperature",
 )
 
-UOPT_RPGPD_RELEASED = replace(
-    UOPT_RPGPD,
-    preset="released",
-    bonus=bonuses.uniform_pac_released,
-    bonus_multiplier=unit,
-    unvisited=UNIFORM_ROW,
-    dual_cap=uncapped,
-    entropy_weighting=1.0,
-    terminal_entropy=1.0,
-    dual_lookahead=1.0,
-    policy_step=Power(0.53, shift=2.0),  # the notebook counts k from 0
-    dual_step=Power(0.53, shift=2.0),
-    temperature=Power(0.4, shift=2.0),
-)
+UOPT_RPGPD_RELEASED = as_released(UOPT_RPGPD, bonuses.uniform_pac_released)
 
 
 def no_regularization(row: PrimalDual) -> PrimalDual:
