@@ -49,6 +49,7 @@ clean:  ## remove the environment and everything built
 	  { echo "cmdplab needs Python 3.11 or newer as $(PYTHON); choose another with: make PYTHON=/path/to/python3.12" >&2; exit 2; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "this Python has no venv module; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 2; }
+	@echo "setting up .venv (a minute, and quiet)"
 	@$(PYTHON) -m venv .venv
 	@touch $@
 

@@ -46,11 +46,11 @@ def main() -> None:
         return
     print(f"{processor()}, Python {platform.python_version()}, NumPy {np.__version__}, float64\n")
     print(
-        f"{'engine':8}{'algorithm':20}{'X':>5}{'A':>4}{'H':>4}{'N':>3}{'runs':>6}{'us/episode':>13}"
+        f"{'engine':8}{'algorithm':22}{'X':>5}{'A':>4}{'H':>4}{'N':>3}{'runs':>6}{'us/episode':>13}"
     )
     for t in timings:
         sizes = f"{t.states:5}{t.actions:4}{t.horizon:4}{t.constraints:3}{t.runs:6}"
-        print(f"{t.engine:8}{t.algorithm:20}{sizes}{t.us_per_episode:13.2f}")
+        print(f"{t.engine:8}{t.algorithm:22}{sizes}{t.us_per_episode:13.2f}")
     ours, plain = timings[0].us_per_episode, timings[1].us_per_episode
     two = next(t for t in timings if t.runs == 2).us_per_episode
     print(f"\nplain NumPy / ours            {plain / ours:6.0f}")

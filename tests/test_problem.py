@@ -29,7 +29,10 @@ def broken(field: str, index: tuple, value: float) -> dict:
 @pytest.mark.parametrize(
     ("arrays", "sentence"),
     [
-        (broken("transition", (2, 3, 1, 0), 5.0), r"transition\[2, 3, 1\] sums to \d.*, not 1"),
+        (
+            broken("transition", (2, 3, 1, 0), 0.987654),
+            r"transition\[2, 3, 1\] sums to \d.*, not 1",
+        ),
         (broken("transition", (1, 0, 1, 2), -0.1), r"transition\[1, 0, 1, 2\] is -0.1, not a prob"),
         (broken("transition", (0, 0, 0, 0), np.nan), r"transition\[0, 0, 0, 0\] is nan"),
         (broken("reward", (1, 2, 0, 1), 1.5), r"reward\[1, 2, 0, 1\] is 1.5, outside \[0, 1\]"),
@@ -40,7 +43,13 @@ def broken(field: str, index: tuple, value: float) -> dict:
         ({**parts(random_problem(4, 2, 3, 1)), "start": 0.5}, "start is 0.5"),
         ({**parts(random_problem(4, 2, 3, 1)), "threshold": [1, 1]}, "threshold has the shape"),
         ({**parts(random_problem(4, 2, 3, 1)), "reward": np.zeros((2, 2))}, "reward must have"),
-        ({**parts(random_problem(4, 2, 3, 1)), "reward": "no"}, "not an array of numbers"),
+        ({**parts(random_problem(4, 2, 3, 1)), "reward": "no"}, "not an array of real numbers"),
+        (
+            {**parts(random_problem(4, 2, 3, 1)), "reward": 1j * np.ones((2, 3, 4, 2))},
+            "reward is not an array of real numbers",
+        ),
+        ({**parts(random_problem(4, 2, 3, 1)), "horizon": 2.5}, "horizon is 2.5"),
+        (broken("transition", (2, 3, 1, 0), 5.0), "is 5, not a probability"),
         ({**parts(random_problem(4, 2, 3, 1)), "transition": np.ones((4, 2))}, "transition must"),
         (
             {**parts(random_problem(4, 2, 3, 1)), "reward": np.zeros((2, 5, 4, 2))},
@@ -114,6 +123,23 @@ def test_files_that_are_no_problems(tmp_path):
     for name in ("truncated", "text", "foreign", "pickled", "absent"):
         with pytest.raises(InputError, match=f"{name}.npz"):
             CMDP.load(tmp_path / f"{name}.npz")
+
+
+def test_a_budget_outside_its_range_is_named():
+    problem = random_problem(4, 3, 3, 1)
+    with pytest.raises(InputError, match=r"budget\[0\] is -1, outside \[0, 3\]"):
+        CMDP.from_costs(problem.transition, problem.reward[0], 1 - problem.reward[1:], [-1.0])
+
+
+def test_a_problem_in_a_file_is_named_by_its_file(tmp_path):
+    problem = random_problem(3, 2, 2, 1)
+    problem.save(tmp_path / "p.npz")
+    arrays = dict(np.load(tmp_path / "p.npz"))
+    np.savez(tmp_path / "p.npz", **{**arrays, "threshold": np.array([9.0])})
+    with pytest.raises(InputError, match=r"p.npz: threshold\[0\] is 9"):
+        CMDP.load(tmp_path / "p.npz")
+    with pytest.raises(InputError, match="is not a file"):
+        CMDP.load(tmp_path)
 
 
 def test_rows_that_are_almost_normalised_become_exact():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ import pytest
 
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.environments import make
+from cmdplab.errors import InputError
 from cmdplab.reproduce import Reproduction, reproduce
 from cmdplab.running import Job, Playing, jobs, run, run_many
 
@@ -52,9 +54,11 @@ def test_the_curves_can_be_read_elsewhere(small):
 
 def test_the_figure_is_the_same_for_the_same_numbers(small, tmp_path):
     from cmdplab.figures import figure_1
+    from cmdplab.records import read_curves
 
-    settings, runs, _ = small
-    figure_1(runs, settings.title(make("published")), tmp_path)
+    settings, _, _ = small
+    curves = read_curves(settings.out / "curves.parquet")
+    figure_1(curves, settings.title(make("published")), tmp_path, {})
     for name in ("figure1.png", "figure1.pdf"):
         assert (tmp_path / name).read_bytes() == (settings.out / name).read_bytes()
 
@@ -96,11 +100,19 @@ def test_common_random_numbers_start_every_algorithm_alike():
 def test_one_failure_stops_the_others_and_is_raised():
     problem = make("published")
 
-    def fail(_):
-        raise RuntimeError("told to")
+    def fail(standing):
+        if standing.seed == 1:
+            raise RuntimeError("told to")
 
+    # The others would take hours: the failure of one must not wait for them.
     with pytest.raises(RuntimeError, match="told to"):
         run_many(problem, [Job(algorithm("UOpt-RPGPD"), s) for s in range(4)], 10**9, progress=fail)
+
+
+def test_a_run_that_leaves_the_finite_numbers_is_an_error():
+    row = replace(algorithm("UOpt-RPGPD", "printed"), bonus_scale=1e308)
+    with pytest.raises(InputError, match="not finite"):
+        run(make("published"), row, 50)
 
 
 def test_released_preset_on_the_published_instance_begins_like_the_published_curve():

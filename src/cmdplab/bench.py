@@ -69,7 +69,8 @@ def time_engine(
         slices = [slice_of(episodes) for _ in range(5)]
     us = 1e6 * float(np.median(slices)) / (episodes * runs)
     X, A, H, N = problem.states, problem.actions, problem.horizon, problem.constraints
-    return Timing(engine, row.name, X, A, H, N, runs, us)
+    name = row.name if row.preset == "released" else f"{row.name} ({row.preset})"
+    return Timing(engine, name, X, A, H, N, runs, us)
 
 
 def benchmark(quick: bool = False) -> Iterator[Timing]:

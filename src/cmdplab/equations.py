@@ -40,6 +40,26 @@ def entropy_range(tau: float, log_actions: float) -> float:
     return 1.0 + tau * log_actions
 
 
+def bonus_weight(multiplier: float, tau: float, entropy: float) -> float:
+    """m (1 + tau e): printed H (1 + tau ln A) for r^0 and H for the others; released 1."""
+    return multiplier * entropy_range(tau, entropy)
+
+
+def value_cap(steps_left: int, tau: float, log_actions: float) -> float:
+    """(1 + tau ln A) (H - h + 1), the most that is left to earn   (Algorithm 2)."""
+    return entropy_range(tau, log_actions) * steps_left
+
+
+def multiplier_cap(cap: float, tau: float, log_actions: float) -> float:
+    """(H / slack) (1 + tau ln A), where the multipliers are clipped   (Eq. 5)."""
+    return cap * entropy_range(tau, log_actions)
+
+
+def seen_value(now: float, ahead: float, lookahead: float) -> float:
+    """The value in the dual step: of pi^k (lookahead 0), or Q~^k averaged with pi^{k+1} (1)."""
+    return now + lookahead * (ahead - now)
+
+
 def action_value(r: float, weight: float, beta: float, next_value: float, cap: float) -> float:
     """Q~_h = min( r_h + weight beta_h + Pbar V~_{h+1}, cap )   (Algorithm 2)."""
     return min(r + weight * beta + next_value, cap)

@@ -1,4 +1,4 @@
-"""Figures, drawn from curves alone. Nothing is smoothed: what is thinned carries its envelope."""
+"""Figures, drawn from records alone. Nothing is smoothed: what is thinned carries its envelope."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import numpy as np
 
 from cmdplab.files import written_whole
 from cmdplab.problem import Array
+from cmdplab.records import Curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from cmdplab.running import Run
 
 # Okabe and Ito's colours, apart for the colour-blind; styles and widths keep them apart in grey.
 STYLES: dict[str, tuple[str, str, float]] = {
@@ -28,24 +27,27 @@ _OTHERS = ("#CC79A7", "#56B4E9", "#882255", "#000000")
 CALM = 0.1  # an algorithm that varies by less than this in its last tenth is shown enlarged
 
 
-def figure_1(runs: Sequence[Run], title: str, folder: Path) -> list[Path]:
-    """The paper's Figure 1: optimality gap and violation of every algorithm, as PNG and PDF."""
+def figure_1(curves: Curves, title: str, folder: Path, notes: dict[str, str]) -> list[Path]:
+    """The paper's Figure 1: optimality gap and violation of every algorithm, as PNG and PDF.
+
+    `notes` are added to the names of algorithms in the legend.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.5, 4.6), layout="constrained")
     axes = figure.subplots(1, 2)
     panels = [("gap", "optimality gap"), ("violation", "constraint violation")]
-    drawn = [p for p in panels if p[0] in runs[0].curves]
+    drawn = [p for p in panels if p[0] in _first(curves)]
     for panel, (column, label) in zip(axes, drawn, strict=False):
-        _panel(panel, runs, column)
+        _panel(panel, curves, column)
         panel.set_ylabel(label)
-        _zoom(panel, runs, column)
+        _zoom(panel, curves, column)
     for unused in axes[len(drawn) :]:
         unused.set_visible(False)
     drawn_lines = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
-    names = _names(runs)
+    names = [f"{name} {notes[name]}" if notes.get(name) else name for name in curves]
     legend = figure.legend(
-        [drawn_lines[name] for name in names], names, loc="outside lower center", ncols=5
+        [drawn_lines[name] for name in curves], names, loc="outside lower center", ncols=5
     )
     legend.set_frame_on(False)
     for line in legend.get_lines():
@@ -54,16 +56,15 @@ def figure_1(runs: Sequence[Run], title: str, folder: Path) -> list[Path]:
     return [_save(figure, folder / f"figure1.{kind}") for kind in ("png", "pdf")]
 
 
-def _names(runs: Sequence[Run]) -> list[str]:
-    return list(dict.fromkeys(run.algorithm.name for run in runs))
+def _first(curves: Curves) -> dict[str, Array]:
+    return next(iter(curves.values()))[0]
 
 
-def _panel(axes: Axes, runs: Sequence[Run], column: str, widest: float = np.inf) -> None:
+def _panel(axes: Axes, grouped: Curves, column: str, widest: float = np.inf) -> None:
     """Median over seeds; the band holds every episode of every seed."""
-    names = _names(runs)
+    names = list(grouped)
     spare = iter(_OTHERS * (1 + len(names) // len(_OTHERS)))
     styles = {name: STYLES.get(name) or (next(spare), "-", 1.3) for name in names}
-    grouped = {name: [r.curves for r in runs if r.algorithm.name == name] for name in names}
     widths = {name: _tail_range(grouped[name], column) for name in names}
     # The widest bands first, so that the calm curves lie on top of the oscillating ones.
     ranks = sorted((n for n in names if widths[n] <= widest), key=lambda n: -widths[n])
@@ -78,7 +79,7 @@ def _panel(axes: Axes, runs: Sequence[Run], column: str, widest: float = np.inf)
         axes.plot(episodes, middle, color=colour, ls=style, lw=width, label=name, zorder=10 + order)
     axes.axhline(0.0, color="black", lw=0.6, zorder=0.5)
     axes.set_xlabel("episode")
-    axes.set_xlim(0, float(runs[0].curves["episode"][-1]))
+    axes.set_xlim(0, float(_first(grouped)["episode"][-1]))
     limit = _limit(list(grouped.values()), column)
     axes.set_ylim(-limit, limit)
     axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0), useMathText=True)
@@ -103,12 +104,12 @@ def _tail_range(curves: Sequence[dict[str, Array]], column: str) -> float:
     return float(high - min(c[f"{column}_min"][tail].min() for c in curves))
 
 
-def _zoom(axes: Axes, runs: Sequence[Run], column: str) -> None:
+def _zoom(axes: Axes, grouped: Curves, column: str) -> None:
     """The calm algorithms differ by less than a line's width above: their last third, enlarged."""
-    last = float(runs[0].curves["episode"][-1])
+    last = float(_first(grouped)["episode"][-1])
     inset = axes.inset_axes((0.5, 0.04, 0.49, 0.25))
     inset.set_zorder(50)
-    _panel(inset, runs, column, widest=CALM)
+    _panel(inset, grouped, column, widest=CALM)
     calm = inset.lines[:-1]  # the last line is the axis
     if not calm:
         inset.remove()

@@ -12,8 +12,11 @@ def algorithms() -> list[dict[str, Any]]:
     """One row per algorithm, with the presets it comes in."""
     rows: dict[str, dict[str, Any]] = {}
     for (name, preset), row in ALGORITHMS.items():
-        rows.setdefault(name, {"name": name, "presets": [], "summary": row.summary})
-        rows[name]["presets"].append(preset)
+        first = {"name": name, "presets": [], "summary": row.summary, "unverified": ""}
+        listed = rows.setdefault(name, first)
+        listed["presets"].append(preset)
+        if row.unverified:
+            listed["unverified"] = f"{preset}: {row.unverified}"
     return list(rows.values())
 
 

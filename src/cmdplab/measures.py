@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.engines.protocol import Chunk
+from cmdplab.errors import InputError
 from cmdplab.problem import Array
 
 FINENESS = 9  # 2^9 = 512 grid points in each octave
@@ -64,6 +65,11 @@ class Measures:
     def add(self, chunk: Chunk) -> None:
         """The next episodes."""
         series = self._values(chunk.returns)
+        if not np.isfinite(series).all():
+            first = self._episodes + 1 + int(np.argmin(np.isfinite(series).all(axis=1)))
+            raise InputError(
+                f"the values of episode {first} are not finite: a setting is too large"
+            )
         episodes = self._episodes + np.arange(1, len(series) + 1, dtype=np.float64)
         sums = self._running_sums(series)
         ends = np.flatnonzero(on_grid(episodes))

@@ -113,10 +113,12 @@ class CMDP:
                 "reward must have the shape [H, X, A] and cost [N, H, X, A]; "
                 f"they have {objective.shape} and {costs.shape}"
             )
-        _in_unit_interval("cost", costs)
+        _between("cost", costs, 1)
         utilities = np.concatenate([objective[None], 1.0 - costs])
         budgets = np.atleast_1d(_floats("budget", budget))
-        threshold = objective.shape[0] - budgets
+        horizon = len(objective)
+        _between("budget", budgets, horizon)
+        threshold = horizon - budgets
         return cls(_floats("transition", transition), utilities, threshold, start, name=name)
 
     def save(self, path: str | Path) -> None:
@@ -145,11 +147,16 @@ class CMDP:
         if start.ndim != 0:
             raise InputError(f"{path}: start must be one number, not an array of {start.shape}")
         kernel, reward = arrays["transition"], arrays["reward"]
-        return cls(kernel, reward, arrays["threshold"], start.item(), name=name)
+        try:
+            return cls(kernel, reward, arrays["threshold"], start.item(), name=name)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
 
 def read_npz(path: str | Path) -> dict[str, npt.NDArray[Any]]:
     """The arrays of an .npz from outside: never unpickled, never of absurd size."""
+    if Path(path).exists() and not Path(path).is_file():
+        raise InputError(f"{path} is not a file")
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
@@ -167,11 +174,14 @@ def read_npz(path: str | Path) -> dict[str, npt.NDArray[Any]]:
 
 
 def _floats(what: str, values: npt.ArrayLike) -> Array:
+    """A copy as float64; only real numbers become numbers."""
     try:
-        array = np.array(values, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise InputError(f"{what} is not an array of numbers") from None
-    return array
+        given = np.asarray(values)
+        if given.dtype.kind in "biuf" and not isinstance(values, np.ma.MaskedArray):
+            return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(f"{what} is not an array of real numbers")
 
 
 def _horizon(transition: Array, reward: Array, horizon: int) -> int:
@@ -186,6 +196,8 @@ def _horizon(transition: Array, reward: Array, horizon: int) -> int:
     stated = {reward.shape[1]} if reward.ndim == 4 else set()
     stated |= {len(transition)} if transition.ndim == 4 else set()
     stated |= {horizon} if horizon else set()
+    if not isinstance(horizon, int | np.integer) or horizon < 0:
+        raise InputError(f"the horizon is {horizon!r}, not a positive whole number")
     if not stated:
         raise InputError("transition and reward are both stationary, so the horizon must be given")
     if len(stated) > 1:
@@ -203,17 +215,17 @@ def _where(array: Array, wrong: npt.NDArray[np.bool_]) -> tuple[str, float]:
     return ", ".join(map(str, index)), float(array[index])
 
 
-def _in_unit_interval(what: str, array: Array) -> None:
-    wrong = ~((array >= 0.0) & (array <= 1.0))
+def _between(what: str, array: Array, high: int) -> None:
+    wrong = ~((array >= 0.0) & (array <= high))
     if wrong.any():
         index, number = _where(array, wrong)
-        raise InputError(f"{what}[{index}] is {number:g}, outside [0, 1]")
+        raise InputError(f"{what}[{index}] is {number:g}, outside [0, {high}]")
 
 
 def _check_reward(reward: Array) -> None:
     if min(reward.shape) < 1:
         raise InputError(f"reward has an empty axis: {reward.shape}")
-    _in_unit_interval("reward", reward)
+    _between("reward", reward, 1)
 
 
 def _checked_kernel(kernel: Array, states: int, actions: int) -> Array:
@@ -222,7 +234,7 @@ def _checked_kernel(kernel: Array, states: int, actions: int) -> Array:
             f"transition has the shape {kernel.shape}, "
             f"but the reward has {states} states and {actions} actions"
         )
-    wrong = ~(kernel >= 0.0)
+    wrong = ~((kernel >= 0.0) & (kernel <= 1.0 + ROW_SUM_TOLERANCE))
     if wrong.any():
         index, number = _where(kernel, wrong)
         raise InputError(f"transition[{index}] is {number:g}, not a probability")
@@ -242,10 +254,7 @@ def _checked_threshold(threshold: npt.ArrayLike, constraints: int, horizon: int)
         raise InputError(
             f"threshold has the shape {array.shape}, but the reward has {constraints} utilities"
         )
-    wrong = ~((array >= 0.0) & (array <= horizon))
-    if wrong.any():
-        index, number = _where(array, wrong)
-        raise InputError(f"threshold[{index}] is {number:g}, outside [0, {horizon}]")
+    _between("threshold", array, horizon)
     return array
 
 

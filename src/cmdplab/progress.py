@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     TaskID,
+    TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -33,9 +33,8 @@ def standing(run: Run) -> str:
     """Where a run stands: gap and violation of its last episode."""
     summary = run.summary
     violation = summary.final_violation
-    return f"gap {summary.final_gap:+.3f}" + (
-        f"  violation {violation:+.3f}" if violation is not None else ""
-    )
+    more = "" if violation is None else f" viol {violation:+.3f}"
+    return f"gap {summary.final_gap:+.3f}{more}"
 
 
 class _Tally:
@@ -67,11 +66,11 @@ def shown(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Repo
 def _bars(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Report]:
     tally = _Tally()
     columns = (
-        TextColumn("{task.description:<20}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.description:<18}"),
+        BarColumn(bar_width=8),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]:>9}"),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         TextColumn("{task.fields[standing]}"),
     )
     with Progress(*columns, console=console) as bars:
@@ -125,10 +124,10 @@ def sweep_shown(runs: int, episodes: int | None, console: Console) -> Iterator[T
 @contextmanager
 def _sweep_bars(runs: int, episodes: int | None, console: Console) -> Iterator[Tell]:
     columns = (
-        TextColumn("{task.description:<22}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(elapsed_when_finished=True),
+        TextColumn("{task.description:<18}"),
+        BarColumn(bar_width=8),
+        TaskProgressColumn(),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         TextColumn("{task.fields[standing]}"),
     )
     with Progress(*columns, console=console) as bars:
@@ -141,9 +140,9 @@ def _sweep_bars(runs: int, episodes: int | None, console: Console) -> Iterator[T
                     under_way[event.folder] = bars.add_task(
                         event.folder, total=episodes, standing=""
                     )
-                words = f"{event.rate:,.0f}/s  gap {event.gap:+.3f}"
+                words = f"{event.rate:,.0f}/s gap {event.gap:+.3f}"
                 if event.violation is not None:
-                    words += f"  violation {event.violation:+.3f}"
+                    words += f" viol {event.violation:+.3f}"
                 bars.update(under_way[event.folder], completed=event.episodes, standing=words)
                 return
             if event.folder in under_way:

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from cmdplab.files import written_whole
+from cmdplab.problem import Array
 
 if TYPE_CHECKING:
     from cmdplab.running import Run
+
+Curves = dict[str, list[dict[str, Array]]]  # by algorithm: the columns of each seed
 
 
 def write_curves(runs: Sequence[Run], path: Path) -> Path:
@@ -31,3 +36,19 @@ def write_curves(runs: Sequence[Run], path: Path) -> Path:
     with written_whole(path) as temporary:
         pq.write_table(pa.concat_tables(tables), temporary, compression="zstd")
     return path
+
+
+def read_curves(path: Path) -> Curves:
+    """What `write_curves` wrote, by algorithm and in the order of seeds."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    columns = {name: np.asarray(table[name]) for name in table.column_names}
+    labels = {name: columns.pop(name) for name in ("algorithm", "preset", "seed")}
+    curves: Curves = {}
+    for name in dict.fromkeys(labels["algorithm"]):
+        for seed in np.unique(labels["seed"][labels["algorithm"] == name]):
+            mine = (labels["algorithm"] == name) & (labels["seed"] == seed)
+            values = {k: np.asarray(v[mine], dtype=np.float64) for k, v in columns.items()}
+            curves.setdefault(str(name), []).append(values)
+    return curves

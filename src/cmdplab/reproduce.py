@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.files import writable_folder, written_whole
 from cmdplab.measures import Summary
+from cmdplab.presenting import to_json
 from cmdplab.problem import CMDP
-from cmdplab.running import Job, Progress, Run, check_counts, jobs, run_many
+from cmdplab.records import read_curves, write_curves
+from cmdplab.running import Job, Progress, Run, check_counts, check_workers, jobs, run_many
 from cmdplab.solvers import Solution, solve_feasible
 
 INSTANCES = ("published", "random")
@@ -38,8 +40,8 @@ class Reproduction:
 
     def rows(self) -> list[PrimalDual]:
         """The algorithms, with the bonus scale asked for."""
-        rows = [algorithm(name, self.preset) for name in self.algorithms]
-        return [replace(row, bonus_scale=self.bonus_scale) for row in rows]
+        rows = {(row := algorithm(name, self.preset)).name: row for name in self.algorithms}
+        return [replace(row, bonus_scale=self.bonus_scale) for row in rows.values()]
 
     def jobs(self) -> list[Job]:
         """All runs."""
@@ -55,11 +57,8 @@ class Reproduction:
 
     def title(self, problem: CMDP) -> str:
         """For the figure: preset, instance, length, seeds, scale."""
-        band = (
-            f"median of {self.seeds} seeds, bands hold every episode of every seed"
-            if self.seeds > 1
-            else "one seed, bands hold every episode"
-        )
+        several = f"median of {self.seeds} seeds, bands hold every episode of every seed"
+        band = several if self.seeds > 1 else "one seed, bands hold every episode"
         scale = f"bonus scale {self.bonus_scale:g}"
         return f"preset “{self.preset}”, instance “{problem.name}”, {scale}\n{band}"
 
@@ -69,25 +68,31 @@ def reproduce(
 ) -> tuple[list[Run], dict[str, Any]]:
     """Run everything, write figure1.png, figure1.pdf, curves.parquet and summary.json."""
     check_counts(settings.episodes, seed=0)
+    check_workers(workers)
     todo, problem = settings.jobs(), settings.problem()
     solution = solve_feasible(problem)
     folder = writable_folder(settings.out)
-    runs = run_many(
-        problem,
-        todo,
-        settings.episodes,
-        solution=solution,
-        progress=progress,
-        workers=workers,
-    )
+    try:
+        runs = run_many(
+            problem,
+            todo,
+            settings.episodes,
+            solution=solution,
+            progress=progress,
+            workers=workers,
+        )
+    except BaseException:
+        with suppress(OSError):
+            folder.rmdir()  # only if it is empty
+        raise
     summary = summarise(settings, problem, solution, runs)
-    from cmdplab.figures import figure_1
-    from cmdplab.records import write_curves
-
-    figure_1(runs, settings.title(problem), folder)
-    write_curves(runs, folder / "curves.parquet")
+    curves = write_curves(runs, folder / "curves.parquet")
     with written_whole(folder / "summary.json") as temporary:
-        temporary.write_text(json.dumps(summary, indent=2) + "\n")
+        temporary.write_text(to_json(summary) + "\n")
+    from cmdplab.figures import figure_1
+
+    notes = {row.name: "(unverified constants)" for row in settings.rows() if row.unverified}
+    figure_1(read_curves(curves), settings.title(problem), folder, notes)
     return runs, summary
 
 
@@ -96,15 +101,15 @@ def summarise(
 ) -> dict[str, Any]:
     """The content of summary.json: lists have one entry per seed."""
     algorithms = {}
-    for name in settings.algorithms:
-        mine = [run for run in runs if run.algorithm.name == algorithm(name, settings.preset).name]
+    for row in settings.rows():
+        mine = [run for run in runs if run.algorithm.name == row.name]
         numbers: dict[str, Any] = {
             field: [getattr(run.summary, field) for run in mine]
             for field in Summary._fields
             if field != "episodes"
         }
         numbers["us_per_episode"] = float(np.median([run.us_per_episode for run in mine]))
-        algorithms[mine[0].algorithm.name] = numbers
+        algorithms[row.name] = numbers
     return {
         "preset": settings.preset,
         "instance": problem.name,

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +18,10 @@ from cmdplab.measures import Measures, Summary
 from cmdplab.problem import CMDP, Array
 from cmdplab.solvers import Solution, solve_feasible
 
-CHUNK = 10_000  # episodes between two looks at progress: about 0.1 s at the paper's size
+CHUNK_SECONDS = 0.2  # between two looks at progress: how long a stop may have to wait
+MOST_JOBS = 1_000_000
+
+FIRST_CHUNK = 16
 
 Progress = Callable[["Run"], None]
 Snapshot = dict[str, Array]
@@ -75,10 +78,13 @@ class Playing:
             self._measures = Measures.resumed(optimum.value, problem.threshold, kept)
         self.episodes = 0 if state is None else state.episode
 
-    def advance(self, episodes: int) -> None:
-        """Play so many more episodes."""
+    def advance(self, episodes: int) -> int:
+        """Play so many more episodes; how many would have taken `CHUNK_SECONDS`."""
+        began = time.perf_counter()
         self._measures.add(self._session.play(episodes))
         self.episodes += episodes
+        took = max(time.perf_counter() - began, 1e-6)
+        return max(1, min(4 * episodes, int(episodes * CHUNK_SECONDS / took)))
 
     def summary(self) -> Summary:
         """Where the run stands."""
@@ -110,24 +116,27 @@ def run(
     seed: int = 0,
     *,
     engine: str = "cpu",
-    chunk: int = CHUNK,
+    chunk: int | None = None,
     solution: Solution | None = None,
     progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Run:
     """Let one algorithm learn one problem, and measure every episode exactly.
 
-    The same (problem, algorithm, seed) gives the same numbers to the last bit, whatever the chunk.
-    `solution` is the certified optimum, if it is known already. `progress` is called after every
-    chunk; setting `stop` ends the run after the current one.
+    The same (problem, algorithm, seed) gives the same numbers to the last bit, whatever the chunk,
+    which by default is what takes about 0.2 s. `solution` is the certified optimum, if it is known
+    already. `progress` is called after every chunk; setting `stop` ends the run after the current
+    one.
     """
     check_counts(episodes, seed)
-    if chunk < 1:
+    if chunk is not None and chunk < 1:
         raise InputError(f"chunk is {chunk}, not a positive number of episodes")
     playing = Playing(problem, algorithm, seed, engine=engine, solution=solution)
     began = time.perf_counter()
+    size = chunk or FIRST_CHUNK
     while playing.episodes < episodes and not (stop and stop.is_set()):
-        playing.advance(min(chunk, episodes - playing.episodes))
+        size = playing.advance(min(size, episodes - playing.episodes))
+        size = chunk or size
         if progress:
             seconds = time.perf_counter() - began
             progress(Run(algorithm, seed, playing.summary(), {}, None, seconds))
@@ -162,18 +171,25 @@ def run_many(
         return run(problem, job.algorithm, episodes, job.seed, **given)
 
     with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
+        futures = [pool.submit(one, job) for job in jobs]
         try:
-            return list(pool.map(one, jobs))
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for future in done:
+                future.result()  # raises what the first failure raised
         except BaseException:
             stop.set()
             pool.shutdown(cancel_futures=True)
             raise
+        return [future.result() for future in futures]
 
 
 def jobs(algorithms: Iterable[PrimalDual], seeds: int) -> list[Job]:
     """Every algorithm on the seeds 0, 1, ..., with common random numbers on each seed."""
     if seeds < 1:
         raise InputError(f"seeds is {seeds}, not a positive number")
+    algorithms = list(algorithms)
+    if seeds * len(algorithms) > MOST_JOBS:
+        raise InputError(f"{seeds} seeds of {len(algorithms)} algorithms are more than {MOST_JOBS}")
     return [Job(row, seed) for seed in range(seeds) for row in algorithms]
 
 
@@ -187,5 +203,5 @@ def check_counts(episodes: int, seed: int) -> None:
     """Refuse what cannot be run before anything is touched."""
     if episodes < 1:
         raise InputError(f"episodes is {episodes}, not a positive number")
-    if seed < 0:
-        raise InputError(f"seed is {seed}, not a number >= 0")
+    if not 0 <= seed < 1 << 63:
+        raise InputError(f"seed is {seed}, not a number >= 0 and below 2^63")

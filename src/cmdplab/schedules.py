@@ -55,5 +55,9 @@ class Constant:
 
     value: float
 
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.value < math.inf:
+            raise InputError(f"a schedule is {self.value:g}, not a finite number >= 0")
+
     def __call__(self, k: Array, setting: Setting) -> Array:
         return np.full(k.shape, self.value)

@@ -25,10 +25,9 @@ from cmdplab.manifest import Manifest
 from cmdplab.noise import philox_key
 from cmdplab.problem import CMDP
 from cmdplab.records import write_curves
-from cmdplab.running import Playing, Run, Snapshot
+from cmdplab.running import FIRST_CHUNK, Playing, Run, Snapshot
 
 CHECKPOINT_EVERY = 30.0  # seconds
-CHUNK_SECONDS = 0.2  # how long a stop may have to wait
 CURVES = "curves.parquet"
 
 
@@ -154,16 +153,13 @@ def _advance(
     settings = record.settings
     target = np.inf if settings.episodes is None else settings.episodes
     before, began, spent = playing.episodes, time.monotonic(), record.seconds
-    saved, size = began, 100
+    saved, size = began, FIRST_CHUNK
     while playing.episodes < target and not stop():
-        size = int(min(size, target - playing.episodes))
-        chunk_began = time.monotonic()
-        playing.advance(size)
+        size = playing.advance(int(min(size, target - playing.episodes)))
         now = time.monotonic()
         s = playing.summary()
         rate = (playing.episodes - before) / max(now - began, 1e-9)
         report(Standing(folder.name, playing.episodes, rate, s.final_gap, s.final_violation))
-        size = max(1, min(4 * size, int(size * CHUNK_SECONDS / max(now - chunk_began, 1e-6))))
         record.seconds = spent + now - began
         if now - saved >= every:
             _save(folder, record, playing)

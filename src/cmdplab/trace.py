@@ -22,8 +22,8 @@ from cmdplab.errors import InputError
 from cmdplab.problem import CMDP, Array, read_npz
 
 Arrays = dict[str, npt.NDArray[Any]]
-_PROBLEM = ("P", "reward", "utility", "threshold", "x1", "optimal_reward", "max_utility")
-_SETTINGS = ("K", "delta", "bonus_scale", "policy_snapshot_episodes")
+_ARRAYS = ("P", "reward", "utility", "policy_snapshot_episodes")
+_NUMBERS = ("threshold", "x1", "optimal_reward", "max_utility", "K", "delta", "bonus_scale")
 _RECORDED = ("states", "actions", "gap", "violation", "multiplier_after", "policy_after")
 
 
@@ -41,36 +41,48 @@ def verify_trace(path: str | Path) -> dict[str, Difference]:
     arrays = read_npz(path)
     names = {name.replace("-", "_"): name for name in FIGURE_1}
     present = [key for key in names if f"{key}_states" in arrays]
-    needed = {*_PROBLEM, *_SETTINGS, *(f"{key}_{what}" for key in present for what in _RECORDED)}
+    needed = {*_ARRAYS, *_NUMBERS, *(f"{key}_{what}" for key in present for what in _RECORDED)}
     missing = sorted(needed - arrays.keys())
     if missing or not present:
         what = missing[0] if missing else f"{next(iter(names))}_states"
         raise InputError(f"{path} is not a trace: it has no array {what!r}")
-    problem = _problem(arrays, path)
+    settings = {key: _number(arrays, key, path) for key in _NUMBERS}
+    problem = _problem(arrays, settings, path)
+    if not settings["max_utility"] > settings["threshold"]:
+        raise InputError(f"{path}: max_utility must exceed the threshold")
     for key in present:
         _check(arrays, key, problem, path)
-    return {names[key]: _difference(arrays, key, names[key], problem) for key in present}
+    return {names[key]: _difference(arrays, settings, key, names[key], problem) for key in present}
 
 
-def _problem(arrays: Arrays, path: str | Path) -> CMDP:
-    start, threshold = _scalar(arrays, "x1", path), _scalar(arrays, "threshold", path)
-    reward = arrays["reward"], arrays["utility"]
-    if reward[0].shape != reward[1].shape:
+def _problem(arrays: Arrays, settings: dict[str, float], path: str | Path) -> CMDP:
+    rewards = arrays["reward"], arrays["utility"]
+    if rewards[0].shape != rewards[1].shape:
         raise InputError(f"{path}: reward and utility have different shapes")
-    name = Path(path).stem
-    return CMDP(arrays["P"], np.stack(reward), np.array([threshold]), int(start), name=name)
+    start = settings["x1"]
+    if not start.is_integer():
+        raise InputError(f"{path}: x1 is {start:g}, not a state")
+    try:
+        threshold = np.array([settings["threshold"]])
+        name = Path(path).stem
+        return CMDP(arrays["P"], np.stack(rewards), threshold, int(start), name=name)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
-def _scalar(arrays: Arrays, key: str, path: str | Path) -> float:
-    if arrays[key].size != 1 or arrays[key].dtype.kind not in "iufb":
-        raise InputError(f"{path}: {key} must be one number")
-    return float(arrays[key].item())
+def _number(arrays: Arrays, key: str, path: str | Path) -> float:
+    given = arrays[key]
+    if given.size == 1 and given.dtype.kind in "iuf" and np.isfinite(given).all():
+        return float(given.reshape(-1)[0])
+    raise InputError(f"{path}: {key} must be one finite number")
 
 
 def _check(arrays: Arrays, key: str, problem: CMDP, path: str | Path) -> None:
     H, X, A = problem.horizon, problem.states, problem.actions
-    episodes = len(arrays[f"{key}_states"])
     snapshots = arrays["policy_snapshot_episodes"]
+    if snapshots.ndim != 1 or snapshots.dtype.kind not in "iu":
+        raise InputError(f"{path}: policy_snapshot_episodes must be a list of whole numbers")
+    episodes = len(np.atleast_1d(arrays[f"{key}_states"]))
     shapes = {
         "states": (episodes, H + 1),
         "actions": (episodes, H),
@@ -80,9 +92,11 @@ def _check(arrays: Arrays, key: str, problem: CMDP, path: str | Path) -> None:
         "policy_after": (len(snapshots), H, X, A),
     }
     for what, shape in shapes.items():
-        if arrays[f"{key}_{what}"].shape != shape:
-            found = arrays[f"{key}_{what}"].shape
-            raise InputError(f"{path}: {key}_{what} has the shape {found}, not {shape}")
+        given = arrays[f"{key}_{what}"]
+        if given.shape != shape:
+            raise InputError(f"{path}: {key}_{what} has the shape {given.shape}, not {shape}")
+        if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
+            raise InputError(f"{path}: {key}_{what} must hold finite numbers")
     for what, size in (("states", X), ("actions", A)):
         given = arrays[f"{key}_{what}"]
         if given.dtype.kind not in "iu" or given.min(initial=0) < 0 or given.max(initial=0) >= size:
@@ -91,34 +105,36 @@ def _check(arrays: Arrays, key: str, problem: CMDP, path: str | Path) -> None:
         raise InputError(f"{path}: policy_snapshot_episodes must lie in 1..{episodes}")
 
 
-def _difference(arrays: Arrays, key: str, name: str, problem: CMDP) -> Difference:
+def _difference(
+    arrays: Arrays, settings: dict[str, float], key: str, name: str, problem: CMDP
+) -> Difference:
     row = replace(
         algorithm(name, "released"),
-        tuned_for=int(arrays["K"]),
-        delta=float(arrays["delta"]),
-        bonus_scale=float(arrays["bonus_scale"]),
+        tuned_for=int(settings["K"]),
+        delta=settings["delta"],
+        bonus_scale=settings["bonus_scale"],
     )
-    slack = float(arrays["max_utility"]) - float(problem.threshold[0])
+    slack = settings["max_utility"] - settings["threshold"]
     session = CpuSession(problem, row, Task.of(problem, slack), seed=0)
     states, actions = arrays[f"{key}_states"], arrays[f"{key}_actions"]
-    returns, multipliers, worst_policy, done = [], [], 0.0, 0
+    returns, multipliers, policies, done = [], [], [0.0], 0
     snapshots = [int(k) for k in arrays["policy_snapshot_episodes"]]
     for end in sorted({*snapshots, len(states)}):
         chunk = session.replay(states[done:end], actions[done:end])
         returns.append(chunk.returns)
         multipliers.append(chunk.multiplier[:, 0])
-        if end in snapshots:
-            recorded = arrays[f"{key}_policy_after"][snapshots.index(end)]
-            worst_policy = max(worst_policy, _largest(session.state().policy, recorded))
+        for position in (n for n, k in enumerate(snapshots) if k == end):
+            recorded = arrays[f"{key}_policy_after"][position]
+            policies.append(_largest(session.state().policy, recorded))
         done = end
     value = np.concatenate(returns)
-    gap = float(arrays["optimal_reward"]) - value[:, 0]
+    gap = settings["optimal_reward"] - value[:, 0]
     violation = problem.threshold[0] - value[:, 1]
     return Difference(
         gap=_largest(gap, arrays[f"{key}_gap"]),
         violation=_largest(violation, arrays[f"{key}_violation"]),
         multiplier=_largest(np.concatenate(multipliers), arrays[f"{key}_multiplier_after"]),
-        policy=worst_policy,
+        policy=max(policies),
     )
 
 

@@ -9,6 +9,9 @@ A rule of thumb for tables, on scales relative to the horizon H (values lie in [
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 import numpy as np
 
 from cmdplab.problem import Array
@@ -48,3 +51,12 @@ def verdict(curves: dict[str, Array], horizon: int) -> str:
     if distance[-1] < MOVING * early:
         return f"moving, at {distance[-1]:.1g}"
     return f"biased by {distance[-1]:.1g}"
+
+
+def common_verdict(seeds: Sequence[dict[str, Array]], horizon: int) -> str:
+    """The verdict that all seeds share, with the numbers of the first; else how they differ."""
+    verdicts = [verdict(curves, horizon) for curves in seeds]
+    words = Counter(each.split()[0] for each in verdicts)
+    if len(words) == 1:
+        return verdicts[0]
+    return ", ".join(f"{n} {word}" for word, n in words.most_common())

@@ -16,7 +16,7 @@ def _family(base: PrimalDual, primal_dual: PrimalDual) -> tuple[PrimalDual, ...]
     return (
         base,
         uopt.no_regularization(base),
-        uopt.no_upac_bonus(base, primal_dual.bonus),
+        uopt.no_upac_bonus(base, primal_dual),
         uopt.no_adjustment(base),
         primal_dual,
         uopt.corollary(base),

@@ -47,6 +47,7 @@ OPT_PRIMAL_DUAL = PrimalDual(
     temperature=Constant(0.0),
     dual_cap=uncapped,
     summary="Efroni et al. (2020): optimistic primal-dual without regularisation, tuned for K",
+    unverified="bonus; steps for N > 1",
 )
 
 OPT_PRIMAL_DUAL_RELEASED = as_released(OPT_PRIMAL_DUAL, bonuses.bernstein_released)
@@ -65,4 +66,5 @@ def appendix_c(row: PrimalDual) -> PrimalDual:
         bonus=bonuses.appendix_c,
         bonus_multiplier=unit,
         summary=summary,
+        unverified="steps",
     )

@@ -148,12 +148,15 @@ class PrimalDual:
     delta: float = 0.1  # failure probability
     tuned_for: int = 100_000  # K, where the algorithm reads one
     summary: str = ""  # one line for `cmdplab list algorithms`
+    unverified: str = ""  # which constants no source confirms; shown wherever the row is
 
     def __post_init__(self) -> None:
         if not 0.0 < self.delta <= 1.0:
             raise InputError(f"delta is {self.delta:g}, outside (0, 1]")
         if not 0.0 <= self.bonus_scale < math.inf:
             raise InputError(f"bonus_scale is {self.bonus_scale:g}, not a finite number >= 0")
+        if not self.radius_cap > 0.0:
+            raise InputError(f"radius_cap is {self.radius_cap:g}, not a positive number")
         if self.tuned_for < 1:
             raise InputError(f"tuned_for is {self.tuned_for}, not a positive number of episodes")
 
@@ -215,7 +218,9 @@ class PrimalDual:
         if not all(isinstance(each, Power) for each in schedules):
             return "the theorem is about steps and temperatures that are powers of k"
         eta, dual, tau = (each.exponent for each in schedules if isinstance(each, Power))
-        if eta == dual and 0.0 < tau < 0.5 < eta < 1.0 and eta + tau < 1.0:
+        if eta != dual:
+            return f"the theorem has one step size; here the exponents are {eta:g} and {dual:g}"
+        if 0.0 < tau < 0.5 < eta < 1.0 and eta + tau < 1.0:
             return ""
         return (
             f"alpha_eta = {eta:g} and alpha_tau = {tau:g} are outside the region of the theorem, "
@@ -243,6 +248,7 @@ def as_released(row: PrimalDual, bonus: Callable[[Setting], Bonus]) -> PrimalDua
         entropy_weighting=1.0,
         terminal_entropy=1.0,
         dual_lookahead=1.0,
+        unverified="",
         **steps,  # type: ignore[arg-type]
     )
 

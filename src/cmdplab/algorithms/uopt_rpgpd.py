@@ -18,12 +18,11 @@ unscaled bonus gives; docs/deviations.md tells why). `released` is what the auth
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from cmdplab.algorithms import bonuses
-from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, as_released
-from cmdplab.schedules import Constant, Setting
+from cmdplab.algorithms.primal_dual import PrimalDual, as_released
+from cmdplab.schedules import Constant
 
 UOPT_RPGPD = PrimalDual(
     name="UOpt-RPGPD",
@@ -41,10 +40,15 @@ def no_regularization(row: PrimalDual) -> PrimalDual:
     return replace(row, name="No-regularization", temperature=Constant(0.0), summary=summary)
 
 
-def no_upac_bonus(row: PrimalDual, naive: Callable[[Setting], Bonus]) -> PrimalDual:
-    """Ablation (ii) of Section 5: a naive bonus in place of the Uniform-PAC one."""
-    summary = "ablation: the naive bonus, which grows with ln K"
-    return replace(row, name="No-UPAC-bonus", bonus=naive, summary=summary)
+def no_upac_bonus(row: PrimalDual, naive: PrimalDual) -> PrimalDual:
+    """Ablation (ii) of Section 5: the bonus of a naive row in place of the Uniform-PAC one."""
+    return replace(
+        row,
+        name="No-UPAC-bonus",
+        bonus=naive.bonus,
+        summary="ablation: the naive bonus, which grows with ln K",
+        unverified="bonus" if naive.unverified else "",
+    )
 
 
 def no_adjustment(row: PrimalDual) -> PrimalDual:

@@ -5,6 +5,7 @@ Heavy modules are imported inside the commands, so that `cmdplab --help` answers
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -16,6 +17,8 @@ from cmdplab.cli.learning import reproduce_command, run_command
 from cmdplab.cli.problems import describe_command, list_command, solve_command
 from cmdplab.cli.sweeping import export_command, resume_command, status_command, sweep_command
 from cmdplab.errors import InputError
+
+INTERRUPTED = 130
 
 app = typer.Typer(
     help=(
@@ -54,18 +57,23 @@ def _options(
 def main() -> None:
     """Run the command line: bad input is one sentence and exit code 2."""
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code)
     except InputError as error:
         _fail(str(error), 2)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
-    except BrokenPipeError:
-        sys.exit(0)
+    except OSError as error:  # of standard output: files of ours raise InputError
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the exit flushes again
+        _fail(f"cannot write the output: {error.strerror}", 1)
+    except SystemExit as end:  # Typer has dealt with Ctrl-C and closed pipes by then
+        if end.code == INTERRUPTED:
+            print("cmdplab: interrupted", file=sys.stderr)
+        raise
     except Exception as error:
         # Typer's own complaints about arguments; its module for them depends on its version.
         if not hasattr(error, "format_message"):
             raise
-        _fail(error.format_message(), 2)
+        _fail(error.format_message() or "say what to do, or --help", 2)
 
 
 def _fail(sentence: str, code: int) -> None:

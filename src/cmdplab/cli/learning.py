@@ -71,7 +71,8 @@ def reproduce_command(
     if as_json:
         print_json(summary)
         return
-    _print_runs(runs, f"{summary['instance']}, preset {preset.value}: medians over {seeds} seeds")
+    over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
+    _print_runs(runs, f"{summary['instance']}, preset {preset.value}: {over}")
     console().print(f"figure, curves and summary are in {out}/", highlight=False)
 
 
@@ -85,7 +86,7 @@ def _print_runs(runs: list[Run], title: str) -> None:
     import numpy as np
 
     from cmdplab.presenting import grid, number
-    from cmdplab.verdict import verdict
+    from cmdplab.verdict import common_verdict
 
     header = ["algorithm", "verdict", "gap", "viol.", "std", "regret+", "us"]
     rows = []
@@ -99,15 +100,19 @@ def _print_runs(runs: list[Run], title: str) -> None:
 
         speed = float(np.median([run.us_per_episode for run in mine]))
         cells = [number(middle(f)) for f in ("final_gap", "final_violation", "tail_std")]
-        words = verdict(mine[0].curves, horizon)
+        words = common_verdict([run.curves for run in mine], horizon)
         rows.append([name, words, *cells, number(middle("strong_regret"), 0), number(speed, 1)])
     grid(console(), title, header, rows, left=2)
     console().print(
         "gap and violation of the last episode; std of the gap over the last 10,000; "
-        "regret+: sum of positive gaps; us per episode, measures included; verdict on seed 0",
+        "regret+: sum of positive gaps; us per episode, measures included",
         style="dim",
         highlight=False,
     )
+    doubtful = {run.algorithm.name: run.algorithm.unverified for run in runs}
+    for name, what in doubtful.items():
+        if what:
+            console().print(f"{name}: constants [unverified]: {what}", highlight=False)
 
 
 def run_command(

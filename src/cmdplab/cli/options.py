@@ -57,14 +57,14 @@ def console() -> Console:
     """Standard output."""
     from rich.console import Console
 
-    return Console()
+    return Console(markup=False)  # names from files are text, whatever brackets they hold
 
 
 def errors() -> Console:
     """Standard error, where progress and warnings go."""
     from rich.console import Console
 
-    return Console(stderr=True)
+    return Console(stderr=True, markup=False)
 
 
 def print_json(value: Any) -> None:

@@ -15,7 +15,15 @@ from cmdplab.engines.loops import (
     sum_of_deviations,
     sum_of_roots,
 )
-from cmdplab.equations import bonus, confidence_radius, entropy_range, multiplier_step
+from cmdplab.equations import (
+    bonus,
+    bonus_weight,
+    confidence_radius,
+    multiplier_cap,
+    multiplier_step,
+    seen_value,
+    value_cap,
+)
 
 
 @compiled
@@ -115,8 +123,8 @@ def terms(learner, numbers, n, h, tau):
     lam = 1.0
     if n > 0:  # the row of zeros that makes the number of rewards even has no multiplier
         lam = learner.multiplier[n - 1] if n <= len(learner.multiplier) else 0.0
-    weight = numbers.bonus_multiplier * entropy_range(soft, numbers.bonus_entropy)
-    cap = entropy_range(soft, numbers.log_actions) * (len(learner.counts) - h)
+    weight = bonus_weight(numbers.bonus_multiplier, soft, numbers.bonus_entropy)
+    cap = value_cap(len(learner.counts) - h, soft, numbers.log_actions)
     return learner.reward[n, h], weight, cap, lam, soft
 
 
@@ -147,13 +155,13 @@ def evaluate(learner, numbers, h, tau, scratch):
 def step_multipliers(learner, numbers, start, eta, tau, scratch):
     """The dual step, on the value of pi^k or (lookahead = 1) on Q~^k averaged with pi^{k+1}."""
     P = scratch.value.shape[1]
-    cap = numbers.dual_cap * entropy_range(tau, numbers.log_actions)
+    cap = multiplier_cap(numbers.dual_cap, tau, numbers.log_actions)
     for n in range(len(learner.multiplier)):
         value = scratch.value[n + 1, start]
         ahead = 0.0
         for i in range(start, len(scratch.total), P):
             ahead += learner.policy[0, i] * scratch.action_value[n + 1, i]
-        value += numbers.dual_lookahead * (ahead - value)
+        value = seen_value(value, ahead, numbers.dual_lookahead)
         learner.multiplier[n] = multiplier_step(
             learner.multiplier[n], eta, tau, learner.threshold[n], value, cap
         )

@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cmdplab.algorithms.primal_dual import Numbers, State, Task
+from cmdplab.engines.protocol import Indices
 from cmdplab.problem import CMDP, Array
 
-Indices = npt.NDArray[np.int64]
 _LINE = 8  # doubles in a cache line and in the widest vector register
 
 

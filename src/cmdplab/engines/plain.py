@@ -69,10 +69,10 @@ class PlainPrimalDual:
         value = np.zeros((rewards, H + 1, X))
         for i in range(rewards):
             soft = tau if i == 0 else 0.0
-            weight = n.bonus_multiplier * eq.entropy_range(soft, n.bonus_entropy)
+            weight = eq.bonus_weight(n.bonus_multiplier, soft, n.bonus_entropy)
             value[i, H] = self._values(state, H - 1, np.zeros((X, A)), soft * n.terminal_entropy)
             for h in reversed(range(H)):
-                cap = eq.entropy_range(soft, n.log_actions) * (H - h)
+                cap = eq.value_cap(H - h, soft, n.log_actions)
                 for x in range(X):
                     for a in range(A):
                         ahead = float(estimate[h, x, a] @ value[i, h + 1])
@@ -126,12 +126,12 @@ class PlainPrimalDual:
         self, state: State, q: Array, value: Array, policy: Array, eta: float, tau: float
     ) -> Array:
         n, start = self.numbers, self.task.start
-        cap = n.dual_cap * eq.entropy_range(tau, n.log_actions)
+        cap = eq.multiplier_cap(n.dual_cap, tau, n.log_actions)
         multiplier = np.empty_like(state.multiplier)
         for i, lam in enumerate(state.multiplier):
             now = value[i + 1, 0, start]
             ahead = float(policy[0, start] @ q[i + 1, 0, start])
-            seen = now + n.dual_lookahead * (ahead - now)
+            seen = eq.seen_value(now, ahead, n.dual_lookahead)
             b = self.task.threshold[i]
             multiplier[i] = eq.multiplier_step(lam, eta, tau, b, seen, cap)
         return multiplier

@@ -61,6 +61,8 @@ def make(name: str, seed: int = 0) -> CMDP:
         near = get_close_matches(name, ENVIRONMENTS, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(ENVIRONMENTS)}"
         raise InputError(f"unknown environment {name!r}: {hint}")
+    if seed and not ENVIRONMENTS[name].random:
+        raise InputError(f"{name} is one instance: it takes no instance seed, and {seed} was given")
     return ENVIRONMENTS[name].make(seed)
 
 
