@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -109,6 +111,11 @@ def test_bench_json(call, monkeypatch):
         (("run", "--episodes", "0"), "episodes is 0, not a positive number"),
         (("run", "--episodes", "-5"), "episodes is -5"),
         (("run", "--seed", "-1"), "seed is -1"),
+        (("run", "--seed", "99999999999999999999"), "below 2^63"),
+        (("run", "published", "--instance-seed", "7"), "takes no instance seed"),
+        (("run", "--preset", "printed", "--bonus-scale", "1e308", "--episodes", "9"), "not finite"),
+        (("reproduce", "--workers", "-3"), "workers is -3"),
+        (("reproduce", "--seeds", "100000000"), "more than"),
         (("run", "--alpha-eta", "1.5"), "alpha is 1.5, outside (0, 1]"),
         (("run", "--alpha-tau", "0"), "alpha is 0, outside (0, 1]"),
         (("run", "--alpha-tau", "nan"), "alpha is nan"),
@@ -142,6 +149,32 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert err.count("\n") == 1
     assert out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_names_with_brackets_are_only_names(call, tmp_path):
+    problem = random_problem(3, 2, 2, 1)
+    named = CMDP(problem.transition, problem.reward, problem.threshold, name="[/oops] [bold]x")
+    named.save(tmp_path / "p.npz")
+    for command in ("solve", "describe"):
+        code, out, _ = call(command, tmp_path / "p.npz")
+        assert code == 0
+        assert "[/oops] [bold]x" in out
+    assert call("run", tmp_path / "p.npz", "--episodes", "20")[0] == 0
+
+
+def test_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path):
+    out = tmp_path / "figure"
+    command = [sys.executable, "-m", "cmdplab", "reproduce", "--episodes", "100000000"]
+    process = subprocess.Popen(
+        [*command, "--out", str(out)], stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    time.sleep(5.0)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "cmdplab: interrupted" in err
+    assert "Traceback" not in err
+    assert not out.exists()
 
 
 def test_exponents_outside_the_theorem_are_a_warning(call):

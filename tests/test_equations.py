@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmdplab import equations as eq
-from cmdplab.algorithms import algorithm, bonuses
+from cmdplab.algorithms import FIGURE_1, algorithm, bonuses
+from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW
 from cmdplab.schedules import Setting
 
 PAPER = Setting(X=30, A=3, H=10, N=1, K=100_000, delta=0.1, slack=4.8)
@@ -93,6 +94,34 @@ def test_schedules_and_the_dual_cap():
     t = math.sqrt(2 * math.log(3) / (100 * (1 + rho) ** 2 * 1e5))
     np.testing.assert_allclose(steps.policy_step(k, PAPER), t)
     np.testing.assert_allclose(steps.dual_step(k, PAPER), rho / (10 * math.sqrt(1e5)))
+
+
+def test_what_scales_with_the_range_of_values():
+    assert eq.bonus_weight(10.0, 0.5, math.log(3)) == pytest.approx(10 * (1 + 0.5 * 1.0986123))
+    assert eq.bonus_weight(10.0, 0.0, math.log(3)) == 10.0
+    assert eq.value_cap(4, 0.5, math.log(3)) == pytest.approx(4 * (1 + 0.5 * 1.0986123))
+    assert eq.multiplier_cap(2.0, 0.5, math.log(3)) == pytest.approx(2 * (1 + 0.5 * 1.0986123))
+    assert (eq.seen_value(1.0, 3.0, 0.0), eq.seen_value(1.0, 3.0, 1.0)) == (1.0, 3.0)
+
+
+def test_printed_and_released_rows_are_what_the_documents_say():
+    for name in FIGURE_1:
+        printed, released = algorithm(name, "printed"), algorithm(name, "released")
+        assert (printed.unvisited, released.unvisited) == (OPTIMISTIC_CAP, UNIFORM_ROW)
+        for field in ("entropy_weighting", "terminal_entropy", "dual_lookahead"):
+            assert (getattr(printed, field), getattr(released, field)) == (0.0, 1.0)
+        assert printed.bonus_multiplier(PAPER) == (10.0, pytest.approx(math.log(3)))
+        assert released.bonus_multiplier(PAPER) == (1.0, 0.0)
+        for row in (printed, released):
+            assert (row.bonus_scale, row.delta, row.tuned_for) == (1e-3, 0.1, 100_000)
+            assert row.radius_cap == math.inf
+    exact = algorithm("UOpt-RPGPD-corollary", "printed")
+    assert (exact.policy_step.exponent, exact.temperature.exponent) == (11 / 14, 1 / 7)
+    assert exact.outside_theorem() == ""
+    assert algorithm("UOpt-RPGPD", "printed").outside_theorem() == ""
+    assert "outside the region" in algorithm("UOpt-RPGPD-1/k", "printed").outside_theorem()
+    assert algorithm("No-UPAC-bonus", "printed").unverified
+    assert not algorithm("No-UPAC-bonus", "released").unverified
 
 
 def test_policy_logit():

@@ -70,6 +70,19 @@ def test_no_spike_can_be_thinned_away(spike, height):
     assert curves["gap_max"][where] == 2.1 + height
 
 
+def test_the_curve_carries_the_multipliers_and_sums_of_its_episodes():
+    chunk = synthetic(3000, 2)
+    curves = measured(chunk, [1100]).curves()
+    at = curves["episode"].astype(int) - 1
+    for n in (0, 1):
+        np.testing.assert_array_equal(curves[f"multiplier_{n + 1}"], chunk.multiplier[at, n])
+        expected = 1.9 - chunk.returns[at, n + 1]
+        np.testing.assert_array_equal(curves[f"violation_{n + 1}"], expected)
+    total = np.cumsum(np.maximum(2.1 - chunk.returns[:, 0], 0.0))
+    np.testing.assert_allclose(curves["strong_regret"], total[at], rtol=1e-12)
+    assert TAIL == 10_000
+
+
 def test_memory_does_not_grow_with_the_episodes():
     measures = Measures(1.0, np.ones(1))
     for _ in range(50):

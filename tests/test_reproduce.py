@@ -32,6 +32,14 @@ def test_everything_is_written(small):
     assert json.loads((settings.out / "summary.json").read_text()) == summary
 
 
+def test_the_defaults_are_the_papers():
+    default = Reproduction()
+    assert (default.episodes, default.seeds, default.preset) == (300_000, 5, "released")
+    assert (default.instance, default.algorithms) == ("published", FIGURE_1)
+    scaled = Reproduction(bonus_scale=1e-5, algorithms=("UOpt-RPGPD", "uopt-rpgpd"))
+    assert [row.bonus_scale for row in scaled.rows()] == [1e-5]
+
+
 def test_the_summary_has_the_shape_that_scripts_rely_on(small):
     _, _, summary = small
     head = {"preset", "instance", "episodes", "seeds", "optimum", "threshold", "algorithms"}

@@ -1,8 +1,7 @@
 """Several constraints: column generation (Dantzig and Wolfe).
 
 A small linear program mixes the policies found so far; its multipliers price a dynamic program,
-whose optimal policy joins the mixture until none improves it. The last basis is solved again as a
-linear system, so that the answer does not carry the tolerances of the LP solver.
+whose optimal policy joins the mixture until none improves it.
 """
 
 from __future__ import annotations
@@ -56,7 +55,6 @@ def solve_several(problem: CMDP, columns: list[Column], slater_gap: float) -> So
             bounds=[(0.0, None)] * len(columns),
             floor=problem.threshold,
         )
-        shares, multiplier = _polished(returns, problem.threshold, shares, multiplier)
         held = float(shares @ returns[:, 0])
         return held + float(multiplier @ problem.threshold), np.array([1.0, *multiplier])
 
@@ -102,23 +100,3 @@ def _linear_program(
     if result.status != 0:
         raise ArithmeticError(f"the master linear program failed: {result.message}")
     return result.x, np.maximum(-result.ineqlin.marginals, 0.0)
-
-
-def _polished(
-    returns: Array, threshold: Array, shares: Array, multiplier: Array
-) -> tuple[Array, Array]:
-    """Solve the basis of the LP solver's answer as two linear systems, if it is a basis."""
-    used, binding = shares > 1e-9, multiplier > 1e-9
-    if used.sum() != binding.sum() + 1:
-        return shares, multiplier
-    basis = np.column_stack([np.ones(used.sum()), returns[used][:, 1:][:, binding]])  # square
-    try:
-        exact_shares = np.linalg.solve(basis.T, np.array([1.0, *threshold[binding]]))
-        prices = np.linalg.solve(basis, returns[used, 0])
-    except np.linalg.LinAlgError:
-        return shares, multiplier
-    if exact_shares.min() < 0.0 or prices[1:].max(initial=0.0) > 0.0:
-        return shares, multiplier
-    polished_shares, polished = np.zeros_like(shares), np.zeros_like(multiplier)
-    polished_shares[used], polished[binding] = exact_shares, -prices[1:]
-    return polished_shares, polished
