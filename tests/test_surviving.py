@@ -235,7 +235,7 @@ def test_a_record_of_a_newer_version_is_refused(work):
         perform(folder, settings, file)
 
 
-def test_another_processor_is_mentioned(work):
+def test_another_processor_is_mentioned(work, call):
     _, folder, settings, file = work
     perform(folder, settings, file, stop=StopAfter(2), every=0.0)
     record = manifest.read(folder)
@@ -243,6 +243,9 @@ def test_another_processor_is_mentioned(work):
     manifest.write(folder, record)
     again = perform(folder, settings, file)
     assert any("after abacus" in note for note in again.notes)
+    code, out, _ = call("status", folder)
+    assert code == 0
+    assert "after abacus" in out
 
 
 GOOD = {

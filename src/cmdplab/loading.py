@@ -7,6 +7,7 @@ from typing import Any
 
 from cmdplab.errors import InputError
 from cmdplab.files import written_whole
+from cmdplab.problem import LARGEST_FILE
 from cmdplab.surviving import CURVES
 from cmdplab.sweeping import works_of
 
@@ -39,6 +40,11 @@ def _table(folder: Path) -> Any:
         if not path.exists():
             continue
         try:
+            about = pq.read_metadata(path)
+            groups = (about.row_group(n) for n in range(about.num_row_groups))
+            size = sum(group.total_byte_size for group in groups)
+            if size > LARGEST_FILE:
+                raise InputError(f"{path} would unpack to {size} bytes, more than {LARGEST_FILE}")
             table = pq.read_table(path)
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{path} cannot be read: {error}") from None

@@ -47,6 +47,7 @@ class RunStatus(NamedTuple):
     gap: float | None
     violation: float | None
     error: str
+    notes: list[str]  # what happened on the way: files set aside, another processor
 
 
 class Folder(BaseModel):
@@ -186,7 +187,7 @@ def status_of(work: Work) -> RunStatus:
     s: RunSettings = work.settings
     head = (work.folder.name, s.problem, s.algorithm, s.preset, s.seed)
     if record is None:
-        return RunStatus(*head, "missing", 0, s.episodes, None, None, None, "")
+        return RunStatus(*head, "missing", 0, s.episodes, None, None, None, "", [])
     return RunStatus(
         *head,
         _status(work.folder, record),
@@ -196,6 +197,7 @@ def status_of(work: Work) -> RunStatus:
         record.summary.get("final_gap"),
         record.summary.get("final_violation"),
         record.error,
+        record.notes,
     )
 
 

@@ -163,6 +163,6 @@ def _print_status(found: list[RunStatus], folder: Path) -> None:
     words = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     console().print(words, highlight=False)
     for s in found:
-        if s.error:
-            last = s.error.strip().splitlines()[-1]
-            console().print(f"{s.folder}: {last}", highlight=False, soft_wrap=True)
+        last = s.error.strip().splitlines()[-1:]
+        for words in (*s.notes, *last):
+            console().print(f"{s.folder}: {words}", highlight=False, soft_wrap=True)
