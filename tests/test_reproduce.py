@@ -66,7 +66,7 @@ def test_the_figure_is_the_same_for_the_same_numbers(small, tmp_path):
 
     settings, _, _ = small
     curves = read_curves(settings.out / "curves.parquet")
-    figure_1(curves, settings.title(make("published")), tmp_path, {})
+    figure_1(curves, settings.title(make("published")), tmp_path, [])
     for name in ("figure1.png", "figure1.pdf"):
         assert (tmp_path / name).read_bytes() == (settings.out / name).read_bytes()
 

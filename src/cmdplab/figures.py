@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,10 +27,10 @@ _OTHERS = ("#CC79A7", "#56B4E9", "#882255", "#000000")
 CALM = 0.1  # an algorithm that varies by less than this in its last tenth is shown enlarged
 
 
-def figure_1(curves: Curves, title: str, folder: Path, notes: dict[str, str]) -> list[Path]:
+def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:
     """The paper's Figure 1: optimality gap and violation of every algorithm, as PNG and PDF.
 
-    `notes` are added to the names of algorithms in the legend.
+    The `starred` algorithms get an asterisk in the legend; the title says what it means.
     """
     from matplotlib.figure import Figure
 
@@ -45,7 +45,7 @@ def figure_1(curves: Curves, title: str, folder: Path, notes: dict[str, str]) ->
     for unused in axes[len(drawn) :]:
         unused.set_visible(False)
     drawn_lines = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
-    names = [f"{name} {notes[name]}" if notes.get(name) else name for name in curves]
+    names = [name + ("*" if name in starred else "") for name in curves]
     legend = figure.legend(
         [drawn_lines[name] for name in curves], names, loc="outside lower center", ncols=5
     )

@@ -59,6 +59,8 @@ class Reproduction:
         """For the figure: preset, instance, length, seeds, scale."""
         several = f"median of {self.seeds} seeds, bands hold every episode of every seed"
         band = several if self.seeds > 1 else "one seed, bands hold every episode"
+        if any(row.unverified for row in self.rows()):
+            band += "; * has unverified constants"
         scale = f"bonus scale {self.bonus_scale:g}"
         return f"preset “{self.preset}”, instance “{problem.name}”, {scale}\n{band}"
 
@@ -91,8 +93,8 @@ def reproduce(
         temporary.write_text(to_json(summary) + "\n")
     from cmdplab.figures import figure_1
 
-    notes = {row.name: "(unverified constants)" for row in settings.rows() if row.unverified}
-    figure_1(read_curves(curves), settings.title(problem), folder, notes)
+    starred = [row.name for row in settings.rows() if row.unverified]
+    figure_1(read_curves(curves), settings.title(problem), folder, starred)
     return runs, summary
 
 
