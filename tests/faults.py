@@ -37,6 +37,7 @@ def start(
     workers: int = 2,
     largest_file: int | None = None,
     ray: str | None = None,
+    every: str = "0.05",
 ) -> subprocess.Popen:
     """`cmdplab sweep` in a process group of its own, checkpointing all the time."""
 
@@ -45,7 +46,7 @@ def start(
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
     command = [sys.executable, "-m", "cmdplab", "sweep", str(experiment), "--out", str(out)]
-    command += ["--workers", str(workers), "--checkpoint-every", "0.05"]
+    command += ["--workers", str(workers), "--checkpoint-every", every]
     command += ["--ray", ray] if ray else []
     return subprocess.Popen(
         command,

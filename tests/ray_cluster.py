@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 
@@ -17,7 +18,7 @@ from ray.cluster_utils import Cluster  # noqa: E402
 
 from cmdplab.experiment import read_experiment  # noqa: E402
 from cmdplab.on_ray import ray_executor  # noqa: E402
-from cmdplab.sweeping import sweep  # noqa: E402
+from cmdplab.sweeping import status_of, sweep, works_of  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -49,14 +50,15 @@ def test_a_node_dies_half_way_and_the_results_are_those_of_a_local_sweep(cluster
 
     watcher = threading.Thread(target=kill_half_way, daemon=True)
     watcher.start()
-    found = sweep(
-        read_experiment(file),
-        tmp_path / "ray",
-        base=tmp_path,
-        tell=lambda event: ended.append(event.folder),
-        every=0.2,
-        executor=ray_executor(both.address),
-    )
+    with ray_executor(both.address) as execute:
+        found = sweep(
+            read_experiment(file),
+            tmp_path / "ray",
+            base=tmp_path,
+            tell=lambda event: ended.append(event.folder),
+            every=0.2,
+            executor=execute,
+        )
     assert killed.is_set()
     assert {each.status for each in found} == {"done"}
     assert faults.results(tmp_path / "ray") == expected
@@ -64,9 +66,8 @@ def test_a_node_dies_half_way_and_the_results_are_those_of_a_local_sweep(cluster
 
 def test_a_local_cluster_of_our_own_listens_on_loopback_only(tmp_path):
     file = faults.write_experiment(tmp_path, episodes=2000, seeds=1, rows=3)
-    found = sweep(
-        read_experiment(file), tmp_path / "ray", base=tmp_path, executor=ray_executor(None)
-    )
+    with ray_executor(None) as execute:
+        found = sweep(read_experiment(file), tmp_path / "ray", base=tmp_path, executor=execute)
     assert {each.status for each in found} == {"done"}
 
 
@@ -77,8 +78,20 @@ def test_the_driver_can_be_stopped_and_attached_again(cluster, tmp_path):
     process = faults.start(file, tmp_path / "ray", ray=both.address)
     time.sleep(6.0)
     faults.kill(process)
-    found = sweep(
-        read_experiment(file), tmp_path / "ray", base=tmp_path, executor=ray_executor(both.address)
-    )
+    with ray_executor(both.address) as execute:
+        found = sweep(read_experiment(file), tmp_path / "ray", base=tmp_path, executor=execute)
     assert {each.status for each in found} == {"done"}
     assert faults.results(tmp_path / "ray") == faults.results(tmp_path / "local")
+
+
+def test_ctrl_c_lets_every_task_checkpoint(cluster, tmp_path):
+    both, _ = cluster
+    file = faults.write_experiment(tmp_path, episodes=10**9, seeds=1, rows=2)
+    process = faults.start(file, tmp_path / "ray", ray=both.address, every="1000")
+    time.sleep(10.0)
+    process.send_signal(signal.SIGINT)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, printed
+    found = [status_of(work) for work in works_of(tmp_path / "ray")]
+    assert {each.status for each in found} == {"interrupted"}
+    assert all(each.episodes > 0 for each in found)

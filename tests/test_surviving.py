@@ -188,6 +188,40 @@ def test_an_unlimited_run_goes_on_each_time(work):
     assert second.episodes > first.episodes
 
 
+def test_a_manifest_of_another_run_or_a_flipped_bit_is_not_believed(work):
+    _, folder, settings, file = work
+    done = perform(folder, settings, file)
+    curves = (folder / "curves.parquet").read_bytes()
+    text = (folder / "manifest.json").read_text()
+    for old, new in (('"seed": 3', '"seed": 4'), ('"episodes": 5000', '"episodes": 5001')):
+        assert old in text
+        (folder / "manifest.json").write_text(text.replace(old, new))
+        again = perform(folder, settings, file)
+        assert again.status == "done"
+        assert again.settings == done.settings
+        assert any("manifest was damaged" in note for note in again.notes)
+        assert (folder / "curves.parquet").read_bytes() == curves
+
+
+def test_damaged_curves_are_never_loaded(work):
+    _, folder, settings, file = work
+    perform(folder, settings, file)
+    content = bytearray((folder / "curves.parquet").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "curves.parquet").write_bytes(bytes(content))
+    (folder / "problem.npz").write_bytes(file.read_bytes())
+    with pytest.raises(InputError, match="is damaged"):
+        load(folder)
+
+
+def test_what_a_killed_writer_left_is_removed(work):
+    _, folder, settings, file = work
+    folder.mkdir()
+    (folder / ".checkpoint.new.npz.123.tmp").write_bytes(b"half")
+    perform(folder, settings, file)
+    assert not list(folder.glob(".*.tmp"))
+
+
 def test_a_crash_is_recorded_with_its_traceback(work, monkeypatch):
     from cmdplab.running import Playing
 

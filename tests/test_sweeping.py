@@ -123,6 +123,9 @@ def test_sweep_status_and_resume_on_the_command_line(call, swept, tmp_path):
         (("sweep", "FILE", "--set", "episods=3"), "episods: unknown key"),
         (("sweep", "FILE", "--set", "episodes=0"), "episodes"),
         (("sweep", "FILE", "--workers", "0"), "workers is 0"),
+        (("sweep", "FILE", "--set", "seeds=[]"), "seeds"),
+        (("sweep", "FILE", "--set", "seeds=1000000000"), "seeds"),
+        (("sweep", "FILE", "--checkpoint-every", "nan"), "checkpoint-every is nan"),
         (("sweep", "FILE", "--set", "algorithms.0.name=nobody"), "unknown algorithm 'nobody'"),
         (("sweep", "FILE", "--set", "problems.0.file=gone.npz"), "gone.npz does not exist"),
         (("sweep", "FILE", "--ray", "127.0.0.1:1"), "no Ray cluster answers at 127.0.0.1:1"),
@@ -142,6 +145,37 @@ def test_bad_input_changes_nothing(call, swept, arguments, sentence, tmp_path, m
     assert code == 2
     assert sentence in err
     assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_a_sweep_killed_before_it_had_begun_can_begin(swept, tmp_path):
+    (tmp_path / "out" / "runs").mkdir(parents=True)
+    (tmp_path / "out" / "problems").mkdir()
+    found = sweep(read_experiment(swept[0]), tmp_path / "out", base=swept[0].parent)
+    assert {each.status for each in found} == {"done"}
+
+
+def test_a_damaged_problem_is_written_again(swept, tmp_path):
+    file, _ = swept
+    experiment = read_experiment(file, ["seeds=1"])
+    sweep(experiment, tmp_path / "out", base=file.parent)
+    (problem,) = (tmp_path / "out" / "problems").iterdir()
+    problem.write_bytes(problem.read_bytes()[:100])
+    found = sweep(read_experiment(file), tmp_path / "out", base=file.parent)
+    assert {each.status for each in found} == {"done"}
+
+
+def test_one_run_of_a_sweep_can_be_resumed_by_itself(call, swept):
+    folder = next(iter((swept[1] / "runs").iterdir()))
+    code, out, _ = call("resume", folder, "--json")
+    assert code == 0
+    assert json.loads(out)[0]["status"] == "done"
+
+
+def test_run_with_other_settings_names_the_difference(call, tmp_path):
+    assert call("run", "--episodes", "50", "--out", tmp_path / "r", "--json")[0] == 0
+    code, _, err = call("run", "--episodes", "60", "--out", tmp_path / "r")
+    assert code == 2
+    assert "holds a run with another episodes: 50" in err
 
 
 def test_a_folder_of_other_things_is_refused(call, swept, tmp_path):

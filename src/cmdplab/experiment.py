@@ -21,6 +21,7 @@ from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.environments import ENVIRONMENTS, make
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
+from cmdplab.schedules import Power, Schedule
 
 LARGEST_FILE = 1 << 20  # bytes of a TOML file
 MOST_RUNS = 1_000_000
@@ -29,6 +30,7 @@ Preset = Literal["released", "printed"]
 Episodes = Annotated[int, Field(gt=0)] | Literal["unlimited"]
 Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,79}$")]
+Seeds = Annotated[list[Seed], Field(min_length=1)] | Annotated[int, Field(gt=0, le=MOST_RUNS)]
 Choices = list[float] | float | None
 
 
@@ -40,7 +42,7 @@ class ProblemSpec(_Strict):
     """A problem: an environment with instance seeds, or a file."""
 
     environment: str | None = None
-    instance_seeds: list[Seed] = [0]
+    instance_seeds: Annotated[list[Seed], Field(min_length=1)] = [0]
     file: str | None = None
 
 
@@ -61,7 +63,9 @@ class Experiment(_Strict):
 
     name: Name
     episodes: Episodes
-    seeds: list[Seed] | Annotated[int, Field(gt=0)] = 1
+    seeds: (
+        Annotated[list[Seed], Field(min_length=1)] | Annotated[int, Field(gt=0, le=MOST_RUNS)]
+    ) = 1
     preset: Preset = "released"
     problems: Annotated[list[ProblemSpec], Field(min_length=1)]
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
@@ -93,12 +97,23 @@ class RunSettings(_Strict):
         row = replace(algorithm(self.algorithm, self.preset), **given)
         return row.with_exponents(self.alpha_eta, self.alpha_tau)
 
+    def complete(self) -> RunSettings:
+        """With the row's own values in place of what was left open: defaults may change one day."""
+        row = self.row()
+        eta, tau = (s.exponent if isinstance(s, Power) else None for s in _schedules(row))
+        own = {"bonus_scale": row.bonus_scale, "delta": row.delta, "tuned_for": row.tuned_for}
+        return self.model_copy(update={**own, "alpha_eta": eta, "alpha_tau": tau})
+
     @property
     def folder(self) -> str:
         """The name of the run's folder: the hash of its settings, and its seed."""
         settings = self.model_dump(exclude={"seed", "problem"})
         text = json.dumps(settings, sort_keys=True)
         return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{self.seed}"
+
+
+def _schedules(row: PrimalDual) -> tuple[Schedule, Schedule]:
+    return row.policy_step, row.temperature
 
 
 def fingerprint(problem: CMDP) -> str:
@@ -120,7 +135,7 @@ def read_experiment(path: str | Path, changes: list[str] | None = None) -> Exper
         values = tomllib.loads(file.read_text())
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as TOML: {error}") from None
     for change in changes or []:
         _apply(values, change)
@@ -149,7 +164,7 @@ def _apply(values: dict[str, Any], change: str) -> None:
         raise InputError(f"--set takes key=value, not {change!r}")
     try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         value = text
     place: Any = values
     *path, last = key.strip().split(".")
@@ -199,9 +214,8 @@ def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]
             )
             if len(runs) > MOST_RUNS:
                 raise InputError(f"the experiment has more than {MOST_RUNS} runs")
-    for settings in runs:
-        settings.row()  # an override that does not fit is an error now, not an hour later
-    return list({settings.folder: settings for settings in runs}.values())
+    # An override that does not fit is an error now, not an hour later.
+    return list({each.folder: each for each in (settings.complete() for settings in runs)}.values())
 
 
 def _grid(spec: AlgorithmSpec) -> list[dict[str, Any]]:

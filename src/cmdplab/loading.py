@@ -9,9 +9,20 @@ from cmdplab.errors import InputError
 from cmdplab.files import written_whole
 from cmdplab.problem import LARGEST_FILE
 from cmdplab.surviving import CURVES
-from cmdplab.sweeping import works_of
+from cmdplab.sweeping import status_of, works_of
 
-LABELS = ("run", "problem", "algorithm", "preset", "bonus_scale", "alpha_eta", "alpha_tau", "seed")
+LABELS = (
+    "run",
+    "problem",
+    "algorithm",
+    "preset",
+    "bonus_scale",
+    "delta",
+    "tuned_for",
+    "alpha_eta",
+    "alpha_tau",
+    "seed",
+)
 
 
 def load(folder: str | Path, to: str = "arrow") -> Any:
@@ -39,6 +50,8 @@ def _table(folder: Path) -> Any:
         path = work.folder / CURVES
         if not path.exists():
             continue
+        if status_of(work).status == "damaged":
+            raise InputError(f"{work.folder} is damaged: `cmdplab resume` makes it whole again")
         try:
             about = pq.read_metadata(path)
             groups = (about.row_group(n) for n in range(about.num_row_groups))
@@ -52,7 +65,7 @@ def _table(folder: Path) -> Any:
         for position, name in enumerate(LABELS):
             if name in table.column_names:
                 table = table.drop_columns([name])
-            kind = pa.float64() if name.startswith(("alpha", "bonus")) else None
+            kind = pa.float64() if name in ("alpha_eta", "alpha_tau", "bonus_scale") else None
             column = pa.array([labels[name]] * table.num_rows, kind)
             table = table.add_column(position, name, column)
         tables.append(table)

@@ -41,6 +41,11 @@ class Manifest(BaseModel):
     sha256: dict[str, str] = {}  # of the files of a finished run
     notes: list[str] = []
     error: str = ""
+    digest: str = ""  # of all of the above
+
+    def own_digest(self) -> str:
+        """A hash of everything but the digest itself."""
+        return hashlib.sha256(self.model_dump_json(exclude={"digest"}).encode()).hexdigest()
 
 
 def versions() -> dict[str, str]:
@@ -55,7 +60,7 @@ def machine() -> dict[str, str]:
     features = sorted(k for k, on in dict(binding.get_host_cpu_features()).items() if on)
     return {
         "processor": binding.get_host_cpu_name(),
-        "features": hashlib.sha256(" ".join(features).encode()).hexdigest()[:12],
+        "features": " ".join(features),
         "platform": platform.platform(terse=True),
         "python": platform.python_version(),
     }
@@ -63,6 +68,7 @@ def machine() -> dict[str, str]:
 
 def write(folder: Path, manifest: Manifest) -> None:
     """Whole or not at all."""
+    manifest.digest = manifest.own_digest()
     with written_whole(folder / NAME) as temporary:
         temporary.write_text(manifest.model_dump_json(indent=2) + "\n")
 
@@ -88,7 +94,7 @@ def read(folder: Path) -> Manifest | None:
         values: Any = json.loads(path.read_text())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > SCHEMA:
@@ -96,7 +102,10 @@ def read(folder: Path) -> Manifest | None:
             f"{path} was written by a newer cmdplab (schema {stated}); ours is {SCHEMA}"
         )
     try:
-        return Manifest.model_validate(values)
+        manifest = Manifest.model_validate(values)
+        if manifest.digest != manifest.own_digest():
+            raise InputError(f"{path} is damaged: its content does not match its digest")
+        return manifest
     except ValidationError as error:
         raise InputError(f"{path} is not a manifest: {first_complaint(error)}") from None
 

@@ -8,57 +8,75 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from cmdplab.errors import InputError
 from cmdplab.pool import Ended, Interrupt, Work, do_one
-from cmdplab.sweeping import Tell
+from cmdplab.sweeping import Executor, Tell
 
 CONNECT_SECONDS = 30.0
+STOP_SECONDS = 15.0  # for every task to finish its chunk and checkpoint
 LOOPBACK = ("127.", "localhost")
 RETRIES = 20  # of a task whose worker or node was lost; each goes on from its checkpoint
 
 
-def ray_executor(address: str | None) -> Any:
+@contextmanager
+def ray_executor(address: str | None) -> Iterator[Executor]:
     """An executor for `sweep`: on the cluster at the address, or on a local one of its own.
 
-    That Ray is there and somebody listens is checked now, before anything is written.
+    The connection is made first, before a sweep writes anything.
     """
     if find_spec("ray") is None:
         raise InputError("Ray is not installed: pip install 'cmdplab[ray]'")
     if address is not None:
         _reachable(address)
-
-    def execute(works: list[Work], tell: Tell, interrupt: Interrupt, every: float) -> None:
-        with _connected(address) as ray:
-            task = ray.remote(num_cpus=1, max_retries=RETRIES)(_perform)
-            waiting = {
-                task.remote(
-                    str(w.folder.resolve()),
-                    w.settings.model_dump_json(),
-                    str(w.problem_file.resolve()),
-                    every,
-                ): w.folder.name
-                for w in works
-            }
-            while waiting and not interrupt.asked:
-                ready, _ = ray.wait(list(waiting), timeout=0.5)
-                for reference in ready:
-                    tell(_result(ray, reference, waiting.pop(reference)))
-            for reference in waiting:
-                ray.cancel(reference, force=False)
-
-    return execute
+    with _connected(address) as ray:
+        yield partial(_execute, ray)
 
 
-def _perform(folder: str, settings: str, problem_file: str, every: float) -> tuple[str, str, str]:
+def _execute(ray: Any, works: list[Work], tell: Tell, interrupt: Interrupt, every: float) -> None:
+    task = ray.remote(num_cpus=1, max_retries=RETRIES)(_perform)
+    # Tasks cannot be signalled across machines; all of them can see a file.
+    stop = works[0].folder.resolve().parent / f".stop-{uuid4().hex}"
+    waiting = {}
+    for w in works:
+        places = str(w.folder.resolve()), str(w.problem_file.resolve()), str(stop)
+        waiting[task.remote(w.settings.model_dump_json(), *places, every)] = w.folder.name
+    deadline = float("inf")
+    try:
+        while waiting and time.monotonic() < deadline and interrupt.asked < 2:
+            ready, _ = ray.wait(list(waiting), timeout=0.5)
+            for reference in ready:
+                tell(_result(ray, reference, waiting.pop(reference)))
+            if interrupt.asked and deadline == float("inf"):
+                stop.touch()
+                deadline = time.monotonic() + STOP_SECONDS
+        for reference in waiting:
+            ray.cancel(reference, force=False)
+    finally:
+        stop.unlink(missing_ok=True)
+
+
+def _perform(
+    settings: str, folder: str, problem_file: str, stop: str, every: float
+) -> tuple[str, str, str]:
     """On a worker: the same function as in a local sweep."""
-    ended = do_one(Path(folder), settings, Path(problem_file), every=every, patience=60.0)
-    return tuple(ended)  # type: ignore[return-value]
+    ended = do_one(
+        Path(folder),
+        settings,
+        Path(problem_file),
+        stop=Path(stop).exists,
+        every=every,
+        patience=60.0,
+    )
+    return ended.folder, ended.status, ended.error
 
 
 def _result(ray: Any, reference: Any, name: str) -> Ended:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,10 +18,13 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cmdplab import manifest
+from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings
-from cmdplab.surviving import BusyError, Standing, perform
+from cmdplab.surviving import BusyError, Standing, held, perform
 
 MOST_DEATHS = 2
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE = 5.0  # seconds for which a run's lock is waited for: a killed process frees it at once
 _THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -58,7 +62,10 @@ class Interrupt:
 def signals() -> Iterator[Interrupt]:
     """Count SIGINT and SIGTERM instead of dying of them, while the block lasts."""
     interrupt = Interrupt()
-    before = {s: signal.signal(s, interrupt) for s in (signal.SIGINT, signal.SIGTERM)}
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt  # only the main thread may handle signals
+        return
+    before = {s: signal.signal(s, interrupt) for s in _SIGNALS}
     try:
         yield interrupt
     finally:
@@ -100,7 +107,7 @@ def run_locally(
                     if deaths[lost.folder.name] < MOST_DEATHS and not interrupt.asked:
                         waiting.append(lost)
                     else:
-                        tell(Ended(lost.folder.name, "failed", "its worker died"))
+                        tell(_lost(lost))
                 elif event is not None:
                     tell(event)
                     if isinstance(event, Ended) and event.status == "interrupted":
@@ -114,6 +121,17 @@ def run_locally(
 
 
 _DEAD = Ended("", "dead", "")
+
+
+def _lost(work: Work) -> Ended:
+    """Record that a run was given up; its checkpoint stays."""
+    error = f"its worker died {MOST_DEATHS} times"
+    with suppress(InputError, BusyError, OSError), held(work.folder):
+        record = manifest.read_if_good(work.folder)
+        if record is not None:
+            record.status, record.error = "failed", error
+            manifest.write(work.folder, record)
+    return Ended(work.folder.name, "failed", error)
 
 
 class _Worker:
@@ -131,7 +149,10 @@ class _Worker:
         self._stopping = False
         arguments = (theirs, os.getpid(), self._every)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
+        # Blocked until the child has handlers of its own: it would die of them before.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         self._process.start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
 
     def give(self, work: Work) -> None:
@@ -185,6 +206,7 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
     interrupt = Interrupt()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     signal.signal(signal.SIGTERM, interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     last = [0.0]
 
     def stop() -> bool:

@@ -29,6 +29,7 @@ from cmdplab.running import FIRST_CHUNK, Playing, Run, Snapshot
 
 CHECKPOINT_EVERY = 30.0  # seconds
 CURVES = "curves.parquet"
+FILES = (CURVES, checkpoint.NEWEST)
 
 
 class BusyError(Exception):
@@ -48,7 +49,7 @@ class Standing(NamedTuple):
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keep other processes out of a run's folder; a dead process holds nothing."""
-    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    handle = os.open(folder / ".lock", os.O_RDONLY | os.O_CREAT, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
@@ -67,6 +68,8 @@ def is_held(folder: Path) -> bool:
             return False
     except BusyError:
         return True
+    except OSError:  # not ours to lock, so not ours to know
+        return False
 
 
 def perform(
@@ -84,11 +87,13 @@ def perform(
     """
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
-        known = _known(folder)
-        if is_done(folder, known):
-            assert known is not None
+        for left in folder.glob(".*.tmp"):  # of a process that was killed while it wrote
+            left.unlink(missing_ok=True)
+        known = _known(folder, settings)
+        if known is not None and is_done(folder, known):
             return known
         record = known or Manifest(settings=settings, status="running")
+        record.notes += _aside(folder, record)
         record.stream = [hex(int(each)) for each in philox_key(settings.seed)]
         record.attempts += 1
         record.error = ""
@@ -103,18 +108,40 @@ def perform(
         return record
 
 
-def is_done(folder: Path, record: Manifest | None) -> bool:
+def is_done(folder: Path, record: Manifest) -> bool:
     """Whether a run is finished and its files are what was written."""
-    if record is None or record.status != "done":
+    if record.status != "done":
         return False
-    return all(manifest.sha256(folder / name) == known for name, known in record.sha256.items())
+    return len(record.sha256) == len(FILES) and not _wrong(folder, record)
 
 
-def _known(folder: Path) -> Manifest | None:
+def _wrong(folder: Path, record: Manifest) -> list[str]:
+    """The files of a finished run that are not what was written."""
+    return [
+        name for name, known in record.sha256.items() if manifest.sha256(folder / name) != known
+    ]
+
+
+def _aside(folder: Path, record: Manifest) -> list[str]:
+    """Set a finished run's damaged curves aside; `checkpoint.find` does so with checkpoints."""
+    notes = []
+    if record.status == "done" and CURVES in _wrong(folder, record) and (folder / CURVES).exists():
+        os.replace(folder / CURVES, folder / f"{CURVES}.damaged")
+        notes.append(f"{CURVES} was damaged; set aside and written again")
+    return notes
+
+
+def _known(folder: Path, settings: RunSettings) -> Manifest | None:
+    """The manifest, if it is whole and of this run; else it is set aside."""
     record = manifest.read_if_good(folder)
-    if record is None and (folder / manifest.NAME).exists():
+    if record is not None and record.settings.folder == settings.folder:
+        return record
+    if (folder / manifest.NAME).exists():
         os.replace(folder / manifest.NAME, folder / f"{manifest.NAME}.damaged")
-    return record
+        fresh = Manifest(settings=settings, status="running")
+        fresh.notes.append("the manifest was damaged; set aside and begun again")
+        return fresh
+    return None
 
 
 def _play(
@@ -132,14 +159,25 @@ def _play(
     snapshot, complaints = _snapshot(folder, settings)
     record.notes += complaints
     here = manifest.machine()
-    if snapshot is not None and record.machine and record.machine != here:
-        was, now = record.machine.get("processor"), here["processor"]
-        record.notes.append(f"resumed on {now} after {was}: equal to about 1e-9, not to the bit")
+    if snapshot is not None and record.machine:
+        record.notes += _changes(record, here)
     record.machine, record.versions = here, manifest.versions()
     record.status = "running"
     manifest.write(folder, record)
     playing = Playing(problem, settings.row(), settings.seed, snapshot=snapshot)
     _advance(folder, record, playing, stop, report, every)
+
+
+def _changes(record: Manifest, here: dict[str, str]) -> list[str]:
+    """What may change the last bits of a resumed run."""
+    notes = []
+    if any(record.machine.get(what) != here[what] for what in ("processor", "features")):
+        was, now = record.machine.get("processor"), here["processor"]
+        notes.append(f"resumed on {now} after {was}: equal to about 1e-9, not to the bit")
+    for name, now in manifest.versions().items():
+        if record.versions.get(name) != now:
+            notes.append(f"resumed with {name} {now} after {record.versions.get(name)}")
+    return notes
 
 
 def _advance(
@@ -181,8 +219,7 @@ def _save(folder: Path, record: Manifest, playing: Playing) -> None:
     record.episodes = playing.episodes
     record.summary = playing.summary()._asdict()
     if record.status == "done":
-        names = (CURVES, checkpoint.NEWEST)
-        record.sha256 = {name: manifest.sha256(folder / name) for name in names}
+        record.sha256 = {name: manifest.sha256(folder / name) for name in FILES}
     manifest.write(folder, record)
 
 

@@ -6,26 +6,37 @@ curves.parquet, checkpoint.npz). Running the same experiment again does only wha
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from cmdplab import manifest
+from cmdplab import checkpoint, manifest
 from cmdplab.errors import InputError
-from cmdplab.experiment import Experiment, RunSettings, first_complaint, problems, resolve
+from cmdplab.experiment import (
+    Experiment,
+    RunSettings,
+    fingerprint,
+    first_complaint,
+    problems,
+    resolve,
+)
 from cmdplab.files import writable_folder, written_whole
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Ended, Event, Interrupt, Work, run_locally, signals
 from cmdplab.problem import CMDP
 from cmdplab.running import check_workers
 from cmdplab.solvers import solve_feasible
-from cmdplab.surviving import CHECKPOINT_EVERY, is_done, is_held
+from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, is_done, is_held
 
 EXPERIMENT = "experiment.json"
+_OF_A_RUN = {"problem.npz", ".lock", f"{manifest.NAME}.damaged", manifest.NAME, checkpoint.NEWEST}
+_OF_A_RUN |= {checkpoint.BEFORE, CURVES}
 SCHEMA = 1
 
 Tell = Callable[[Event], None]
@@ -81,16 +92,17 @@ def sweep(
     runs = resolve(experiment, found)
     for problem in found.values():
         solve_feasible(problem)
-    earlier = _earlier(experiment, folder)
+    check_every(every)
+    _earlier(experiment, folder)  # refuses before anything is written
     writable_folder(folder / "runs")
     writable_folder(folder / "problems")
     for mark, problem in found.items():
-        if not (folder / "problems" / f"{mark}.npz").exists():
-            problem.save(folder / "problems" / f"{mark}.npz")
-    every_run = {each.folder: each for each in (*earlier, *runs)}
-    content = Folder(experiment=experiment, runs=list(every_run.values()))
-    with written_whole(folder / EXPERIMENT) as temporary:
-        temporary.write_text(content.model_dump_json(indent=1, exclude_none=True) + "\n")
+        _keep(problem, folder / "problems" / f"{mark}.npz", mark)
+    with alone(folder):
+        known = {each.folder: each for each in (*_earlier(experiment, folder), *runs)}
+        content = Folder(experiment=experiment, runs=list(known.values()))
+        with written_whole(folder / EXPERIMENT) as temporary:
+            temporary.write_text(content.model_dump_json(indent=1, exclude_none=True) + "\n")
     works = [_work(folder, settings) for settings in runs]
     return do_missing(works, workers, tell, every, executor)
 
@@ -104,44 +116,93 @@ def do_missing(
 ) -> list[RunStatus]:
     """Do the works that are not done."""
     check_workers(workers)
-    missing = [
-        work for work in works if not is_done(work.folder, manifest.read_if_good(work.folder))
-    ]
+    check_every(every)
+    ends: dict[str, Ended] = {}
+
+    def note(event: Event) -> None:
+        if isinstance(event, Ended):
+            ends[event.folder] = event
+        tell(event)
+
+    missing = [work for work in works if not _finished(work)]
     undone = {work.folder for work in missing}
     for work in works:
         if work.folder not in undone:
             tell(Ended(work.folder.name, "done", ""))
     with signals() as interrupt:
         if missing and executor is not None:
-            executor(missing, tell, interrupt, every)
+            executor(missing, note, interrupt, every)
         elif missing:
-            run_locally(missing, workers or os.cpu_count() or 1, tell, interrupt, every)
-    return [status_of(work) for work in works]
+            run_locally(missing, workers or os.cpu_count() or 1, note, interrupt, every)
+    return [_with_end(status_of(work), ends.get(work.folder.name)) for work in works]
+
+
+def _finished(work: Work) -> bool:
+    record = manifest.read_if_good(work.folder)
+    if record is None or record.settings.folder != work.settings.folder:
+        return False
+    return is_done(work.folder, record)
+
+
+def _with_end(status: RunStatus, end: Ended | None) -> RunStatus:
+    """A failure that could not be written down is told all the same."""
+    if end is not None and end.status == "failed" and status.status != "failed":
+        return status._replace(status="failed", error=end.error)
+    return status
+
+
+def check_every(every: float) -> None:
+    """Seconds between checkpoints."""
+    if not 0.0 <= every < float("inf"):
+        raise InputError(f"checkpoint-every is {every:g}, not a finite number of seconds >= 0")
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """One process at a time changes what a folder lists."""
+    with (folder / ".lock").open("a") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _keep(problem: CMDP, path: Path, mark: str) -> None:
+    """Save a problem, unless it is there and whole."""
+    try:
+        if path.exists() and fingerprint(CMDP.load(path)) == mark:
+            return
+    except InputError:
+        pass
+    problem.save(path)
 
 
 def single(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
     """A run in a folder of its own, which must be new or hold the same run."""
-    known = manifest.read(folder)
+    known = manifest.read_if_good(folder)
     if known is not None and known.settings != settings:
-        raise InputError(
-            f"{folder} holds another run: {known.settings.algorithm}, seed {known.settings.seed}"
-        )
-    if known is None and folder.is_dir() and any(folder.iterdir()):
+        other = known.settings.model_dump()
+        differ = [k for k, v in settings.model_dump().items() if other[k] != v]
+        raise InputError(f"{folder} holds a run with another {differ[0]}: {other[differ[0]]}")
+    if folder.is_dir() and {p.name for p in folder.iterdir()} - _OF_A_RUN and known is None:
         raise InputError(f"{folder} holds other files and no run")
     writable_folder(folder)
     work = Work(folder, settings, folder / "problem.npz")
-    if not work.problem_file.exists():
-        problem.save(work.problem_file)
+    _keep(problem, work.problem_file, settings.fingerprint)
+    if known is None and not (folder / manifest.NAME).exists():
+        manifest.write(folder, Manifest(settings=settings, status="interrupted"))
     return work
 
 
 def works_of(folder: Path) -> list[Work]:
     """The runs of an experiment's folder, begun or not; for a run's own folder, that run."""
-    alone = manifest.read(folder)
-    if alone is not None:
-        return [Work(folder, alone.settings, folder / "problem.npz")]
-    content = read_folder(folder)
-    return [_work(folder, settings) for settings in content.runs]
+    one = manifest.read(folder)
+    if one is not None:
+        shared = folder.parent.parent / "problems" / f"{one.settings.fingerprint}.npz"
+        own = folder / "problem.npz"
+        return [Work(folder, one.settings, own if own.exists() else shared)]
+    works = [_work(folder, settings) for settings in read_folder(folder).runs]
+    if not works:
+        raise InputError(f"{folder} holds no runs")
+    return works
 
 
 def read_folder(folder: Path) -> Folder:
@@ -151,7 +212,7 @@ def read_folder(folder: Path) -> Folder:
         values = json.loads(file.read_text())
     except FileNotFoundError:
         raise InputError(f"{folder} is no experiment: it has no {EXPERIMENT}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{file} cannot be read: {error}") from None
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > SCHEMA:
@@ -175,7 +236,8 @@ def _earlier(experiment: Experiment, folder: Path) -> list[RunSettings]:
             names = f"{known.experiment.name!r}, not {experiment.name!r}"
             raise InputError(f"{folder} holds the experiment {names}")
         return known.runs
-    strangers = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+    there = {p.name for p in folder.iterdir()} if folder.is_dir() else set()
+    strangers = sorted(name for name in there - {"runs", "problems"} if not name.startswith("."))
     if strangers:
         raise InputError(f"{folder} holds other files ({strangers[0]}) and no experiment")
     return []

@@ -221,7 +221,7 @@ def _recorded(
         episodes=episodes,
         seed=seed,
         **chosen,
-    )
+    ).complete()
     work = single(out, settings, cmdp)
     with sweep_shown(1, episodes, errors()) as tell:
         found = do_missing([work], 1, tell)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +13,7 @@ import typer
 from cmdplab.cli.options import Json, Workers, console, errors, print_json
 
 if TYPE_CHECKING:
+    from cmdplab.experiment import RunSettings
     from cmdplab.sweeping import RunStatus
 
 
@@ -59,7 +62,7 @@ def sweep_command(
     if dry_run:
         _print_plan([each.model_dump() | {"folder": each.folder} for each in runs], as_json)
         return
-    with sweep_shown(len(runs), runs[0].episodes, errors()) as tell:
+    with _executor(ray) as executor, sweep_shown(len(runs), _episodes(runs), errors()) as tell:
         found = sweep(
             experiment,
             folder,
@@ -67,7 +70,7 @@ def sweep_command(
             workers=workers,
             tell=tell,
             every=checkpoint_every,
-            executor=_executor(ray),
+            executor=executor,
         )
     finish(found, folder, as_json)
 
@@ -84,8 +87,12 @@ def resume_command(
     from cmdplab.sweeping import do_missing, works_of
 
     works = works_of(folder)
-    with sweep_shown(len(works), works[0].settings.episodes, errors()) as tell:
-        found = do_missing(works, workers, tell, checkpoint_every, _executor(ray))
+    every_run = [work.settings for work in works]
+    with (
+        _executor(ray) as executor,
+        sweep_shown(len(works), _episodes(every_run), errors()) as tell,
+    ):
+        found = do_missing(works, workers, tell, checkpoint_every, executor)
     finish(found, folder, as_json)
 
 
@@ -103,7 +110,7 @@ def status_command(folder: Folder, as_json: Json = False) -> None:
 def export_command(
     folder: Folder,
     to: Annotated[Format, typer.Option(help="The format.")] = Format.csv,
-    out: Annotated[Path | None, typer.Option(help="Default: curves.FORMAT in the folder.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Default: all-curves.FORMAT there.")] = None,
 ) -> None:
     """Write the curves of every run of a folder into one file."""
     from cmdplab.loading import export
@@ -113,12 +120,21 @@ def export_command(
     print(export(folder, to.value, target))
 
 
-def _executor(ray: str | None) -> Any:
+def _episodes(runs: list[RunSettings]) -> int | None:
+    """How long the longest run is; None if one has no end."""
+    lengths = [each.episodes for each in runs]
+    return None if None in lengths else max(n for n in lengths if n is not None)
+
+
+@contextmanager
+def _executor(ray: str | None) -> Iterator[Any]:
     if ray is None:
-        return None
+        yield None
+        return
     from cmdplab.on_ray import ray_executor
 
-    return ray_executor(None if ray == "local" else ray)
+    with ray_executor(None if ray == "local" else ray) as execute:
+        yield execute
 
 
 def finish(found: list[RunStatus], folder: Path, as_json: bool) -> None:
@@ -132,7 +148,7 @@ def finish(found: list[RunStatus], folder: Path, as_json: bool) -> None:
         raise typer.Exit(1)
     if statuses != {"done"}:
         errors().print(f"not done yet; go on with: cmdplab resume {folder}", highlight=False)
-        raise typer.Exit(130 if "interrupted" in statuses else 1)
+        raise typer.Exit(130 if statuses & {"interrupted", "missing"} else 1)
 
 
 def _print_plan(rows: list[dict[str, Any]], as_json: bool) -> None:
