@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from conftest import TRACE, random_problem
 
+from cmdplab import cli
 from cmdplab.problem import CMDP
 
 
@@ -20,6 +21,12 @@ def test_help_teaches_and_imports_nothing_heavy():
     check = f"import sys, cmdplab.cli; print({heavy})"
     done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_ray_without_an_address_is_a_local_cluster():
+    assert cli._arguments(["sweep", "f", "--ray"]) == ["sweep", "f", "--ray", "local"]
+    assert cli._arguments(["sweep", "--ray", "--json"]) == ["sweep", "--ray", "local", "--json"]
+    assert cli._arguments(["sweep", "--ray", "h:1"]) == ["sweep", "--ray", "h:1"]
 
 
 def test_help_of_every_command(call):

@@ -167,6 +167,10 @@ def _sweep_lines(runs: int, episodes: int | None, console: Console) -> Iterator[
         else:
             far = f"{event.episodes:,}" + (f" of {episodes:,}" if episodes else "")
             words = f"{event.folder}: {far} episodes, {event.rate:,.0f}/s, gap {event.gap:+.3f}"
+            if event.violation is not None:
+                words += f", violation {event.violation:+.3f}"
+            if episodes:
+                words += f", {(episodes - event.episodes) / event.rate:,.0f} s left of this run"
         last[0] = time.monotonic()
         console.print(words, highlight=False, soft_wrap=True)
 

@@ -57,7 +57,7 @@ def _options(
 def main() -> None:
     """Run the command line: bad input is one sentence and exit code 2."""
     try:
-        code = app(standalone_mode=False)
+        code = app(args=_arguments(sys.argv[1:]), standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code)
     except InputError as error:
@@ -74,6 +74,16 @@ def main() -> None:
         if not hasattr(error, "format_message"):
             raise
         _fail(error.format_message() or "say what to do, or --help", 2)
+
+
+def _arguments(given: list[str]) -> list[str]:
+    """`--ray` without an address means a local cluster; Typer has no optional values."""
+    arguments = []
+    for this, following in zip(given, [*given[1:], "-"], strict=True):
+        arguments.append(this)
+        if this == "--ray" and following.startswith("-"):
+            arguments.append("local")
+    return arguments
 
 
 def _fail(sentence: str, code: int) -> None:
