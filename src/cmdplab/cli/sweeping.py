@@ -30,7 +30,7 @@ Every = Annotated[float, typer.Option(help="Seconds between two checkpoints of a
 Ray = Annotated[
     str | None,
     typer.Option(
-        help="Run on the Ray cluster at this address (host:port, or auto); without one, start one here."
+        help="Run on the Ray cluster at this address (host:port, auto); alone: on a local one."
     ),
 ]
 
