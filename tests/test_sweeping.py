@@ -164,6 +164,18 @@ def test_a_damaged_problem_is_written_again(swept, tmp_path):
     assert {each.status for each in found} == {"done"}
 
 
+def test_a_damaged_list_of_runs_is_set_aside(swept, tmp_path):
+    file, _ = swept
+    sweep(read_experiment(file, ["seeds=1"]), tmp_path / "out", base=file.parent)
+    listing = tmp_path / "out" / "experiment.json"
+    listing.write_bytes(listing.read_bytes()[:100])
+    with pytest.raises(InputError, match="cannot be read"):
+        load(tmp_path / "out")
+    found = sweep(read_experiment(file, ["seeds=1"]), tmp_path / "out", base=file.parent)
+    assert {each.status for each in found} == {"done"}
+    assert (tmp_path / "out" / "experiment.json.damaged").exists()
+
+
 def test_one_run_of_a_sweep_can_be_resumed_by_itself(call, swept):
     folder = next(iter((swept[1] / "runs").iterdir()))
     code, out, _ = call("resume", folder, "--json")

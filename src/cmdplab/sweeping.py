@@ -10,7 +10,7 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from cmdplab.experiment import (
     resolve,
 )
 from cmdplab.files import writable_folder, written_whole
-from cmdplab.manifest import Manifest
+from cmdplab.manifest import Manifest, NewerError
 from cmdplab.pool import Ended, Event, Interrupt, Work, run_locally, signals
 from cmdplab.problem import CMDP
 from cmdplab.running import check_workers
@@ -101,6 +101,7 @@ def sweep(
     with alone(folder):
         known = {each.folder: each for each in (*_earlier(experiment, folder), *runs)}
         content = Folder(experiment=experiment, runs=list(known.values()))
+        _set_aside_if_damaged(folder)
         with written_whole(folder / EXPERIMENT) as temporary:
             temporary.write_text(content.model_dump_json(indent=1, exclude_none=True) + "\n")
     works = [_work(folder, settings) for settings in runs]
@@ -165,6 +166,14 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
+def _set_aside_if_damaged(folder: Path) -> None:
+    try:
+        read_folder(folder)
+    except InputError:
+        with suppress(FileNotFoundError):
+            os.replace(folder / EXPERIMENT, folder / f"{EXPERIMENT}.damaged")
+
+
 def _keep(problem: CMDP, path: Path, mark: str) -> None:
     """Save a problem, unless it is there and whole."""
     try:
@@ -216,7 +225,7 @@ def read_folder(folder: Path) -> Folder:
         raise InputError(f"{file} cannot be read: {error}") from None
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > SCHEMA:
-        raise InputError(f"{file} was written by a newer cmdplab (schema {stated})")
+        raise NewerError(f"{file} was written by a newer cmdplab (schema {stated})")
     try:
         return Folder.model_validate(values)
     except ValidationError as error:
@@ -231,7 +240,12 @@ def _work(folder: Path, settings: RunSettings) -> Work:
 def _earlier(experiment: Experiment, folder: Path) -> list[RunSettings]:
     """The runs that the folder holds already; another experiment's folder is refused."""
     if (folder / EXPERIMENT).exists():
-        known = read_folder(folder)
+        try:
+            known = read_folder(folder)
+        except NewerError:
+            raise
+        except InputError:  # damaged: the experiment at hand says what is to be done
+            return []
         if known.experiment.name != experiment.name:
             names = f"{known.experiment.name!r}, not {experiment.name!r}"
             raise InputError(f"{folder} holds the experiment {names}")
