@@ -8,7 +8,7 @@ import numpy as np
 from conftest import ROOT, random_problem
 
 from cmdplab.algorithms import algorithm
-from cmdplab.algorithms.primal_dual import Task
+from cmdplab.algorithms.task import Task
 from cmdplab.engines.cpu import CpuSession
 
 sys.path.insert(0, str(ROOT / "benchmarks"))

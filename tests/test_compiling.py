@@ -15,7 +15,7 @@ import cmdplab
 PROGRAM = """
 import numpy as np
 from cmdplab import CMDP, algorithm
-from cmdplab.algorithms.primal_dual import Task
+from cmdplab.algorithms.task import Task
 from cmdplab.engines.cpu import CpuSession
 kernel = np.full((2, 2, 2), 0.5)
 reward = np.array([[[1.0, 0.0], [0.2, 0.9]], [[0.1, 0.8], [0.7, 0.3]]])

@@ -11,7 +11,8 @@ from conftest import SHAPES, random_problem
 
 from cmdplab import exact
 from cmdplab.algorithms import ALGORITHMS
-from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW, ZERO_ROW, Task
+from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW, ZERO_ROW
+from cmdplab.algorithms.task import Task
 from cmdplab.engines import kernels
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.host import HostSession

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from cmdplab import exact
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.bonuses import uniform_pac
-from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, State, Task, uncapped, unit
+from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, State, uncapped, unit
+from cmdplab.algorithms.task import Task
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain import PlainPrimalDual

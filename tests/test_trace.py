@@ -9,7 +9,7 @@ import pytest
 from conftest import TRACE
 
 from cmdplab.algorithms import FIGURE_1, algorithm
-from cmdplab.algorithms.primal_dual import Task
+from cmdplab.algorithms.task import Task
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain import PlainPrimalDual
 from cmdplab.errors import InputError

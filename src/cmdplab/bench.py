@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.algorithms import algorithm
-from cmdplab.algorithms.primal_dual import PrimalDual, Task
+from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.task import Task
 from cmdplab.engines import session
 from cmdplab.problem import CMDP
 

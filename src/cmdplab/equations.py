@@ -3,7 +3,7 @@
 Each docstring is the equation. Symbols are the paper's, in ASCII (docs/notation.md); equation and
 section numbers refer to Kitamura et al. (2024). Where the paper's text and its released notebook
 differ, the difference is an argument here, never a second function (docs/deviations.md).
-Plain Python calls these as they are; engines/compiling.py makes them callable from compiled code.
+Plain Python calls these as they are; compiling.py makes them callable from compiled code.
 """
 
 import math
@@ -71,6 +71,11 @@ def policy_term(p: float, log_p: float, q: float, tau: float, weighting: float) 
     weighting = 0 is the printed entropy; 1 weights it by pi once more, as the notebook does.
     """
     return p * (q - tau * log_p * (1.0 - weighting + weighting * p))
+
+
+def mixed_policy(p: float, theta: float, uniform: float) -> float:
+    """(1 - theta) pi + theta / A, where OPDOP's policy step starts   (Ding et al. 2021)."""
+    return (1.0 - theta) * p + theta * uniform
 
 
 def policy_logit(log_p: float, eta: float, tau: float, q: float) -> float:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import PrimalDual, State, Task
+from cmdplab.algorithms.primal_dual import PrimalDual, State
+from cmdplab.algorithms.task import Task
 from cmdplab.engines import session
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, Summary

@@ -23,6 +23,7 @@ class Setting(NamedTuple):
     K: int  # the number of episodes an algorithm is tuned for; UOpt-RPGPD never reads it
     delta: float  # failure probability
     slack: float  # Slater gap: max over policies of the smallest slack; infinite for N = 0
+    baseline_slack: float = math.inf  # the smallest slack of the safe policy, where there is one
 
     @property
     def log_actions(self) -> float:

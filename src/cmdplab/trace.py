@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.algorithms import FIGURE_1, algorithm
-from cmdplab.algorithms.primal_dual import Task
+from cmdplab.algorithms.task import Task
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP, Array, read_npz

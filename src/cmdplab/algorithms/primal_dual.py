@@ -21,26 +21,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP, Array
-from cmdplab.schedules import Power, Schedule, Setting
-
-
-class Task(NamedTuple):
-    """What a learner is told: everything but the kernel.
-
-    `slack`, the Slater gap, is an input of the algorithms that clip or scale by it.
-    """
-
-    reward: Array  # [1 + N, H, X, A]
-    threshold: Array  # [N]
-    start: int
-    slack: float
-
-    @classmethod
-    def of(cls, problem: CMDP, slack: float) -> Task:
-        """The task of a problem: its kernel is left out."""
-        return cls(problem.reward, problem.threshold, problem.start, slack)
+from cmdplab.problem import Array
+from cmdplab.schedules import Constant, Power, Schedule, Setting
 
 
 class State(NamedTuple):
@@ -101,6 +86,11 @@ def slater_cap(s: Setting) -> float:
     return s.H / s.slack
 
 
+def unmixed(s: Setting) -> float:
+    """The policy step starts from pi^k itself."""
+    return 0.0
+
+
 def uncapped(s: Setting) -> float:
     """Released: the multipliers are only kept above zero."""
     return math.inf
@@ -125,45 +115,33 @@ class Numbers(NamedTuple):
     dual_lookahead: float
     dual_cap: float
     log_actions: float
+    prior_visits: float
+    mixing: float
 
 
-@dataclass(frozen=True)
-class PrimalDual:
+@dataclass(frozen=True, kw_only=True)
+class PrimalDual(Row):
     """One algorithm of the family. The defaults are UOpt-RPGPD as the paper prints it."""
 
-    name: str
-    preset: str
     bonus: Callable[[Setting], Bonus]
     policy_step: Schedule = Power(0.53)  # eta_k of the policy
     dual_step: Schedule = Power(0.53)  # eta_k of the multipliers
     temperature: Schedule = Power(0.4)  # tau_k
-    bonus_scale: float = 1e-3  # the experiment's factor on every bonus; 1 is the theory
+    margin: Schedule = Constant(0.0)  # the dual step aims at b + margin_k
     bonus_multiplier: Callable[[Setting], tuple[float, float]] = value_range
     radius_cap: float = math.inf  # the cap on phi: infinite in Section 3, 1 in Appendix H.1
+    prior_visits: float = 0.0  # Pbar and phi divide by n + prior_visits
     unvisited: Unvisited = OPTIMISTIC_CAP
+    mixing: Callable[[Setting], float] = unmixed  # theta: pi^k is mixed with it before each step
     dual_cap: Callable[[Setting], float] = slater_cap
     entropy_weighting: float = 0.0  # 1: the entropy is weighted by pi twice (released)
     terminal_entropy: float = 0.0  # 1: V_{H+1} is the entropy of pi_H instead of 0 (released)
     dual_lookahead: float = 0.0  # 1: the dual step averages Q~^k with pi^{k+1} (released)
-    delta: float = 0.1  # failure probability
-    tuned_for: int = 100_000  # K, where the algorithm reads one
-    summary: str = ""  # one line for `cmdplab list algorithms`
-    unverified: str = ""  # which constants no source confirms; shown wherever the row is
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.delta <= 1.0:
-            raise InputError(f"delta is {self.delta:g}, outside (0, 1]")
-        if not 0.0 <= self.bonus_scale < math.inf:
-            raise InputError(f"bonus_scale is {self.bonus_scale:g}, not a finite number >= 0")
+        super().__post_init__()
         if not self.radius_cap > 0.0:
             raise InputError(f"radius_cap is {self.radius_cap:g}, not a positive number")
-        if self.tuned_for < 1:
-            raise InputError(f"tuned_for is {self.tuned_for}, not a positive number of episodes")
-
-    def setting(self, task: Task) -> Setting:
-        """The sizes and constants that this row's formulas read."""
-        n, H, X, A = task.reward.shape
-        return Setting(X, A, H, n - 1, self.tuned_for, self.delta, task.slack)
 
     def numbers(self, task: Task) -> Numbers:
         """This row, resolved for a task."""
@@ -187,14 +165,18 @@ class PrimalDual:
             dual_lookahead=self.dual_lookahead,
             dual_cap=self.dual_cap(setting),
             log_actions=setting.log_actions,
+            prior_visits=self.prior_visits,
+            mixing=self.mixing(setting),
         )
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
-        """[episodes, 3]: policy step, dual step and temperature of each episode, counted from 1."""
+        """[episodes, 4]: policy step, dual step, temperature, margin; episodes count from 1."""
         k = np.arange(first_episode, first_episode + episodes, dtype=np.float64)
         setting = self.setting(task)
-        columns = (self.policy_step, self.dual_step, self.temperature)
-        return np.stack([column(k, setting) for column in columns], axis=1)
+        columns = (self.policy_step, self.dual_step, self.temperature, self.margin)
+        steps = np.stack([column(k, setting) for column in columns], axis=1)
+        steps[:, 3] *= self.margin_scale
+        return steps
 
     def with_exponents(
         self, alpha_eta: float | None = None, alpha_tau: float | None = None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from cmdplab.algorithms.primal_dual import PrimalDual, State, Task
+from cmdplab.algorithms.primal_dual import PrimalDual, State
+from cmdplab.algorithms.task import Task
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain import PlainPrimalDual

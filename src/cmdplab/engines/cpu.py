@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import PrimalDual, State, Task
+from cmdplab.algorithms.primal_dual import PrimalDual, State
+from cmdplab.algorithms.task import Task
 from cmdplab.engines import kernels, layout
 from cmdplab.engines.protocol import Chunk, Indices
 from cmdplab.noise import uniforms

@@ -4,10 +4,11 @@ Index letters: h step, x state, a action, y next state, i = a * P + x a pair, n 
 """
 # Numba infers the types of these functions; layout.py names the shapes.
 
-from cmdplab.engines.compiling import compiled
+from cmdplab.compiling import compiled
 from cmdplab.engines.loops import (
     copy,
     evaluate_pair,
+    mix,
     pair_product,
     soft_values,
     softmax_step,
@@ -89,7 +90,8 @@ def refresh_bonus(learner, numbers, h, i, row):
     # A sum whose coefficient is zero is not needed: skipping it saves 0.3 us an episode.
     roots = sum_of_roots(row) if numbers.root != 0.0 else 0.0
     deviations = sum_of_deviations(row) if numbers.dev != 0.0 else 0.0
-    phi = confidence_radius(visits, numbers.iterated, numbers.log, numbers.radius_cap)
+    n = visits + numbers.prior_visits
+    phi = confidence_radius(n, numbers.iterated, numbers.log, numbers.radius_cap)
     beta = bonus(phi, roots, deviations, numbers.root, numbers.dev, numbers.flat, numbers.tail)
     learner.bonus[h, i] = beta + (numbers.unvisited_extra if visits == 0.0 else 0.0)
 
@@ -112,7 +114,7 @@ def count(learner, numbers, states, actions, row):
             learner.counts[h, :, i] = 0.0  # the row that stood for "never seen"
         learner.counts[h, states[h + 1], i] += 1.0
         learner.visits[h, i] += 1.0
-        learner.inverse[h, i] = 1.0 / learner.visits[h, i]
+        learner.inverse[h, i] = 1.0 / (learner.visits[h, i] + numbers.prior_visits)
         refresh_bonus(learner, numbers, h, i, row)
 
 
@@ -152,7 +154,7 @@ def evaluate(learner, numbers, h, tau, scratch):
 
 
 @compiled
-def step_multipliers(learner, numbers, start, eta, tau, scratch):
+def step_multipliers(learner, numbers, start, eta, tau, margin, scratch):
     """The dual step, on the value of pi^k or (lookahead = 1) on Q~^k averaged with pi^{k+1}."""
     P = scratch.value.shape[1]
     cap = multiplier_cap(numbers.dual_cap, tau, numbers.log_actions)
@@ -163,14 +165,14 @@ def step_multipliers(learner, numbers, start, eta, tau, scratch):
             ahead += learner.policy[0, i] * scratch.action_value[n + 1, i]
         value = seen_value(value, ahead, numbers.dual_lookahead)
         learner.multiplier[n] = multiplier_step(
-            learner.multiplier[n], eta, tau, learner.threshold[n], value, cap
+            learner.multiplier[n], eta, tau, learner.threshold[n] + margin, value, cap
         )
 
 
 @compiled
 def improve(learner, numbers, start, steps, scratch):
     """One backward sweep that evaluates pi^k optimistically and replaces it, then the dual step."""
-    eta, dual_eta, tau = steps
+    eta, dual_eta, tau, margin = steps
     value, q = scratch.value, scratch.action_value
     last = len(learner.counts) - 1
     value[:] = 0.0
@@ -185,6 +187,8 @@ def improve(learner, numbers, start, steps, scratch):
     )
     for h in range(last, -1, -1):
         evaluate(learner, numbers, h, tau, scratch)
+        if numbers.mixing > 0.0:
+            mix(learner.policy[h], numbers.mixing, scratch.mass, learner.log_policy[h])
         softmax_step(
             learner.log_policy[h],
             learner.policy[h],
@@ -194,7 +198,7 @@ def improve(learner, numbers, start, steps, scratch):
             scratch.top,
             scratch.mass,
         )
-    step_multipliers(learner, numbers, start, dual_eta, tau, scratch)
+    step_multipliers(learner, numbers, start, dual_eta, tau, margin, scratch)
 
 
 @compiled

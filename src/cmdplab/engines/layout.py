@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import Numbers, State, Task
+from cmdplab.algorithms.primal_dual import Numbers, State
+from cmdplab.algorithms.task import Task
+from cmdplab.arrays import aligned, from_pairs, padded, to_pairs
 from cmdplab.engines.protocol import Indices
 from cmdplab.problem import CMDP, Array
-
-_LINE = 8  # doubles in a cache line and in the widest vector register
 
 
 class World(NamedTuple):
@@ -57,19 +57,6 @@ class Scratch(NamedTuple):
     actions: Indices  # [H]
 
 
-def padded(states: int) -> int:
-    """P, the number of states rounded up to whole cache lines."""
-    return -(-states // _LINE) * _LINE
-
-
-def aligned(*shape: int) -> Array:
-    """Zeros that start on a cache line."""
-    size = int(np.prod(shape))
-    raw = np.zeros(size + _LINE)
-    offset = (-raw.ctypes.data // 8) % _LINE
-    return raw[offset : offset + size].reshape(shape)
-
-
 def world(problem: CMDP) -> World:
     """The kernel of a problem, laid out for roll-outs and for exact returns."""
     H, X, A = problem.horizon, problem.states, problem.actions
@@ -105,27 +92,14 @@ def scratch(task: Task) -> Scratch:
     )
 
 
-def to_pairs(values: Array) -> Array:
-    """[..., X, A] -> [..., A * P], zeros in the padding."""
-    X, A = values.shape[-2:]
-    out = aligned(*values.shape[:-2], A, padded(X))
-    out[..., :X] = np.swapaxes(values, -1, -2)
-    return out.reshape(*values.shape[:-2], -1)
-
-
-def from_pairs(values: Array, states: int, actions: int) -> Array:
-    """[..., A * P] -> [..., X, A]."""
-    unfolded = values.reshape(*values.shape[:-1], actions, -1)
-    return np.ascontiguousarray(np.swapaxes(unfolded[..., :states], -1, -2))
-
-
 def learner(task: Task, numbers: Numbers, state: State) -> Learner:
     """The compiled learner's arrays, derived from a natural state; the bonus is still to be set."""
     rewards, H, X, A = task.reward.shape
     visits = state.counts.sum(axis=-1)
     unseen = visits == 0.0
     effective = state.counts + (unseen * (numbers.unvisited_mass > 0.0))[..., None]
-    inverse = np.where(unseen, numbers.unvisited_mass / X, 1.0 / np.where(unseen, 1.0, visits))
+    n = np.where(unseen, 1.0, visits + numbers.prior_visits)
+    inverse = np.where(unseen, numbers.unvisited_mass / X, 1.0 / n)
     reward = aligned(rewards + rewards % 2, H, A * padded(X))
     reward[:rewards] = to_pairs(task.reward)
     return Learner(

@@ -8,9 +8,15 @@ Pairs (x, a) sit at i = a * P + x with P states, padding included: see layout.py
 
 import numpy as np
 
-from cmdplab.engines.compiling import compiled
+from cmdplab.compiling import compiled
 from cmdplab.engines.vector_math import exp_vector, log_vector
-from cmdplab.equations import action_value, deviation, policy_logit, policy_term
+from cmdplab.equations import (
+    action_value,
+    deviation,
+    mixed_policy,
+    policy_logit,
+    policy_term,
+)
 
 
 @compiled
@@ -111,6 +117,14 @@ def evaluate_pair(
             total[i] += lam0 * left + lam1 * right
             value0[x] += policy_term(p, log_p, left, tau0, weighting)
             value1[x] += policy_term(p, log_p, right, tau1, weighting)
+
+
+@compiled
+def mix(policy, theta, mass, log_policy):
+    """log_policy[i] = ln mixed_policy: the policy step starts from pi mixed with uniform."""
+    share = 1.0 / (len(policy) // len(mass))
+    for i in range(len(policy)):
+        log_policy[i] = log_vector(mixed_policy(policy[i], theta, share))
 
 
 @compiled

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab import equations as eq
-from cmdplab.algorithms.primal_dual import Numbers, PrimalDual, State, Task
+from cmdplab.algorithms.primal_dual import Numbers, PrimalDual, State
+from cmdplab.algorithms.task import Task
 from cmdplab.engines.protocol import Episode
 from cmdplab.problem import Array
 
@@ -53,11 +54,11 @@ class PlainPrimalDual:
 
     def improve(self, state: State) -> State:
         """One policy step and one dual step on the counts as they are."""
-        eta, dual_eta, tau = self.row.schedule(self.task, max(state.episode, 1), 1)[0]
+        eta, dual_eta, tau, margin = self.row.schedule(self.task, max(state.episode, 1), 1)[0]
         q, value = self.evaluate(state, tau)
         log_policy = self._policy_step(state, q, eta, tau)
         policy = np.exp(log_policy)
-        multiplier = self._dual_step(state, q, value, policy, dual_eta, tau)
+        multiplier = self._dual_step(state, q, value, policy, dual_eta, tau, margin)
         return state._replace(log_policy=log_policy, policy=policy, multiplier=multiplier)
 
     def evaluate(self, state: State, tau: float) -> Evaluation:
@@ -88,8 +89,9 @@ class PlainPrimalDual:
         estimate, beta = np.zeros_like(state.counts), np.zeros((H, X, A))
         for h, x, a in np.ndindex(H, X, A):
             visits = state.counts[h, x, a].sum()
-            row = state.counts[h, x, a] / visits if visits else np.full(X, n.unvisited_mass / X)
-            phi = eq.confidence_radius(visits, n.iterated, n.log, n.radius_cap)
+            m = visits + n.prior_visits
+            row = state.counts[h, x, a] / m if visits else np.full(X, n.unvisited_mass / X)
+            phi = eq.confidence_radius(m, n.iterated, n.log, n.radius_cap)
             roots = sum(math.sqrt(p) for p in row)
             deviations = sum(eq.deviation(p) for p in row)
             estimate[h, x, a] = row
@@ -111,19 +113,30 @@ class PlainPrimalDual:
 
     def _policy_step(self, state: State, q: Array, eta: float, tau: float) -> Array:
         log_policy = np.empty_like(state.log_policy)
+        theta, share = self.numbers.mixing, 1.0 / log_policy.shape[2]
         weights = [1.0, *state.multiplier]
         for h, x in np.ndindex(*log_policy.shape[:2]):
             logits = []
             for a in range(log_policy.shape[2]):
                 total = sum(w * q[i, h, x, a] for i, w in enumerate(weights))
-                logits.append(eq.policy_logit(state.log_policy[h, x, a], eta, tau, total))
+                log_p = state.log_policy[h, x, a]
+                if theta > 0.0:
+                    log_p = math.log(eq.mixed_policy(state.policy[h, x, a], theta, share))
+                logits.append(eq.policy_logit(log_p, eta, tau, total))
             top = max(logits)
             mass = sum(math.exp(logit - top) for logit in logits)
             log_policy[h, x] = [logit - top - math.log(mass) for logit in logits]
         return log_policy
 
     def _dual_step(
-        self, state: State, q: Array, value: Array, policy: Array, eta: float, tau: float
+        self,
+        state: State,
+        q: Array,
+        value: Array,
+        policy: Array,
+        eta: float,
+        tau: float,
+        margin: float,
     ) -> Array:
         n, start = self.numbers, self.task.start
         cap = eq.multiplier_cap(n.dual_cap, tau, n.log_actions)
@@ -132,6 +145,6 @@ class PlainPrimalDual:
             now = value[i + 1, 0, start]
             ahead = float(policy[0, start] @ q[i + 1, 0, start])
             seen = eq.seen_value(now, ahead, n.dual_lookahead)
-            b = self.task.threshold[i]
+            b = self.task.threshold[i] + margin
             multiplier[i] = eq.multiplier_step(lam, eta, tau, b, seen, cap)
         return multiplier

@@ -26,8 +26,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # Sums may be reordered and fused; infinities and NaN keep their meaning (an unvisited pair has an
 # infinite bonus). Without reordering no sum is vectorised: the episode takes 2.5 times as long.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
-_PACKAGE = Path(__file__).resolve().parent.parent
-_SOURCES = ("equations.py", "algorithms/primal_dual.py", "engines")
+_PACKAGE = Path(__file__).resolve().parent
+_SOURCES = ("compiling.py", "equations.py", "algorithms/primal_dual.py", "engines", "solvers")
 
 
 def _cache_folder() -> str:

@@ -1,0 +1,80 @@
+"""What every row of every family has: a name, scales, and what its paper says about it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from cmdplab.algorithms.task import Task
+from cmdplab.errors import InputError
+from cmdplab.schedules import Setting
+
+EPISODES = "number of episodes"
+SLATER_GAP = "Slater gap"
+SAFE_POLICY = "safe policy"
+ACCURACY = "accuracy"
+CONSTRAINT = "a constraint"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """The part of an algorithm that does not depend on its family."""
+
+    name: str
+    preset: str
+    bonus_scale: float = 1e-3  # factor on every optimistic width; 1 is the theory
+    margin_scale: float = 1e-3  # factor on every pessimistic margin; 1 is the theory
+    delta: float = 0.1  # failure probability
+    tuned_for: int = 100_000  # K, where the algorithm reads one
+    tightening: float = 0.5  # the default baseline is optimal for thresholds b + tightening slack
+    summary: str = ""  # one line for `cmdplab list algorithms`
+    paper: str = ""
+    needs: tuple[str, ...] = ()  # what the learner must be told beyond the task's arrays
+    guarantee: str = ""  # as proved, at scale 1
+    safe: bool = False  # whether the paper promises that no episode violates
+    provenance: str = ""  # where the update and each constant come from
+    unverified: str = ""  # which constants no source confirms; shown wherever the row is
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.delta <= 1.0:
+            raise InputError(f"delta is {self.delta:g}, outside (0, 1]")
+        for what in ("bonus_scale", "margin_scale"):
+            if not 0.0 < getattr(self, what) < math.inf:
+                raise InputError(f"{what} is {getattr(self, what):g}, not a finite number > 0")
+        if not 0.0 < self.tightening <= 1.0:
+            raise InputError(f"tightening is {self.tightening:g}, outside (0, 1]")
+        if self.tuned_for < 1:
+            raise InputError(f"tuned_for is {self.tuned_for}, not a positive number of episodes")
+
+    def setting(self, task: Task) -> Setting:
+        """The sizes and constants that this row's formulas read."""
+        n, H, X, A = task.reward.shape
+        sizes = (X, A, H, n - 1)
+        return Setting(*sizes, self.tuned_for, self.delta, task.slack, task.baseline_slack)
+
+    def check(self, task: Task) -> None:
+        """Refuse a task that lacks what this algorithm needs to know."""
+        if CONSTRAINT in self.needs and not len(task.threshold):
+            raise InputError(f"{self.name} needs a constraint, and this problem has none")
+        if SLATER_GAP in self.needs and not task.slack > 0.0:
+            raise InputError(f"{self.name} needs a Slater gap > 0, and {task.slack:g} was given")
+        if SAFE_POLICY in self.needs and task.baseline is None:
+            raise InputError(f"{self.name} needs a safe policy to begin with, and none was given")
+        if SAFE_POLICY in self.needs and not task.baseline_slack > 0.0:
+            raise InputError(f"{self.name} needs a baseline that exceeds every threshold")
+
+    @property
+    def heuristic(self) -> str:
+        """Empty where the theory's claims hold as they stand; else which of them do not."""
+        if self.safe and self.margin_scale < 1.0:
+            return f"margin scale {self.margin_scale:g}: zero violation is heuristic"
+        if self.bonus_scale < 1.0:
+            return f"bonus scale {self.bonus_scale:g}: optimism is heuristic"
+        return ""
+
+    def beyond(self, episodes: int | None) -> str:
+        """What to say of a run that is longer than the algorithm was tuned for."""
+        if EPISODES not in self.needs or (episodes is not None and episodes <= self.tuned_for):
+            return ""
+        long = "an unlimited run" if episodes is None else f"{episodes:,} episodes"
+        return f"{self.name} is tuned for {self.tuned_for:,} episodes, and this is {long}"

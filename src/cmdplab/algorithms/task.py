@@ -1,0 +1,66 @@
+"""What a learner is told about a problem, and the safe policy that some learners need."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab import exact
+from cmdplab.errors import InputError
+from cmdplab.problem import CMDP, Array
+
+
+class Baseline(NamedTuple):
+    """A policy that is known to meet every threshold, with its exact returns."""
+
+    policy: Array  # [H, X, A]
+    returns: Array  # [1 + N]
+
+
+class Task(NamedTuple):
+    """What a learner is told: everything but the kernel.
+
+    `slack`, the Slater gap, is an input of the algorithms that clip or scale by it; `baseline` one
+    of the algorithms that promise never to violate.
+    """
+
+    reward: Array  # [1 + N, H, X, A]
+    threshold: Array  # [N]
+    start: int
+    slack: float
+    baseline: Baseline | None = None
+
+    @classmethod
+    def of(cls, problem: CMDP, slack: float, baseline: Baseline | None = None) -> Task:
+        """The task of a problem: its kernel is left out."""
+        return cls(problem.reward, problem.threshold, problem.start, slack, baseline)
+
+    @property
+    def baseline_slack(self) -> float:
+        """The smallest slack of the baseline; infinite where there is none."""
+        if self.baseline is None or not len(self.threshold):
+            return np.inf
+        return float(np.min(self.baseline.returns[1:] - self.threshold))
+
+
+def checked_baseline(problem: CMDP, policy: Array) -> Baseline:
+    """A policy [H, X, A] as a safe baseline of a problem; one that is not safe is refused."""
+    policy = np.asarray(policy, dtype=np.float64)
+    shape = (problem.horizon, problem.states, problem.actions)
+    if policy.shape != shape:
+        raise InputError(f"the baseline has the shape {policy.shape}, not {shape}")
+    if not np.isfinite(policy).all() or policy.min(initial=0.0) < 0.0:
+        raise InputError("the baseline must hold probabilities")
+    wrong = np.argwhere(np.abs(policy.sum(axis=-1) - 1.0) > 1e-9)
+    if len(wrong):
+        h, x = wrong[0]
+        raise InputError(f"baseline[{h}, {x}] sums to {policy[h, x].sum():g}, not 1")
+    returns = exact.returns(problem, policy)
+    for n, (value, b) in enumerate(zip(returns[1:], problem.threshold, strict=True)):
+        if value <= b:
+            raise InputError(
+                f"the baseline is not safe: its utility {n + 1} is {value:.6g}, "
+                f"which must exceed the threshold {b:.6g}"
+            )
+    return Baseline(policy, returns)

@@ -1,0 +1,40 @@
+"""Arrays as compiled loops want them: the state is the vectorised axis, padded and aligned.
+
+A pair (x, a) sits at a * P + x, where P is X rounded up to a multiple of 8. Every array starts on
+a 64-byte boundary: unaligned, each 64-byte load touches two cache lines, products take 20 % longer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cmdplab.problem import Array
+
+_LINE = 8  # doubles in a cache line and in the widest vector register
+
+
+def padded(states: int) -> int:
+    """P, the number of states rounded up to whole cache lines."""
+    return -(-states // _LINE) * _LINE
+
+
+def aligned(*shape: int) -> Array:
+    """Zeros that start on a cache line."""
+    size = int(np.prod(shape))
+    raw = np.zeros(size + _LINE)
+    offset = (-raw.ctypes.data // 8) % _LINE
+    return raw[offset : offset + size].reshape(shape)
+
+
+def to_pairs(values: Array) -> Array:
+    """[..., X, A] -> [..., A * P], zeros in the padding."""
+    X, A = values.shape[-2:]
+    out = aligned(*values.shape[:-2], A, padded(X))
+    out[..., :X] = np.swapaxes(values, -1, -2)
+    return out.reshape(*values.shape[:-2], -1)
+
+
+def from_pairs(values: Array, states: int, actions: int) -> Array:
+    """[..., A * P] -> [..., X, A]."""
+    unfolded = values.reshape(*values.shape[:-1], actions, -1)
+    return np.ascontiguousarray(np.swapaxes(unfolded[..., :states], -1, -2))
