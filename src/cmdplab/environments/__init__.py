@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cmdplab.environments import random_cmdp as random
+from cmdplab.environments.inventory import inventory
+from cmdplab.environments.job_scheduling import job_scheduling
+from cmdplab.environments.media_streaming import media_streaming
 from cmdplab.environments.published import published
+from cmdplab.environments.three_state import three_state
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
 
@@ -24,6 +28,7 @@ class Environment(NamedTuple):
 
 
 _PAPER = "Kitamura et al. (2024)"
+_DOPE = "Bura et al. (2022), code"
 
 
 def _random(rewards: random.Draw, name: str) -> Callable[[int], CMDP]:
@@ -51,6 +56,27 @@ ENVIRONMENTS: dict[str, Environment] = {
         True,
         "Dirichlet(0.1) kernel, reward and utility independent, each 0 or uniform",
         "ours",
+    ),
+    "media-streaming": Environment(
+        lambda seed: media_streaming(),
+        False,
+        "a buffer that must not run empty, with at most 5 steps on the fast link",
+        _DOPE,
+    ),
+    "three-state": Environment(
+        lambda seed: three_state(), False, "a ring of three states, with at most 3 advances", _DOPE
+    ),
+    "inventory": Environment(
+        lambda seed: inventory(),
+        False,
+        "orders under random demand and a budget, with the released reward",
+        _DOPE,
+    ),
+    "job-scheduling": Environment(
+        lambda seed: job_scheduling(),
+        False,
+        "enough jobs done, in cheap hours [unverified: boundary rule, step indexing]",
+        "Ghosh, Zhou & Shroff (2024), Appendix K",
     ),
 }
 

@@ -1,0 +1,54 @@
+"""Media streaming over a fast or a slow link: X = 10, A = 2, H = 10, one cost constraint.
+
+Origin: the `MediaControl` example released with DOPE (Bura et al., 2022), after a model of
+HasanzadeZonuzy et al. All parameters are those of that release.
+
+State: packets in the buffer, 0..9; an episode starts at 0. Action 0 is the fast link (a packet
+arrives with probability 0.9), action 1 the slow link (0.1). A packet is played with probability
+0.8, independently: the level rises by one with probability arrival * 0.2, falls by one with
+probability (1 - arrival) * 0.8, and stays otherwise or where it would leave 0..9.
+
+Sense, as released: minimise the expected steps at level 0, with at most 5 expected steps on the
+fast link (costs). Here: objective r^0 = 1 at levels above 0, utility r^1 = 1 on the slow link,
+b = 10 - 5 = 5. Nothing is scaled: steps at level 0 = 10 - objective, steps on the fast link =
+10 - utility.
+
+Optimum 3.25330 (as released: 10 - 3.25330 = 6.74670), multiplier 0.49519; without the constraint
+4.60686 (5.39314). Our certified solver reproduces what the release prints. The optimal policy
+must randomise: at the fourth step and level 0 it takes the fast link with probability 0.115.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cmdplab.problem import CMDP, Array
+
+HORIZON = 10
+LEVELS = 10
+ARRIVAL = (0.9, 0.1)  # on the fast link, on the slow link
+PLAYBACK = 0.8
+FAST = 0
+FAST_STEPS = 5.0  # the budget
+
+
+def media_streaming() -> CMDP:
+    """The instance released with DOPE."""
+    shape = (HORIZON, LEVELS, len(ARRIVAL))
+    objective = np.ones(shape)
+    objective[:, 0] = 0.0
+    cost = np.zeros((1, *shape))
+    cost[..., FAST] = 1.0
+    return CMDP.from_costs(_kernel(), objective, cost, [FAST_STEPS], 0, "media-streaming")
+
+
+def _kernel() -> Array:
+    """[X, A, X], the same at every step."""
+    kernel = np.zeros((LEVELS, len(ARRIVAL), LEVELS))
+    for level in range(LEVELS):
+        for action, arrival in enumerate(ARRIVAL):
+            up, down = arrival * (1.0 - PLAYBACK), (1.0 - arrival) * PLAYBACK
+            kernel[level, action, min(level + 1, LEVELS - 1)] += up
+            kernel[level, action, max(level - 1, 0)] += down
+            kernel[level, action, level] += 1.0 - up - down
+    return kernel
