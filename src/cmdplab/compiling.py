@@ -27,7 +27,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # infinite bonus). Without reordering no sum is vectorised: the episode takes 2.5 times as long.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 _PACKAGE = Path(__file__).resolve().parent
-_SOURCES = ("compiling.py", "equations.py", "algorithms/primal_dual.py", "engines", "solvers")
+_SOURCES = (
+    "compiling.py",
+    "equations.py",
+    "algorithms/primal_dual.py",
+    "algorithms/planner.py",
+    "algorithms/triple_q.py",
+    "engines",
+    "solvers",
+)
 
 
 def _cache_folder() -> str:

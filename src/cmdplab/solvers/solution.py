@@ -1,4 +1,8 @@
-"""What a solver returns: a value nobody has to trust, because primal and dual bracket it."""
+"""The certified optimum of a known model: the plan of a box of width zero, checked from outside.
+
+The policy is evaluated, and the multipliers are priced, by the plain dynamic programs of exact.py:
+what the certificate says does not depend on how the plan was found.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,10 @@ import numpy as np
 
 from cmdplab import exact
 from cmdplab.problem import CMDP, Array
+from cmdplab.solvers.interval import Plan, largest_margin, plan
+from cmdplab.solvers.models import Box
+
+SLATER_TOLERANCE = 1e-9  # per step of the horizon; a smaller slack is no slack
 
 
 class Solution(NamedTuple):
@@ -41,38 +49,32 @@ class Solution(NamedTuple):
         return np.inf if self.slater_gap is None else self.slater_gap
 
 
-class Column(NamedTuple):
-    """A deterministic policy, as a point of the polytope of occupancies."""
+def solve(problem: CMDP) -> Solution:
+    """The optimum with its certificate.
 
-    returns: Array  # [1 + N]
-    occupancy: Array  # [H, X, A]
-    policy: Array  # [H, X, A]
-
-
-def best_column(problem: CMDP, weights: Array) -> tuple[float, Column]:
-    """max over policies of sum_n weights[n] V[r^n], with a maximiser: one dynamic program."""
-    bound, policy = exact.greedy(problem, np.tensordot(weights, problem.reward, axes=1))
-    pairs = exact.occupancy(problem, policy)
-    return bound, Column(np.einsum("nhxa,hxa->n", problem.reward, pairs), pairs, policy)
-
-
-def mixture(
-    problem: CMDP, columns: list[Column], shares: Array, multiplier: Array, slater: float | None
-) -> Solution:
-    """The certified solution whose occupancy is the mixture of columns; states it never visits
-    follow the policy that is greedy for the multipliers.
+    A problem without a strictly feasible policy is an answer, not an exception: see
+    `Solution.feasible`.
     """
-    occupancy = sum(s * c.occupancy for s, c in zip(shares, columns, strict=True))
-    bound, greedy = best_column(problem, np.array([1.0, *multiplier]))
-    policy = exact.policy_of(np.asarray(occupancy), greedy.policy)
-    pairs = exact.occupancy(problem, policy)
+    known = Box.of(problem), problem.reward, problem.threshold, problem.start
+    if problem.constraints == 0:
+        return _certified(problem, plan(*known), None)
+    slack = largest_margin(*known).primal
+    tolerance = SLATER_TOLERANCE * problem.horizon
+    if slack <= tolerance:
+        return _no_solution(slack, tolerance)
+    return _certified(problem, plan(*known), slack)
+
+
+def _certified(problem: CMDP, found: Plan, slater_gap: float | None) -> Solution:
+    pairs = exact.occupancy(problem, found.policy)
     value = float(np.sum(problem.reward[0] * pairs))
-    dual = bound - float(multiplier @ problem.threshold)
-    return Solution(True, value, policy, pairs, multiplier, slater, value, dual)
+    weights = np.array([1.0, *found.multiplier])
+    bound, _ = exact.greedy(problem, np.tensordot(weights, problem.reward, axes=1))
+    dual = bound - float(found.multiplier @ problem.threshold)
+    return Solution(True, value, found.policy, pairs, found.multiplier, slater_gap, value, dual)
 
 
-def no_solution(slater_gap: float, tolerance: float) -> Solution:
-    """The answer for a problem without a strictly feasible policy."""
+def _no_solution(slater_gap: float, tolerance: float) -> Solution:
     if slater_gap < -tolerance:
         why = f"no policy meets the thresholds: the best falls short by {-slater_gap:.6g}"
     else:

@@ -1,0 +1,154 @@
+"""Planning over a box of kernels: the optimistic plan, and bounds on the returns of a policy.
+
+    max over policies pi and kernels P in the box of V^pi[P, r^0](x_1),  V^pi[P, r^n](x_1) >= b^n
+
+A box of width zero is the known model, so that this is also how a CMDP is solved: solution.py.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from cmdplab.arrays import from_pairs, to_pairs
+from cmdplab.errors import InputError
+from cmdplab.problem import Array
+from cmdplab.solvers import simplex, sweeps
+from cmdplab.solvers.models import Box, Model, Planning, model, planning
+
+DIRECTIONS = {"optimistic": 1.0, "pessimistic": -1.0}
+
+
+class Plan(NamedTuple):
+    """An optimal policy with its kernel, or the one of the largest margin if none is feasible.
+
+    `primal` is what the mixture earns and `dual` a bound on every feasible plan; `gap` is their
+    distance. `margin` is 0 for a feasible plan; else the largest reachable min_n (V[r^n] - b^n).
+    """
+
+    feasible: bool
+    policy: Array  # [H, X, A]
+    occupancy: Array  # [H, X, A], under `kernel`
+    kernel: Array  # [H, X, A, X], of the box
+    returns: Array  # [1 + N], of `policy` under `kernel`
+    multiplier: Array  # [N]
+    primal: float
+    dual: float
+    margin: float
+    sweeps: int  # how many extended value iterations it took
+
+    @property
+    def value(self) -> float:
+        """What the plan promises to earn."""
+        return float(self.returns[0])
+
+    @property
+    def gap(self) -> float:
+        """The certificate: |dual - primal|; of a plan that is not feasible there is none."""
+        return abs(self.dual - self.primal) if self.feasible else np.inf
+
+
+def plan(
+    box: Box, reward: Array, threshold: Array, start: int = 0, multiplier: Array | None = None
+) -> Plan:
+    """The optimal plan of a box, from multipliers [N] to start with (those of a similar problem).
+
+    Rewards [1 + N, H, X, A] may be any finite numbers. Nothing feasible is an answer: see `Plan`.
+    """
+    laid_out = model(box, reward, threshold)
+    space = planning(len(threshold), *reward.shape[1:])
+    first = np.zeros(len(threshold)) if multiplier is None else np.array(multiplier, np.float64)
+    if first.shape != threshold.shape or not (np.isfinite(first) & (first >= 0.0)).all():
+        raise InputError(f"multipliers must be {len(threshold)} finite numbers >= 0")
+    held, bound, margin, used = simplex.plan(laid_out, start, first, *space)
+    return _written(laid_out, space, start, held, bound, margin, used)
+
+
+def largest_margin(box: Box, reward: Array, threshold: Array, start: int = 0) -> Plan:
+    """The plan whose smallest slack min_n (V[r^n] - b^n) is largest: its `primal`, for N >= 1."""
+    laid_out = model(box, reward, threshold)
+    space = planning(len(threshold), *reward.shape[1:])
+    margin, used = simplex.largest_margin(laid_out, start, np.inf, *space)
+    return _written(laid_out, space, start, margin, margin, min(margin, 0.0), used)
+
+
+def _written(
+    laid_out: Model,
+    space: Planning,
+    start: int,
+    held: float,
+    bound: float,
+    margin: float,
+    used: int,
+) -> Plan:
+    H, X, pairs = laid_out.lower.shape
+    A = pairs // len(space.work.here)
+    policy, returns = np.zeros((H, pairs)), np.zeros(len(laid_out.reward))
+    simplex.write_policy(laid_out, start, *space, policy, returns)
+    occupancy, kernel = _flows(laid_out, space, start, A)
+    multiplier = np.maximum(space.basis.multiplier, 0.0)
+    natural = from_pairs(policy, X, A)
+    feasible = margin >= 0.0
+    return Plan(
+        feasible, natural, occupancy, kernel, returns, multiplier, held, bound, margin, used
+    )
+
+
+def _flows(laid_out: Model, space: Planning, start: int, actions: int) -> tuple[Array, Array]:
+    """Occupancy [H, X, A] of the mixture and the kernel z / q that it implies.
+
+    Where the mixture never comes, the kernel is one of the box: that of the last sweep.
+    """
+    H, X, pairs = laid_out.lower.shape
+    P = pairs // actions
+    columns, basis = space.columns, space.basis
+    flow = np.zeros((H, pairs, X))
+    kernel = np.stack([_poured(laid_out, h, columns.order[basis.place[-1], h]) for h in range(H)])
+    used = [j for j in range(len(basis.kind)) if basis.kind[j] == 0 and basis.share[j] > 0.0]
+    total = sum(basis.share[j] for j in used)
+    for j in used:
+        here = np.zeros(P)
+        here[start] = basis.share[j] / total
+        for h in range(H):
+            order = columns.order[basis.place[j], h]
+            chosen = columns.actions[basis.place[j], h, :X] * P + np.arange(X)
+            moved = here[:X, None] * _poured(laid_out, h, order)[chosen]
+            flow[h, chosen] += moved
+            here[:X] = moved.sum(axis=0)
+    visits = flow.sum(axis=-1)
+    seen = visits > 0.0
+    kernel[seen] = flow[seen] / visits[seen][:, None]
+    unfolded = kernel.reshape(H, actions, P, X)[:, :, :X]
+    return from_pairs(visits, X, actions), np.ascontiguousarray(unfolded.transpose(0, 2, 1, 3))
+
+
+def _poured(laid_out: Model, h: int, order: Array) -> Array:
+    """[A * P, X]: the rows of the kernel that pours in this order."""
+    lower, room, spare = laid_out.lower[h], laid_out.room[h], laid_out.spare[h]
+    rows = np.empty((lower.shape[1], len(lower)))
+    left = spare.copy()
+    for y in order:
+        poured = np.minimum(room[y], left)
+        left -= poured
+        rows[:, y] = lower[y] + poured
+    return rows
+
+
+def policy_bounds(
+    box: Box,
+    reward: Array,
+    policy: Array,
+    start: int = 0,
+    direction: Literal["optimistic", "pessimistic"] = "pessimistic",
+) -> Array:
+    """[1 + N]: the largest or smallest return of a policy, for each reward, over the box."""
+    if direction not in DIRECTIONS:
+        raise InputError(f"unknown direction {direction!r}: choose optimistic or pessimistic")
+    laid_out = model(box, reward, np.zeros(len(reward) - 1))
+    space = planning(len(reward) - 1, *reward.shape[1:])
+    returns = np.zeros(len(reward))
+    pairs = to_pairs(np.asarray(policy, np.float64))
+    sign, order = DIRECTIONS[direction], space.work.order
+    sweeps.evaluate(laid_out, pairs, sign, np.inf, start, order, returns, space.work)
+    return returns

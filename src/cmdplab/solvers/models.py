@@ -1,0 +1,148 @@
+"""What the planner works on: a box of kernels with rewards, laid out for the compiled sweeps."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.arrays import aligned, padded, to_pairs
+from cmdplab.errors import InputError
+from cmdplab.problem import CMDP, Array
+
+Indices = npt.NDArray[np.int64]
+
+
+class Box(NamedTuple):
+    """All kernels with lower <= P <= upper, entry by entry."""
+
+    lower: Array  # [H, X, A, X]
+    upper: Array  # [H, X, A, X]
+
+    @classmethod
+    def around(cls, estimate: Array, width: Array) -> Box:
+        """|P - estimate| <= width, within [0, 1]."""
+        return cls(np.maximum(estimate - width, 0.0), np.minimum(estimate + width, 1.0))
+
+    @classmethod
+    def of(cls, problem: CMDP) -> Box:
+        """The box that holds the true kernel alone."""
+        return cls(problem.transition, problem.transition)
+
+
+class Model(NamedTuple):
+    """A box and rewards as the sweeps read them; a pair (x, a) sits at a * P + x."""
+
+    lower: Array  # [H, X, A * P], of P(y) for y the second axis
+    room: Array  # [H, X, A * P], upper - lower
+    spare: Array  # [H, A * P], 1 - sum_y lower
+    reward: Array  # [1 + N, H, A * P]
+    threshold: Array  # [N]
+
+
+class Columns(NamedTuple):
+    """Policies with their kernels: the vertices that a plan mixes, and one to spare."""
+
+    actions: Indices  # [N + 2, H, P]
+    order: Indices  # [N + 2, H, X], states by value, in which the kernel was poured
+    returns: Array  # [N + 2, 1 + N]
+
+
+class Basis(NamedTuple):
+    """Which columns are mixed: see simplex.py."""
+
+    kind: Indices  # [N + 1]: 0 a policy, n a surplus of constraint n, -1 the shortfall
+    place: Indices  # [N + 2], where the policies are in `Columns`; the last is free
+    share: Array  # [N + 1]
+    dual: Array  # [N + 1]
+    multiplier: Array  # [N]
+    weights: Array  # [1 + N]
+    matrix: Array  # [N + 1, N + 1]
+    cost: Array  # [N + 1]
+    entering: Array  # [N + 1]
+    direction: Array  # [N + 1]
+    work: Array  # [N + 1, N + 2]
+
+
+class Work(NamedTuple):
+    """Space for one sweep."""
+
+    value: Array  # [1 + N, P]
+    action_value: Array  # [1 + N, A * P]
+    total: Array  # [A * P]
+    left: Array  # [A * P]
+    row: Array  # [A * P]
+    top: Array  # [P]
+    here: Array  # [P]
+    ahead: Array  # [P]
+    order: Indices  # [X]
+    occupancy: Array  # [H, A * P]
+
+
+class Planning(NamedTuple):
+    """All that planning writes to: made once, used in every episode."""
+
+    columns: Columns
+    basis: Basis
+    work: Work
+
+
+def planning(constraints: int, horizon: int, states: int, actions: int) -> Planning:
+    """Space for planning problems of these sizes."""
+    N, H, X, P, pairs = constraints, horizon, states, padded(states), actions * padded(states)
+    columns = Columns(
+        actions=np.zeros((N + 2, H, P), np.int64),
+        order=np.tile(np.arange(X), (N + 2, H, 1)),
+        returns=np.zeros((N + 2, 1 + N)),
+    )
+    basis = Basis(
+        kind=np.zeros(N + 1, np.int64),
+        place=np.arange(N + 2),
+        share=np.zeros(N + 1),
+        dual=np.zeros(N + 1),
+        multiplier=np.zeros(N),
+        weights=np.zeros(1 + N),
+        matrix=np.zeros((N + 1, N + 1)),
+        cost=np.zeros(N + 1),
+        entering=np.zeros(N + 1),
+        direction=np.zeros(N + 1),
+        work=np.zeros((N + 1, N + 2)),
+    )
+    work = Work(
+        value=aligned(1 + N, P),
+        action_value=aligned(1 + N, pairs),
+        total=aligned(pairs),
+        left=aligned(pairs),
+        row=aligned(pairs),
+        top=aligned(P),
+        here=aligned(P),
+        ahead=aligned(P),
+        order=np.arange(X),
+        occupancy=aligned(H, pairs),
+    )
+    return Planning(columns, basis, work)
+
+
+def model(box: Box, reward: Array, threshold: Array) -> Model:
+    """A box and rewards [1 + N, H, X, A], laid out for the sweeps; the box is checked."""
+    lower, upper = (np.asarray(each, dtype=np.float64) for each in box)
+    shape = (*reward.shape[1:], reward.shape[2])
+    if lower.shape != shape or upper.shape != shape:
+        raise InputError(f"the box has shapes {lower.shape} and {upper.shape}, not {shape}")
+    if not (np.isfinite(reward).all() and np.isfinite(threshold).all()):
+        raise InputError("rewards and thresholds must be finite")
+    rounding = 1e-9
+    wrong = ~((lower >= 0.0) & (lower <= upper + 0.0))
+    wrong |= (lower.sum(axis=-1) > 1.0 + rounding)[..., None]
+    wrong |= (upper.sum(axis=-1) < 1.0 - rounding)[..., None]
+    if wrong.any():
+        h, x, a, _ = np.argwhere(wrong)[0]
+        raise InputError(f"the box at [{h}, {x}, {a}] holds no kernel")
+    return Model(
+        lower=to_pairs(np.moveaxis(lower, 3, 1)),
+        room=to_pairs(np.moveaxis(upper - lower, 3, 1)),
+        spare=to_pairs(np.maximum(1.0 - lower.sum(axis=-1), 0.0)),
+        reward=to_pairs(reward),
+        threshold=np.array(threshold, dtype=np.float64),
+    )

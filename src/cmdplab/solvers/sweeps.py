@@ -1,0 +1,153 @@
+"""Extended value iteration, compiled: the best policy and the best kernel of a box at once.
+
+A kernel of the box has lower <= P(y) <= lower + room and rows that sum to one. For given values of
+the next step its best row starts at the lower ends and pours the mass that is left, `spare`, into
+the states of the highest value first. The order of the states is common to all pairs (x, a), so
+that pouring is a loop over states with all pairs side by side: 13 us a sweep at X = 30, A = 3,
+H = 10, where sorting and pouring pair by pair took 100. With no room it is value iteration.
+"""
+# Numba infers the types of these functions; models.py names the shapes.
+
+from cmdplab.compiling import compiled
+
+
+@compiled
+def sort_states(values, order):
+    """Order states by value, highest first, ties by number: unique, whatever order it is given.
+
+    An insertion sort: the order of an earlier sweep is nearly right, and sorting it is linear.
+    """
+    for t in range(1, len(order)):
+        y = order[t]
+        v = values[y]
+        s = t - 1
+        while s >= 0 and (values[order[s]] < v or (values[order[s]] == v and order[s] > y)):
+            order[s + 1] = order[s]
+            s -= 1
+        order[s + 1] = y
+
+
+@compiled
+def pour(lower, room, left, row):
+    """row[i] = P(y) of every pair, for the state y whose turn it is; `left` is what remains."""
+    for i in range(len(row)):
+        poured = min(room[i], left[i])
+        left[i] -= poured
+        row[i] = lower[i] + poured
+
+
+@compiled
+def add_scaled(row, value, q):
+    """q[i] += row[i] value."""
+    for i in range(len(q)):
+        q[i] += row[i] * value
+
+
+@compiled
+def expect(lower, room, spare, order, value, left, row, q):
+    """q[n, i] = sum_y P(y) value[n, y] under the kernel that pours in this order."""
+    for i in range(len(left)):
+        left[i] = spare[i]
+    q[:] = 0.0
+    for t in range(len(order)):
+        y = order[t]
+        pour(lower[y], room[y], left, row)
+        for n in range(len(value)):
+            add_scaled(row, value[n, y], q[n])
+
+
+@compiled
+def finish(reward, cap, q):
+    """q[i] = min(q[i] + reward[i], cap)."""
+    for i in range(len(q)):
+        q[i] = min(q[i] + reward[i], cap)
+
+
+@compiled
+def choose(total, top, best):
+    """best[x] = the first action that maximises total, top[x] its value."""
+    P = len(top)
+    for x in range(P):
+        top[x] = total[x]
+        best[x] = 0
+    for a in range(1, len(total) // P):
+        for x in range(P):
+            better = total[a * P + x] > top[x]
+            best[x] = a if better else best[x]
+            top[x] = total[a * P + x] if better else top[x]
+
+
+@compiled
+def sweep(model, weights, truncation, start, actions, order, returns, work):
+    """The policy and kernel that maximise sum_n weights[n] V[r^n], and their returns.
+
+    Values of step h are truncated at truncation * (H - h); infinity leaves them alone.
+    """
+    value, q, total = work.value, work.action_value, work.total
+    H, P = len(model.lower), value.shape[1]
+    value[:] = 0.0
+    for h in range(H - 1, -1, -1):
+        total[:P] = 0.0
+        for n in range(len(value)):
+            add_scaled(value[n], weights[n], total[:P])
+        sort_states(total, order[h])
+        lower, room, spare = model.lower[h], model.room[h], model.spare[h]
+        expect(lower, room, spare, order[h], value, work.left, work.row, q)
+        total[:] = 0.0
+        for n in range(len(value)):
+            finish(model.reward[n, h], truncation * (H - h), q[n])
+            add_scaled(q[n], weights[n], total)
+        choose(total, work.top, actions[h])
+        for n in range(len(value)):
+            for x in range(P):
+                value[n, x] = q[n, actions[h, x] * P + x]
+    for n in range(len(value)):
+        returns[n] = value[n, start]
+
+
+@compiled
+def evaluate(model, policy, direction, truncation, start, order, returns, work):
+    """The returns of a policy under the best kernel of the box (direction 1) or the worst (-1).
+
+    Each reward has a kernel of its own, so that every return is a bound on the true one.
+    """
+    value, q, total = work.value, work.action_value, work.total
+    H, P = len(model.lower), value.shape[1]
+    for n in range(len(value)):
+        value[n] = 0.0
+        for h in range(H - 1, -1, -1):
+            for x in range(P):
+                total[x] = direction * value[n, x]
+            sort_states(total, order)
+            lower, room, spare = model.lower[h], model.room[h], model.spare[h]
+            one, out = value[n : n + 1], q[n : n + 1]
+            expect(lower, room, spare, order, one, work.left, work.row, out)
+            finish(model.reward[n, h], truncation * (H - h), q[n])
+            value[n] = 0.0
+            for a in range(policy.shape[1] // P):
+                for x in range(P):
+                    value[n, x] += policy[h, a * P + x] * q[n, a * P + x]
+        returns[n] = value[n, start]
+
+
+@compiled
+def add_occupancy(model, start, actions, order, share, here, ahead, occupancy):
+    """occupancy[h, i] += share w_h(x, a) of a policy and kernel that a sweep found."""
+    H, X, P = len(model.lower), model.lower.shape[1], len(here)
+    here[:] = 0.0
+    here[start] = share
+    for h in range(H):
+        ahead[:] = 0.0
+        for x in range(X):
+            if here[x] == 0.0:
+                continue
+            i = actions[h, x] * P + x
+            occupancy[h, i] += here[x]
+            left = model.spare[h, i]
+            for t in range(X):
+                y = order[h, t]
+                poured = min(model.room[h, y, i], left)
+                left -= poured
+                ahead[y] += here[x] * (model.lower[h, y, i] + poured)
+        for x in range(P):
+            here[x] = ahead[x]

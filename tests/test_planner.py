@@ -1,0 +1,133 @@
+"""The interval planner, against HiGHS on the explicit extended LP and against closed forms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import problems, random_policy, random_problem
+from extended_lp import extended_margin, extended_value
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cmdplab import exact
+from cmdplab.errors import InputError
+from cmdplab.problem import CMDP
+from cmdplab.solvers import Box, largest_margin, plan, policy_bounds, solve
+
+WIDTHS = (0.0, 0.01, 0.1, 1.0)
+
+
+def boxed(case: int) -> tuple[Box, CMDP]:
+    """A random instance up to (X, A, H) = (8, 3, 5) with N = 1, 2, 3, and a box around it."""
+    rng = np.random.default_rng(case)
+    X, A, H = (int(n) for n in rng.integers((1, 1, 1), (9, 4, 6)))
+    problem = random_problem(X, A, H, 1 + case % 3, case, float(rng.choice([0.05, 0.3, 1.0])))
+    width = WIDTHS[case % 4] * rng.random(problem.transition.shape)
+    return Box.around(problem.transition, width), problem
+
+
+def check_plan(box: Box, problem: CMDP, threshold: np.ndarray) -> None:
+    """The certificate closes; flow and box hold; the promise is kept under the plan's kernel."""
+    found = plan(box, problem.reward, threshold, problem.start)
+    assert found.feasible
+    assert found.gap <= 1e-9
+    assert np.all(found.kernel >= box.lower - 1e-9)
+    assert np.all(found.kernel <= box.upper + 1e-9)
+    np.testing.assert_allclose(found.kernel.sum(axis=-1), 1.0, atol=1e-9)
+    inside = CMDP(found.kernel, problem.reward, threshold, problem.start)
+    pairs = exact.occupancy(inside, found.policy)  # flow: the occupancy of the policy is the plan's
+    np.testing.assert_allclose(pairs, found.occupancy, atol=1e-9)
+    np.testing.assert_allclose(exact.returns(inside, found.policy), found.returns, atol=1e-9)
+    assert np.all(found.returns[1:] >= threshold - 1e-9)
+    slack = found.returns[1:] - threshold
+    np.testing.assert_allclose(found.multiplier * slack, 0.0, atol=1e-7)
+
+
+@pytest.mark.parametrize("case", range(240))
+def test_highs_agrees_on_the_extended_lp(case):
+    box, problem = boxed(case)
+    arguments = (problem.reward, problem.threshold, problem.start)
+    margin = largest_margin(box, *arguments)
+    assert margin.primal == pytest.approx(extended_margin(*box, *arguments), abs=1e-7)
+    kind = case // 12 % 3
+    shift = (0.0, margin.primal - 1e-6, margin.primal + 1e-3)[kind]  # feasible, tight, infeasible
+    threshold = problem.threshold + shift
+    expected = extended_value(*box, problem.reward, threshold, problem.start)
+    if kind < 2:
+        check_plan(box, problem, threshold)
+        found = plan(box, problem.reward, threshold, problem.start)
+        assert found.primal == pytest.approx(expected, abs=1e-7)
+        return
+    assert expected is None
+    found = plan(box, problem.reward, threshold, problem.start)
+    assert not found.feasible
+    assert found.margin == pytest.approx(-1e-3, abs=1e-9)
+    assert np.min(found.returns[1:] - threshold) == pytest.approx(-1e-3, abs=1e-9)
+
+
+@given(problem=problems(constraints=st.integers(1, 3)), scale=st.floats(0.0, 3.0))
+def test_where_it_starts_does_not_matter(problem, scale):
+    box = Box.around(problem.transition, np.full(problem.transition.shape, 0.05))
+    known = (box, problem.reward, problem.threshold, problem.start)
+    cold = plan(*known)
+    warm = plan(*known, multiplier=scale * cold.multiplier)
+    odd = plan(*known, multiplier=np.full(problem.constraints, scale))
+    assert warm.value == pytest.approx(cold.value, abs=1e-9)
+    assert odd.value == pytest.approx(cold.value, abs=1e-9)
+
+
+@given(problem=problems(), width=st.floats(0.0, 0.5))
+def test_a_wider_box_promises_more(problem, width):
+    thin = Box.around(problem.transition, np.full(problem.transition.shape, width / 2))
+    wide = Box.around(problem.transition, np.full(problem.transition.shape, width))
+    known = (problem.reward, problem.threshold, problem.start)
+    assert plan(wide, *known).value >= plan(thin, *known).value - 1e-9
+    assert plan(thin, *known).value >= solve(problem).value - 1e-9
+
+
+@given(problem=problems(), seed=st.integers(0, 1000), width=st.floats(0.0, 0.5))
+def test_the_returns_of_a_policy_lie_between_its_bounds(problem, seed, width):
+    rng = np.random.default_rng(seed)
+    policy = random_policy(problem, seed)
+    box = Box.around(problem.transition, width * rng.random(problem.transition.shape))
+    low, high = (
+        policy_bounds(box, problem.reward, policy, problem.start, direction)
+        for direction in ("pessimistic", "optimistic")
+    )
+    truth = exact.returns(problem, policy)
+    assert np.all(low <= truth + 1e-10)
+    assert np.all(truth <= high + 1e-10)
+    if width == 0.0:
+        np.testing.assert_allclose(low, high, atol=1e-12)
+
+
+def test_bounds_by_hand():
+    # One step decides: state 1 pays from then on, and chance leads there with 0.5 +- 0.2.
+    kernel = np.zeros((3, 1, 3))
+    kernel[0, 0, 1:] = 0.5
+    kernel[1, 0, 1] = kernel[2, 0, 2] = 1.0
+    reward = np.zeros((1, 4, 3, 1))
+    reward[0, :, 1] = 1.0
+    problem = CMDP(kernel, reward, [], 0)
+    width = np.zeros(problem.transition.shape)
+    width[:, 0, 0, 1:] = 0.2
+    box = Box.around(problem.transition, width)
+    policy = np.ones((4, 3, 1))
+    bounds = [
+        policy_bounds(box, problem.reward, policy, 0, d)[0] for d in ("pessimistic", "optimistic")
+    ]
+    assert bounds == pytest.approx([3 * 0.3, 3 * 0.7])
+
+
+def test_bad_boxes_are_refused():
+    problem = random_problem(3, 2, 2, 1)
+    known = (problem.reward, problem.threshold, problem.start)
+    lower, upper = Box.of(problem)
+    with pytest.raises(InputError, match="holds no kernel"):
+        plan(Box(lower + 0.1, upper + 0.1), *known)
+    with pytest.raises(InputError, match="shapes"):
+        plan(Box(lower[:1], upper), *known)
+    with pytest.raises(InputError, match="multipliers"):
+        plan(Box.of(problem), *known, multiplier=np.array([-1.0]))
+    with pytest.raises(InputError, match="direction"):
+        policy_bounds(Box.of(problem), problem.reward, random_policy(problem, 0), 0, "up")
