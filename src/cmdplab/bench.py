@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.algorithms import algorithm
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.engines import session
 from cmdplab.problem import CMDP
@@ -50,7 +50,7 @@ def random_problem(states: int, actions: int, horizon: int, constraints: int) ->
 
 
 def time_engine(
-    engine: str, row: PrimalDual, problem: CMDP, runs: int = 1, seconds: float = 1.0
+    engine: str, row: Row, problem: CMDP, runs: int = 1, seconds: float = 1.0
 ) -> Timing:
     """Median over five slices of about `seconds` / 5 each, exact returns and noise included."""
     slack = problem.horizon / 4 if problem.constraints else np.inf

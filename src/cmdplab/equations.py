@@ -35,6 +35,14 @@ def bonus(
     return phi * (root * roots + dev * deviations + flat) + tail * (phi * phi)
 
 
+def interval_width(p: float, phi: float, flat: float, dev: float, tail: float, cap: float) -> float:
+    """beta(y) = cap ^ flat phi ^ ( dev sqrt(Pbar(y)(1 - Pbar(y))) phi + tail phi^2 ).
+
+    Empirical Bernstein: dev = 2, tail = 14/3, flat infinite. Hoeffding: flat alone, tail infinite.
+    """
+    return min(cap, min(flat * phi, dev * deviation(p) * phi + tail * (phi * phi)))
+
+
 def entropy_range(tau: float, log_actions: float) -> float:
     """1 + tau ln A, the largest regularised reward of one step   (Algorithm 2)."""
     return 1.0 + tau * log_actions
@@ -81,6 +89,11 @@ def mixed_policy(p: float, theta: float, uniform: float) -> float:
 def policy_logit(log_p: float, eta: float, tau: float, q: float) -> float:
     """(1 - eta tau) ln pi^k + eta Q~^k, whose softmax over a is pi^{k+1}   (Eq. 4)."""
     return (1.0 - eta * tau) * log_p + eta * q
+
+
+def queue_step(queue: float, step: float, b: float, margin: float, value: float) -> float:
+    """[ queue + step (b + margin - V) ]_+, what is still owed to a constraint."""
+    return max(queue + step * (b + margin - value), 0.0)
 
 
 def multiplier_step(

@@ -10,19 +10,29 @@ import hashlib
 import itertools
 import json
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cmdplab.algorithms import algorithm
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.row import Row
 from cmdplab.environments import ENVIRONMENTS, make
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
-from cmdplab.schedules import Power, Schedule
 
+OVERRIDES = (
+    "bonus_scale",
+    "margin_scale",
+    "delta",
+    "tuned_for",
+    "tightening",
+    "epsilon",
+    "replan",
+    "alpha_eta",
+    "alpha_tau",
+)
+_NEWER = {"margin_scale", "tightening", "epsilon", "replan"}
 LARGEST_FILE = 1 << 20  # bytes of a TOML file
 MOST_RUNS = 1_000_000
 
@@ -52,8 +62,12 @@ class AlgorithmSpec(_Strict):
     name: str
     preset: Preset | None = None  # default: the experiment's
     bonus_scale: Choices = None
+    margin_scale: Choices = None
     delta: Choices = None
     tuned_for: list[int] | int | None = None
+    tightening: Choices = None
+    epsilon: Choices = None
+    replan: list[str] | str | None = None
     alpha_eta: Choices = None
     alpha_tau: Choices = None
 
@@ -66,7 +80,7 @@ class Experiment(_Strict):
     seeds: (
         Annotated[list[Seed], Field(min_length=1)] | Annotated[int, Field(gt=0, le=MOST_RUNS)]
     ) = 1
-    preset: Preset = "released"
+    preset: Preset | None = None  # default: `released` where an algorithm has it
     problems: Annotated[list[ProblemSpec], Field(min_length=1)]
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
 
@@ -83,37 +97,34 @@ class RunSettings(_Strict):
     algorithm: str
     preset: Preset
     bonus_scale: float | None = None
+    margin_scale: float | None = None
     delta: float | None = None
     tuned_for: int | None = None
+    tightening: float | None = None
+    epsilon: float | None = None
+    replan: str | None = None
     alpha_eta: float | None = None
     alpha_tau: float | None = None
     episodes: int | None  # None: until stopped
     seed: int
 
-    def row(self) -> PrimalDual:
+    def row(self) -> Row:
         """The algorithm with its overrides."""
-        fields = ("bonus_scale", "delta", "tuned_for")
-        given = {f: getattr(self, f) for f in fields if getattr(self, f) is not None}
-        row = replace(algorithm(self.algorithm, self.preset), **given)
-        return row.with_exponents(self.alpha_eta, self.alpha_tau)
+        given = {name: getattr(self, name) for name in OVERRIDES}
+        return algorithm(self.algorithm, self.preset).overridden(given)
 
     def complete(self) -> RunSettings:
         """With the row's own values in place of what was left open: defaults may change one day."""
-        row = self.row()
-        eta, tau = (s.exponent if isinstance(s, Power) else None for s in _schedules(row))
-        own = {"bonus_scale": row.bonus_scale, "delta": row.delta, "tuned_for": row.tuned_for}
-        return self.model_copy(update={**own, "alpha_eta": eta, "alpha_tau": tau})
+        return self.model_copy(update=dict.fromkeys(OVERRIDES) | self.row().settings())
 
     @property
     def folder(self) -> str:
         """The name of the run's folder: the hash of its settings, and its seed."""
         settings = self.model_dump(exclude={"seed", "problem"})
+        # Settings that an algorithm does not have leave no trace, so that new ones rename nothing.
+        settings = {k: v for k, v in settings.items() if v is not None or k not in _NEWER}
         text = json.dumps(settings, sort_keys=True)
         return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{self.seed}"
-
-
-def _schedules(row: PrimalDual) -> tuple[Schedule, Schedule]:
-    return row.policy_step, row.temperature
 
 
 def fingerprint(problem: CMDP) -> str:
@@ -200,13 +211,14 @@ def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]
     for seed, (mark, problem), spec in itertools.product(
         experiment.seed_list(), found.items(), experiment.algorithms
     ):
+        row = algorithm(spec.name, spec.preset or experiment.preset)
         for overrides in _grid(spec):
             runs.append(
                 RunSettings(
                     problem=problem.name,
                     fingerprint=mark,
-                    algorithm=algorithm(spec.name, spec.preset or experiment.preset).name,
-                    preset=spec.preset or experiment.preset,
+                    algorithm=row.name,
+                    preset=row.preset,  # type: ignore[arg-type]
                     episodes=episodes,
                     seed=seed,
                     **overrides,
@@ -219,7 +231,6 @@ def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]
 
 
 def _grid(spec: AlgorithmSpec) -> list[dict[str, Any]]:
-    fields = ("bonus_scale", "delta", "tuned_for", "alpha_eta", "alpha_tau")
-    choices = [getattr(spec, field) for field in fields]
+    choices = [getattr(spec, field) for field in OVERRIDES]
     lists = [each if isinstance(each, list) else [each] for each in choices]
-    return [dict(zip(fields, values, strict=True)) for values in itertools.product(*lists)]
+    return [dict(zip(OVERRIDES, values, strict=True)) for values in itertools.product(*lists)]

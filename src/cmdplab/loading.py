@@ -6,23 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from cmdplab.errors import InputError
+from cmdplab.experiment import OVERRIDES
 from cmdplab.files import written_whole
 from cmdplab.problem import LARGEST_FILE
 from cmdplab.surviving import CURVES
 from cmdplab.sweeping import status_of, works_of
 
-LABELS = (
-    "run",
-    "problem",
-    "algorithm",
-    "preset",
-    "bonus_scale",
-    "delta",
-    "tuned_for",
-    "alpha_eta",
-    "alpha_tau",
-    "seed",
-)
+LABELS = ("run", "problem", "algorithm", "preset", *OVERRIDES, "seed")
+_WORDS = {"run", "problem", "algorithm", "preset", "replan"}
+_WHOLE = {"tuned_for", "seed"}
 
 
 def load(folder: str | Path, to: str = "arrow") -> Any:
@@ -65,7 +57,8 @@ def _table(folder: Path) -> Any:
         for position, name in enumerate(LABELS):
             if name in table.column_names:
                 table = table.drop_columns([name])
-            kind = pa.float64() if name in ("alpha_eta", "alpha_tau", "bonus_scale") else None
+            kind = pa.string() if name in _WORDS else pa.float64()
+            kind = pa.int64() if name in _WHOLE else kind
             column = pa.array([labels[name]] * table.num_rows, kind)
             table = table.add_column(position, name, column)
         tables.append(table)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab.algorithms import FIGURE_1, algorithm
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.row import Row
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.files import writable_folder, written_whole
@@ -38,7 +38,7 @@ class Reproduction:
     algorithms: tuple[str, ...] = FIGURE_1
     out: Path = Path("runs/figure1")
 
-    def rows(self) -> list[PrimalDual]:
+    def rows(self) -> list[Row]:
         """The algorithms, with the bonus scale asked for."""
         rows = {(row := algorithm(name, self.preset)).name: row for name in self.algorithms}
         return [replace(row, bonus_scale=self.bonus_scale) for row in rows.values()]

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import PrimalDual, State
-from cmdplab.algorithms.task import Task
-from cmdplab.engines import session
+from cmdplab.algorithms.row import Row
+from cmdplab.baselines import task_for
+from cmdplab.engines import family, session
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, Summary
 from cmdplab.problem import CMDP, Array
@@ -31,7 +31,7 @@ Snapshot = dict[str, Array]
 class Run(NamedTuple):
     """What a run has given so far."""
 
-    algorithm: PrimalDual
+    algorithm: Row
     seed: int
     summary: Summary
     curves: dict[str, Array]  # columns over the grid of episodes; empty while the run goes on
@@ -47,7 +47,7 @@ class Run(NamedTuple):
 class Job(NamedTuple):
     """One run to be done."""
 
-    algorithm: PrimalDual
+    algorithm: Row
     seed: int
 
 
@@ -60,18 +60,19 @@ class Playing:
     def __init__(
         self,
         problem: CMDP,
-        algorithm: PrimalDual,
+        algorithm: Row,
         seed: int,
         *,
         engine: str = "cpu",
         solution: Solution | None = None,
+        baseline: Array | None = None,
         snapshot: Snapshot | None = None,
     ) -> None:
         optimum = solution if solution is not None else solve_feasible(problem)
         if optimum.value is None:
             raise InputError(f"{problem.name} cannot be run: {optimum.message}")
-        task = Task.of(problem, optimum.slack)
-        state = None if snapshot is None else _state(snapshot)
+        task = task_for(algorithm, problem, optimum, baseline)
+        state = None if snapshot is None else _state(algorithm, snapshot)
         self._session = session(engine, problem, algorithm, task, seed, state)
         self._measures = Measures(optimum.value, problem.threshold)
         if snapshot is not None:
@@ -105,20 +106,22 @@ class Playing:
         return state | {f"measure_{k}": v for k, v in self._measures.arrays().items()}
 
 
-def _state(snapshot: Snapshot) -> State:
-    fields: dict[str, Any] = {name: snapshot[f"state_{name}"] for name in State._fields}
-    return State(**fields)._replace(episode=int(fields["episode"]))
+def _state(row: Row, snapshot: Snapshot) -> Any:
+    kind = family(row).state
+    arrays = {name: snapshot[f"state_{name}"] for name in kind._fields}
+    return kind(**{name: int(each) if each.ndim == 0 else each for name, each in arrays.items()})
 
 
 def run(
     problem: CMDP,
-    algorithm: PrimalDual,
+    algorithm: Row,
     episodes: int,
     seed: int = 0,
     *,
     engine: str = "cpu",
     chunk: int | None = None,
     solution: Solution | None = None,
+    baseline: Array | None = None,
     progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Run:
@@ -126,13 +129,15 @@ def run(
 
     The same (problem, algorithm, seed) gives the same numbers to the last bit, whatever the chunk,
     which by default is what takes about 0.2 s. `solution` is the certified optimum, if it is known
-    already. `progress` is called after every chunk; setting `stop` ends the run after the current
-    one.
+    already; `baseline` [H, X, A] the safe policy of an algorithm that needs one, which by default
+    comes from the problem. `progress` is called after every chunk; setting `stop` ends the run
+    after the current one.
     """
     check_counts(episodes, seed)
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk is {chunk}, not a positive number of episodes")
-    playing = Playing(problem, algorithm, seed, engine=engine, solution=solution)
+    given = {"engine": engine, "solution": solution, "baseline": baseline}
+    playing = Playing(problem, algorithm, seed, **given)  # type: ignore[arg-type]
     began = time.perf_counter()
     size = chunk or FIRST_CHUNK
     while playing.episodes < episodes and not (stop and stop.is_set()):
@@ -184,7 +189,7 @@ def run_many(
         return [future.result() for future in futures]
 
 
-def jobs(algorithms: Iterable[PrimalDual], seeds: int) -> list[Job]:
+def jobs(algorithms: Iterable[Row], seeds: int) -> list[Job]:
     """Every algorithm on the seeds 0, 1, ..., with common random numbers on each seed."""
     if seeds < 1:
         raise InputError(f"seeds is {seeds}, not a positive number")

@@ -24,6 +24,8 @@ class Setting(NamedTuple):
     delta: float  # failure probability
     slack: float  # Slater gap: max over policies of the smallest slack; infinite for N = 0
     baseline_slack: float = math.inf  # the smallest slack of the safe policy, where there is one
+    epsilon: float = 0.1  # accuracy, where the algorithm asks for one
+    bonus_scale: float = 1.0
 
     @property
     def log_actions(self) -> float:

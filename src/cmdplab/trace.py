@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.algorithms import FIGURE_1, algorithm
+from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.errors import InputError
@@ -108,8 +109,10 @@ def _check(arrays: Arrays, key: str, problem: CMDP, path: str | Path) -> None:
 def _difference(
     arrays: Arrays, settings: dict[str, float], key: str, name: str, problem: CMDP
 ) -> Difference:
+    released = algorithm(name, "released")
+    assert isinstance(released, PrimalDual)
     row = replace(
-        algorithm(name, "released"),
+        released,
         tuned_for=int(settings["K"]),
         delta=settings["delta"],
         bonus_scale=settings["bonus_scale"],

@@ -6,13 +6,22 @@ from difflib import get_close_matches
 
 from cmdplab.algorithms import naive_primal_dual as naive
 from cmdplab.algorithms import uopt_rpgpd as uopt
+from cmdplab.algorithms.dope import DOPE, DOPE_RELEASED
+from cmdplab.algorithms.online_crl import ONLINE_CRL
+from cmdplab.algorithms.opdop import OPDOP
+from cmdplab.algorithms.opt_cmdp import OPT_CMDP, OPT_CMDP_BONUS, OPT_DUAL
+from cmdplab.algorithms.opt_press import OPT_PRESS_LP, OPT_PRESS_PD
 from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.regularized_pd import REGULARIZED_PD
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_NO_RESET, TRIPLE_Q_RELEASED
 from cmdplab.errors import InputError
 
 PRESETS = ("released", "printed")
 
 
-def _family(base: PrimalDual, primal_dual: PrimalDual) -> tuple[PrimalDual, ...]:
+def _paper(base: PrimalDual, primal_dual: PrimalDual) -> tuple[PrimalDual, ...]:
+    """What the paper speaks of, in one preset."""
     return (
         base,
         uopt.no_regularization(base),
@@ -26,13 +35,25 @@ def _family(base: PrimalDual, primal_dual: PrimalDual) -> tuple[PrimalDual, ...]
     )
 
 
-ALGORITHMS: dict[tuple[str, str], PrimalDual] = {
-    (row.name, row.preset): row
-    for row in (
-        *_family(uopt.UOPT_RPGPD_RELEASED, naive.OPT_PRIMAL_DUAL_RELEASED),
-        *_family(uopt.UOPT_RPGPD, naive.OPT_PRIMAL_DUAL),
-    )
-}
+_ROWS: tuple[Row, ...] = (
+    *_paper(uopt.UOPT_RPGPD_RELEASED, naive.OPT_PRIMAL_DUAL_RELEASED),
+    *_paper(uopt.UOPT_RPGPD, naive.OPT_PRIMAL_DUAL),
+    OPT_CMDP,
+    OPT_CMDP_BONUS,
+    OPT_DUAL,
+    OPT_PRESS_LP,
+    DOPE_RELEASED,
+    DOPE,
+    ONLINE_CRL,
+    OPDOP,
+    OPT_PRESS_PD,
+    TRIPLE_Q_RELEASED,
+    TRIPLE_Q,
+    TRIPLE_Q_NO_RESET,
+    REGULARIZED_PD,
+)
+
+ALGORITHMS: dict[tuple[str, str], Row] = {(row.name, row.preset): row for row in _ROWS}
 
 FIGURE_1 = (
     "UOpt-RPGPD",
@@ -42,18 +63,35 @@ FIGURE_1 = (
     "No-adjustment",
 )
 
+# The original papers write OptPess, for optimistic pessimism; Table 1 abbreviates OptPrimalDual.
+ALIASES = {
+    "optpess-lp": "OptPress-LP",
+    "optpess-pd": "OptPress-PD",
+    "optpess-primaldual": "OptPress-PD",
+    "optpress-primaldual": "OptPress-PD",
+    "optpd-cmdp": "OptPrimalDual-CMDP",
+    "regularized pd": "Regularized-PD",
+}
 
-def algorithm(name: str, preset: str = "released") -> PrimalDual:
+
+def algorithm(name: str, preset: str | None = None) -> Row:
     """The row of that name, with the formulas of a preset.
 
-    `released`: those of the authors' notebook, which holds the five algorithms of Figure 1; the
-    other rows apply its formulas to what the paper only speaks of. `printed`: the paper's.
+    `released`: those of published code. For the paper's own algorithms that is the authors'
+    notebook, which holds the five of Figure 1; the other rows apply its formulas to what the paper
+    only speaks of. `printed`: those of the papers. By default `released` where it exists.
     """
-    if preset not in PRESETS:
+    if preset is not None and preset not in PRESETS:
         raise InputError(f"unknown preset {preset!r}: choose one of {', '.join(PRESETS)}")
-    names = {known.lower(): known for known, of in ALGORITHMS if of == preset}
-    if name.lower() not in names:
-        near = get_close_matches(name.lower(), names, n=1, cutoff=0.4)
-        hint = f"did you mean {names[near[0]]!r}?" if near else f"choose from {[*names.values()]}"
+    names = {known.lower(): known for known, _ in ALGORITHMS}
+    wanted = ALIASES.get(name.lower(), name).lower()
+    if wanted not in names:
+        near = get_close_matches(wanted, names, n=1, cutoff=0.4)
+        listed = ", ".join(names.values())
+        hint = f"did you mean {names[near[0]]!r}?" if near else f"choose from {listed}"
         raise InputError(f"unknown algorithm {name!r}: {hint}")
-    return ALGORITHMS[names[name.lower()], preset]
+    known = [each for each in PRESETS if (names[wanted], each) in ALGORITHMS]
+    if preset is not None and preset not in known:
+        only = f"only the preset {known[0]!r}"
+        raise InputError(f"{names[wanted]} has {only}: no code of it was published")
+    return ALGORITHMS[names[wanted], preset or known[0]]

@@ -23,6 +23,7 @@ import numpy as np
 
 from cmdplab.algorithms import bonuses
 from cmdplab.algorithms.primal_dual import PrimalDual, as_released, uncapped, unit
+from cmdplab.algorithms.row import EPISODES, SLATER_GAP
 from cmdplab.problem import Array
 from cmdplab.schedules import Constant, Setting
 
@@ -46,11 +47,17 @@ OPT_PRIMAL_DUAL = PrimalDual(
     dual_step=dual_step,
     temperature=Constant(0.0),
     dual_cap=uncapped,
-    summary="Efroni et al. (2020): optimistic primal-dual without regularisation, tuned for K",
+    summary="optimistic primal-dual without regularisation, tuned for K",
+    paper="Efroni, Mannor and Pirotta (2020), arXiv:2003.02189",
+    needs=(EPISODES, SLATER_GAP),
+    guarantee="weak regret and weak violation of order sqrt(K)",
+    provenance="steps for N = 1 [code]; for N > 1 [memory: unverified]; bonus [derived]",
     unverified="bonus; steps for N > 1",
 )
 
-OPT_PRIMAL_DUAL_RELEASED = as_released(OPT_PRIMAL_DUAL, bonuses.bernstein_released)
+OPT_PRIMAL_DUAL_RELEASED = replace(
+    as_released(OPT_PRIMAL_DUAL, bonuses.bernstein_released), provenance="[code]"
+)
 
 
 def appendix_c(row: PrimalDual) -> PrimalDual:
@@ -66,5 +73,8 @@ def appendix_c(row: PrimalDual) -> PrimalDual:
         bonus=bonuses.appendix_c,
         bonus_multiplier=unit,
         summary=summary,
+        paper="Kitamura et al. (2024), Appendix C",
+        guarantee="",
+        provenance="bonus [paper]; steps as of OptPrimalDual-CMDP",
         unverified="steps",
     )

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -177,6 +177,25 @@ class PrimalDual(Row):
         steps = np.stack([column(k, setting) for column in columns], axis=1)
         steps[:, 3] *= self.margin_scale
         return steps
+
+    def overridden(self, given: dict[str, Any]) -> PrimalDual:
+        """The row with other settings; `alpha_eta` and `alpha_tau` are exponents of schedules."""
+        rest = {name: value for name, value in given.items() if not name.startswith("alpha_")}
+        row = super().overridden(rest)
+        return row.with_exponents(given.get("alpha_eta"), given.get("alpha_tau"))
+
+    @property
+    def has_margin(self) -> bool:
+        """Whether the dual step aims above the thresholds."""
+        return self.margin != Constant(0.0)
+
+    def settings(self) -> dict[str, Any]:
+        """What `overridden` takes."""
+        eta, tau = (
+            each.exponent if isinstance(each, Power) else None
+            for each in (self.policy_step, self.temperature)
+        )
+        return super().settings() | {"alpha_eta": eta, "alpha_tau": tau}
 
     def with_exponents(
         self, alpha_eta: float | None = None, alpha_tau: float | None = None

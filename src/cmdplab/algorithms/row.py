@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
@@ -51,6 +52,30 @@ class Row:
         n, H, X, A = task.reward.shape
         sizes = (X, A, H, n - 1)
         return Setting(*sizes, self.tuned_for, self.delta, task.slack, task.baseline_slack)
+
+    def overridden(self, given: dict[str, Any]) -> Self:
+        """The row with other settings, by name; what is None stays as it is."""
+        chosen = {name: value for name, value in given.items() if value is not None}
+        known = {field.name for field in fields(self)}
+        for name in chosen:
+            if name not in known:
+                raise InputError(f"{self.name} has no setting {name}")
+        return replace(self, **chosen)
+
+    @property
+    def has_margin(self) -> bool:
+        """Whether `margin_scale` multiplies anything."""
+        return False
+
+    def settings(self) -> dict[str, Any]:
+        """What `overridden` takes, with this row's values; None where one has no meaning."""
+        return {
+            "bonus_scale": self.bonus_scale,
+            "margin_scale": self.margin_scale if self.has_margin else None,
+            "delta": self.delta,
+            "tuned_for": self.tuned_for,
+            "tightening": self.tightening if SAFE_POLICY in self.needs else None,
+        }
 
     def check(self, task: Task) -> None:
         """Refuse a task that lacks what this algorithm needs to know."""

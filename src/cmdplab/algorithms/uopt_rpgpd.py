@@ -22,22 +22,37 @@ from dataclasses import replace
 
 from cmdplab.algorithms import bonuses
 from cmdplab.algorithms.primal_dual import PrimalDual, as_released
+from cmdplab.algorithms.row import EPISODES, SLATER_GAP
 from cmdplab.schedules import Constant
+
+PAPER = "Kitamura et al. (2024), arXiv:2401.17780"
 
 UOPT_RPGPD = PrimalDual(
     name="UOpt-RPGPD",
     preset="printed",
     bonus=bonuses.uniform_pac,
+    paper=PAPER,
+    needs=(SLATER_GAP,),
+    guarantee="Uniform-PAC: convergence, strong regret of order K^(6/7) and PAC at once",
+    provenance="[paper]; unvisited pairs at the cap: ours",
     summary="regularised primal-dual with the Uniform-PAC bonus and decaying step and temperature",
 )
 
-UOPT_RPGPD_RELEASED = as_released(UOPT_RPGPD, bonuses.uniform_pac_released)
+UOPT_RPGPD_RELEASED = replace(
+    as_released(UOPT_RPGPD, bonuses.uniform_pac_released), needs=(), provenance="[code]"
+)
 
 
 def no_regularization(row: PrimalDual) -> PrimalDual:
     """Ablation (i) of Section 5: tau_k = 0."""
     summary = "ablation: no entropy and no multiplier regularisation (tau = 0)"
-    return replace(row, name="No-regularization", temperature=Constant(0.0), summary=summary)
+    return replace(
+        row,
+        name="No-regularization",
+        temperature=Constant(0.0),
+        summary=summary,
+        guarantee="",
+    )
 
 
 def no_upac_bonus(row: PrimalDual, naive: PrimalDual) -> PrimalDual:
@@ -47,6 +62,8 @@ def no_upac_bonus(row: PrimalDual, naive: PrimalDual) -> PrimalDual:
         name="No-UPAC-bonus",
         bonus=naive.bonus,
         summary="ablation: the naive bonus, which grows with ln K",
+        guarantee="",
+        needs=(EPISODES, *row.needs),
         unverified="bonus" if naive.unverified else "",
     )
 
@@ -61,6 +78,7 @@ def no_adjustment(row: PrimalDual) -> PrimalDual:
         dual_step=fixed,
         temperature=fixed,
         summary="ablation: fixed step size and temperature",
+        guarantee="",
     )
 
 
@@ -73,4 +91,5 @@ def corollary(row: PrimalDual) -> PrimalDual:
 def failing_schedule(row: PrimalDual, exponent: float, name: str) -> PrimalDual:
     """eta_k = tau_k = (k + shift)^-exponent, which Section 3 says fails to be Uniform-PAC."""
     summary = f"schedules that Section 3 says fail: eta = tau = k^-{exponent:g}"
-    return replace(row.with_exponents(exponent, exponent), name=name, summary=summary)
+    failing = row.with_exponents(exponent, exponent)
+    return replace(failing, name=name, summary=summary, guarantee="")

@@ -3,37 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
+from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.primal_dual import PrimalDual, State
+from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
+from cmdplab.algorithms.triple_q import TripleQ, TripleQState
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain import PlainPrimalDual
-from cmdplab.engines.protocol import Session
+from cmdplab.engines.plain_planner import PlainPlanner
+from cmdplab.engines.plain_triple_q import PlainTripleQ
+from cmdplab.engines.planning import PlanningSession
+from cmdplab.engines.protocol import Learner, Session
+from cmdplab.engines.triple_q import TripleQSession
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
 
-Start = Callable[[CMDP, PrimalDual, Task, int, State | None], Session]
+
+class Family(NamedTuple):
+    """How the rows of one kind are run."""
+
+    state: Any  # the NamedTuple that a learner carries
+    plain: Callable[[Any, Task], Learner]  # readable, the oracle
+    compiled: Callable[..., Session]
 
 
-def _host(
-    problem: CMDP, algorithm: PrimalDual, task: Task, seed: int, state: State | None
-) -> Session:
-    return HostSession(problem, PlainPrimalDual(algorithm, task), seed, state)
+FAMILIES: dict[type[Row], Family] = {
+    PrimalDual: Family(State, PlainPrimalDual, CpuSession),
+    Planner: Family(PlannerState, PlainPlanner, PlanningSession),
+    TripleQ: Family(TripleQState, PlainTripleQ, TripleQSession),
+}
 
 
-ENGINES: dict[str, Start] = {"cpu": CpuSession, "host": _host}
+def family(row: Row) -> Family:
+    """The family that a row belongs to."""
+    return FAMILIES[type(row)]
+
+
+def _host(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
+    return HostSession(problem, family(row).plain(row, task), seed, state)
+
+
+def _cpu(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
+    return family(row).compiled(problem, row, task, seed, state)
+
+
+ENGINES = {"cpu": _cpu, "host": _host}
 
 
 def session(
-    engine: str,
-    problem: CMDP,
-    algorithm: PrimalDual,
-    task: Task,
-    seed: int,
-    state: State | None = None,
+    engine: str, problem: CMDP, algorithm: Row, task: Task, seed: int, state: Any = None
 ) -> Session:
     """Start or continue a run on the engine of that name."""
     if engine not in ENGINES:
         raise InputError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINES)}")
+    algorithm.check(task)
     return ENGINES[engine](problem, algorithm, task, seed, state)

@@ -142,7 +142,7 @@ def model(box: Box, reward: Array, threshold: Array) -> Model:
     return Model(
         lower=to_pairs(np.moveaxis(lower, 3, 1)),
         room=to_pairs(np.moveaxis(upper - lower, 3, 1)),
-        spare=to_pairs(np.maximum(1.0 - lower.sum(axis=-1), 0.0)),
+        spare=to_pairs(np.maximum(1.0 - np.cumsum(lower, axis=-1)[..., -1], 0.0)),
         reward=to_pairs(reward),
         threshold=np.array(threshold, dtype=np.float64),
     )

@@ -13,7 +13,7 @@ policy below the threshold and one above it, and the multiplier is where their t
 """
 # Numba infers the types of these functions; models.py names the shapes.
 
-from cmdplab.compiling import compiled_in_order
+from cmdplab.compiling import compiled_apart, compiled_in_order
 from cmdplab.solvers.sweeps import add_occupancy, sweep
 
 MOST_PIVOTS = 10_000  # about 4 are needed from good multipliers, 12 from none
@@ -22,7 +22,7 @@ SHORTFALL = 1e-11  # per step of the horizon: a smaller one is rounding
 _POLICY, _SHORTFALL = 0, -1
 
 
-@compiled_in_order
+@compiled_apart
 def solve_square(matrix, transposed, right, out, work):
     """matrix out = right, or its transpose, by elimination with partial pivoting."""
     size = len(right)
@@ -61,7 +61,7 @@ def write_column(kind, returns, threshold, out):
             out[n + 1] = -1.0 if kind == n + 1 else 0.0
 
 
-@compiled_in_order
+@compiled_apart
 def price(basis, columns, threshold, objective, penalty):
     """Shares and multipliers of the basis; returns what the mixture is worth."""
     for j in range(len(basis.kind)):
@@ -91,7 +91,7 @@ def cheapest_surplus(basis):
     return found
 
 
-@compiled_in_order
+@compiled_apart
 def enter(basis, kind, returns, threshold, free):
     """Let a column into the basis; False if no column may leave."""
     write_column(kind, returns, threshold, basis.entering)
@@ -114,7 +114,7 @@ def enter(basis, kind, returns, threshold, free):
     return True
 
 
-@compiled_in_order
+@compiled_apart
 def sweep_at(model, start, objective, multiplier, columns, basis, work):
     """Sweep for objective V[r^0] + sum_n multiplier[n] V[r^n] into the free place."""
     basis.weights[0] = objective
@@ -134,7 +134,7 @@ def sweep_at(model, start, objective, multiplier, columns, basis, work):
     return slot
 
 
-@compiled_in_order
+@compiled_apart
 def worth(basis, columns, slot, objective, threshold):
     """w v + sum_n multiplier[n] (u^n - b^n) of a column, and the size of its terms."""
     total = objective * columns.returns[slot, 0]
@@ -146,7 +146,7 @@ def worth(basis, columns, slot, objective, threshold):
     return total, size
 
 
-@compiled_in_order
+@compiled_apart
 def maximise(model, start, objective, penalty, free, enough, columns, basis, work):
     """Pivot until no policy improves the mixture; returns (held, bound, sweeps).
 
@@ -170,7 +170,7 @@ def maximise(model, start, objective, penalty, free, enough, columns, basis, wor
     return held, bound, sweeps
 
 
-@compiled_in_order
+@compiled_apart
 def begin(basis, columns, threshold, always):
     """A basis of the column in the free place: its surpluses and, if it lacks one, a shortfall."""
     last = len(basis.place) - 1
@@ -195,7 +195,7 @@ def shortfall(basis):
     return 0.0
 
 
-@compiled_in_order
+@compiled_apart
 def largest_margin(model, start, enough, columns, basis, work):
     """max over policies and kernels of min_n (V[r^n] - b^n), or less if `enough` is reached."""
     for n in range(len(model.threshold)):
@@ -206,7 +206,7 @@ def largest_margin(model, start, enough, columns, basis, work):
     return held, sweeps + 1
 
 
-@compiled_in_order
+@compiled_apart
 def seed(model, start, multiplier, columns, basis, work):
     """Offer policies from multipliers a little beside the given ones, one for each constraint.
 
@@ -253,7 +253,7 @@ def settled(multiplier, basis):
     return True
 
 
-@compiled_in_order
+@compiled_apart
 def plan(model, start, multiplier, columns, basis, work):
     """The optimal mixture, from multipliers to start with; returns (held, bound, margin, sweeps).
 
@@ -290,7 +290,7 @@ def plan(model, start, multiplier, columns, basis, work):
     return held, bound, 0.0, sweeps
 
 
-@compiled_in_order
+@compiled_apart
 def write_policy(model, start, columns, basis, work, policy, returns):
     """The policy of the mixture, and its returns; where it never comes, the last sweep's choice."""
     H, P = len(policy), len(work.here)

@@ -8,7 +8,7 @@ H = 10, where sorting and pouring pair by pair took 100. With no room it is valu
 """
 # Numba infers the types of these functions; models.py names the shapes.
 
-from cmdplab.compiling import compiled
+from cmdplab.compiling import compiled, compiled_apart
 
 
 @compiled
@@ -77,7 +77,7 @@ def choose(total, top, best):
             top[x] = total[a * P + x] if better else top[x]
 
 
-@compiled
+@compiled_apart
 def sweep(model, weights, truncation, start, actions, order, returns, work):
     """The policy and kernel that maximise sum_n weights[n] V[r^n], and their returns.
 
@@ -105,7 +105,7 @@ def sweep(model, weights, truncation, start, actions, order, returns, work):
         returns[n] = value[n, start]
 
 
-@compiled
+@compiled_apart
 def evaluate(model, policy, direction, truncation, start, order, returns, work):
     """The returns of a policy under the best kernel of the box (direction 1) or the worst (-1).
 
@@ -130,7 +130,7 @@ def evaluate(model, policy, direction, truncation, start, order, returns, work):
         returns[n] = value[n, start]
 
 
-@compiled
+@compiled_apart
 def add_occupancy(model, start, actions, order, share, here, ahead, occupancy):
     """occupancy[h, i] += share w_h(x, a) of a policy and kernel that a sweep found."""
     H, X, P = len(model.lower), model.lower.shape[1], len(here)

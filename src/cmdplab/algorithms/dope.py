@@ -1,0 +1,66 @@
+"""DOPE (Bura, HasanzadeZonuzy, Kalathil, Shakkottai and Chamberland, 2022).
+
+Symbols -> names: pi_b `baseline` with utility b_0, gap_0 `baseline_slack`, beta(y) `width`,
+betabar its sum over y, K_0 `warm_up`. Doubly optimistic: a bonus, and the choice of a kernel.
+With known rewards:
+
+    rbar = r^0 + (H^2 / gap_0) betabar,    u_ = r^n - H betabar
+    k <= K_0:  pi_k = pi_b
+    else  (pi_k, P') maximise V^pi[P', rbar]  s.t.  V^pi[P', u_] >= b,  |P' - Pbar| <= beta
+
+H betabar is enough although both P and P' lie in the box: (P - P') V = (P - P')(V - H/2), which is
+at most (H/2) 2 betabar. Needs: K, a safe policy and its utility. Guarantees: no violation, and
+regret of order (1 / gap_0) X A^(1/2) H^3 K^(1/2), with high probability.
+
+Departures: `printed` has K_0 = 0 and plays pi_b as long as the program has no solution [derived]:
+safety needs only that each policy passes the pessimistic constraint. `released` keeps the K_0 and
+the logarithm of the published code; its counts, which are pooled over h, and its restriction to
+the true support of the kernel are not copied. N > 1 is [derived], as for OptPress-LP.
+Provenance: signals and program [code], [secondary]; widths [code], their logarithm [derived] in
+`printed` and [code] in `released`; K_0 = X^2 A H^3 / gap_0^2 [code] (the theory's power of H is 4
+[memory: unverified]).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cmdplab.algorithms import widths
+from cmdplab.algorithms.opt_cmdp import horizon
+from cmdplab.algorithms.planner import Planner
+from cmdplab.algorithms.row import CONSTRAINT, EPISODES, SAFE_POLICY
+from cmdplab.schedules import Setting
+
+
+def compensation(s: Setting) -> float:
+    """H^2 / gap_0."""
+    return s.H**2 / s.baseline_slack
+
+
+def baseline_phase(s: Setting) -> float:
+    """K_0 = X^2 A H^3 / gap_0^2   [code]."""
+    return float(int(s.X**2 * s.A * s.H**3 / s.baseline_slack**2))
+
+
+DOPE = Planner(
+    name="DOPE",
+    preset="printed",
+    width=widths.bernstein,
+    objective_bonus=compensation,
+    utility_margin=horizon,
+    summary="the optimistic linear program with pessimistic utilities, from a safe policy on",
+    paper="Bura, HasanzadeZonuzy, Kalathil, Shakkottai and Chamberland (2022), arXiv:2112.00885",
+    needs=(EPISODES, SAFE_POLICY, CONSTRAINT),
+    guarantee="no violation in any episode; regret of order sqrt(K)",
+    safe=True,
+    provenance="signals and program [code], [secondary]; logarithm of the widths [derived]",
+)
+
+DOPE_RELEASED = replace(
+    DOPE,
+    preset="released",
+    width=widths.bernstein_dope,
+    warm_up=baseline_phase,
+    delta=0.01,
+    provenance="signals, program, widths and K_0 [code]; counts per step instead of pooled",
+)

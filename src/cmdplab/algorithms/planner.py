@@ -1,0 +1,206 @@
+"""The planning family: each episode plays the best policy of a set of plausible models.
+
+Every member keeps counts, an estimate Pbar and widths beta(y) around it, and plans with
+
+    r^0 + w^0 sum_y beta(y),   r^n + (w^n - m^n) sum_y beta(y)   over |P' - Pbar| <= freedom beta
+
+either for the optimal multipliers (an optimistic linear program, solved by solvers/simplex.py), or
+greedily for multipliers that a queue of what is owed to each constraint provides:
+
+    Q^{k+1,n} = [ Q^{k,n} + step_k (b^n + margin_k - V~^n) ]_+,   multiplier = weight_k Q^{k,n}
+
+Some members start from a safe policy and play it until their plan is provably safe. What differs is
+a field of `Planner`; `numbers` resolves a row for given sizes, and the engines see only those.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cmdplab.algorithms.row import ACCURACY, Row
+from cmdplab.algorithms.task import Task
+from cmdplab.errors import InputError
+from cmdplab.problem import Array
+from cmdplab.schedules import Constant, Schedule, Setting
+
+Coefficient = Callable[[Setting], float]
+
+
+class Width(NamedTuple):
+    """beta(y) = cap ^ flat phi ^ (dev sqrt(Pbar(1 - Pbar)) phi + tail phi^2), phi = sqrt(log / n).
+
+    See equations.interval_width.
+    """
+
+    log: float
+    flat: float = math.inf
+    dev: float = 0.0
+    tail: float = math.inf
+    cap: float = 1.0
+
+
+class Replan(NamedTuple):
+    """Plan anew when a pair was visited max(first, factor n) times since it was at n < most."""
+
+    first: float = 1.0
+    factor: float = 0.0
+    most: float = math.inf
+
+
+def every_episode(s: Setting) -> Replan:
+    """The default: what a pair has just taught is used at once."""
+    return Replan()
+
+
+def doubling(s: Setting) -> Replan:
+    """When the visits of some pair have doubled since the last plan."""
+    return Replan(first=1.0, factor=1.0)
+
+
+REPLANS = {"every-episode": every_episode, "doubling": doubling}
+
+
+class Queue(NamedTuple):
+    """How multipliers come about without a search: see the module's docstring."""
+
+    step: Schedule
+    weight: Schedule = Constant(1.0)
+    margin: Schedule = Constant(0.0)
+
+
+def nothing(s: Setting) -> float:
+    """Zero."""
+    return 0.0
+
+
+class PlannerState(NamedTuple):
+    """All that a planner carries from one episode to the next."""
+
+    counts: Array  # [H, X, A, X], visits to (h, x, a, y)
+    planned: Array  # [H, X, A], visits when the policy was planned
+    policy: Array  # [H, X, A], played next
+    promised: Array  # [1 + N], its returns in the model it was planned with
+    queue: Array  # [N]
+    multiplier: Array  # [N], with which the policy was planned
+    on_baseline: int  # 1 if the policy is the safe baseline
+    baseline_episodes: int  # how many episodes the baseline was played
+    episode: int  # episodes done
+
+    @classmethod
+    def empty(cls, task: Task) -> PlannerState:
+        """Before the first plan."""
+        rewards, H, X, A = task.reward.shape
+        none = np.zeros(rewards - 1)
+        return cls(
+            counts=np.zeros((H, X, A, X)),
+            planned=np.zeros((H, X, A)),
+            policy=np.full((H, X, A), 1.0 / A),
+            promised=np.zeros(rewards),
+            queue=none,
+            multiplier=none,
+            on_baseline=0,
+            baseline_episodes=0,
+            episode=0,
+        )
+
+
+class PlannerNumbers(NamedTuple):
+    """A row resolved for given sizes: all that a compiled loop needs to know of an algorithm."""
+
+    log: float
+    flat: float
+    dev: float
+    tail: float
+    cap: float
+    width_scale: float
+    freedom: float
+    objective_weight: float
+    utility_weight: float
+    truncation: float
+    searched: float
+    caution: float
+    warm_up: float
+    replan_first: float
+    replan_factor: float
+    replan_most: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planner(Row):
+    """One algorithm of the family. The defaults are OptCMDP."""
+
+    width: Callable[[Setting], Width]
+    freedom: float = 1.0  # 1: the kernel is chosen in the box; 0: it is Pbar
+    objective_bonus: Coefficient = nothing  # w^0, times bonus_scale
+    utility_bonus: Coefficient = nothing  # w^n, times bonus_scale
+    utility_margin: Coefficient = nothing  # m^n, times margin_scale
+    truncation: float = math.inf  # 1: values are truncated at the steps left
+    queue: Queue | None = None  # None: the multipliers are the optimal ones
+    caution: float = -math.inf  # the baseline must exceed b + caution (b_0 - b) to be left
+    warm_up: Coefficient = nothing  # episodes that the baseline is played in any case
+    replan: Callable[[Setting], Replan] = every_episode
+    epsilon: float = 0.1  # accuracy, where the algorithm asks for one
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0.0 < self.epsilon < math.inf:
+            raise InputError(f"epsilon is {self.epsilon:g}, not a finite number > 0")
+
+    def setting(self, task: Task) -> Setting:
+        """The sizes and constants that this row's formulas read."""
+        return super().setting(task)._replace(epsilon=self.epsilon, bonus_scale=self.bonus_scale)
+
+    def overridden(self, given: dict[str, Any]) -> Planner:
+        """The row with other settings; `replan` is the name of a schedule in `REPLANS`."""
+        name = given.get("replan")
+        if name is not None and name not in REPLANS:
+            raise InputError(f"unknown replan {name!r}: choose one of {', '.join(REPLANS)}")
+        return super().overridden(given | {"replan": REPLANS.get(name or "")})
+
+    @property
+    def has_margin(self) -> bool:
+        """Whether the plan is pessimistic about utilities, or the queue aims above b."""
+        owed = self.queue is not None and self.queue.margin != Constant(0.0)
+        return owed or self.utility_margin is not nothing
+
+    def settings(self) -> dict[str, Any]:
+        """What `overridden` takes."""
+        names = [name for name, each in REPLANS.items() if each is self.replan]
+        return super().settings() | {
+            "epsilon": self.epsilon if ACCURACY in self.needs else None,
+            "replan": names[0] if names else None,
+        }
+
+    def numbers(self, task: Task) -> PlannerNumbers:
+        """This row, resolved for a task."""
+        s = self.setting(task)
+        width, replan = self.width(s), self.replan(s)
+        margin = self.margin_scale * self.utility_margin(s)
+        return PlannerNumbers(
+            *width,
+            width_scale=self.bonus_scale,
+            freedom=self.freedom,
+            objective_weight=self.bonus_scale * self.objective_bonus(s),
+            utility_weight=self.bonus_scale * self.utility_bonus(s) - margin,
+            truncation=self.truncation,
+            searched=1.0 if self.queue is None else 0.0,
+            caution=self.caution,
+            warm_up=self.warm_up(s),
+            replan_first=replan.first,
+            replan_factor=replan.factor,
+            replan_most=replan.most,
+        )
+
+    def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
+        """[episodes, 3]: step and margin of each episode's queue, and the weight of the next."""
+        k = np.arange(first_episode, first_episode + episodes, dtype=np.float64)
+        if self.queue is None:
+            return np.zeros((episodes, 3))
+        s = self.setting(task)
+        margin = self.margin_scale * self.queue.margin(k, s)
+        return np.stack([self.queue.step(k, s), margin, self.queue.weight(k + 1.0, s)], axis=1)

@@ -1,0 +1,149 @@
+"""The planning family in plain Python: the algorithm as one reads it, the oracle of the rest.
+
+Counts, widths, signals, queues and baselines are loops over natural indices; the linear program is
+`solvers.plan`, which has its own oracle (HiGHS, in the tests).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cmdplab import equations as eq
+from cmdplab.algorithms.planner import Planner, PlannerNumbers, PlannerState
+from cmdplab.algorithms.task import Task
+from cmdplab.engines.protocol import Episode, Indices
+from cmdplab.problem import Array
+from cmdplab.solvers import Box, plan, policy_bounds
+
+
+@dataclass(frozen=True)
+class PlainPlanner:
+    """A `Learner` (see protocol.py) for one row and one task."""
+
+    row: Planner
+    task: Task
+
+    @property
+    def numbers(self) -> PlannerNumbers:
+        """The row, resolved for the task."""
+        return self.row.numbers(self.task)
+
+    def init(self) -> PlannerState:
+        """Before the first episode: planned on no data."""
+        return self.plan(PlannerState.empty(self.task), weight=0.0)
+
+    def policy(self, state: PlannerState) -> Array:
+        """[H, X, A], what is played next."""
+        return state.policy
+
+    def observe(self, state: PlannerState, episode: Episode) -> PlannerState:
+        """Count one episode, update the queue, and plan anew if it is time."""
+        counts = state.counts.copy()
+        for h, action in enumerate(episode.actions):
+            counts[h, episode.states[h], action, episode.states[h + 1]] += 1.0
+        step, margin, weight = self.row.schedule(self.task, state.episode + 1, 1)[0]
+        owed = zip(state.queue, self.task.threshold, state.promised[1:], strict=True)
+        state = state._replace(
+            counts=counts,
+            queue=np.array([eq.queue_step(q, step, b, margin, value) for q, b, value in owed]),
+            baseline_episodes=state.baseline_episodes + state.on_baseline,
+            episode=state.episode + 1,
+        )
+        return self.plan(state, weight) if self._due(state, episode) else state
+
+    def model(self, state: PlannerState) -> tuple[Box, Array]:
+        """The plausible kernels, and the rewards [1 + N, H, X, A] to plan with."""
+        n = self.numbers
+        H, X, A, _ = state.counts.shape
+        estimate, half, total = (np.zeros((H, X, A, X)) for _ in range(3))
+        for h, x, a in np.ndindex(H, X, A):
+            visits = state.counts[h, x, a].sum()
+            phi = eq.confidence_radius(visits, 0.0, n.log, np.inf)
+            for y in range(X):
+                p = state.counts[h, x, a, y] / visits if visits else 1.0 / X
+                width = eq.interval_width(p, phi, n.flat, n.dev, n.tail, n.cap)
+                estimate[h, x, a, y], total[h, x, a, y] = p, width
+                half[h, x, a, y] = n.freedom * (n.width_scale * width if visits else 1.0)
+        weights = [n.objective_weight] + [n.utility_weight] * len(self.task.threshold)
+        signal = self.task.reward + np.multiply.outer(weights, np.cumsum(total, axis=-1)[..., -1])
+        return Box.around(estimate, half), signal
+
+    def plan(self, state: PlannerState, weight: float) -> PlannerState:
+        """The policy of the next episode."""
+        box, signal = self.model(state)
+        state = state._replace(planned=state.counts.sum(axis=-1))
+        task, n, baseline = self.task, self.numbers, self.task.baseline
+        if baseline is not None and self._must_wait(state, box, signal):
+            return self._on_baseline(state)
+        if not n.searched:
+            multiplier = weight * state.queue
+            policy, promised = self._greedy(box, signal, multiplier)
+            return state._replace(
+                policy=policy, promised=promised, multiplier=multiplier, on_baseline=0
+            )
+        found = plan(box, signal, task.threshold, task.start, state.multiplier)
+        if baseline is not None and not found.feasible:
+            return self._on_baseline(state)
+        return state._replace(
+            policy=found.policy,
+            promised=found.returns,
+            multiplier=found.multiplier if found.feasible else state.multiplier,
+            on_baseline=0,
+        )
+
+    def _must_wait(self, state: PlannerState, box: Box, signal: Array) -> bool:
+        """Whether the safe policy is played in any case."""
+        n, task, baseline = self.numbers, self.task, self.task.baseline
+        assert baseline is not None
+        if state.episode < n.warm_up:
+            return True
+        if n.caution == -np.inf:
+            return False
+        target = task.threshold + n.caution * (baseline.returns[1:] - task.threshold)
+        safe = policy_bounds(box, signal, baseline.policy, task.start)[1:]
+        return bool(np.any(safe <= target))
+
+    def _on_baseline(self, state: PlannerState) -> PlannerState:
+        baseline = self.task.baseline
+        assert baseline is not None
+        return state._replace(policy=baseline.policy, promised=baseline.returns, on_baseline=1)
+
+    def _greedy(self, box: Box, signal: Array, multiplier: Array) -> tuple[Array, Array]:
+        """Backward: the best row of the box and the best action for the weighted values."""
+        rewards, H, X, A = signal.shape
+        weights = np.array([1.0, *multiplier])
+        policy, value = np.zeros((H, X, A)), np.zeros((rewards, X))
+        for h in reversed(range(H)):
+            order = np.argsort(-(weights @ value), kind="stable")
+            q = np.zeros((rewards, X, A))
+            cap = self.numbers.truncation * (H - h)
+            for x, a in np.ndindex(X, A):
+                row = poured(box.lower[h, x, a], box.upper[h, x, a], order)
+                q[:, x, a] = np.minimum(signal[:, h, x, a] + value @ row, cap)
+            best = np.argmax(np.tensordot(weights, q, axes=1), axis=-1)
+            policy[h, np.arange(X), best] = 1.0
+            value = q[:, np.arange(X), best]
+        return policy, value[:, self.task.start]
+
+    def _due(self, state: PlannerState, episode: Episode) -> bool:
+        n = self.numbers
+        if state.episode == n.warm_up:
+            return True
+        for h, (x, a) in enumerate(zip(episode.states, episode.actions, strict=False)):
+            before = state.planned[h, x, a]
+            since = state.counts[h, x, a].sum() - before
+            if before < n.replan_most and since >= max(n.replan_first, n.replan_factor * before):
+                return True
+        return False
+
+
+def poured(lower: Array, upper: Array, order: Indices) -> Array:
+    """The row of a box whose mass beyond the lower ends is poured in this order."""
+    row, left = lower.copy(), max(1.0 - lower.sum(), 0.0)
+    for y in order:
+        more = min(upper[y] - lower[y], left)
+        row[y] += more
+        left -= more
+    return row

@@ -1,0 +1,129 @@
+"""The planning family on the CPU engine: all episodes of a chunk in one compiled call."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab.algorithms.planner import Planner, PlannerState
+from cmdplab.algorithms.task import Task
+from cmdplab.arrays import aligned, from_pairs, padded, to_pairs
+from cmdplab.engines import layout
+from cmdplab.engines import planning_kernels as kernels
+from cmdplab.engines.protocol import Chunk, Indices
+from cmdplab.noise import uniforms
+from cmdplab.problem import CMDP, Array
+from cmdplab.solvers.models import Model, planning
+
+
+class Learner(NamedTuple):
+    """The learner's arrays; a pair (x, a) sits at a * P + x."""
+
+    counts: Array  # [H, X, A * P], visits to (h, y, pair)
+    visits: Array  # [H, A * P]
+    planned: Array  # [H, A * P]
+    policy: Array  # [H, A * P]
+    promised: Array  # [1 + N]
+    queue: Array  # [N]
+    multiplier: Array  # [N]
+    tally: Indices  # [3]: on the baseline, episodes on it, whether there is one
+    reward: Array  # [1 + N, H, A * P]
+    baseline: Array  # [H, A * P]
+    baseline_returns: Array  # [1 + N]
+
+
+class PlanningSession:
+    """A run of a planner on the CPU engine."""
+
+    def __init__(
+        self,
+        problem: CMDP,
+        algorithm: Planner,
+        task: Task,
+        seed: int,
+        state: PlannerState | None = None,
+    ) -> None:
+        rewards, H, X, A = task.reward.shape
+        self._row, self._task, self._seed = algorithm, task, seed
+        self._numbers = algorithm.numbers(task)
+        self._world, self._scratch = layout.world(problem), layout.scratch(task)
+        self._space = planning(rewards - 1, H, X, A)
+        begun = state if state is not None else PlannerState.empty(task)
+        self._learner, self._model = _learner(task, begun), _empty_model(task)
+        self._episode = begun.episode
+        P = padded(X)
+        kernels.refresh_all(self._learner, self._model, self._numbers, P)
+        if state is None:
+            kernels.make_plan(
+                self._learner, self._model, self._numbers, task.start, 0.0, 0, *self._space
+            )
+        self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
+
+    def play(self, episodes: int) -> Chunk:
+        """Play, with noise that depends on the episode's number only."""
+        rewards, horizon = self._task.reward.shape[:2]
+        noise = uniforms(self._seed, self._episode + 1, episodes, horizon)
+        steps = self._row.schedule(self._task, self._episode + 1, episodes)
+        chunk = Chunk(np.empty((episodes, rewards)), np.empty((episodes, rewards - 1)))
+        kernels.play(
+            self._world,
+            self._learner,
+            self._model,
+            self._numbers,
+            self._task.start,
+            steps,
+            noise,
+            self._episode,
+            self._scratch,
+            self._space,
+            *chunk,
+        )
+        self._episode += episodes
+        return chunk
+
+    def state(self) -> PlannerState:
+        """A copy of the learner's state, in natural axes."""
+        _, _, X, A = self._task.reward.shape
+        arrays = self._learner
+        return PlannerState(
+            counts=np.moveaxis(from_pairs(arrays.counts, X, A), 1, 3),
+            planned=from_pairs(arrays.planned, X, A),
+            policy=from_pairs(arrays.policy, X, A),
+            promised=arrays.promised.copy(),
+            queue=arrays.queue.copy(),
+            multiplier=arrays.multiplier.copy(),
+            on_baseline=int(arrays.tally[kernels.ON_BASELINE]),
+            baseline_episodes=int(arrays.tally[kernels.BASELINE_EPISODES]),
+            episode=self._episode,
+        )
+
+
+def _learner(task: Task, state: PlannerState) -> Learner:
+    baseline = task.baseline
+    uniform = np.full(task.reward.shape[1:], 1.0 / task.reward.shape[3])
+    return Learner(
+        counts=to_pairs(np.moveaxis(state.counts, 3, 1)),
+        visits=to_pairs(state.counts.sum(axis=-1)),
+        planned=to_pairs(state.planned),
+        policy=to_pairs(state.policy),
+        promised=state.promised.copy(),
+        queue=state.queue.copy(),
+        multiplier=state.multiplier.copy(),
+        tally=np.array([state.on_baseline, state.baseline_episodes, baseline is not None], int),
+        reward=to_pairs(task.reward),
+        baseline=to_pairs(uniform if baseline is None else baseline.policy),
+        baseline_returns=np.zeros(len(task.reward)) if baseline is None else baseline.returns,
+    )
+
+
+def _empty_model(task: Task) -> Model:
+    rewards, H, X, A = task.reward.shape
+    pairs = A * padded(X)
+    return Model(
+        lower=aligned(H, X, pairs),
+        room=aligned(H, X, pairs),
+        spare=aligned(H, pairs),
+        reward=aligned(rewards, H, pairs),
+        threshold=task.threshold.copy(),
+    )

@@ -1,0 +1,183 @@
+"""One episode of the planning family, compiled. Sweeps and pivots are in solvers/."""
+# Numba infers the types of these functions; planning.py names the shapes.
+
+from cmdplab.compiling import compiled, compiled_apart, compiled_exactly
+from cmdplab.engines.kernels import exact_returns, roll_out
+from cmdplab.engines.loops import copy
+from cmdplab.equations import confidence_radius, interval_width, queue_step
+from cmdplab.solvers.simplex import plan, write_policy
+from cmdplab.solvers.sweeps import evaluate, sweep
+
+ON_BASELINE, BASELINE_EPISODES, HAS_BASELINE = 0, 1, 2  # places in the learner's tally
+
+
+@compiled_exactly
+def refresh(learner, model, numbers, h, i):
+    """The box and the signals of one pair, from its counts."""
+    X, visits = learner.counts.shape[1], learner.visits[h, i]
+    phi = confidence_radius(visits, 0.0, numbers.log, float("inf"))
+    total, lowest = 0.0, 0.0
+    for y in range(X):
+        p = learner.counts[h, y, i] / visits if visits > 0.0 else 1.0 / X
+        width = interval_width(p, phi, numbers.flat, numbers.dev, numbers.tail, numbers.cap)
+        total += width
+        half = numbers.freedom * (numbers.width_scale * width if visits > 0.0 else 1.0)
+        lower = max(p - half, 0.0)
+        model.lower[h, y, i] = lower
+        model.room[h, y, i] = min(p + half, 1.0) - lower
+        lowest += lower
+    model.spare[h, i] = max(1.0 - lowest, 0.0)
+    for n in range(len(model.reward)):
+        weight = numbers.objective_weight if n == 0 else numbers.utility_weight
+        model.reward[n, h, i] = learner.reward[n, h, i] + weight * total
+
+
+@compiled
+def refresh_all(learner, model, numbers, P):
+    """Every pair: at the start of a run and after a resume."""
+    H, X, pairs = learner.counts.shape
+    for h in range(H):
+        for a in range(pairs // P):
+            for x in range(X):
+                refresh(learner, model, numbers, h, a * P + x)
+
+
+@compiled
+def count(learner, model, numbers, P, states, actions):
+    """Add one episode to the counts; only the boxes of visited pairs change."""
+    for h in range(len(actions)):
+        i = actions[h] * P + states[h]
+        learner.counts[h, states[h + 1], i] += 1.0
+        learner.visits[h, i] += 1.0
+        refresh(learner, model, numbers, h, i)
+
+
+@compiled
+def due(learner, numbers, P, states, actions, episode):
+    """Whether some pair that was just visited asks for a new plan."""
+    if episode == numbers.warm_up:
+        return True
+    for h in range(len(actions)):
+        i = actions[h] * P + states[h]
+        before = learner.planned[h, i]
+        enough = max(numbers.replan_first, numbers.replan_factor * before)
+        if before < numbers.replan_most and learner.visits[h, i] - before >= enough:
+            return True
+    return False
+
+
+@compiled
+def must_wait(learner, model, numbers, start, episode, work, returns):
+    """Whether the safe policy is played in any case."""
+    if learner.tally[HAS_BASELINE] == 0:
+        return False
+    if episode < numbers.warm_up:
+        return True
+    if numbers.caution == -float("inf"):
+        return False
+    evaluate(model, learner.baseline, -1.0, float("inf"), start, work.order, returns, work)
+    for n in range(len(model.threshold)):
+        b = model.threshold[n]
+        if returns[n + 1] <= b + numbers.caution * (learner.baseline_returns[n + 1] - b):
+            return True
+    return False
+
+
+@compiled
+def play_safe(learner):
+    """The baseline is the policy of the next episode."""
+    copy(learner.baseline.reshape(-1), learner.policy.reshape(-1))
+    copy(learner.baseline_returns, learner.promised)
+    learner.tally[ON_BASELINE] = 1
+
+
+@compiled
+def greedy_plan(learner, model, numbers, start, weight, columns, basis, work):
+    """One sweep, at the multipliers of the queue."""
+    P = len(work.here)
+    basis.weights[0] = 1.0
+    for n in range(len(learner.queue)):
+        learner.multiplier[n] = weight * learner.queue[n]
+        basis.weights[n + 1] = learner.multiplier[n]
+    actions, order, returns = columns.actions[0], columns.order[0], learner.promised
+    sweep(model, basis.weights, numbers.truncation, start, actions, order, returns, work)
+    learner.policy[:] = 0.0
+    for h in range(len(actions)):
+        for x in range(P):
+            learner.policy[h, actions[h, x] * P + x] = 1.0
+
+
+@compiled_apart
+def make_plan(learner, model, numbers, start, weight, episode, columns, basis, work):
+    """The policy of the next episode."""
+    copy(learner.visits.reshape(-1), learner.planned.reshape(-1))
+    if must_wait(learner, model, numbers, start, episode, work, learner.promised):
+        play_safe(learner)
+        return
+    learner.tally[ON_BASELINE] = 0
+    if numbers.searched == 0.0:
+        greedy_plan(learner, model, numbers, start, weight, columns, basis, work)
+        return
+    _, _, margin, _ = plan(model, start, learner.multiplier, columns, basis, work)
+    if margin < 0.0 and learner.tally[HAS_BASELINE] == 1:
+        play_safe(learner)
+        return
+    write_policy(model, start, columns, basis, work, learner.policy, learner.promised)
+    if margin >= 0.0:
+        for n in range(len(learner.multiplier)):
+            learner.multiplier[n] = max(basis.multiplier[n], 0.0)
+
+
+@compiled
+def advance(learner, model, numbers, start, steps, states, actions, episode, space):
+    """The learner's part of an episode: count it, update the queue, plan if it is time."""
+    columns, basis, work = space
+    P = len(work.here)
+    count(learner, model, numbers, P, states, actions)
+    step, margin, weight = steps
+    for n in range(len(learner.queue)):
+        b, value = model.threshold[n], learner.promised[n + 1]
+        learner.queue[n] = queue_step(learner.queue[n], step, b, margin, value)
+    learner.tally[BASELINE_EPISODES] += learner.tally[ON_BASELINE]
+    if due(learner, numbers, P, states, actions, episode):
+        make_plan(learner, model, numbers, start, weight, episode, columns, basis, work)
+        return True
+    return False
+
+
+@compiled
+def play(
+    world,
+    learner,
+    model,
+    numbers,
+    start,
+    steps,
+    uniforms,
+    episode,
+    scratch,
+    space,
+    returns,
+    multipliers,
+):
+    """Episodes on the true kernel; the exact returns change only when the policy does."""
+    changed = True
+    for k in range(len(uniforms)):
+        if changed:
+            copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
+            exact_returns(world, scratch.policies, start, scratch, scratch.returns)
+        copy(scratch.returns[0], returns[k])
+        roll_out(world, learner.policy, start, uniforms[k], scratch.states, scratch.actions)
+        done = episode + k + 1
+        changed = advance(
+            learner,
+            model,
+            numbers,
+            start,
+            steps[k],
+            scratch.states,
+            scratch.actions,
+            done,
+            space,
+        )
+        copy(learner.multiplier, multipliers[k])
