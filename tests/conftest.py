@@ -12,8 +12,11 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from cmdplab import cli
-from cmdplab.exact import greedy, returns
+from cmdplab.exact import greedy
 from cmdplab.problem import CMDP
+from cmdplab.testing import SHAPES, random_problem
+
+__all__ = ["SHAPES", "random_problem"]
 
 settings.register_profile(
     "default", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
@@ -23,31 +26,6 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 ROOT = Path(__file__).parent.parent
 TRACE = Path(__file__).parent / "data" / "released_notebook_small.npz"
-
-
-def random_problem(
-    X: int, A: int, H: int, N: int, seed: int = 0, concentration: float = 0.3
-) -> CMDP:
-    """A feasible problem: every threshold lies below what one random policy attains."""
-    rng = np.random.default_rng([seed, X, A, H, N])
-    kernel = rng.dirichlet(np.full(X, concentration), (H, X, A))
-    reward = rng.random((1 + N, H, X, A))
-    start = int(rng.integers(X))
-    free = CMDP(kernel, reward, np.zeros(N), start)
-    policy = rng.dirichlet(np.full(A, 0.3), (H, X))
-    thresholds = 0.95 * returns(free, policy)[1:]
-    return CMDP(kernel, reward, thresholds, start, name=f"random {X} {A} {H} {N}")
-
-
-SHAPES = {
-    "small": (4, 3, 3, 1),
-    "one action": (3, 1, 2, 1),
-    "one state": (1, 3, 2, 1),
-    "one step": (5, 2, 1, 1),
-    "no constraint": (5, 3, 3, 0),
-    "three constraints": (9, 2, 3, 3),
-    "two lines of states": (11, 4, 2, 2),
-}
 
 
 @st.composite

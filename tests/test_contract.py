@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-from conftest import SHAPES, random_problem
+from conftest import random_problem
 
 from cmdplab import exact
-from cmdplab.algorithms import ALGORITHMS
-from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW, ZERO_ROW
+from cmdplab.algorithms import ALGORITHMS, algorithm
+from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW, ZERO_ROW, PrimalDual
+from cmdplab.algorithms.row import CONSTRAINT
 from cmdplab.algorithms.task import Task
-from cmdplab.engines import kernels
-from cmdplab.engines.cpu import CpuSession
+from cmdplab.baselines import task_for
+from cmdplab.engines import family, kernels, planning_kernels, session, triple_q
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain import PlainPrimalDual
-from cmdplab.solvers import solve
+from cmdplab.errors import InputError
+from cmdplab.solvers import solve, solve_feasible
+from cmdplab.testing import SHAPES, ContractError, check_learner
 
 ROWS = pytest.mark.parametrize(
     "row", ALGORITHMS.values(), ids=lambda row: f"{row.name}-{row.preset}"
@@ -25,81 +29,35 @@ ROWS = pytest.mark.parametrize(
 SHAPE = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 
 
-def prepared(shape):
+def prepared(row, shape):
     problem = random_problem(*shape)
-    return problem, Task.of(problem, solve(problem).slack)
-
-
-def assert_same(ours, theirs, tolerance):
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
+    return problem, task_for(row, problem, solve_feasible(problem))
 
 
 @ROWS
 @SHAPE
-def test_both_engines_give_the_same_numbers(row, shape):
-    problem, task = prepared(shape)
-    cpu, host = (
-        CpuSession(problem, row, task, 3),
-        HostSession(problem, PlainPrimalDual(row, task), 3),
-    )
-    assert_same(cpu.play(60), host.play(60), 1e-11)
-    assert_same(cpu.state(), host.state(), 1e-10)
-
-
-@pytest.mark.parametrize("preset", ["released", "printed"])
-def test_engines_agree_over_thousands_of_episodes(preset):
-    problem, task = prepared((3, 2, 2, 1))
-    row = ALGORITHMS["UOpt-RPGPD", preset]
-    cpu, host = (
-        CpuSession(problem, row, task, 0),
-        HostSession(problem, PlainPrimalDual(row, task), 0),
-    )
-    assert_same(cpu.play(4000), host.play(4000), 1e-9)
-    assert_same(cpu.state(), host.state(), 1e-9)
-
-
-@pytest.mark.parametrize("unvisited", [ZERO_ROW, UNIFORM_ROW, OPTIMISTIC_CAP])
-@pytest.mark.parametrize("cap", [1.0, np.inf])
-def test_engines_agree_on_every_named_choice(unvisited, cap):
-    problem, task = prepared((4, 3, 3, 1))
-    row = replace(ALGORITHMS["UOpt-RPGPD", "printed"], unvisited=unvisited, radius_cap=cap)
-    cpu, host = (
-        CpuSession(problem, row, task, 1),
-        HostSession(problem, PlainPrimalDual(row, task), 1),
-    )
-    assert_same(cpu.play(60), host.play(60), 1e-11)
+def test_every_row_keeps_the_contract(row, shape):
+    problem = random_problem(*shape)
+    if CONSTRAINT in row.needs and not problem.constraints:
+        with pytest.raises(InputError, match="needs a constraint"):
+            check_learner(row, problem)
+        return
+    check_learner(row, problem, episodes=30)
 
 
 @ROWS
-@SHAPE
-def test_a_run_keeps_its_promises(row, shape):
-    problem, task = prepared(shape)
-    session = CpuSession(problem, row, task, 5)
-    chunk = session.play(500)
-    state = session.state()
-    assert np.all(np.isfinite(chunk.returns))
-    assert np.all(state.policy >= 0.0)
-    np.testing.assert_allclose(state.policy.sum(axis=-1), 1.0, atol=1e-12)
-    np.testing.assert_allclose(np.exp(state.log_policy), state.policy, atol=1e-12)
-    assert np.all(chunk.multiplier >= 0.0)
-    np.testing.assert_array_equal(state.counts.sum(axis=(1, 2, 3)), 500.0)
-    assert np.all(state.counts[problem.transition == 0.0] == 0.0)
-    assert state.episode == 500
-    uniform = np.full(state.policy.shape, 1.0 / problem.actions)
-    np.testing.assert_allclose(chunk.returns[0], exact.returns(problem, uniform), atol=1e-12)
-    after = session.play(1)
-    np.testing.assert_allclose(after.returns[0], exact.returns(problem, state.policy), atol=1e-12)
+def test_every_row_keeps_the_contract_at_the_scale_of_the_theory(row):
+    check_learner(replace(row, bonus_scale=1.0, margin_scale=1.0), random_problem(4, 3, 3, 1))
 
 
 @ROWS
 def test_neither_chunks_nor_a_resume_change_a_bit(row):
-    problem, task = prepared((9, 3, 4, 2))
-    whole = CpuSession(problem, row, task, 11)
+    problem, task = prepared(row, (9, 3, 4, 2))
+    whole = session("cpu", problem, row, task, 11)
     at_once = whole.play(400)
-    cut = CpuSession(problem, row, task, 11)
+    cut = session("cpu", problem, row, task, 11)
     pieces = [cut.play(size) for size in (1, 2, 97, 100)]
-    resumed = CpuSession(problem, row, task, 11, cut.state())
+    resumed = session("cpu", problem, row, task, 11, cut.state())
     pieces += [resumed.play(size) for size in (199, 1)]
     for field in ("returns", "multiplier"):
         joined = np.concatenate([getattr(piece, field) for piece in pieces])
@@ -108,20 +66,150 @@ def test_neither_chunks_nor_a_resume_change_a_bit(row):
         np.testing.assert_array_equal(ours, theirs)
 
 
+@ROWS
+@SHAPE
+def test_what_is_played_is_the_policy_of_the_state(row, shape):
+    if CONSTRAINT in row.needs and not shape[3]:
+        return
+    problem, task = prepared(row, shape)
+    cpu = session("cpu", problem, row, task, 5)
+    assert np.all(np.isfinite(cpu.play(300).returns))
+    policy = family(row).plain(row, task).policy(cpu.state())
+    np.testing.assert_allclose(cpu.play(1).returns[0], exact.returns(problem, policy), atol=1e-12)
+
+
+@ROWS
+def test_costs_within_budgets_are_utilities_above_thresholds(row):
+    # (r, b) and (1 - r, H - b) through the adapter are the same problem, and the same run.
+    problem = random_problem(4, 3, 3, 2)
+    cost, budget = 1.0 - problem.reward[1:], problem.horizon - problem.threshold
+    same = type(problem).from_costs(
+        problem.transition, problem.reward[0], cost, budget, problem.start
+    )
+    runs = []
+    for each in (problem, same):
+        task = task_for(row, each, solve_feasible(each))
+        runs.append(session("cpu", each, row, task, 2).play(100).returns)
+    np.testing.assert_allclose(*runs, atol=1e-9)
+
+
+PRIMAL_DUAL = [row for row in ALGORITHMS.values() if isinstance(row, PrimalDual)]
+
+
+@pytest.mark.parametrize("row", PRIMAL_DUAL, ids=lambda row: f"{row.name}-{row.preset}")
+@SHAPE
+def test_a_primal_dual_run_keeps_its_books(row, shape):
+    problem, task = prepared(row, shape)
+    cpu = session("cpu", problem, row, task, 5)
+    chunk = cpu.play(500)
+    state = cpu.state()
+    np.testing.assert_allclose(np.exp(state.log_policy), state.policy, atol=1e-12)
+    np.testing.assert_array_equal(state.counts.sum(axis=(1, 2, 3)), 500.0)
+    assert np.all(state.counts[problem.transition == 0.0] == 0.0)
+    assert state.episode == 500
+    uniform = np.full(state.policy.shape, 1.0 / problem.actions)
+    np.testing.assert_allclose(chunk.returns[0], exact.returns(problem, uniform), atol=1e-12)
+
+
+@pytest.mark.parametrize("preset", ["released", "printed"])
+def test_engines_agree_over_thousands_of_episodes(preset):
+    row = algorithm("UOpt-RPGPD", preset)
+    problem, task = prepared(row, (3, 2, 2, 1))
+    cpu, host = (session(engine, problem, row, task, 0) for engine in ("cpu", "host"))
+    assert_same(cpu.play(4000), host.play(4000), 1e-9)
+    assert_same(cpu.state(), host.state(), 1e-9)
+
+
+@pytest.mark.parametrize("unvisited", [ZERO_ROW, UNIFORM_ROW, OPTIMISTIC_CAP])
+@pytest.mark.parametrize("cap", [1.0, np.inf])
+def test_engines_agree_on_every_named_choice(unvisited, cap):
+    row = replace(algorithm("UOpt-RPGPD", "printed"), unvisited=unvisited, radius_cap=cap)
+    problem, task = prepared(row, (4, 3, 3, 1))
+    cpu, host = (session(engine, problem, row, task, 1) for engine in ("cpu", "host"))
+    assert_same(cpu.play(60), host.play(60), 1e-11)
+
+
+def assert_same(ours, theirs, tolerance):
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
+
+
 def test_another_seed_is_another_run_and_another_problem_is_seen():
-    problem, task = prepared((4, 3, 3, 1))
-    row = ALGORITHMS["UOpt-RPGPD", "released"]
-    first = CpuSession(problem, row, task, 0).play(50).returns
-    assert not np.array_equal(first, CpuSession(problem, row, task, 1).play(50).returns)
+    row = algorithm("UOpt-RPGPD", "released")
+    problem, task = prepared(row, (4, 3, 3, 1))
+    first = session("cpu", problem, row, task, 0).play(50).returns
+    assert not np.array_equal(first, session("cpu", problem, row, task, 1).play(50).returns)
     other = random_problem(4, 3, 3, 1, seed=9)
-    seen = CpuSession(other, row, Task.of(other, 1.0), 0).play(1).returns[0]
+    seen = session("cpu", other, row, Task.of(other, 1.0), 0).play(1).returns[0]
     uniform = np.full((3, 4, 3), 1 / 3)
     np.testing.assert_allclose(seen, exact.returns(other, uniform), atol=1e-13)
 
 
 def test_no_choice_of_algorithm_size_or_number_compiles_anything_again():
     for row, shape in zip(ALGORITHMS.values(), itertools.cycle(SHAPES.values())):
-        problem, task = prepared(shape)
-        CpuSession(problem, replace(row, delta=0.05, bonus_scale=0.3), task, 0).play(3)
+        if CONSTRAINT in row.needs and not shape[3]:
+            continue
+        problem, task = prepared(row, shape)
+        session("cpu", problem, replace(row, delta=0.05, bonus_scale=0.3), task, 0).play(3)
     assert len(kernels.play.signatures) == 1
     assert len(kernels.improve.signatures) <= 1
+    assert len(planning_kernels.play.signatures) == 1
+    assert len(triple_q.play.signatures) == 1
+
+
+class Broken(PlainPrimalDual):
+    """A learner that breaks one promise, named by `how`."""
+
+    how = ""
+
+    def policy(self, state: Any) -> np.ndarray:
+        good = super().policy(state)
+        if self.how == "simplex":
+            return 1.1 * good
+        return good[:, :, :0] if self.how == "shape" else good
+
+    def observe(self, state: Any, episode: Any) -> Any:
+        after = super().observe(state, episode)
+        if self.how == "negative":
+            return after._replace(multiplier=after.multiplier - 10.0)
+        if self.how == "count":
+            return after._replace(episode=after.episode + 1)
+        if self.how == "memory":  # something that is not in the state decides
+            object.__setattr__(self, "seen", getattr(self, "seen", 0) + 1)
+            tilt = np.ones(after.policy.shape) + 0.01 * (self.seen % 5) * np.arange(3)
+            policy = after.policy * tilt
+            return after._replace(policy=policy / policy.sum(axis=-1, keepdims=True))
+        if self.how == "mutates":
+            state.counts[:] = 0.0
+        return after
+
+
+@pytest.mark.parametrize(
+    ("how", "promise"),
+    [
+        ("simplex", "probabilities"),
+        ("shape", "policy is"),
+        ("negative", "multipliers"),
+        ("count", "counts the episodes"),
+        ("memory", "change no bit"),
+        ("mutates", "old state alone"),
+    ],
+)
+def test_the_contract_notices_a_broken_promise(how, promise):
+    kind = type("Kind", (Broken,), {"how": how})
+    row = algorithm("UOpt-RPGPD", "printed")
+    with pytest.raises(ContractError, match=promise):
+        check_learner(lambda task: kind(row, task), random_problem(4, 3, 3, 1))
+
+
+def test_the_contract_takes_a_learner_from_outside():
+    row = algorithm("UOpt-RPGPD", "printed")
+    check_learner(lambda task: PlainPrimalDual(row, task), episodes=12)
+
+
+def test_a_host_session_takes_any_learner():
+    row = algorithm("OptCMDP")
+    problem = random_problem(4, 3, 3, 1)
+    task = Task.of(problem, solve(problem).slack)
+    host = HostSession(problem, family(row).plain(row, task), 0)
+    assert host.play(3).returns.shape == (3, 2)

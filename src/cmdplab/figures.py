@@ -53,7 +53,7 @@ def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str])
     for line in legend.get_lines():
         line.set_linewidth(max(line.get_linewidth(), 1.5))
     figure.suptitle(title, fontsize=11)
-    return [_save(figure, folder / f"figure1.{kind}") for kind in ("png", "pdf")]
+    return [save(figure, folder / f"figure1.{kind}") for kind in ("png", "pdf")]
 
 
 def _first(curves: Curves) -> dict[str, Array]:
@@ -130,9 +130,9 @@ def _zoom(axes: Axes, grouped: Curves, column: str) -> None:
     inset.set_title("last third, the calm ones enlarged", fontsize=7, pad=3, bbox=plain)
 
 
-def _save(figure: Any, path: Path) -> Path:
+def save(figure: Any, path: Path) -> Path:
+    """Whole or not at all; the same numbers give the same file."""
     with written_whole(path) as temporary:
-        # No creation date: the same numbers give the same file.
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
         figure.savefig(temporary, dpi=200, format=path.suffix[1:], metadata=metadata)
     return path

@@ -22,6 +22,7 @@ from cmdplab.pool import Ended, Event
 from cmdplab.surviving import Standing
 
 if TYPE_CHECKING:
+    from cmdplab.algorithms.row import Row
     from cmdplab.running import Job, Run
     from cmdplab.running import Progress as Report
     from cmdplab.sweeping import Tell
@@ -37,19 +38,24 @@ def standing(run: Run) -> str:
     return f"gap {summary.final_gap:+.3f}{more}"
 
 
+def key(row: Row) -> tuple[str, str]:
+    """What tells rows apart."""
+    return row.name, row.preset
+
+
 class _Tally:
     """Episodes done, over all seeds of an algorithm and over all algorithms."""
 
     def __init__(self) -> None:
-        self.done: dict[tuple[str, int], int] = {}
+        self.done: dict[tuple[tuple[str, str], int], int] = {}
         self.began = time.monotonic()
         self.lock = threading.Lock()
 
     def update(self, run: Run) -> tuple[int, int]:
-        name = run.algorithm.name
-        self.done[name, run.seed] = run.summary.episodes
-        of_name = sum(n for (other, _), n in self.done.items() if other == name)
-        return of_name, sum(self.done.values())
+        row = key(run.algorithm)
+        self.done[row, run.seed] = run.summary.episodes
+        of_row = sum(n for (other, _), n in self.done.items() if other == row)
+        return of_row, sum(self.done.values())
 
     def rate(self) -> float:
         return sum(self.done.values()) / max(time.monotonic() - self.began, 1e-9)
@@ -74,17 +80,17 @@ def _bars(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Repo
         TextColumn("{task.fields[standing]}"),
     )
     with Progress(*columns, console=console) as bars:
-        names = list(dict.fromkeys(job.algorithm.name for job in jobs))
-        total = {name: episodes * sum(j.algorithm.name == name for j in jobs) for name in names}
+        rows = list(dict.fromkeys(key(job.algorithm) for job in jobs))
+        total = {row: episodes * sum(key(j.algorithm) == row for j in jobs) for row in rows}
         tasks = {
-            name: bars.add_task(name, total=total[name], rate="", standing="", start=False)
-            for name in names
+            row: bars.add_task(row[0], total=total[row], rate="", standing="", start=False)
+            for row in rows
         }
 
         def report(run: Run) -> None:
             with tally.lock:
                 done, _ = tally.update(run)
-            task = tasks[run.algorithm.name]
+            task = tasks[key(run.algorithm)]
             bars.start_task(task)
             rate = f"{1e6 / run.us_per_episode:,.0f}/s"
             bars.update(task, completed=done, rate=rate, standing=standing(run))

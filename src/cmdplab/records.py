@@ -39,16 +39,20 @@ def write_curves(runs: Sequence[Run], path: Path) -> Path:
 
 
 def read_curves(path: Path) -> Curves:
-    """What `write_curves` wrote, by algorithm and in the order of seeds."""
+    """What `write_curves` wrote, by algorithm (with its preset, if it has two) and then by seed."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
     columns = {name: np.asarray(table[name]) for name in table.column_names}
     labels = {name: columns.pop(name) for name in ("algorithm", "preset", "seed")}
+    pairs = list(dict.fromkeys(zip(labels["algorithm"], labels["preset"], strict=True)))
+    names = [name for name, _ in pairs]
     curves: Curves = {}
-    for name in dict.fromkeys(labels["algorithm"]):
-        for seed in np.unique(labels["seed"][labels["algorithm"] == name]):
-            mine = (labels["algorithm"] == name) & (labels["seed"] == seed)
+    for name, preset in pairs:
+        label = f"{name}:{preset}" if names.count(name) > 1 else str(name)
+        here = (labels["algorithm"] == name) & (labels["preset"] == preset)
+        for seed in np.unique(labels["seed"][here]):
+            mine = here & (labels["seed"] == seed)
             values = {k: np.asarray(v[mine], dtype=np.float64) for k, v in columns.items()}
-            curves.setdefault(str(name), []).append(values)
+            curves.setdefault(label, []).append(values)
     return curves

@@ -8,19 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.row import Row
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.files import writable_folder, written_whole
-from cmdplab.measures import Summary
-from cmdplab.presenting import to_json
+from cmdplab.files import writable_folder
 from cmdplab.problem import CMDP
 from cmdplab.records import read_curves, write_curves
 from cmdplab.running import Job, Progress, Run, check_counts, check_workers, jobs, run_many
 from cmdplab.solvers import Solution, solve_feasible
+from cmdplab.summaries import by_algorithm, numbers_of, write_summary
 
 INSTANCES = ("published", "random")
 
@@ -89,8 +86,7 @@ def reproduce(
         raise
     summary = summarise(settings, problem, solution, runs)
     curves = write_curves(runs, folder / "curves.parquet")
-    with written_whole(folder / "summary.json") as temporary:
-        temporary.write_text(to_json(summary) + "\n")
+    write_summary(summary, folder / "summary.json")
     from cmdplab.figures import figure_1
 
     starred = [row.name for row in settings.rows() if row.unverified]
@@ -102,16 +98,7 @@ def summarise(
     settings: Reproduction, problem: CMDP, solution: Solution, runs: Sequence[Run]
 ) -> dict[str, Any]:
     """The content of summary.json: lists have one entry per seed."""
-    algorithms = {}
-    for row in settings.rows():
-        mine = [run for run in runs if run.algorithm.name == row.name]
-        numbers: dict[str, Any] = {
-            field: [getattr(run.summary, field) for run in mine]
-            for field in Summary._fields
-            if field != "episodes"
-        }
-        numbers["us_per_episode"] = float(np.median([run.us_per_episode for run in mine]))
-        algorithms[row.name] = numbers
+    algorithms = {name: numbers_of(mine) for name, mine in by_algorithm(runs).items()}
     return {
         "preset": settings.preset,
         "instance": problem.name,

@@ -126,8 +126,9 @@ def _check_steps(
         policy = learner.policy(state)
         _check_policy(policy, problem, f"episode {k + 1}")
         multiplier = np.asarray(state.multiplier)
-        fine = multiplier.shape == task.threshold.shape and np.isfinite(multiplier).all()
-        _promise(fine and bool(np.all(multiplier >= 0.0)), "multipliers are [N] and >= 0", problem)
+        fine = multiplier.shape == task.threshold.shape
+        fine = fine and bool(np.all(np.isfinite(multiplier) & (multiplier >= 0.0)))
+        _promise(fine, "multipliers are [N], finite and >= 0", problem)
         _promise(state.episode == k, "state.episode counts the episodes done", problem)
         before = _frozen(state)
         episode = _random_episode(problem, policy, rng)

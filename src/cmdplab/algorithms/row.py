@@ -97,6 +97,10 @@ class Row:
             return f"bonus scale {self.bonus_scale:g}: optimism is heuristic"
         return ""
 
+    def outside_theorem(self) -> str:
+        """What is outside the paper's theorem about schedules; empty where there is none."""
+        return ""
+
     def beyond(self, episodes: int | None) -> str:
         """What to say of a run that is longer than the algorithm was tuned for."""
         if EPISODES not in self.needs or (episodes is not None and episodes <= self.tuned_for):

@@ -36,7 +36,7 @@ kept as shares of H [derived: there is one H to go by].
     Cbar, chi                C_1 after its update, K^0.2    the same
     frame                    int(K^0.6), at 1e5 999         floor(K^0.6), exact: 1000
 
-Departures. Ties go to the first action; the notebook draws among them, the paper leaves it open.
+Departures. Ties go to the first action [derived]; the notebook draws among them [code].
 The notebook's curves are of a test policy with the 3 % only; ours of the policy that was played.
 N > 1: one C and Z a constraint [paper, conclusion], reset where any C is over its limit [derived].
 """
@@ -233,6 +233,11 @@ class TripleQ(Row):
             *self.exploration,
         )
         return TripleQNumbers(*map(float, resolved))
+
+    @property
+    def has_margin(self) -> bool:
+        """The queue aims above the thresholds."""
+        return True
 
     @property
     def heuristic(self) -> str:

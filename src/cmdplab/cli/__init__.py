@@ -13,6 +13,7 @@ import typer
 
 from cmdplab import __version__
 from cmdplab.cli.checking import bench_command, verify_command
+from cmdplab.cli.comparing import compare_command
 from cmdplab.cli.learning import reproduce_command, run_command
 from cmdplab.cli.problems import describe_command, list_command, solve_command
 from cmdplab.cli.sweeping import export_command, resume_command, status_command, sweep_command
@@ -33,6 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("reproduce")(reproduce_command)
+app.command("compare")(compare_command)
 app.command("run")(run_command)
 app.command("solve")(solve_command)
 app.command("describe")(describe_command)

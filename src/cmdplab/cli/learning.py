@@ -8,26 +8,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cmdplab.cli.options import (
+    AnyPreset,
     BonusScale,
     Engine,
+    Epsilon,
     Instance,
     InstanceSeed,
     Json,
+    OwnBonusScale,
+    OwnMarginScale,
     Preset,
     PresetOption,
     ProblemArgument,
+    Replanning,
+    Tightening,
+    TunedFor,
     Workers,
     console,
     errors,
     print_json,
+    warn,
 )
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
-    from cmdplab.algorithms.primal_dual import PrimalDual
+    from cmdplab.algorithms.row import Row
     from cmdplab.problem import CMDP
-    from cmdplab.running import Run
-    from cmdplab.solvers import Solution
 
 
 def reproduce_command(
@@ -53,6 +59,7 @@ def reproduce_command(
     what converged, what oscillates and by how much.
     """
     from cmdplab.algorithms import FIGURE_1
+    from cmdplab.cli.tables import print_runs
     from cmdplab.progress import shown
     from cmdplab.reproduce import Reproduction, reproduce
 
@@ -72,7 +79,7 @@ def reproduce_command(
         print_json(summary)
         return
     over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
-    _print_runs(runs, f"{summary['instance']}, preset {preset.value}: {over}")
+    print_runs(runs, settings.problem().horizon, f"{summary['instance']}, {preset.value}: {over}")
     console().print(f"figure, curves and summary are in {out}/", highlight=False)
 
 
@@ -82,54 +89,29 @@ def _instance(instance: Instance | None, preset: Preset) -> str:
     return "published" if preset is Preset.released else "random"
 
 
-def _print_runs(runs: list[Run], title: str) -> None:
-    import numpy as np
-
-    from cmdplab.presenting import grid, number
-    from cmdplab.verdict import common_verdict
-
-    header = ["algorithm", "verdict", "gap", "viol.", "std", "regret+", "us"]
-    rows = []
-    for name in dict.fromkeys(run.algorithm.name for run in runs):
-        mine = [run for run in runs if run.algorithm.name == name]
-        horizon = mine[0].state.policy.shape[0]
-
-        def middle(field: str, mine: list[Run] = mine) -> float | None:
-            values = [getattr(run.summary, field) for run in mine]
-            return None if values[0] is None else float(np.median(values))
-
-        speed = float(np.median([run.us_per_episode for run in mine]))
-        cells = [number(middle(f)) for f in ("final_gap", "final_violation", "tail_std")]
-        words = common_verdict([run.curves for run in mine], horizon)
-        rows.append([name, words, *cells, number(middle("strong_regret"), 0), number(speed, 1)])
-    grid(console(), title, header, rows, left=2)
-    console().print(
-        "gap and violation of the last episode; std of the gap over the last 10,000; "
-        "regret+: sum of positive gaps; us per episode, measures included",
-        style="dim",
-        highlight=False,
-    )
-    doubtful = {run.algorithm.name: run.algorithm.unverified for run in runs}
-    for name, what in doubtful.items():
-        if what:
-            console().print(f"{name}: constants [unverified]: {what}", highlight=False)
-
-
 def run_command(
     problem: ProblemArgument = "published",
     algorithm: Annotated[str, typer.Option(help="See `cmdplab list algorithms`.")] = "UOpt-RPGPD",
-    preset: PresetOption = Preset.released,
+    preset: AnyPreset = None,
     episodes: Annotated[
         str, typer.Option(help="How many episodes, or `unlimited`: until stopped.")
     ] = "100000",
     seed: Annotated[int, typer.Option(help="Seed of the roll-outs.")] = 0,
     instance_seed: InstanceSeed = 0,
-    bonus_scale: BonusScale = 1e-3,
+    bonus_scale: OwnBonusScale = None,
+    margin_scale: OwnMarginScale = None,
+    tuned_for: TunedFor = None,
+    tightening: Tightening = None,
+    epsilon: Epsilon = None,
+    replan: Replanning = None,
     alpha_eta: Annotated[
         float | None, typer.Option(help="Exponent of the step size, in (0, 1].")
     ] = None,
     alpha_tau: Annotated[
         float | None, typer.Option(help="Exponent of the temperature, in (0, 1].")
+    ] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="A .npy with the safe policy [H, X, A] to begin with.")
     ] = None,
     engine: Annotated[Engine, typer.Option(help="Compiled, or plain Python.")] = Engine.cpu,
     out: Annotated[
@@ -142,28 +124,41 @@ def run_command(
     With --out the run leaves manifest, curves and checkpoints, and survives being stopped: the same
     command, or `cmdplab resume DIR`, goes on to the last bit.
     """
-    from dataclasses import replace
-
     from cmdplab import algorithms, environments, running
+    from cmdplab.baselines import task_for
     from cmdplab.solvers import solve_feasible
 
-    row = replace(algorithms.algorithm(algorithm, preset.value), bonus_scale=bonus_scale)
-    row = row.with_exponents(alpha_eta, alpha_tau)
-    if (alpha_eta, alpha_tau) != (None, None) and row.outside_theorem():
-        errors().print(f"warning: {row.outside_theorem()}", highlight=False, soft_wrap=True)
+    chosen = {
+        "bonus_scale": bonus_scale,
+        "margin_scale": margin_scale,
+        "tuned_for": tuned_for,
+        "tightening": tightening,
+        "epsilon": epsilon,
+        "replan": replan,
+        "alpha_eta": alpha_eta,
+        "alpha_tau": alpha_tau,
+    }
+    row = algorithms.algorithm(algorithm, preset.value if preset else None).overridden(chosen)
+    if (alpha_eta, alpha_tau) != (None, None):
+        warn(row.outside_theorem())
     number = _episodes(episodes)
     running.check_counts(1 if number is None else number, seed)
     cmdp = environments.find(problem, instance_seed)
     solution = solve_feasible(cmdp)
+    safe = None if baseline is None else _policy(baseline)
+    task_for(row, cmdp, solution, safe)
+    warn(row.beyond(number))
     if out is not None:
         if engine is not Engine.cpu:
             raise InputError("--out keeps records of the cpu engine only")
-        chosen = {"bonus_scale": bonus_scale, "alpha_eta": alpha_eta, "alpha_tau": alpha_tau}
+        if safe is not None:
+            raise InputError("--out keeps records of runs from the default baseline only")
         _recorded(out, cmdp, row, number, seed, chosen, as_json)
         return
     if number is None:
         raise InputError("an unlimited run needs --out, where it keeps its checkpoints")
-    _in_memory(cmdp, row, number, seed, engine.value, solution, as_json)
+    given = {"engine": engine.value, "solution": solution, "baseline": safe}
+    _in_memory(cmdp, row, number, seed, given, as_json)
 
 
 def _episodes(text: str) -> int | None:
@@ -175,34 +170,46 @@ def _episodes(text: str) -> int | None:
         raise InputError(f"episodes is {text!r}, neither a number nor `unlimited`") from None
 
 
+def _policy(path: Path) -> Any:
+    import numpy as np
+
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be read as a policy: {error}") from None
+
+
 def _in_memory(
     cmdp: CMDP,
-    row: PrimalDual,
+    row: Row,
     episodes: int,
     seed: int,
-    engine: str,
-    solution: Solution,
+    given: dict[str, Any],
     as_json: bool,
 ) -> None:
     from cmdplab import running
+    from cmdplab.algorithms.row import SAFE_POLICY
+    from cmdplab.cli.tables import print_runs
     from cmdplab.progress import shown
 
     with shown([running.Job(row, seed)], episodes, errors()) as progress:
-        done = running.run(
-            cmdp, row, episodes, seed, engine=engine, solution=solution, progress=progress
-        )
+        done = running.run(cmdp, row, episodes, seed, progress=progress, **given)
     if as_json:
         head = {"problem": cmdp.name, "algorithm": row.name, "preset": row.preset, "seed": seed}
         tail = {"multiplier": done.state.multiplier, "us_per_episode": done.us_per_episode}
+        tail |= {"needs": row.needs, "heuristic": row.heuristic, "unverified": row.unverified}
+        if SAFE_POLICY in row.needs:
+            tail |= {"baseline_episodes": done.state.baseline_episodes}
         print_json(head | done.summary._asdict() | tail)
     else:
-        _print_runs([done], f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes")
+        title = f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes"
+        print_runs([done], cmdp.horizon, title)
 
 
 def _recorded(
     out: Path,
     cmdp: CMDP,
-    row: PrimalDual,
+    row: Row,
     episodes: int | None,
     seed: int,
     chosen: dict[str, Any],

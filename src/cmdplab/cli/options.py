@@ -50,6 +50,29 @@ BonusScale = Annotated[
 PresetOption = Annotated[
     Preset, typer.Option(help="The authors' notebook, or the formulas as the paper prints them.")
 ]
+AnyPreset = Annotated[
+    Preset | None,
+    typer.Option(help="Default: `released` where code was published, else `printed`."),
+]
+OwnBonusScale = Annotated[
+    float | None,
+    typer.Option(help="Factor on every optimistic width; 1 is the theory. Default: 1e-3."),
+]
+OwnMarginScale = Annotated[
+    float | None,
+    typer.Option(help="Factor on every pessimistic margin; 1 is the theory. Default: 1e-3."),
+]
+TunedFor = Annotated[
+    int | None, typer.Option(help="The number of episodes K that an algorithm is tuned for.")
+]
+Tightening = Annotated[
+    float | None,
+    typer.Option(help="Safe policy: optimal for thresholds raised by this share of the slack."),
+]
+Epsilon = Annotated[float | None, typer.Option(help="Accuracy that Online-CRL aims at.")]
+Replanning = Annotated[
+    str | None, typer.Option(help="When planners plan anew: every-episode or doubling.")
+]
 Workers = Annotated[int | None, typer.Option(help="Runs at once; default: one per core.")]
 
 
@@ -65,6 +88,12 @@ def errors() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, markup=False)
+
+
+def warn(sentence: str) -> None:
+    """One line on standard error; nothing to say is said in silence."""
+    if sentence:
+        errors().print(f"warning: {sentence}", highlight=False, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -68,16 +68,70 @@ def describe_command(
 
 
 def list_command(
-    what: Annotated[Listing, typer.Argument(help="What to list.")], as_json: Json = False
+    what: Annotated[Listing, typer.Argument(help="What to list.")],
+    at: Annotated[
+        str | None, typer.Option(help="Evaluate Table 1's orders at the sizes of this problem.")
+    ] = None,
+    episodes: Annotated[int, typer.Option(help="K, with --at.")] = 100_000,
+    epsilon: Annotated[float, typer.Option(help="Accuracy, with --at.")] = 0.1,
+    instance_seed: InstanceSeed = 0,
+    as_json: Json = False,
 ) -> None:
-    """List the algorithms or the environments."""
-    from cmdplab.listing import algorithms, environments
+    """List the algorithms, with the paper's Table 1, or the environments.
+
+    JSON has more: needs, guarantees, provenance of every constant, known slips of the table.
+    """
+    from cmdplab import environments, listing
     from cmdplab.presenting import grid
 
-    rows = algorithms() if what is Listing.algorithms else environments()
-    if as_json:
-        print_json(rows)
+    if what is Listing.environments:
+        rows = listing.environments()
+        if as_json:
+            print_json(rows)
+            return
+        cells = [[str(value) for value in row.values()] for row in rows]
+        grid(console(), what.value, list(rows[0]), cells, left=len(rows[0]))
         return
-    header = list(rows[0])
-    cells = [[", ".join(v) if isinstance(v, list) else str(v) for v in r.values()] for r in rows]
-    grid(console(), what.value, header, cells, left=len(header))
+    rows = listing.algorithms()
+    orders = None
+    if at is not None:
+        problem = environments.find(at, instance_seed)
+        orders = listing.table_1_at(problem, episodes, epsilon)
+    if as_json:
+        print_json(rows if orders is None else {"algorithms": rows, "table_1_at": orders})
+        return
+    _print_algorithms(rows)
+    if orders is not None:
+        cells = [[str(o["name"]), *(_order(o[c]) for c in ("regret", "violation", "pac"))]
+                 for o in orders]  # fmt: skip
+        title = f"orders at {at}, K = {episodes:,}, epsilon = {epsilon:g}: no constants, no logs"
+        grid(console(), title, ["algorithm", "regret", "violation", "PAC"], cells)
+
+
+def _order(value: object) -> str:
+    return f"{value:.1e}" if isinstance(value, float) else str(value or "–")
+
+
+def _print_algorithms(rows: list[dict[str, Any]]) -> None:
+    from cmdplab.presenting import grid
+
+    cells = [
+        [r["name"] + "*" * bool(r["unverified"]), ", ".join(r["presets"]), r["summary"]]
+        for r in rows
+    ]
+    grid(console(), "algorithms", ["name", "presets", "summary"], cells, left=3)
+    console().print("* some constants are [unverified]: --json says which", style="dim")
+    console().print()
+    lines = [(r["name"], r["table_1"], r["needs"]) for r in rows if r["table_1"]]
+    cells = []
+    for name, line, needs in lines:
+        strong = "+" * line["regret_strong"]
+        orders = [f"{line['regret']}{strong and ' ' + strong}" if line["regret"] else "–"]
+        orders += [line["violation"] + "+" * line["violation_strong"], line["pac"] or "–"]
+        cells.append([name + "'" * bool(line["slip"]), *orders, ", ".join(needs) or "nothing"])
+    header = ["the paper's Table 1 (N = 1)", "regret", "violation", "PAC", "needs to know"]
+    grid(console(), "guarantees, as proved at scale 1", header, cells, left=5)
+    console().print("+ strong; ' see the note below; orders up to logarithms", style="dim")
+    for name, line, _ in lines:
+        if line["slip"]:
+            console().print(f"{name}: {line['slip']}", style="dim", highlight=False)

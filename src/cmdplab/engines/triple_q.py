@@ -10,7 +10,6 @@ that one bit of difference would become another action. Index letters: see kerne
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,13 +18,10 @@ from numba.extending import register_jitable
 from cmdplab.algorithms import triple_q as eq
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState
-from cmdplab.compiling import _compile
+from cmdplab.compiling import compiled_exactly
 from cmdplab.engines.protocol import Chunk, Indices
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP, Array
-
-# No licence to reorder, fuse or approximate: bit for bit plain Python.
-compiled_exactly = partial(_compile, fastmath=set())
 
 _PLAY, _TABLES = (eq.exploration, eq.action_probability), (eq.rate, eq.width, eq.learned, eq.blend)
 for _formula in (*_PLAY, *_TABLES, eq.queue_step):

@@ -1,0 +1,83 @@
+"""`cmdplab compare`: algorithms side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cmdplab.cli.options import (
+    AnyPreset,
+    InstanceSeed,
+    Json,
+    OwnBonusScale,
+    OwnMarginScale,
+    TunedFor,
+    Workers,
+    console,
+    errors,
+    print_json,
+    warn,
+)
+
+
+def compare_command(
+    problem: Annotated[
+        str,
+        typer.Option(
+            help="A .npz, or an environment. Made for comparing: random-independent, "
+            "media-streaming, three-state, job-scheduling, inventory, published."
+        ),
+    ] = "media-streaming",
+    episodes: Annotated[int, typer.Option(help="Episodes of each run.")] = 100_000,
+    seeds: Annotated[int, typer.Option(help="Runs of each algorithm: seeds 0, 1, ...")] = 5,
+    algorithms: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME, NAME:PRESET or `all`; repeat, or separate by commas. Default: the ten of "
+            "the paper's Table 1."
+        ),
+    ] = None,
+    preset: AnyPreset = None,
+    bonus_scale: OwnBonusScale = None,
+    margin_scale: OwnMarginScale = None,
+    tuned_for: TunedFor = None,
+    instance_seed: InstanceSeed = 0,
+    workers: Workers = None,
+    out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("runs/compare"),
+    as_json: Json = False,
+) -> None:
+    """All algorithms of Table 1 on one problem, with common random numbers on every seed.
+
+    Writes compare.png, compare.pdf, curves.parquet and summary.json, and prints final gap and
+    violation, strong and weak regret of both, episodes per second, and what each needs to know.
+    """
+    from cmdplab.cli.tables import print_comparison
+    from cmdplab.compare import Comparison, compare
+    from cmdplab.progress import shown
+
+    given = [name.strip() for each in algorithms or [] for name in each.split(",")]
+    chosen = {"algorithms": tuple(name for name in given if name)} if given else {}
+    settings = Comparison(
+        problem=problem,
+        instance_seed=instance_seed,
+        episodes=episodes,
+        seeds=seeds,
+        preset=preset.value if preset else None,
+        bonus_scale=bonus_scale,
+        margin_scale=margin_scale,
+        tuned_for=tuned_for,
+        out=out,
+        **chosen,
+    )
+    for row in settings.rows():
+        warn(row.beyond(episodes))
+    with shown(settings.jobs(), episodes, errors()) as progress:
+        runs, summary = compare(settings, progress, workers)
+    if as_json:
+        print_json(summary)
+        return
+    over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
+    print_comparison(runs, f"{summary['instance']}, {episodes:,} episodes: {over}")
+    console().print(f"figure, curves and summary are in {out}/", highlight=False)

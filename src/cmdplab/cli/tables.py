@@ -1,0 +1,93 @@
+"""Tables of runs, for `reproduce`, `run` and `compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cmdplab.algorithms.row import ACCURACY, CONSTRAINT, EPISODES, SAFE_POLICY, SLATER_GAP, Row
+from cmdplab.cli.options import console
+from cmdplab.presenting import grid, number
+from cmdplab.running import Run
+from cmdplab.summaries import by_algorithm, median
+from cmdplab.verdict import common_verdict
+
+SHORT = {EPISODES: "K", SLATER_GAP: "gap", SAFE_POLICY: "safe", ACCURACY: "eps", CONSTRAINT: ""}
+
+
+def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
+    """What converged, what oscillates and by how much."""
+    header = ["algorithm", "verdict", "gap", "viol.", "std", "regret+", "us"]
+    rows = []
+    for name, mine in by_algorithm(runs).items():
+        cells = [number(median(mine, f)) for f in ("final_gap", "final_violation", "tail_std")]
+        words = common_verdict([run.curves for run in mine], horizon)
+        regret = number(median(mine, "strong_regret"), 0)
+        rows.append([name, words, *cells, regret, number(_time(mine), 1)])
+    grid(console(), title, header, rows, left=2)
+    _say(
+        "gap and violation of the last episode; std of the gap over the last 10,000; "
+        "regret+: sum of positive gaps; us per episode, measures included"
+    )
+    print_notes(runs)
+
+
+def print_comparison(runs: Sequence[Run], title: str) -> None:
+    """Side by side: gaps, violations, strong and weak regrets, speed, needs."""
+    header = ["algorithm", "gap", "viol.", "R+", "R", "V+", "V", "1/s", "needs"]
+    fields = ("strong_regret", "weak_regret", "strong_violation_regret", "weak_violation_regret")
+    rows = []
+    for name, mine in by_algorithm(runs).items():
+        row = mine[0].algorithm
+        cells = [number(median(mine, f), 3) for f in ("final_gap", "final_violation")]
+        cells += [_large(median(mine, field)) for field in fields]
+        mark = "*" * bool(row.unverified) + "~" * bool(row.heuristic)
+        rows.append([name + mark, *cells, _large(1e6 / _time(mine)), needs(row)])
+    grid(console(), title, header, rows)
+    _say(
+        "gap and violation of the last episode; R+ and R: strong and weak regret; V+ and V: of the "
+        "violation; 1/s: episodes per second of one run; needs: what it must be told (K: number of "
+        "episodes, gap: Slater gap, safe: a safe policy, eps: accuracy)"
+    )
+    _say("* constants that no source confirms; ~ scales below 1: its guarantees are heuristic")
+    print_notes(runs)
+
+
+def needs(row: Row) -> str:
+    """What a row must be told, in short."""
+    return " ".join(filter(None, (SHORT[each] for each in row.needs))) or "–"
+
+
+def print_notes(runs: Sequence[Run]) -> None:
+    """Unverified constants, runs that are too long, episodes on a baseline."""
+    for name, mine in by_algorithm(runs).items():
+        row = mine[0].algorithm
+        if row.unverified:
+            _plain(f"{name}: constants [unverified]: {row.unverified}")
+        if row.safe and row.heuristic:
+            _plain(f"{name}: {row.heuristic}")
+        if row.beyond(mine[0].summary.episodes):
+            _plain(row.beyond(mine[0].summary.episodes))
+        if SAFE_POLICY in row.needs:
+            counts = [run.state.baseline_episodes for run in mine]
+            share = f"{int(np.median(counts)):,} of {mine[0].summary.episodes:,} episodes"
+            _plain(f"{name}: played its safe baseline in {share} (median over seeds)")
+
+
+def _time(runs: Sequence[Run]) -> float:
+    return float(np.median([run.us_per_episode for run in runs]))
+
+
+def _large(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if abs(value) < 1e5 else f"{value:.1e}".replace("e+0", "e")
+
+
+def _say(text: str) -> None:
+    console().print(text, style="dim", highlight=False)
+
+
+def _plain(text: str) -> None:
+    console().print(text, highlight=False)

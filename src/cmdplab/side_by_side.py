@@ -1,0 +1,113 @@
+"""The figure of a comparison: a small panel for each algorithm, and all their regrets together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cmdplab.figures import save
+from cmdplab.problem import Array
+from cmdplab.records import Curves
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLUMNS = 5
+GAP, VIOLATION = "#0072B2", "#D55E00"  # Okabe and Ito's blue and vermilion
+# Colours, then the same with other dashes: any number of lines can be told apart.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_DASHES = ("-", "--", ":", "-.")
+
+
+def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:
+    """Gap and violation of each algorithm, then strong regrets, over a logarithmic axis."""
+    from matplotlib.figure import Figure
+
+    rows = -(-len(curves) // COLUMNS)
+    figure = Figure(figsize=(11.0, 1.9 * rows + 4.6), layout="constrained")
+    parts: Any = figure.subfigures(2, 1, height_ratios=(1.9 * rows, 4.0))
+    top, bottom = parts
+    panels = top.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
+    largest = max(_largest(each) for each in curves.values())
+    for panel, (name, mine) in zip(panels, curves.items(), strict=False):
+        _small_panel(panel, mine, largest)
+        panel.set_title(name + ("*" if name in starred else ""), fontsize=9, pad=3)
+    for unused in panels[len(curves) :]:
+        unused.set_visible(False)
+    legend = top.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=9
+    )
+    legend.set_frame_on(False)
+    _regrets(bottom, curves, starred)
+    figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+    return [save(figure, folder / f"compare.{kind}") for kind in ("png", "pdf")]
+
+
+def _small_panel(axes: Axes, curves: list[dict[str, Array]], largest: float) -> None:
+    """Linear within a hundredth of the largest value, logarithmic beyond: both signs, all sizes."""
+    episodes = curves[0]["episode"]
+    both = (("gap", GAP, "-", "optimality gap"), ("violation", VIOLATION, "--", "violation"))
+    for column, colour, style, label in both:
+        if column not in curves[0]:
+            continue
+        low = np.min([c[f"{column}_min"] for c in curves], axis=0)
+        high = np.max([c[f"{column}_max"] for c in curves], axis=0)
+        axes.fill_between(episodes, low, high, color=colour, alpha=0.25, lw=0)
+        middle = np.median([c[column] for c in curves], axis=0)
+        axes.plot(episodes, middle, color=colour, ls=style, lw=1.1, label=label)
+    axes.axhline(0.0, color="black", lw=0.6, zorder=0.5)
+    axes.set_xscale("log")
+    axes.set_xlim(1, float(episodes[-1]))
+    axes.set_yscale("symlog", linthresh=largest / 100, linscale=0.7)
+    axes.set_ylim(-1.2 * largest, 1.2 * largest)
+    ticks = [10.0 ** np.floor(np.log10(largest)), 10.0 ** np.floor(np.log10(largest) - 1)]
+    axes.set_yticks([-ticks[0], -ticks[1], 0.0, ticks[1], ticks[0]])
+    axes.tick_params(labelsize=8)
+    axes.minorticks_off()
+    _clean(axes)
+
+
+def _largest(curves: list[dict[str, Array]]) -> float:
+    columns = [c for c in ("gap", "violation") if c in curves[0]]
+    ends = [np.abs(c[f"{column}_{end}"]).max() for c in curves for column in columns
+            for end in ("min", "max")]  # fmt: skip
+    return float(max(*ends, 1e-6))
+
+
+def _regrets(figure: Any, curves: Curves, starred: Collection[str]) -> None:
+    """Strong regret of the objective and of the violation, medians over seeds."""
+    panels = [
+        ("strong_regret", "strong regret"),
+        ("strong_violation_regret", "strong violation regret"),
+    ]
+    first = next(iter(curves.values()))[0]
+    panels = [panel for panel in panels if panel[0] in first]
+    for axes, (column, label) in zip(
+        np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True
+    ):
+        for n, (name, mine) in enumerate(curves.items()):
+            middle = np.median([c[column] for c in mine], axis=0)
+            shown = np.where(middle > 0.0, middle, np.nan)  # a sum of nothing has no logarithm
+            style = {"color": _COLOURS[n % 7], "ls": _DASHES[n // 7 % 4]}
+            width = 2.2 if name.startswith("UOpt-RPGPD") else 1.2
+            mark = name + ("*" if name in starred else "")
+            axes.plot(mine[0]["episode"], shown, lw=width, label=mark, **style)
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlim(1, float(first["episode"][-1]))
+        axes.set_ylim(bottom=1.0)
+        axes.set_xlabel("episode")
+        axes.set_ylabel(label)
+        _clean(axes)
+    legend = figure.legend(
+        *axes.get_legend_handles_labels(), loc="outside right center", fontsize=8
+    )
+    legend.set_frame_on(False)
+
+
+def _clean(axes: Axes) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)

@@ -1,0 +1,50 @@
+"""summary.json: the numbers of several algorithms on one problem, one entry per seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cmdplab.files import written_whole
+from cmdplab.measures import Summary
+from cmdplab.presenting import to_json
+from cmdplab.running import Run
+
+
+def by_algorithm(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """The runs of each algorithm; those that come in two presets are told apart by it."""
+    presets: dict[str, set[str]] = {}
+    for run in runs:
+        presets.setdefault(run.algorithm.name, set()).add(run.algorithm.preset)
+    grouped: dict[str, list[Run]] = {}
+    for run in runs:
+        name, preset = run.algorithm.name, run.algorithm.preset
+        label = f"{name}:{preset}" if len(presets[name]) > 1 else name
+        grouped.setdefault(label, []).append(run)
+    return grouped
+
+
+def numbers_of(runs: Sequence[Run]) -> dict[str, Any]:
+    """Every number of `Summary` as a list over seeds, and the median time per episode."""
+    numbers: dict[str, Any] = {
+        field: [getattr(run.summary, field) for run in runs]
+        for field in Summary._fields
+        if field != "episodes"
+    }
+    numbers["us_per_episode"] = float(np.median([run.us_per_episode for run in runs]))
+    return numbers
+
+
+def median(runs: Sequence[Run], field: str) -> float | None:
+    """The median over seeds of a number of `Summary`; None where it does not exist."""
+    values = [getattr(run.summary, field) for run in runs]
+    return None if values[0] is None else float(np.median(values))
+
+
+def write_summary(summary: dict[str, Any], path: Path) -> None:
+    """Whole or not at all."""
+    with written_whole(path) as temporary:
+        temporary.write_text(to_json(summary) + "\n")
