@@ -2,11 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help reproduce test test-ray torture check bench build figures clean
+.PHONY: help reproduce test test-ray torture check guarantees bench-planner bench build figures clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 reproduce: .venv/ready  ## the paper's Figure 1, redrawn: runs/figure1/
 	$(BIN)/cmdplab reproduce
@@ -24,6 +24,13 @@ check: .venv/ready-dev  ## formatting, lint and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+guarantees: .venv/ready-dev  ## coverage, safety and averages of Table 1's algorithms (minutes)
+	$(BIN)/python benchmarks/guarantees.py
+
+bench-planner: .venv/ready-dev  ## the interval planner against HiGHS, and episodes of planners
+	$(BIN)/python benchmarks/planner.py
+	$(BIN)/python benchmarks/triple_q.py
 
 bench: .venv/ready  ## microseconds per episode, ours against plain NumPy
 	$(BIN)/python benchmarks/engines.py
