@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,13 @@ def start(
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def wait_until_under_way(out: Path, seconds: float = 60.0) -> None:
+    """Until some run of the sweep has left a manifest: starting takes a second, or ten."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and not list(out.glob("runs/*/manifest.json")):
+        time.sleep(0.05)
 
 
 def finish(experiment: Path, out: Path, workers: int = 2) -> None:

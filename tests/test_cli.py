@@ -30,7 +30,16 @@ def test_ray_without_an_address_is_a_local_cluster():
 
 
 def test_help_of_every_command(call):
-    for command in ("reproduce", "run", "solve", "describe", "list", "verify-trace", "bench"):
+    for command in (
+        "reproduce",
+        "compare",
+        "run",
+        "solve",
+        "describe",
+        "list",
+        "verify-trace",
+        "bench",
+    ):
         code, out, _ = call(command, "--help")
         assert code == 0
         assert "Usage" in out

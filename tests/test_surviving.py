@@ -79,7 +79,8 @@ def test_damaged_files_are_noticed_set_aside_and_survived(undisturbed, tmp_path)
     rng = np.random.default_rng(3)
     for _ in range(3):
         process = faults.start(experiment, tmp_path / "out")
-        time.sleep(rng.uniform(1.0, 2.5))
+        faults.wait_until_under_way(tmp_path / "out")
+        time.sleep(rng.uniform(0.5, 2.0))
         faults.kill(process)
         for work in works_of(tmp_path / "out"):
             for name in ("checkpoint.npz", "manifest.json", "curves.parquet"):

@@ -108,7 +108,7 @@ def test_the_bonus_makes_up_for_the_worst_kernel_of_the_confidence_set(H, p, log
 @settings(max_examples=25)
 @given(
     problem=problems(),
-    row=st.sampled_from(list(ALGORITHMS.values())),
+    row=st.sampled_from([row for row in ALGORITHMS.values() if isinstance(row, PrimalDual)]),
     seed=st.integers(0, 2**40),
     scale=st.sampled_from([1e-3, 0.1, 1.0]),
 )

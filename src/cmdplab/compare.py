@@ -47,6 +47,9 @@ class Comparison:
     tuned_for: int | None = None  # K of those that read one; None: the number of episodes
     out: Path = Path("runs/compare")
 
+    def __post_init__(self) -> None:
+        check_counts(self.episodes, seed=0)
+
     def rows(self) -> list[Row]:
         """The algorithms: NAME or NAME:PRESET, or `all` of them, each once."""
         rows = {}
@@ -78,7 +81,6 @@ def compare(
     settings: Comparison, progress: Progress | None = None, workers: int | None = None
 ) -> tuple[list[Run], dict[str, Any]]:
     """Run everything, write compare.png, compare.pdf, curves.parquet and summary.json."""
-    check_counts(settings.episodes, seed=0)
     check_workers(workers)
     todo, problem = settings.jobs(), find(settings.problem, settings.instance_seed)
     solution = solve_feasible(problem)

@@ -1,0 +1,192 @@
+"""`cmdplab compare`: files, shapes, common random numbers, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from conftest import ROOT, random_problem
+
+from cmdplab import exact
+from cmdplab.algorithms import ALGORITHMS
+from cmdplab.algorithms.table1 import TABLE_1
+from cmdplab.compare import PROBLEMS, Comparison, compare
+from cmdplab.environments import ENVIRONMENTS
+from cmdplab.measures import Summary
+from cmdplab.records import read_curves
+from cmdplab.running import run
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    out = tmp_path_factory.mktemp("compare")
+    settings = Comparison(problem="three-state", episodes=600, seeds=2, out=out)
+    runs, summary = compare(settings)
+    return out, runs, summary, settings
+
+
+def test_everything_is_written(small):
+    out, *_ = small
+    names = {"compare.png", "compare.pdf", "curves.parquet", "summary.json"}
+    assert {path.name for path in out.iterdir()} == names
+    assert (out / "compare.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_default_is_all_of_table_1(small):
+    _, _, summary, settings = small
+    assert set(summary["algorithms"]) == set(TABLE_1)
+    assert [row.tuned_for for row in settings.rows()] == [600] * len(TABLE_1)
+
+
+def test_the_summary_has_the_shape_of_reproduce(small):
+    out, _, summary, _ = small
+    read = json.loads((out / "summary.json").read_text())
+    assert read.keys() == summary.keys()
+    assert {"preset", "instance", "episodes", "seeds", "bonus_scale", "optimum"} <= read.keys()
+    for numbers in read["algorithms"].values():
+        for field in set(Summary._fields) - {"episodes"}:
+            assert len(numbers[field]) == 2
+        assert numbers["us_per_episode"] > 0.0
+        assert {"needs", "heuristic", "unverified", "settings"} <= numbers.keys()
+    dope = read["algorithms"]["DOPE"]
+    assert dope["needs"] == ["number of episodes", "safe policy", "a constraint"]
+    assert dope["baseline_returns"][1] > read["threshold"][0]
+    assert len(dope["baseline_episodes"]) == 2
+    assert "zero violation is heuristic" in dope["heuristic"]
+
+
+def test_company_changes_nothing(small):
+    out, runs, _, _ = small
+    one = runs[3]
+    from cmdplab import make
+
+    alone = run(make("three-state"), one.algorithm, 600, one.seed)
+    np.testing.assert_array_equal(alone.curves["gap"], one.curves["gap"])
+    curves = read_curves(out / "curves.parquet")
+    assert list(curves) == list(dict.fromkeys(r.algorithm.name for r in runs))
+    assert all(len(seeds) == 2 for seeds in curves.values())
+
+
+def test_the_built_in_problems_exist():
+    assert set(PROBLEMS) <= set(ENVIRONMENTS)
+
+
+def test_all_means_every_registered_name_once():
+    rows = Comparison(algorithms=("all", "UOpt-RPGPD")).rows()
+    assert sorted({name for name, _ in ALGORITHMS}) == sorted(row.name for row in rows)
+
+
+def test_two_presets_of_one_algorithm_are_told_apart(tmp_path):
+    names = ("UOpt-RPGPD:printed", "UOpt-RPGPD:released")
+    settings = Comparison(
+        problem="three-state", episodes=50, seeds=1, algorithms=names, out=tmp_path
+    )
+    _, summary = compare(settings)
+    assert set(summary["algorithms"]) == set(names)
+    assert set(read_curves(tmp_path / "curves.parquet")) == set(names)
+
+
+def test_the_command_prints_a_table(call, tmp_path):
+    code, out, err = call(
+        *("compare", "--problem", "three-state", "--episodes", "300", "--seeds", "1"),
+        *("--algorithms", "OptCMDP,DOPE:printed", "--algorithms", "triple-q", "--out", tmp_path),
+    )
+    assert code == 0
+    assert "OptCMDP~" in out
+    assert "played its safe baseline in" in out
+    assert "300 of 300" not in err or "episodes" in err
+
+
+def test_no_constraint_leaves_out_the_violation(call, tmp_path):
+    random_problem(3, 2, 2, 0).save(tmp_path / "free.npz")
+    arguments = ("--algorithms", "UOpt-RPGPD,OptCMDP", "--episodes", "50", "--seeds", "1")
+    code, out, _ = call(
+        "compare", "--problem", tmp_path / "free.npz", *arguments, "--out", tmp_path / "o", "--json"
+    )
+    assert code == 0
+    assert json.loads(out)["algorithms"]["OptCMDP"]["final_violation"] == [None]
+
+
+def test_a_run_beyond_k_is_warned_about_and_labelled(call):
+    code, out, err = call(
+        *("run", "three-state", "--algorithm", "OptCMDP"),
+        *("--tuned-for", "100", "--episodes", "200"),
+    )
+    assert code == 0
+    assert "tuned for 100 episodes, and this is 200 episodes" in err
+    assert "tuned for 100 episodes" in out
+    _, _, err = call("run", "three-state", "--algorithm", "UOpt-RPGPD", "--episodes", "200000")
+    assert "tuned" not in err  # it reads no K
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--algorithms", "DOPPE"), "did you mean 'DOPE'"),
+        (("--algorithms", "OptCMDP:released"), "has only the preset 'printed'"),
+        (("--algorithms", "OptCMDP:both"), "unknown preset"),
+        (("--bonus-scale", "0"), "bonus_scale is 0"),
+        (("--margin-scale", "-1"), "margin_scale is -1"),
+        (("--problem", "median-streaming"), "did you mean 'media-streaming'"),
+        (("--episodes", "0"), "episodes is 0"),
+        (("--seeds", "0"), "seeds is 0"),
+        (("--tuned-for", "-4"), "tuned_for is -4"),
+        (("--out", "/proc/nowhere"), "cannot write"),
+        (("--workers", "0"), "workers is 0"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(call, arguments, sentence):
+    code, _, err = call("compare", *arguments)
+    assert code == 2
+    assert sentence in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_what_an_algorithm_lacks_exits_with_2(call, tmp_path):
+    free = random_problem(3, 2, 2, 0)
+    free.save(tmp_path / "free.npz")
+    code, _, err = call("run", tmp_path / "free.npz", "--algorithm", "DOPE")
+    assert (code, "DOPE needs a constraint" in err) == (2, True)
+    problem = random_problem(3, 2, 2, 1)
+    problem.save(tmp_path / "p.npz")
+    unsafe = exact.greedy(problem, -problem.reward[1])[1]
+    np.save(tmp_path / "unsafe.npy", unsafe)
+    arguments = ("run", tmp_path / "p.npz", "--algorithm", "OptPess-LP")
+    code, _, err = call(*arguments, "--baseline", tmp_path / "unsafe.npy")
+    assert (code, "the baseline is not safe" in err) == (2, True)
+    (tmp_path / "no.npy").write_text("nothing")
+    code, _, err = call(*arguments, "--baseline", tmp_path / "no.npy")
+    assert (code, "cannot be read as a policy" in err) == (2, True)
+    safe = exact.greedy(problem, problem.reward[1])[1]
+    np.save(tmp_path / "safe.npy", safe)
+    given = ("--baseline", tmp_path / "safe.npy", "--margin-scale", "1", "--episodes", "9")
+    code, out, _ = call(*arguments, *given, "--json")
+    assert (code, json.loads(out)["baseline_episodes"]) == (0, 9)
+    for option in ("--epsilon", "--replan", "--alpha-eta"):
+        value = "doubling" if option == "--replan" else "0.5"
+        code, _, err = call("run", "--algorithm", "Triple-Q", option, value)
+        assert (code, "Triple-Q has no setting" in err) == (2, True)
+    code, _, err = call("run", "--algorithm", "OptCMDP", "--replan", "never")
+    assert (code, "choose one of every-episode, doubling" in err) == (2, True)
+
+
+def test_the_listing_holds_table_1_and_every_page_exists(call):
+    rows = {row["name"]: row for row in json.loads(call("list", "algorithms", "--json")[1])}
+    assert set(TABLE_1) <= set(rows)
+    for name, row in rows.items():
+        assert row["presets"]
+        assert row["summary"]
+        assert row["paper"]
+        assert all(row["provenance"].values()), name
+        assert (ROOT / row["page"]).exists(), row["page"]
+        if name in TABLE_1:
+            assert row["guarantee"]
+            assert row["table_1"]["kind"] in ("LP", "PD")
+    assert "H^5/2 should be H^3" in rows["OPDOP"]["table_1"]["slip"]
+    code, out, _ = call("list", "algorithms", "--at", "three-state", "--json")
+    assert code == 0
+    at = {row["name"]: row for row in json.loads(out)["table_1_at"]}
+    # X A^(1/2) H^2 K^(1/2) at X = 3, A = 2, H = 6, K = 1e5.
+    assert at["OptCMDP"]["regret"] == pytest.approx(3 * 2**0.5 * 36 * 1e5**0.5)
+    assert at["DOPE"]["violation"] == "zero"
