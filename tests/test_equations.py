@@ -147,3 +147,41 @@ def test_bonuses_shrink_with_visits_and_only_the_naive_one_grows_with_k(n, sprea
     longer = PAPER._replace(K=10**9)
     assert bonuses.uniform_pac(longer) == bonuses.uniform_pac(PAPER)
     assert bonuses.bernstein(longer).log > bonuses.bernstein(PAPER).log
+
+
+def test_the_width_of_an_interval_by_hand():
+    # p = 0.2, L = 4, n = 100: phi = 0.2; Bernstein 2 * 0.4 * 0.2 + 14/3 * 0.04 = 0.16 + 0.18667.
+    phi = eq.confidence_radius(100.0, 0.0, 4.0, math.inf)
+    assert phi == pytest.approx(0.2)
+    width = eq.interval_width(0.2, phi, math.inf, 2.0, 14 / 3, 1.0)
+    assert width == pytest.approx(0.3466667)
+    assert eq.interval_width(0.2, phi, 0.5, 2.0, 14 / 3, 1.0) == pytest.approx(0.1)  # flat is less
+    assert eq.interval_width(0.2, 9.0, math.inf, 2.0, 14 / 3, 1.0) == 1.0  # the cap
+
+
+def test_mixing_and_queues_by_hand():
+    assert eq.mixed_policy(0.7, 0.1, 0.5) == pytest.approx(0.68)
+    assert eq.queue_step(1.0, 0.5, 3.0, 0.2, 2.2) == pytest.approx(1.5)
+    assert eq.queue_step(0.1, 1.0, 3.0, 0.0, 4.0) == 0.0
+
+
+def test_the_constants_of_table_1_by_hand():
+    from cmdplab.algorithms import dope, online_crl, opdop, opt_press, regularized_pd, widths
+
+    s = Setting(X=2, A=3, H=5, N=1, K=1000, delta=0.1, slack=2.0, baseline_slack=0.5, epsilon=0.1)
+    assert widths.bernstein(s).log == pytest.approx(math.log(4 * 4 * 3 * 5 * 1000 / 0.1))
+    assert widths.bernstein_dope(s).log == pytest.approx(math.log(6 * 4 * 5 * 1000 / 0.1))
+    assert widths.hoeffding(s).log == pytest.approx(math.log(16 * 4 * 3 * 5 * 1000 / 0.1))
+    assert 2 * widths.hoeffding(s).flat == 1.0  # the sum over y is sqrt(Z / n)
+    assert opt_press.compensation(s) == pytest.approx(10 + 4 * 5 * 11 / 0.5)
+    assert dope.compensation(s) == 50.0
+    assert dope.baseline_phase(s) == 4 * 3 * 125 / 0.25
+    assert opdop.bonus(s).log == pytest.approx(25 * 2 * math.log(2 * 3 * 5 * 1000 / 0.1))
+    k = np.array([7.0])
+    assert opdop.policy_step(k, s) == pytest.approx(math.sqrt(math.log(3)) / (25 * math.sqrt(1000)))
+    assert (opdop.mixing(s), opdop.dual_cap(s)) == (1e-3, 5.0)
+    assert regularized_pd.bonus(s).log == pytest.approx(4 + 2 * math.log(30 * 1000 * 3 / 0.1))
+    assert regularized_pd.step(k, s) == pytest.approx(1000**-0.75)
+    phase = online_crl.phases(s)
+    assert phase.first == pytest.approx(1024 * 2 * 25 / 0.01 * (0.1 / 40))
+    assert phase.most == pytest.approx(2 * 5 * 1024 * 2 * 25 / 0.01)

@@ -20,7 +20,7 @@ def algorithms() -> list[dict[str, Any]]:
             "presets": [],
             "summary": row.summary,
             "paper": row.paper,
-            "needs": [],
+            "needs": {},
             "guarantee": "",
             "provenance": {},
             "unverified": {},
@@ -29,7 +29,7 @@ def algorithms() -> list[dict[str, Any]]:
         }
         listed = rows.setdefault(name, first)
         listed["presets"].append(preset)
-        listed["needs"] += [each for each in row.needs if each not in listed["needs"]]
+        listed["needs"][preset] = list(row.needs)
         listed["guarantee"] = listed["guarantee"] or row.guarantee
         listed["provenance"][preset] = row.provenance
         if row.unverified:

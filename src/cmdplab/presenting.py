@@ -68,7 +68,12 @@ def grid(
         title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False
     )
     for position, name in enumerate(header):
-        table.add_column(name, justify="left" if position < left else "right", overflow="fold")
+        table.add_column(
+            name,
+            justify="left" if position < left else "right",
+            overflow="fold",
+            no_wrap=position == 0,
+        )
     for row in rows:
         table.add_row(*row)
     console.print(table)

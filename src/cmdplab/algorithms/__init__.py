@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from cmdplab.algorithms import naive_primal_dual as naive
 from cmdplab.algorithms import uopt_rpgpd as uopt
 from cmdplab.algorithms.dope import DOPE, DOPE_RELEASED
+from cmdplab.algorithms.flexdome import FLEXDOME
 from cmdplab.algorithms.online_crl import ONLINE_CRL
 from cmdplab.algorithms.opdop import OPDOP
 from cmdplab.algorithms.opt_cmdp import OPT_CMDP, OPT_CMDP_BONUS, OPT_DUAL
@@ -51,6 +52,7 @@ _ROWS: tuple[Row, ...] = (
     TRIPLE_Q,
     TRIPLE_Q_NO_RESET,
     REGULARIZED_PD,
+    FLEXDOME,
 )
 
 ALGORITHMS: dict[tuple[str, str], Row] = {(row.name, row.preset): row for row in _ROWS}

@@ -51,7 +51,7 @@ OPT_PRIMAL_DUAL = PrimalDual(
     paper="Efroni, Mannor and Pirotta (2020), arXiv:2003.02189",
     needs=(EPISODES, SLATER_GAP),
     guarantee="weak regret and weak violation of order sqrt(K)",
-    provenance="steps for N = 1 [code]; for N > 1 [memory: unverified]; bonus [derived]",
+    provenance="steps for N = 1 [code]; for N > 1 [memory: unverified]; bonus [unverified]",
     unverified="bonus; steps for N > 1",
 )
 

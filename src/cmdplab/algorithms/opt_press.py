@@ -25,7 +25,8 @@ violation that does not grow with K.
 
 Departures: N > 1 is [derived]: the test and the margin hold for every constraint, gap_0 is the
 smallest slack, and a queue is kept for each. With known rewards 1 + X H becomes X H in the margin
-and in the first part of alpha_r ([code]: two of three published scripts). OptPress-PD's separate
+and in the first part of alpha_r ([code]: two of three published scripts), and in the bonus of
+OptPress-PD [derived]. OptPress-PD's separate
 truncation makes its argmax depend on the order of maximising; ours is a backward pass, exact where
 no truncation binds.
 Provenance: OptPress-LP [secondary] (a full transcription) and [code]; of OptPress-PD the shapes of

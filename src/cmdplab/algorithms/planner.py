@@ -9,6 +9,10 @@ greedily for multipliers that a queue of what is owed to each constraint provide
 
     Q^{k+1,n} = [ Q^{k,n} + step_k (b^n + margin_k - V~^n) ]_+,   multiplier = weight_k Q^{k,n}
 
+A pair that was never visited has a uniform estimate; where the kernel is chosen (freedom 1) it may
+be any, whatever the scale, which keeps scaled algorithms exploring; where it is not (freedom 0) the
+pair has its scaled bonus only.
+
 Some members start from a safe policy and play it until their plan is provably safe. What differs is
 a field of `Planner`; `numbers` resolves a row for given sizes, and the engines see only those.
 """

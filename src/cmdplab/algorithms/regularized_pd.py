@@ -1,21 +1,21 @@
-"""Regularized primal-dual (Mueller, Alatur, Cevher, Ramponi and He, 2024).
+"""Regularized primal-dual (Müller, Alatur, Cevher, Ramponi and He, 2024).
 
 UOpt-RPGPD's update with a constant step and temperature chosen from K, and a bonus with ln K:
 
     pi^{k+1} prop. to (pi^k)^{1 - eta tau} exp( eta (Q~^0 + sum_n lambda^n Q~^n) )
     lambda^{k+1} = Proj_[0, lambda_max]( (1 - eta tau) lambda - eta (V~ - b) )
-    bonus = H sqrt( (2 X + 2 ln(X A H K / delta')) / n ),  delta' = delta / 3
+    bonus = H (1 + tau ln A) sqrt( (2 X + 2 ln(X A H K / delta')) / n ),  delta' = delta / 3
     eta = K^(-3/4),  tau = K^(-1/8),  lambda_max = H (1 + tau ln A) / gap
 
 Symbols -> names: eta `policy_step` and `dual_step`, tau `temperature`, lambda_max `dual_cap`.
 Needs: the number of episodes K and the Slater gap. Guarantees: strong regret and strong violation
-of order K^0.93; not Uniform-PAC, because of its bonus.
+of order K^0.93 for the paper's steps, which are not ours; not Uniform-PAC, because of its bonus.
 
-Departures: with known rewards the width for rewards is dropped; lambda_max carries the factor
-1 + tau ln A of the common update; unvisited pairs are held at the optimistic cap.
-Provenance: the form of the update [secondary], its bonus [memory: unverified]. The exponents of eta
-and tau are ours [derived, not a theorem]: with eta = K^-a, tau = K^-b they minimise
-max(1 - b, 1 - (a - 1/2)/2, 1 - (a - b)/2, a + b); the paper's were not available.
+Departures: with known rewards the width for rewards is dropped; lambda_max and the objective's
+bonus carry the factor 1 + tau ln A of the common update; unvisited pairs are held at the optimistic
+cap. Provenance: the structure [secondary], the update and its bonus [memory: unverified]. The
+exponents of eta and tau are ours [derived, not a theorem]: with eta = K^-a, tau = K^-b they are the
+least of max(1 - b, 1 - (a - 1/2)/2, 1 - (a - b)/2, a + b); the paper's were not available.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ REGULARIZED_PD = PrimalDual(
     dual_step=step,
     temperature=temperature,
     summary="regularised primal-dual with a step and a temperature fixed for K",
-    paper="Mueller, Alatur, Cevher, Ramponi and He (2024), arXiv:2402.15776",
+    paper="Müller, Alatur, Cevher, Ramponi and He (2024), arXiv:2402.15776",
     needs=(EPISODES, SLATER_GAP),
-    guarantee="strong regret and strong violation of order K^0.93",
-    provenance="form [secondary]; bonus [memory: unverified]; exponents ours [derived]",
+    guarantee="strong regret and violation of order K^0.93, for the paper's steps (not ours)",
+    provenance="structure [secondary]; update, bonus [memory: unverified]; exponents [derived]",
     unverified="bonus; step size and temperature",
 )

@@ -91,11 +91,12 @@ class Row:
     @property
     def heuristic(self) -> str:
         """Empty where the theory's claims hold as they stand; else which of them do not."""
-        if self.safe and self.margin_scale < 1.0:
-            return f"margin scale {self.margin_scale:g}: zero violation is heuristic"
+        if self.has_margin and self.margin_scale < 1.0:
+            claim = "zero violation" if self.safe else "its bound on the violation"
+            return f"margin scale {self.margin_scale:g}: {claim} is heuristic"
         if self.bonus_scale < 1.0:
             return f"bonus scale {self.bonus_scale:g}: optimism is heuristic"
-        return ""
+        return "with unverified constants nothing is proved" if self.unverified else ""
 
     def outside_theorem(self) -> str:
         """What is outside the paper's theorem about schedules; empty where there is none."""

@@ -33,7 +33,7 @@ UOPT_RPGPD = PrimalDual(
     bonus=bonuses.uniform_pac,
     paper=PAPER,
     needs=(SLATER_GAP,),
-    guarantee="Uniform-PAC: convergence, strong regret of order K^(6/7) and PAC at once",
+    guarantee="Uniform-PAC: convergence, sublinear strong regret and PAC at once",
     provenance="[paper]; unvisited pairs at the cap: ours",
     summary="regularised primal-dual with the Uniform-PAC bonus and decaying step and temperature",
 )
@@ -64,6 +64,7 @@ def no_upac_bonus(row: PrimalDual, naive: PrimalDual) -> PrimalDual:
         summary="ablation: the naive bonus, which grows with ln K",
         guarantee="",
         needs=(EPISODES, *row.needs),
+        provenance=f"{row.provenance}; bonus: {naive.provenance}",
         unverified="bonus" if naive.unverified else "",
     )
 
@@ -85,11 +86,17 @@ def no_adjustment(row: PrimalDual) -> PrimalDual:
 def corollary(row: PrimalDual) -> PrimalDual:
     """The exponents of Corollary 4.2: alpha_eta = 11/14, alpha_tau = 1/7."""
     summary = "UOpt-RPGPD with the corollary's exponents (11/14, 1/7)"
-    return replace(row.with_exponents(11 / 14, 1 / 7), name="UOpt-RPGPD-corollary", summary=summary)
+    guarantee = f"{row.guarantee}; regret of order K^(6/7)" if row.guarantee else ""
+    return replace(
+        row.with_exponents(11 / 14, 1 / 7),
+        name="UOpt-RPGPD-corollary",
+        summary=summary,
+        guarantee=guarantee,
+    )
 
 
 def failing_schedule(row: PrimalDual, exponent: float, name: str) -> PrimalDual:
-    """eta_k = tau_k = (k + shift)^-exponent, which Section 3 says fails to be Uniform-PAC."""
-    summary = f"schedules that Section 3 says fail: eta = tau = k^-{exponent:g}"
+    """eta_k = tau_k = (k + shift)^-exponent: Section 3 says it fails to guarantee Uniform-PAC."""
+    summary = f"eta = tau = k^-{exponent:g}, for which Section 3 has no guarantee"
     failing = row.with_exponents(exponent, exponent)
     return replace(failing, name=name, summary=summary, guarantee="")

@@ -56,11 +56,11 @@ AnyPreset = Annotated[
 ]
 OwnBonusScale = Annotated[
     float | None,
-    typer.Option(help="Factor on every optimistic width; 1 is the theory. Default: 1e-3."),
+    typer.Option(help="Factor on every optimistic width; 1 is the theory. Mostly 1e-3."),
 ]
 OwnMarginScale = Annotated[
     float | None,
-    typer.Option(help="Factor on every pessimistic margin; 1 is the theory. Default: 1e-3."),
+    typer.Option(help="Factor on every pessimistic margin; 1 is the theory. Mostly 1e-3."),
 ]
 TunedFor = Annotated[
     int | None, typer.Option(help="The number of episodes K that an algorithm is tuned for.")

@@ -122,14 +122,14 @@ def _print_algorithms(rows: list[dict[str, Any]]) -> None:
     grid(console(), "algorithms", ["name", "presets", "summary"], cells, left=3)
     console().print("* some constants are [unverified]: --json says which", style="dim")
     console().print()
-    lines = [(r["name"], r["table_1"], r["needs"]) for r in rows if r["table_1"]]
+    lines = [(r["name"], r["table_1"], r["needs"][r["presets"][-1]]) for r in rows if r["table_1"]]
     cells = []
     for name, line, needs in lines:
         strong = "+" * line["regret_strong"]
         orders = [f"{line['regret']}{strong and ' ' + strong}" if line["regret"] else "–"]
         orders += [line["violation"] + "+" * line["violation_strong"], line["pac"] or "–"]
         cells.append([name + "'" * bool(line["slip"]), *orders, ", ".join(needs) or "nothing"])
-    header = ["the paper's Table 1 (N = 1)", "regret", "violation", "PAC", "needs to know"]
+    header = ["Table 1, N = 1", "regret", "violation", "PAC", "needs to know"]
     grid(console(), "guarantees, as proved at scale 1", header, cells, left=5)
     console().print("+ strong; ' see the note below; orders up to logarithms", style="dim")
     for name, line, _ in lines:

@@ -82,7 +82,7 @@ def _time(runs: Sequence[Run]) -> float:
 def _large(value: float | None) -> str:
     if value is None:
         return "–"
-    return f"{value:,.0f}" if abs(value) < 1e5 else f"{value:.1e}".replace("e+0", "e")
+    return f"{value:.0f}" if abs(value) < 1e4 else f"{value:.1e}".replace("e+0", "e")
 
 
 def _say(text: str) -> None:
