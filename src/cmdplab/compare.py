@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,11 @@ from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.baselines import safe_baseline, task_for
 from cmdplab.environments import find
 from cmdplab.errors import InputError
-from cmdplab.files import writable_folder
 from cmdplab.problem import CMDP
-from cmdplab.records import read_curves, write_curves
+from cmdplab.records import Curves
 from cmdplab.running import Job, Progress, Run, check_counts, check_workers, jobs, run_many
 from cmdplab.solvers import Solution, solve_feasible
-from cmdplab.summaries import by_algorithm, numbers_of, write_summary
+from cmdplab.summaries import by_algorithm, numbers_of, run_into
 
 PROBLEMS = (
     "random-independent",
@@ -86,27 +84,27 @@ def compare(
     solution = solve_feasible(problem)
     for row in settings.rows():  # what one of them lacks is said now, not after an hour
         task_for(row, problem, solution)
-    folder = writable_folder(settings.out)
     given: dict[str, Any] = {"solution": solution, "progress": progress, "workers": workers}
-    try:
-        runs = run_many(problem, todo, settings.episodes, **given)
-    except BaseException:
-        with suppress(OSError):
-            folder.rmdir()  # only if it is empty
-        raise
-    summary = summarise(settings, problem, solution, runs)
-    curves = write_curves(runs, folder / "curves.parquet")
-    write_summary(summary, folder / "summary.json")
-    from cmdplab.side_by_side import comparison
 
-    comparison(read_curves(curves), title(settings, problem), folder, starred(runs))
-    return runs, summary
+    def draw(curves: Curves, folder: Path) -> None:
+        from cmdplab.side_by_side import comparison
+
+        marked = [name for name in curves if _unverified(name, settings)]
+        comparison(curves, title(settings, problem), folder, marked)
+
+    return run_into(
+        settings.out,
+        lambda: run_many(problem, todo, settings.episodes, **given),
+        lambda runs: summarise(settings, problem, solution, runs),
+        draw,
+    )
 
 
-def starred(runs: Sequence[Run]) -> list[str]:
-    """The algorithms with constants that no source confirms."""
-    grouped = by_algorithm(runs)
-    return [name for name, mine in grouped.items() if mine[0].algorithm.unverified]
+def _unverified(label: str, settings: Comparison) -> bool:
+    """Whether an algorithm, by its label, has constants that no source confirms."""
+    name, _, preset = label.partition(":")
+    rows = [row for row in settings.rows() if row.name == name and preset in ("", row.preset)]
+    return any(row.unverified for row in rows)
 
 
 def title(settings: Comparison, problem: CMDP) -> str:

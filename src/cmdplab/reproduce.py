@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,11 @@ from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.row import Row
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.files import writable_folder
 from cmdplab.problem import CMDP
-from cmdplab.records import read_curves, write_curves
+from cmdplab.records import Curves
 from cmdplab.running import Job, Progress, Run, check_counts, check_workers, jobs, run_many
 from cmdplab.solvers import Solution, solve_feasible
-from cmdplab.summaries import by_algorithm, numbers_of, write_summary
+from cmdplab.summaries import by_algorithm, numbers_of, run_into
 
 INSTANCES = ("published", "random")
 
@@ -70,28 +68,20 @@ def reproduce(
     check_workers(workers)
     todo, problem = settings.jobs(), settings.problem()
     solution = solve_feasible(problem)
-    folder = writable_folder(settings.out)
-    try:
-        runs = run_many(
-            problem,
-            todo,
-            settings.episodes,
-            solution=solution,
-            progress=progress,
-            workers=workers,
-        )
-    except BaseException:
-        with suppress(OSError):
-            folder.rmdir()  # only if it is empty
-        raise
-    summary = summarise(settings, problem, solution, runs)
-    curves = write_curves(runs, folder / "curves.parquet")
-    write_summary(summary, folder / "summary.json")
-    from cmdplab.figures import figure_1
+    given: dict[str, Any] = {"solution": solution, "progress": progress, "workers": workers}
 
-    starred = [row.name for row in settings.rows() if row.unverified]
-    figure_1(read_curves(curves), settings.title(problem), folder, starred)
-    return runs, summary
+    def draw(curves: Curves, folder: Path) -> None:
+        from cmdplab.figures import figure_1
+
+        starred = [row.name for row in settings.rows() if row.unverified]
+        figure_1(curves, settings.title(problem), folder, starred)
+
+    return run_into(
+        settings.out,
+        lambda: run_many(problem, todo, settings.episodes, **given),
+        lambda runs: summarise(settings, problem, solution, runs),
+        draw,
+    )
 
 
 def summarise(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cmdplab.files import written_whole
+from cmdplab.files import writable_folder, written_whole
 from cmdplab.measures import Summary
 from cmdplab.presenting import to_json
+from cmdplab.records import Curves, read_curves, write_curves
 from cmdplab.running import Run
 
 
@@ -44,7 +46,23 @@ def median(runs: Sequence[Run], field: str) -> float | None:
     return None if values[0] is None else float(np.median(values))
 
 
-def write_summary(summary: dict[str, Any], path: Path) -> None:
-    """Whole or not at all."""
-    with written_whole(path) as temporary:
+def run_into(
+    folder: Path,
+    run: Callable[[], list[Run]],
+    summarise: Callable[[list[Run]], dict[str, Any]],
+    draw: Callable[[Curves, Path], object],
+) -> tuple[list[Run], dict[str, Any]]:
+    """Run, then write curves.parquet, summary.json and a figure; nothing is left of a failure."""
+    writable_folder(folder)
+    try:
+        runs = run()
+    except BaseException:
+        with suppress(OSError):
+            folder.rmdir()  # only if it is empty
+        raise
+    summary = summarise(runs)
+    curves = write_curves(runs, folder / "curves.parquet")
+    with written_whole(folder / "summary.json") as temporary:
         temporary.write_text(to_json(summary) + "\n")
+    draw(read_curves(curves), folder)
+    return runs, summary
