@@ -89,7 +89,8 @@ def results(out: Path) -> Result:
         if status_of(work).status == "done":
             snapshot = checkpoint.find(work.folder).snapshot
             assert snapshot is not None
-            curves = (work.folder / "curves.parquet").read_bytes()
+            tables = ("curves.parquet", "mistakes.parquet")
+            curves = b"".join((work.folder / name).read_bytes() for name in tables)
             found[work.folder.name] = (curves, checkpoint.digest(snapshot))
     return found
 

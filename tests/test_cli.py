@@ -103,7 +103,8 @@ def test_run_writes_what_it_says(call, tmp_path):
     code, printed, _ = call("run", "--episodes", "3000", "--out", out, "--json")
     assert code == 0
     files = sorted(p.name for p in out.iterdir() if not p.name.startswith("."))
-    assert files == ["checkpoint.npz", "curves.parquet", "manifest.json", "problem.npz"]
+    tables = ["curves.parquet", "manifest.json", "mistakes.parquet", "problem.npz"]
+    assert files == ["checkpoint.npz", *tables]
     assert json.loads(printed)[0]["status"] == "done"
     table = pq.read_table(out / "curves.parquet")
     assert table["episode"][-1].as_py() == 3000

@@ -16,7 +16,7 @@ def synthetic(episodes: int, N: int, seed: int = 0) -> Chunk:
 
 
 def measured(chunk: Chunk, cuts: list[int]) -> Measures:
-    measures = Measures(2.1, np.full(chunk.multiplier.shape[1], 1.9))
+    measures = Measures(2.1, np.full(chunk.multiplier.shape[1], 1.9), 3)
     for start, end in zip([0, *cuts], [*cuts, len(chunk.returns)], strict=True):
         if end > start:
             measures.add(Chunk(chunk.returns[start:end], chunk.multiplier[start:end]))
@@ -84,7 +84,7 @@ def test_the_curve_carries_the_multipliers_and_sums_of_its_episodes():
 
 
 def test_memory_does_not_grow_with_the_episodes():
-    measures = Measures(1.0, np.ones(1))
+    measures = Measures(1.0, np.ones(1), 2)
     for _ in range(50):
         measures.add(synthetic(4 * TAIL, 1))
     assert len(measures.curves()["episode"]) < 1024 + 512 * 12

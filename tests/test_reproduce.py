@@ -28,7 +28,8 @@ def small(tmp_path_factory):
 def test_everything_is_written(small):
     settings, _, summary = small
     names = sorted(path.name for path in settings.out.iterdir())
-    assert names == ["curves.parquet", "figure1.pdf", "figure1.png", "summary.json"]
+    tables = ["curves.parquet", "figure1.pdf", "figure1.png", "mistakes.parquet"]
+    assert names == [*tables, "summary.json"]
     assert json.loads((settings.out / "summary.json").read_text()) == summary
 
 

@@ -16,7 +16,7 @@ from cmdplab.algorithms import ALGORITHMS
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, fingerprint, parse_experiment, read_experiment
 from cmdplab.running import run
-from cmdplab.surviving import BusyError, held, perform
+from cmdplab.surviving import FILES, BusyError, held, perform
 from cmdplab.sweeping import status_of, works_of
 
 
@@ -83,7 +83,7 @@ def test_damaged_files_are_noticed_set_aside_and_survived(undisturbed, tmp_path)
         time.sleep(rng.uniform(0.5, 2.0))
         faults.kill(process)
         for work in works_of(tmp_path / "out"):
-            for name in ("checkpoint.npz", "manifest.json", "curves.parquet"):
+            for name in ("checkpoint.npz", "manifest.json", "curves.parquet", "mistakes.parquet"):
                 if (work.folder / name).exists() and rng.random() < 0.5:
                     faults.damage(work.folder / name, rng)
     faults.finish(experiment, tmp_path / "out")
@@ -167,11 +167,11 @@ def test_a_finished_run_is_not_run_again(work):
     assert (folder / "curves.parquet").stat().st_mtime_ns == stamp
 
 
-@pytest.mark.parametrize("name", ["curves.parquet", "checkpoint.npz"])
+@pytest.mark.parametrize("name", ["curves.parquet", "mistakes.parquet", "checkpoint.npz"])
 def test_a_damaged_file_of_a_finished_run_is_made_again(work, name):
     _, folder, settings, file = work
     perform(folder, settings, file, every=0.0)
-    before = {each: (folder / each).read_bytes() for each in ("curves.parquet", "checkpoint.npz")}
+    before = {each: (folder / each).read_bytes() for each in FILES}
     content = bytearray(before[name])
     content[len(content) // 2] ^= 4
     (folder / name).write_bytes(bytes(content))

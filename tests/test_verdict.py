@@ -12,7 +12,7 @@ from cmdplab.verdict import verdict
 
 def curves_of(gap: np.ndarray) -> dict:
     """The curves of a run whose gap is this; its violation is the negative of it."""
-    measures = Measures(0.0, np.zeros(1))
+    measures = Measures(0.0, np.zeros(1), 10)
     measures.add(Chunk(np.column_stack([-gap, gap]), np.zeros((len(gap), 1))))
     return measures.curves()
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
+from cmdplab.mistakes import SERIES, Mistakes, epsilons
 from cmdplab.problem import Array
 
 FINENESS = 9  # 2^9 = 512 grid points in each octave
@@ -48,8 +49,10 @@ class Measures:
     weak regret is the plain sum, strong regret the sum of positive parts   (Appendix B).
     """
 
-    def __init__(self, optimum: float, threshold: Array) -> None:
+    def __init__(self, optimum: float, threshold: Array, horizon: int) -> None:
         N = len(threshold)
+        self._epsilons = epsilons(horizon)
+        self._mistakes = Mistakes(self._epsilons, 3 if N else 1)
         self._optimum, self._threshold = optimum, threshold
         self._series = ["gap"] + ["violation"] * (N > 0) + [f"violation_{n + 1}" for n in range(N)]
         self._summed = min(N + 1, 2)  # gap and the largest violation
@@ -72,6 +75,7 @@ class Measures:
             )
         episodes = self._episodes + np.arange(1, len(series) + 1, dtype=np.float64)
         sums = self._running_sums(series)
+        self._mistakes.add(self._judged(series), episodes)
         ends = np.flatnonzero(on_grid(episodes))
         if len(ends):
             # Segment j is what lies after the grid point before and up to the point ends[j].
@@ -103,12 +107,16 @@ class Measures:
             "last_multiplier": self._last_multiplier,
             "tail": self._tail,
             "rows": np.vstack(self._rows) if self._rows else np.zeros((0, self._columns())),
+            **self._mistakes.arrays(),
         }
 
     @classmethod
-    def resumed(cls, optimum: float, threshold: Array, arrays: dict[str, Array]) -> Measures:
+    def resumed(
+        cls, optimum: float, threshold: Array, horizon: int, arrays: dict[str, Array]
+    ) -> Measures:
         """Measures that go on where others stopped, to the last bit."""
-        measures = cls(optimum, threshold)
+        measures = cls(optimum, threshold, horizon)
+        measures._mistakes.resume(arrays)
         measures._episodes = int(arrays["episodes"])
         measures._rows = [arrays["rows"]]
         for field in ("sums", "low", "high", "last", "last_multiplier", "tail"):
@@ -124,6 +132,21 @@ class Measures:
         violations = self._threshold - returns[:, 1:]
         largest = violations.max(axis=1, keepdims=True) if len(self._threshold) else violations
         return np.hstack([gap, largest, violations])
+
+    def _judged(self, series: Array) -> Array:
+        """[E, 3]: gap, largest violation and the larger of both; [E, 1] without constraints."""
+        judged = series[:, : self._summed]
+        return (
+            np.hstack([judged, judged.max(axis=1, keepdims=True)]) if self._summed > 1 else judged
+        )
+
+    def mistakes(self) -> dict[str, Array]:
+        """For every epsilon of the grid: the number of mistakes, and the last: docs/records.md."""
+        columns = {"epsilon": self._epsilons}
+        counts, last = self._mistakes.counts(), self._mistakes.last()
+        for n, name in enumerate(SERIES[: len(counts)]):
+            columns |= {f"{name}_mistakes": counts[n], f"{name}_last_mistake": last[n]}
+        return columns
 
     def _running_sums(self, series: Array) -> Array:
         """[E, 2 * summed], by `accumulate`, which adds strictly one after the other."""

@@ -19,27 +19,43 @@ Curves = dict[str, list[dict[str, Array]]]  # by algorithm: the columns of each 
 
 def write_curves(runs: Sequence[Run], path: Path) -> Path:
     """One table: algorithm, preset, seed, then the columns of `Measures.curves`."""
+    return _write([(run, run.curves) for run in runs], path)
+
+
+def write_mistakes(runs: Sequence[Run], path: Path) -> Path:
+    """One table: algorithm, preset, seed, then the columns of `Measures.mistakes`."""
+    return _write([(run, run.mistakes) for run in runs], path)
+
+
+def _write(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> Path:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     tables = []
-    for run in runs:
-        length = len(run.curves["episode"])
-        columns = {
+    for run, columns in measured:
+        length = len(next(iter(columns.values())))
+        labels = {
             "algorithm": pa.array([run.algorithm.name] * length),
             "preset": pa.array([run.algorithm.preset] * length),
             "seed": pa.array([run.seed] * length, pa.int64()),
-            **{name: pa.array(values) for name, values in run.curves.items()},
         }
-        columns["episode"] = pa.array(run.curves["episode"].astype("int64"))
-        tables.append(pa.table(columns))
+        whole = {name for name in columns if name == "episode" or "mistake" in name}
+        kinds = {name: pa.int64() if name in whole else pa.float64() for name in columns}
+        values = {
+            name: pa.array(each.astype("int64") if name in whole else each, kinds[name])
+            for name, each in columns.items()
+        }
+        tables.append(pa.table(labels | values))
     with written_whole(path) as temporary:
         pq.write_table(pa.concat_tables(tables), temporary, compression="zstd")
     return path
 
 
 def read_curves(path: Path) -> Curves:
-    """What `write_curves` wrote, by algorithm (with its preset, if it has two) and then by seed."""
+    """What `write_curves` or `write_mistakes` wrote, by algorithm and seed.
+
+    The name of an algorithm that comes in two presets carries its preset.
+    """
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)

@@ -35,6 +35,7 @@ class Run(NamedTuple):
     seed: int
     summary: Summary
     curves: dict[str, Array]  # columns over the grid of episodes; empty while the run goes on
+    mistakes: dict[str, Array]  # columns over the grid of epsilon; empty while the run goes on
     state: Any  # what the learner needs to go on; None while the run goes on
     seconds: float
 
@@ -73,11 +74,13 @@ class Playing:
             raise InputError(f"{problem.name} cannot be run: {optimum.message}")
         task = task_for(algorithm, problem, optimum, baseline)
         state = None if snapshot is None else _state(algorithm, snapshot)
+        self._row, self._seed = algorithm, seed
         self._session = session(engine, problem, algorithm, task, seed, state)
-        self._measures = Measures(optimum.value, problem.threshold)
+        known = (optimum.value, problem.threshold, problem.horizon)
+        self._measures = Measures(*known)
         if snapshot is not None:
             kept = {k.removeprefix("measure_"): v for k, v in snapshot.items()}
-            self._measures = Measures.resumed(optimum.value, problem.threshold, kept)
+            self._measures = Measures.resumed(*known, kept)
         self.episodes = 0 if state is None else state.episode
 
     def advance(self, episodes: int) -> int:
@@ -96,9 +99,18 @@ class Playing:
         """The curves so far."""
         return self._measures.curves()
 
+    def mistakes(self) -> dict[str, Array]:
+        """The mistakes so far, for every epsilon."""
+        return self._measures.mistakes()
+
     def state(self) -> Any:
         """The learner's state."""
         return self._session.state()
+
+    def so_far(self, seconds: float) -> Run:
+        """What the run has given."""
+        measured = (self.summary(), self.curves(), self.mistakes())
+        return Run(self._row, self._seed, *measured, self.state(), seconds)
 
     def snapshot(self) -> Snapshot:
         """Everything, as arrays with names."""
@@ -145,11 +157,11 @@ def run(
         size = chunk or size
         if progress:
             seconds = time.perf_counter() - began
-            progress(Run(algorithm, seed, playing.summary(), {}, None, seconds))
+            progress(Run(algorithm, seed, playing.summary(), {}, {}, None, seconds))
     if not playing.episodes:
         raise InterruptedError("stopped before the first chunk was done")
     seconds = time.perf_counter() - began
-    return Run(algorithm, seed, playing.summary(), playing.curves(), playing.state(), seconds)
+    return playing.so_far(seconds)
 
 
 def run_many(

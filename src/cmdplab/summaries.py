@@ -12,7 +12,7 @@ import numpy as np
 from cmdplab.files import writable_folder, written_whole
 from cmdplab.measures import Summary
 from cmdplab.presenting import to_json
-from cmdplab.records import Curves, read_curves, write_curves
+from cmdplab.records import Curves, read_curves, write_curves, write_mistakes
 from cmdplab.running import Run
 
 
@@ -52,7 +52,7 @@ def run_into(
     summarise: Callable[[list[Run]], dict[str, Any]],
     draw: Callable[[Curves, Path], object],
 ) -> tuple[list[Run], dict[str, Any]]:
-    """Run, then write curves.parquet, summary.json and a figure; nothing is left of a failure."""
+    """Run, then write curves, mistakes, summary.json and a figure; nothing is left of a failure."""
     writable_folder(folder)
     try:
         runs = run()
@@ -62,6 +62,7 @@ def run_into(
         raise
     summary = summarise(runs)
     curves = write_curves(runs, folder / "curves.parquet")
+    write_mistakes(runs, folder / "mistakes.parquet")
     with written_whole(folder / "summary.json") as temporary:
         temporary.write_text(to_json(summary) + "\n")
     draw(read_curves(curves), folder)

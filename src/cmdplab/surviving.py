@@ -24,12 +24,13 @@ from cmdplab.experiment import RunSettings, fingerprint
 from cmdplab.manifest import Manifest
 from cmdplab.noise import philox_key
 from cmdplab.problem import CMDP
-from cmdplab.records import write_curves
-from cmdplab.running import FIRST_CHUNK, Playing, Run, Snapshot
+from cmdplab.records import write_curves, write_mistakes
+from cmdplab.running import FIRST_CHUNK, Playing, Snapshot
 
 CHECKPOINT_EVERY = 30.0  # seconds
 CURVES = "curves.parquet"
-FILES = (CURVES, checkpoint.NEWEST)
+MISTAKES = "mistakes.parquet"
+FILES = (CURVES, MISTAKES, checkpoint.NEWEST)
 
 
 class BusyError(Exception):
@@ -112,7 +113,8 @@ def is_done(folder: Path, record: Manifest) -> bool:
     """Whether a run is finished and its files are what was written."""
     if record.status != "done":
         return False
-    return len(record.sha256) == len(FILES) and not _wrong(folder, record)
+    # Runs of versions that counted no mistakes are done all the same.
+    return {*FILES} - {MISTAKES} <= {*record.sha256} and not _wrong(folder, record)
 
 
 def _wrong(folder: Path, record: Manifest) -> list[str]:
@@ -123,11 +125,13 @@ def _wrong(folder: Path, record: Manifest) -> list[str]:
 
 
 def _aside(folder: Path, record: Manifest) -> list[str]:
-    """Set a finished run's damaged curves aside; `checkpoint.find` does so with checkpoints."""
+    """Set a finished run's damaged tables aside; `checkpoint.find` does so with checkpoints."""
     notes = []
-    if record.status == "done" and CURVES in _wrong(folder, record) and (folder / CURVES).exists():
-        os.replace(folder / CURVES, folder / f"{CURVES}.damaged")
-        notes.append(f"{CURVES} was damaged; set aside and written again")
+    wrong = _wrong(folder, record) if record.status == "done" else []
+    for name in (CURVES, MISTAKES):
+        if name in wrong and (folder / name).exists():
+            os.replace(folder / name, folder / f"{name}.damaged")
+            notes.append(f"{name} was damaged; set aside and written again")
     return notes
 
 
@@ -205,8 +209,9 @@ def _advance(
     done = playing.episodes >= target
     record.status = "done" if done else "interrupted"
     if playing.episodes:
-        run = Run(settings.row(), settings.seed, playing.summary(), playing.curves(), None, 0.0)
-        write_curves([run], folder / CURVES)
+        run = [playing.so_far(record.seconds)]
+        write_curves(run, folder / CURVES)
+        write_mistakes(run, folder / MISTAKES)
         _save(folder, record, playing)
     else:
         manifest.write(folder, record)
@@ -230,4 +235,6 @@ def _snapshot(folder: Path, settings: RunSettings) -> tuple[Snapshot | None, lis
         return None, again
     if str(found.snapshot.pop("run", "")) != settings.folder:
         return None, [*found.complaints, "the checkpoint belongs to another run; starting again"]
+    if "measure_mistakes" not in found.snapshot:
+        return None, [*found.complaints, "the checkpoint is of an older version; starting again"]
     return found.snapshot, found.complaints

@@ -32,11 +32,11 @@ from cmdplab.pool import Ended, Event, Interrupt, Work, run_locally, signals
 from cmdplab.problem import CMDP
 from cmdplab.running import check_workers
 from cmdplab.solvers import solve_feasible
-from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, is_done, is_held
+from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, MISTAKES, is_done, is_held
 
 EXPERIMENT = "experiment.json"
 _OF_A_RUN = {"problem.npz", ".lock", f"{manifest.NAME}.damaged", manifest.NAME, checkpoint.NEWEST}
-_OF_A_RUN |= {checkpoint.BEFORE, CURVES}
+_OF_A_RUN |= {checkpoint.BEFORE, CURVES, MISTAKES}
 SCHEMA = 1
 
 Tell = Callable[[Event], None]
