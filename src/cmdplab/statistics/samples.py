@@ -1,0 +1,83 @@
+"""Samples and curves over seeds: their checks, their quantiles, and the draws for resampling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cmdplab.errors import InputError
+from cmdplab.problem import Array
+
+
+def quantile_curves(curves: ArrayLike, quantiles: Sequence[float] = (0.25, 0.5, 0.75)) -> Array:
+    """[Q, T]: at each point, on its own, the quantiles over the seeds of `curves` [S, T].
+
+    The q-quantile of y_(1) <= ... <= y_(S) is read at rank 1 + q (S - 1), linearly between its
+    neighbours. It describes these seeds; it is no statement about others (see `median_band`).
+    """
+    at = np.asarray(quantiles, dtype=np.float64)
+    if not ((at >= 0.0) & (at <= 1.0)).all():
+        raise InputError(f"quantiles lie between 0 and 1, not {list(quantiles)}")
+    return np.asarray(np.quantile(checked_curves(curves), at, axis=0))
+
+
+def median_curve(curves: ArrayLike) -> Array:
+    """[T]: at each point the median over the seeds of `curves` [S, T]."""
+    return np.asarray(quantile_curves(curves, (0.5,))[0])
+
+
+def checked_sample(values: ArrayLike, what: str = "the values") -> Array:
+    """A list of finite numbers, one at least."""
+    sample = np.asarray(values, dtype=np.float64)
+    if sample.ndim != 1 or not len(sample):
+        raise InputError(f"{what} must be a list of numbers, not of shape {sample.shape}")
+    if not np.isfinite(sample).all():
+        where = int(np.argmin(np.isfinite(sample)))
+        raise InputError(f"{what} must be finite, but number {where + 1} is {sample[where]}")
+    return sample
+
+
+def checked_curves(curves: ArrayLike) -> Array:
+    """One finite row for each seed, [S, T], S >= 1 and T >= 1."""
+    table = np.asarray(curves, dtype=np.float64)
+    if table.ndim != 2 or not table.size:
+        raise InputError(f"curves must hold one row for each seed, not shape {table.shape}")
+    if not np.isfinite(table).all():
+        row, column = np.argwhere(~np.isfinite(table))[0]
+        raise InputError(
+            f"the curve of seed number {row + 1} is not finite at point {column + 1}:"
+            f" {table[row, column]}"
+        )
+    return table
+
+
+def need_two(seeds: int, what: str) -> None:
+    """One seed says nothing about the spread between seeds."""
+    if seeds < 2:
+        raise InputError(f"one seed gives no {what}: at least two are needed")
+
+
+def check_resampling(level: float, resamples: int) -> None:
+    """The level is a probability, and the resamples are enough to see its tail."""
+    if not 0.0 < level < 1.0:
+        raise InputError(f"the level must lie between 0 and 1, not {level}")
+    if (1.0 - level) * (resamples + 1) < 1.0:
+        raise InputError(f"{resamples} resamples are too few for a level of {level}")
+
+
+def generator(seed: int) -> np.random.Generator:
+    """The draws of one call, and of no other."""
+    return np.random.Generator(np.random.Philox(seed))
+
+
+def in_fixed_order(table: Array) -> Array:
+    """The rows [S, T] sorted by their first entry, then their second, and so on."""
+    return np.asarray(table[np.lexsort(table.T[::-1])])
+
+
+def upper_quantile(draws: Array, level: float) -> float:
+    """The draw of rank ceil(level (B + 1)) among B: at most 1 - level lie above, draw included."""
+    rank = int(np.ceil(level * (len(draws) + 1) - 1e-9))
+    return float(np.sort(draws)[min(rank, len(draws)) - 1])

@@ -1,0 +1,113 @@
+"""The explicit constants of the paper's proofs, as functions of the sizes of a problem.
+
+The print has two versions of some constants. Here are those that the lemmas state and their proofs
+use; where a proof gives something else than the print, both are here and the docstring says so.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from cmdplab.errors import InputError
+from cmdplab.problem import CMDP
+from cmdplab.schedules import Setting
+
+
+def setting_of(problem: CMDP, slack: float, delta: float = 0.1) -> Setting:
+    """The sizes of a problem for the formulas of this package; `slack` is the Slater gap b_gap."""
+    sizes = (problem.states, problem.actions, problem.horizon, problem.constraints)
+    return checked(Setting(*sizes, K=1, delta=delta, slack=slack))
+
+
+def checked(setting: Setting) -> Setting:
+    """The setting itself, unless the theory has nothing to say about it."""
+    if not setting.slack > 0.0:
+        raise InputError(f"the Slater gap is {setting.slack:g}: the theory needs one above 0")
+    if not 0.0 < setting.delta <= 1.0:
+        raise InputError(f"delta is {setting.delta:g}, outside (0, 1]")
+    return setting
+
+
+def entropy_horizon(setting: Setting) -> float:
+    """H_ent = H (1 + ln A)   (Appendix E): no regularised value exceeds it while tau <= 1."""
+    return setting.H * (1.0 + setting.log_actions)
+
+
+def multiplier_bound(setting: Setting, temperature: float) -> float:
+    """Lemma F.4: sum_n lambda_tau^n <= H (1 + tau ln A) / b_gap at the saddle point of L_tau.
+
+    The lemma prints H_ent / b_gap and assumes tau <= 1, where this is no larger; its proof gives
+    the bound for every tau > 0. It is also where Eq. 5 clips each multiplier. Zero for N = 0.
+    """
+    if setting.N == 0:
+        return 0.0
+    return setting.H * (1.0 + temperature * setting.log_actions) / checked(setting).slack
+
+
+def violation_bound(setting: Setting, temperature: float) -> float:
+    """Lemma F.4: b^n - V[r^n] <= tau H (1 + tau ln A) / b_gap at the saddle point of L_tau.
+
+    Printed for tau <= 1 as tau H_ent / b_gap.
+    """
+    return temperature * multiplier_bound(setting, temperature)
+
+
+class Constants(NamedTuple):
+    """C_1, C_2 and C_3 of Lemmas H.7 and H.8, and H, by which two of them should be multiplied."""
+
+    first: float  # C_1 = 2 H_ent^2 (1 + H / b_gap)^2, of the squared action values
+    second: float  # C_2 = 2 (1 + ln A)^2, of the squared logarithms of the policy
+    third: float  # C_3 = (N / 2) (H + H_ent / b_gap)^2, of the squared dual gradients
+    horizon: int
+
+    def combined(self, temperature: float = 1.0) -> float:
+        """C = C_1 + tau^2 C_2 + C_3   (Appendix H.4), with the largest tau of the run.
+
+        The later display of C (proof of Lemma H.9) drops the factors 2 of C_1 and C_2.
+        """
+        return self.first + temperature**2 * self.second + self.third
+
+    def summed_over_steps(self, temperature: float = 1.0) -> float:
+        """H (C_1 + tau^2 C_2) + C_3: what the proof of Lemma H.7 gives.
+
+        The bound that is summed with the weights w_h(x) holds for each state and step, and the
+        weights of all steps add up to H, not 1; the print drops this factor.
+        """
+        return self.horizon * (self.first + temperature**2 * self.second) + self.third
+
+
+def constants(setting: Setting) -> Constants:
+    """C_1, C_2, C_3 as Lemmas H.7 and H.8 state them.
+
+    Lemma H.8 prints C_3 / 2 in its bound, its proof has C_3. C_1 takes sum_n lambda^n <=
+    H_ent / b_gap, which the clip of Eq. 5 gives for N = 1; for N > 1 it gives N times as much.
+    """
+    s = checked(setting)
+    H_ent = entropy_horizon(s)
+    return Constants(
+        first=2.0 * H_ent**2 * (1.0 + s.H / s.slack) ** 2,
+        second=2.0 * (1.0 + s.log_actions) ** 2,
+        third=0.5 * s.N * (s.H + H_ent / s.slack) ** 2,
+        horizon=s.H,
+    )
+
+
+def first_potential_bound(setting: Setting) -> float:
+    """Proof of Lemma H.9, (i): Phi^1 <= 2 H ln A + N H_ent^2 / (2 b_gap^2).
+
+    For the uniform policy and zero multipliers. Half the first term would do, since the divergence
+    from the uniform policy is at most ln A.
+    """
+    s = checked(setting)
+    pull = 0.0 if s.N == 0 else s.N * (entropy_horizon(s) / s.slack) ** 2 / 2.0
+    return 2.0 * s.H * s.log_actions + pull
+
+
+def log_power_of_two_less_two(states: int) -> float:
+    """ln(2^X - 2), without forming 2^X; minus infinity for X = 1   (event F^L1)."""
+    if states < 1:
+        raise InputError(f"there are {states} states, not at least one")
+    if states == 1:
+        return -math.inf
+    return states * math.log(2.0) + math.log1p(-(2.0 ** (1 - states)))

@@ -1,0 +1,147 @@
+"""From mistakes to regret: the identity between them, and what a Uniform-PAC bound implies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.errors import InputError
+from cmdplab.problem import Array
+
+
+def mistake_counts(gaps: Array, epsilons: Array) -> npt.NDArray[np.int64]:
+    """[E]: Eq. 1, the number of episodes whose gap exceeds each epsilon, strictly.
+
+    gaps [K], one for each episode; epsilons [E].
+    """
+    ordered = np.sort(gaps)
+    return np.asarray(len(ordered) - np.searchsorted(ordered, epsilons, side="right"))
+
+
+def regret_from_mistakes(gaps: Array) -> float:
+    """Strong regret as the integral over epsilon > 0 of the number of mistakes; gaps [K].
+
+    sum_k max(gap^k, 0) = int_0^inf #{ k : gap^k > eps } d eps, exactly: between two neighbouring
+    gaps in order of size the count does not change. Behind Lemma F.2.
+    """
+    ordered = np.sort(np.maximum(gaps, 0.0))
+    heights = np.diff(ordered, prepend=0.0)
+    return float(np.sum(heights * np.arange(len(ordered), 0, -1)))
+
+
+class RegretInterval(NamedTuple):
+    """Two numbers with the strong regret between them."""
+
+    lower: float
+    upper: float
+
+
+def regret_from_grid(
+    epsilons: Array, counts: npt.ArrayLike, episodes: int, largest: float
+) -> RegretInterval:
+    """The integral of the mistake counts when they are known on a grid only.
+
+    epsilons [E], rising, > 0. counts [E]: mistakes at each. episodes: K, the count that is never
+    exceeded. largest: no gap is larger, say H. The count falls with epsilon, so that between two
+    grid points it lies between its values there; the interval is as narrow as the grid allows.
+    """
+    grid = np.asarray(epsilons, dtype=np.float64)
+    known = np.asarray(counts, dtype=np.float64)
+    if grid.ndim != 1 or not len(grid) or grid.shape != known.shape:
+        raise InputError("the grid and its counts must be two lists of one length, not empty")
+    if grid[0] <= 0.0 or np.any(np.diff(grid) <= 0.0):
+        raise InputError("the grid of epsilon must rise and begin above 0")
+    if np.any(np.diff(known) > 0.0) or known[0] > episodes or known[-1] < 0.0:
+        raise InputError("the counts must fall with epsilon, from at most the number of episodes")
+    widths = np.diff(grid, prepend=0.0)
+    above = np.concatenate([[float(episodes)], known[:-1]])
+    beyond = known[-1] * max(largest - grid[-1], 0.0)
+    return RegretInterval(float(widths @ known), float(widths @ above + beyond))
+
+
+@dataclass(frozen=True)
+class UniformPac:
+    """With probability 1 - delta, for every epsilon at once, at most ceil(F(eps)) mistakes, where
+
+    F(eps) = Z_1 eps^-alpha ( ln(Z_2 / eps) )^beta   (Definition 2.2 in the form of Lemma F.2).
+
+    The fields hold ln Z_1 and ln Z_2, since bounds of this kind leave the range of floats.
+    """
+
+    log_scale: float  # ln Z_1
+    exponent: float  # alpha > 0
+    delta: float
+    log_range: float = 1.0  # ln Z_2
+    log_power: float = 0.0  # beta >= 0
+
+    def __post_init__(self) -> None:
+        if not self.exponent > 0.0 or not self.log_power >= 0.0:
+            raise InputError("a Uniform-PAC bound needs an exponent > 0 and a log power >= 0")
+        if not 0.0 < self.delta <= 1.0:
+            raise InputError(f"delta is {self.delta:g}, outside (0, 1]")
+
+    def log_mistakes(self, epsilon: float) -> float:
+        """ln F(eps)."""
+        if not epsilon > 0.0:
+            raise InputError(f"epsilon is {epsilon:g}, not a positive number")
+        return self._log_mistakes(math.log(epsilon))
+
+    def _log_mistakes(self, log_epsilon: float) -> float:
+        value = self.log_scale - self.exponent * log_epsilon
+        if self.log_power == 0.0:
+            return value
+        if self.log_range <= log_epsilon:
+            raise InputError("epsilon must lie below the range Z_2 of the logarithm")
+        return value + self.log_power * math.log(self.log_range - log_epsilon)
+
+
+def pac_log_episodes(bound: UniformPac, epsilon: float) -> float:
+    """Theorem 2.3 (2): a Uniform-PAC bound is an (eps, delta)-PAC bound with the same F.
+
+    ln F(eps): with probability 1 - delta at most ceil(F(eps)) episodes are worse than epsilon.
+    """
+    return bound.log_mistakes(epsilon)
+
+
+def log_regret(bound: UniformPac, episodes: float, largest: float) -> float:
+    """Theorem 2.3 (3) by Lemma F.2: the logarithm of an explicit bound on the strong regret.
+
+    With u = `largest` >= every gap, z = (K / Z_1)^(1/alpha) and e = (ln(Z_2 z))^(beta/alpha) / z:
+    regret <= K e + Z_1 (ln(Z_2 / e))^beta int_e^u eps^-alpha d eps + u,  and <= K u,
+    of order Z_1^(1/alpha) K^(1 - 1/alpha). The last u pays for the ceiling of the count, which the
+    proof drops. alpha >= 1 as in the lemma: Theorem 2.3 says alpha > 0, but for alpha < 1 the
+    integral converges, and no bound that falls with K can hold. Also as in the lemma,
+    Z_2 >= max(u, e Z_1^(1/alpha)) where there is a logarithm.
+    """
+    alpha, beta = bound.exponent, bound.log_power
+    if alpha < 1.0:
+        raise InputError(f"the exponent is {alpha:g}: the conversion to regret needs at least 1")
+    if not episodes >= 1 or not largest > 0.0:
+        raise InputError("the conversion needs at least one episode and a largest gap above 0")
+    log_K, log_u = math.log(episodes), math.log(largest)
+    if beta > 0.0 and bound.log_range < max(log_u, 1.0, 1.0 + bound.log_scale / alpha):
+        raise InputError("the range Z_2 must be at least the largest gap, e, and e Z_1^(1/alpha)")
+    log_z = (log_K - bound.log_scale) / alpha
+    log_e = -log_z
+    if beta > 0.0:
+        log_e += beta / alpha * math.log(bound.log_range + log_z)
+    trivial = log_K + log_u
+    if log_e >= log_u:
+        return trivial
+    logs = beta * math.log(bound.log_range - log_e) if beta > 0.0 else 0.0
+    tail = bound.log_scale + logs + _log_integral(alpha, log_e, log_u)
+    return min(trivial, float(np.logaddexp.reduce([log_K + log_e, tail, log_u])))
+
+
+def _log_integral(alpha: float, log_low: float, log_high: float) -> float:
+    """ln of the integral of eps^-alpha from low to high."""
+    width = log_high - log_low
+    if alpha == 1.0:
+        return math.log(width)
+    # low^(1 - alpha) (1 - exp(-(alpha - 1) width)) / (alpha - 1)
+    inside = -math.expm1(-(alpha - 1.0) * width)
+    return (1.0 - alpha) * log_low + math.log(inside / (alpha - 1.0))

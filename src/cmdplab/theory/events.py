@@ -1,0 +1,117 @@
+"""The failure events of Appendix H.1, from counts, the true kernel and delta.
+
+Each event is a margin array whose sign decides; an audit asks once per episode or once per look.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab.problem import Array
+from cmdplab.theory.constants import log_power_of_two_less_two
+
+KERNEL_SHARE = 1 / 2  # of delta: P(F^P) <= delta / 2
+VISITS_SHARE = 1 / 4  # of delta / X: P(F^N) <= delta / (4X)
+L1_SHARE = 1 / 4  # of delta / X: P(F^L1) <= delta / (4X)
+
+
+class Shares(NamedTuple):
+    """The probability that each event may have."""
+
+    kernel: float
+    visits: float
+    l1: float
+
+
+def shares(states: int, delta: float) -> Shares:
+    """Lemma H.1: delta / 2, delta / (4X), delta / (4X), as printed."""
+    return Shares(KERNEL_SHARE * delta, VISITS_SHARE * delta / states, L1_SHARE * delta / states)
+
+
+def union_shares(delta: float) -> Shares:
+    """What a union bound over (h, x, a) gives with the logarithms of H.1: delta / 2, / 4, / 4.
+
+    F^N has ln(4XAH / delta) and F^L1 has ln(12XAH (2^X - 2) / delta): each triple then fails with
+    probability delta / (4XAH), and all XAH of them with delta / 4. Lemma H.1 prints delta / (4X).
+    Its last claim, P(F) <= delta, holds in either case.
+    """
+    return Shares(KERNEL_SHARE * delta, VISITS_SHARE * delta, L1_SHARE * delta)
+
+
+class Failures(NamedTuple):
+    """Which events have happened."""
+
+    kernel: bool  # F^P
+    visits: bool  # F^N
+    l1: bool  # F^L1
+
+    @property
+    def any(self) -> bool:
+        """F, the union; its complement is the good event."""
+        return self.kernel or self.visits or self.l1
+
+
+def failures(counts: Array, kernel: Array, occupancies: Array, delta: float) -> Failures:
+    """Appendix H.1: which events the counts [H, X, A, X] show.
+
+    kernel [H, X, A, X] is the true one; occupancies [H, X, A] is the sum of w^{pi^j} over the
+    episodes that were counted. The events of the paper say "in some episode k": ask in each.
+    """
+    return Failures(
+        kernel=bool(np.any(kernel_margin(counts, kernel, delta) <= 0.0)),
+        visits=bool(np.any(visits_margin(counts.sum(axis=-1), occupancies, delta) < 0.0)),
+        l1=bool(np.any(l1_margin(counts, kernel, delta) <= 0.0)),
+    )
+
+
+def kernel_margin(counts: Array, kernel: Array, delta: float) -> Array:
+    """[H, X, A, X]: beta(x, a, y) - |Pbar(y) - P(y)|; F^P is the event that one is <= 0.
+
+    beta(x, a, y) = 2 sqrt(Pbar(y)) phi + 5 phi^2,
+    phi = 1 ^ sqrt( (2 / (n v 1)) (llnp(2n) + ln(48 X^2 A H / delta)) ).
+    The cap on phi, which Section 3 does not have, changes no sign: with phi >= 1 the width is
+    at least 5.
+    """
+    H, X, A, _ = counts.shape
+    visits = counts.sum(axis=-1, keepdims=True)
+    estimate = counts / np.maximum(visits, 1.0)
+    log = math.log(48.0 * X**2 * A * H / delta)
+    phi = np.sqrt(2.0 * (_iterated_log(2.0 * visits) + log) / np.maximum(visits, 1.0))
+    phi = np.minimum(phi, 1.0)
+    width = 2.0 * np.sqrt(estimate) * phi + 5.0 * phi**2
+    return np.asarray(width - np.abs(estimate - kernel))
+
+
+def visits_margin(visits: Array, occupancies: Array, delta: float) -> Array:
+    """[H, X, A]: n - (1/2) sum_j w^{pi^j} + ln(4XAH / delta); F^N is the event that one is < 0.
+
+    Both arrays [H, X, A] are about the same episodes. The print sums over j < k beside n^k, which
+    counts episode k too; the event here contains that one.
+    """
+    H, X, A = visits.shape
+    return visits - 0.5 * occupancies + math.log(4.0 * X * A * H / delta)
+
+
+def l1_margin(counts: Array, kernel: Array, delta: float) -> Array:
+    """[H, X, A]: the L1 width less |Pbar - P|_1; F^L1 is the event that one is <= 0.
+
+    width = sqrt( (4 / (n v 1)) (2 llnp(n) + ln(12 X A H (2^X - 2) / delta)) ), with ln(2^X - 2) in
+    logarithms. For X = 1 there is no event: the margin is infinite.
+    """
+    H, X, A, _ = counts.shape
+    if X == 1:
+        return np.full((H, X, A), np.inf)
+    visits = counts.sum(axis=-1)
+    seen = np.maximum(visits, 1.0)
+    log = math.log(12.0 * X * A * H / delta) + log_power_of_two_less_two(X)
+    width = np.sqrt(4.0 / seen * (2.0 * _iterated_log(visits) + log))
+    distance = np.abs(counts / seen[..., None] - kernel).sum(axis=-1)
+    return np.asarray(width - distance)
+
+
+def _iterated_log(x: Array) -> Array:
+    """`equations.iterated_log`, for arrays."""
+    return np.log(np.log(np.maximum(x, math.e)))

@@ -1,0 +1,183 @@
+"""The potential Phi^k: its definition, its bound along a run, and what it says about the gap."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab import exact
+from cmdplab.errors import InputError
+from cmdplab.problem import CMDP, Array
+from cmdplab.theory.bounds import Exponents, log_burn_in
+from cmdplab.theory.constants import entropy_horizon, setting_of, violation_bound
+from cmdplab.theory.saddle import SaddlePoint
+
+
+class Potential(NamedTuple):
+    """Phi in its two parts, both >= 0; both are 0 at the saddle point itself."""
+
+    policy: float  # sum_{h,x} w*_h(x) KL(pi*_tau(x) || pi(x))
+    multiplier: float  # |lambda*_tau - lambda|^2 / 2
+
+    @property
+    def total(self) -> float:
+        """Phi."""
+        return self.policy + self.multiplier
+
+
+def potential(
+    problem: CMDP, saddle: SaddlePoint, log_policy: Array, multiplier: Array
+) -> Potential:
+    """Appendix H.4: Phi = sum_{h,x} w*_h(x) KL(pi*_tau || pi) + |lambda*_tau - lambda|^2 / 2.
+
+    w* is the occupancy of pi*_tau; log_policy [H, X, A] is ln pi, multiplier [N]. Infinite where pi
+    excludes an action that the saddle point's policy takes in a state it visits.
+    """
+    pairs = exact.occupancy(problem, saddle.policy)
+    taken = pairs > 0.0
+    divergence = np.sum(pairs[taken] * (saddle.log_policy[taken] - log_policy[taken]))
+    distance = saddle.multiplier - multiplier
+    # A divergence is never negative; the sum of its terms can be, by rounding.
+    return Potential(max(float(divergence), 0.0), 0.5 * float(distance @ distance))
+
+
+def recursion_bound(
+    now: float, step: float, temperature: float, error: float, constant: float
+) -> float:
+    """Appendix H.4: Phi^{k+1} <= (1 - eta_k tau_k) Phi^k + eta_k^2 C + eta_k rho^k.
+
+    `now` is Phi^k, `error` rho^k. Both potentials are measured from the saddle point of tau_k: the
+    print ignores that Phi^{k+1} is about that of tau_{k+1} (`drift`). Proved on the good event.
+    """
+    return (1.0 - step * temperature) * now + step**2 * constant + step * error
+
+
+def drift(
+    problem: CMDP, before: SaddlePoint, after: SaddlePoint, log_policy: Array, multiplier: Array
+) -> float:
+    """Phi about the saddle point of tau_{k+1} less Phi about that of tau_k, at one iterate.
+
+    What the recursion of Appendix H.4 leaves out; zero while the temperature is fixed.
+    """
+    now = potential(problem, after, log_policy, multiplier).total
+    return now - potential(problem, before, log_policy, multiplier).total
+
+
+class PotentialBound(NamedTuple):
+    """The summands of the bound on Phi^2, ..., Phi^{K+1}: each [K]."""
+
+    initial: Array  # A_1^k Phi^1
+    steps: Array  # B_k C
+    errors: Array  # E_k
+    drift: Array  # what a falling temperature adds; zero in the print
+
+    @property
+    def total(self) -> Array:
+        """[K]."""
+        return self.initial + self.steps + self.errors + self.drift
+
+
+def potential_bound(
+    first: float,
+    steps: Array,
+    temperatures: Array,
+    errors: Array,
+    constant: float,
+    drifts: Array | None = None,
+) -> PotentialBound:
+    """Appendix H.4: Phi^{k+1} <= A_1^k Phi^1 + B_k C + E_k, for k = 1, ..., K.
+
+    A_t^k = prod_{i=t}^k (1 - eta_i tau_i),  B_k = sum_i A_{i+1}^k eta_i^2,
+    E_k = sum_i A_{i+1}^k eta_i rho^i.
+
+    first : Phi^1. steps, temperatures, errors : eta_k, tau_k, rho^k, each [K]. drifts : [K], what
+    `drift` gives after step k; with it the bound also holds while the temperature falls, where the
+    print keeps the saddle point of tau_k and leaves this term out.
+    """
+    moved = np.zeros_like(steps) if drifts is None else drifts
+    keep = 1.0 - steps * temperatures
+    bound = np.empty((4, len(steps)))
+    now = np.array([first, 0.0, 0.0, 0.0])
+    for k, eta in enumerate(steps):
+        now = keep[k] * now + np.array([0.0, eta**2 * constant, eta * errors[k], moved[k]])
+        bound[:, k] = now
+    return PotentialBound(*bound)
+
+
+class LatePotentialBound(NamedTuple):
+    """Natural logarithms of the three summands that bound Phi^{k+1} from k* on."""
+
+    initial: float
+    steps: float
+    errors: float
+
+    @property
+    def total(self) -> float:
+        """The logarithm of their sum."""
+        return float(np.logaddexp.reduce(self))
+
+
+def late_potential_bound(
+    log_episode: float, exponents: Exponents, first: float, constant: float, error_sum: float
+) -> LatePotentialBound:
+    """Proof of Lemma H.9: for k >= k*, with `log_episode` = ln k,
+
+    Phi^{k+1} <= 9 Phi^1 (k + 3)^-12 + 9 C ln(k + 3) (k + 3)^(alpha_tau - alpha_eta)
+               + 4 (k + 3)^-alpha_eta sum_{i <= k} rho^i.
+
+    Before k* there is no such bound, and one is refused; k* is about 10^46, so that no run gets
+    there.
+    """
+    if log_episode < log_burn_in(exponents):
+        raise InputError("the bound holds from k* on: this episode comes before it")
+    log_k = float(np.logaddexp(log_episode, math.log(3.0)))
+    alpha_eta, alpha_tau = exponents
+    return LatePotentialBound(
+        math.log(9.0) + _log(first) - 12.0 * log_k,
+        math.log(9.0) + _log(constant) + math.log(log_k) + (alpha_tau - alpha_eta) * log_k,
+        math.log(4.0) + _log(error_sum) - alpha_eta * log_k,
+    )
+
+
+class GapFromDivergence(NamedTuple):
+    """Both sides of the lemma that turns a divergence into a gap and a violation."""
+
+    gap: float  # V* - V[r^0]
+    gap_bound: float
+    violation: Array  # [N], b^n - V[r^n]
+    violation_bound: float
+
+
+def gap_from_divergence(
+    problem: CMDP, saddle: SaddlePoint, log_policy: Array, optimum: float, slack: float
+) -> GapFromDivergence:
+    """Lemma F.5: with e = sum_{h,x} w*_h(x) KL(pi*_tau || pi), the policy part of Phi,
+
+    V* - V[r^0]  <= tau H_ent         + H sqrt(2 H e)
+    b^n - V[r^n] <= tau H_ent / b_gap + H sqrt(2 H e).
+
+    log_policy [H, X, A] is ln pi; optimum is V*; slack is b_gap. The lemma is stated for every
+    tau > 0 but takes the violation from Lemma F.4, which needs tau <= 1; beyond, the bound here
+    has tau H (1 + tau ln A) / b_gap.
+    """
+    setting = setting_of(problem, slack)
+    none = np.zeros(problem.constraints)
+    divergence = potential(problem, saddle, log_policy, none).policy
+    spread = problem.horizon * math.sqrt(2.0 * problem.horizon * divergence)
+    returns = exact.returns(problem, np.exp(log_policy))
+    tau = saddle.temperature
+    bias = violation_bound(setting, tau)
+    if tau <= 1.0:
+        bias = tau * entropy_horizon(setting) / slack
+    return GapFromDivergence(
+        gap=float(optimum - returns[0]),
+        gap_bound=tau * entropy_horizon(setting) + spread,
+        violation=problem.threshold - returns[1:],
+        violation_bound=bias + spread,
+    )
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0.0 else -math.inf

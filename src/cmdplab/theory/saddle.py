@@ -1,0 +1,163 @@
+"""The regularised saddle point: soft dynamic programming inside a projected Newton method.
+
+For given multipliers the best policy is a soft greedy one. What remains is the dual function
+
+    D(lambda) = max_pi L_tau(pi, lambda)
+
+over lambda >= 0. It is strongly convex with modulus tau, and its derivatives are exact:
+
+    gradient^n    = V[r^n] - b^n + tau lambda^n
+    curvature^mn  = (1 / tau) sum_{h,x} w_h(x) Cov_a(Q^m_h, Q^n_h) + tau 1{m = n}
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from cmdplab import exact
+from cmdplab.errors import InputError
+from cmdplab.problem import CMDP, Array
+from cmdplab.theory.soft import SoftPolicy, regularised_values, soft_greedy
+
+TARGET = 1e-13  # stop here; rounding seldom allows less
+MOST_STEPS = 500
+MOST_HALVINGS = 60
+DECREASE = 1e-4  # share of the predicted decrease that a step must deliver
+ROUNDING = 1e-12  # relative; values that agree this well are not compared
+
+
+class SaddlePoint(NamedTuple):
+    """The saddle point of L_tau (Lemma 3.1)."""
+
+    policy: Array  # [H, X, A], pi*_tau
+    log_policy: Array  # [H, X, A]; finite where the policy itself rounds to zero
+    multiplier: Array  # [N], lambda*_tau
+    value: float  # L_tau(pi*_tau, lambda*_tau)
+    residual: float  # see `stationarity`
+    temperature: float
+
+
+class _Dual(NamedTuple):
+    multiplier: Array
+    value: float
+    gradient: Array
+    found: SoftPolicy
+
+
+def saddle_point(
+    problem: CMDP, temperature: float, cap: float = math.inf, start: Array | None = None
+) -> SaddlePoint:
+    """Lemma 3.1: the one (pi, lambda) with L_tau(pi, l) >= L_tau(pi, lambda) >= L_tau(p, lambda).
+
+    cap : an upper end of every multiplier. The bound of Lemma F.4 cuts nothing off.
+    start : multipliers [N] to begin with, say those of a temperature near by.
+
+    It exists for every tau > 0, also where no policy meets the thresholds.
+    """
+    if not 0.0 < temperature < math.inf:
+        raise InputError(f"the temperature is {temperature:g}, not a finite number > 0")
+    if not cap > 0.0:
+        raise InputError(f"the cap on the multipliers is {cap:g}, not a number > 0")
+    first = np.zeros(problem.constraints) if start is None else np.asarray(start, dtype=np.float64)
+    if first.shape != (problem.constraints,):
+        raise InputError(f"start has the shape {first.shape}, not ({problem.constraints},)")
+    here = _dual(problem, np.clip(first, 0.0, cap), temperature)
+    for _ in range(MOST_STEPS):
+        if _dual_residual(here, temperature, cap) <= TARGET:
+            break
+        following = _newton_step(problem, here, temperature, cap)
+        if following is None:  # rounding hides any further progress
+            break
+        here = following
+    policy, log_policy = here.found.policy, here.found.log_policy
+    residual = stationarity(problem, log_policy, here.multiplier, temperature, cap)
+    return SaddlePoint(policy, log_policy, here.multiplier, here.value, residual, temperature)
+
+
+def stationarity(
+    problem: CMDP,
+    log_policy: Array,
+    multiplier: Array,
+    temperature: float,
+    cap: float = math.inf,
+) -> float:
+    """How far (pi, lambda) is from the conditions of the saddle point; 0 exactly there.
+
+    The larger of two residuals, each in units of value:
+    dual:   max_n | tau lambda^n - clip(b^n - V[r^n], 0, tau cap) |   (violation = tau multiplier)
+    primal: max_{h,x,a} | tau ln pi - (Q_tau - V_tau) |, with values of pi by policy evaluation.
+    log_policy [H, X, A], multiplier [N].
+    """
+    policy = np.exp(log_policy)
+    violation = problem.threshold - exact.returns(problem, policy)[1:]
+    target = np.clip(violation, 0.0, temperature * cap)
+    dual = np.max(np.abs(temperature * multiplier - target), initial=0.0)
+    values = regularised_values(problem, policy, _total_reward(problem, multiplier), temperature)
+    advantage = values.q - values.value[:-1, :, None]
+    primal = np.max(np.abs(temperature * log_policy - advantage))
+    return float(max(dual, primal))
+
+
+def dual_curvature(problem: CMDP, policy: Array, temperature: float) -> Array:
+    """[N, N]: the second derivative of D at multipliers whose soft greedy policy is `policy`.
+
+    (1 / tau) sum_{h,x} w_h(x) Cov_a(Q^m, Q^n) + tau on the diagonal: the covariance of the action
+    values of the utilities under the policy, which says how fast the policy follows.
+    """
+    states = exact.occupancy(problem, policy).sum(axis=-1)
+    shape = (problem.constraints, *policy.shape)
+    q = np.empty(shape)
+    for n, reward in enumerate(problem.reward[1:]):
+        q[n] = exact.action_values(problem, policy, reward)
+    q -= np.sum(policy * q, axis=-1, keepdims=True)
+    covariance = np.einsum("hx,hxa,mhxa,nhxa->mn", states, policy, q, q)
+    return np.asarray(covariance / temperature + temperature * np.eye(problem.constraints))
+
+
+def _dual(problem: CMDP, multiplier: Array, temperature: float) -> _Dual:
+    found = soft_greedy(problem, _total_reward(problem, multiplier), temperature)
+    slack = exact.returns(problem, found.policy)[1:] - problem.threshold
+    ridge = 0.5 * temperature * float(multiplier @ multiplier)
+    value = found.value - float(multiplier @ problem.threshold) + ridge
+    return _Dual(multiplier, value, slack + temperature * multiplier, found)
+
+
+def _dual_residual(point: _Dual, temperature: float, cap: float) -> float:
+    """tau | lambda - clip(lambda - gradient / tau, 0, cap) |, the projected gradient's length."""
+    target = np.clip(point.multiplier - point.gradient / temperature, 0.0, cap)
+    return float(temperature * np.max(np.abs(point.multiplier - target), initial=0.0))
+
+
+def _newton_step(problem: CMDP, here: _Dual, temperature: float, cap: float) -> _Dual | None:
+    """Towards the minimum of the quadratic model over the box, shortened until it helps."""
+    lam, gradient = here.multiplier, here.gradient
+    curvature = dual_curvature(problem, here.found.policy, temperature)
+    direction = _box_minimum(curvature, gradient, -lam, cap - lam)
+    slope = float(gradient @ direction)
+    residual = _dual_residual(here, temperature, cap)
+    size = 1.0
+    for _ in range(MOST_HALVINGS):
+        trial = _dual(problem, np.clip(lam + size * direction, 0.0, cap), temperature)
+        if trial.value <= here.value + DECREASE * size * slope and trial.value < here.value:
+            return trial
+        # Near the end the values agree to the last digits, and only the residual tells.
+        close = abs(trial.value - here.value) <= ROUNDING * max(1.0, abs(here.value))
+        if close and _dual_residual(trial, temperature, cap) < 0.9 * residual:
+            return trial
+        size /= 2.0
+    return None
+
+
+def _box_minimum(curvature: Array, gradient: Array, low: Array, high: Array) -> Array:
+    """d in [low, high] that minimises gradient d + d curvature d / 2, by bounded least squares."""
+    root = np.linalg.cholesky(curvature)
+    found = lsq_linear(root.T, -np.linalg.solve(root, gradient), (low, high), method="bvls")
+    return np.asarray(found.x)
+
+
+def _total_reward(problem: CMDP, multiplier: Array) -> Array:
+    return np.tensordot(np.array([1.0, *multiplier]), problem.reward, axes=1)

@@ -1,0 +1,74 @@
+"""Entropy-regularised values under a known kernel: of a policy, and of the best policy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab import exact
+from cmdplab.problem import CMDP, Array
+
+
+class Values(NamedTuple):
+    """Regularised values of one reward."""
+
+    q: Array  # [H, X, A]
+    value: Array  # [H + 1, X]; zero after the last step
+
+
+class SoftPolicy(NamedTuple):
+    """The policy that maximises a regularised value, and that value."""
+
+    value: float
+    policy: Array  # [H, X, A]
+    log_policy: Array  # [H, X, A]; finite where the policy itself rounds to zero
+
+
+def entropy(policy: Array) -> Array:
+    """[...]: -sum_a pi(a) ln pi(a) for a policy [..., A], with 0 ln 0 = 0."""
+    logs = np.log(np.where(policy > 0.0, policy, 1.0))
+    return np.asarray(-np.sum(policy * logs, axis=-1))
+
+
+def regularised_values(problem: CMDP, policy: Array, reward: Array, temperature: float) -> Values:
+    """Section 2: V^pi_h[P, r, tau] and Q^pi_h[P, r, tau] of a policy and a reward, both [H, X, A].
+
+    Q_h = r_h + P_h V_{h+1},  V_h = pi_h (Q_h - tau ln pi_h),  V_{H+1} = 0.
+    The print's definition of V has r_h and pi_h inside the sum over i for r_i and pi_i.
+    """
+    q = np.empty_like(reward)
+    value = np.zeros((problem.horizon + 1, problem.states))
+    bonus = temperature * entropy(policy)
+    for h in reversed(range(problem.horizon)):
+        q[h] = reward[h] + problem.transition[h] @ value[h + 1]
+        value[h] = np.sum(policy[h] * q[h], axis=-1) + bonus[h]
+    return Values(q, value)
+
+
+def regularised_returns(problem: CMDP, policy: Array, temperature: float) -> Array:
+    """[1 + N]: V^pi_1[P, r^0, tau](x_1) of the objective, V^pi_1[P, r^n](x_1) of the utilities."""
+    pairs = exact.occupancy(problem, policy)
+    values = np.einsum("nhxa,hxa->n", problem.reward, pairs)
+    values[0] += temperature * np.sum(pairs.sum(axis=-1) * entropy(policy))
+    return np.asarray(values)
+
+
+def soft_greedy(problem: CMDP, reward: Array, temperature: float) -> SoftPolicy:
+    """max over policies of V^pi_1[P, r, tau](x_1) for a reward [H, X, A], by dynamic programming.
+
+    V_h(x) = tau ln sum_a exp(Q_h(x, a) / tau),  pi_h(a | x) = exp((Q_h(x, a) - V_h(x)) / tau).
+    For tau = 0 a greedy policy, whose logarithm is minus infinity off its actions.
+    """
+    if temperature == 0.0:
+        best, policy = exact.greedy(problem, reward)
+        return SoftPolicy(best, policy, np.where(policy > 0.0, 0.0, -np.inf))
+    log_policy = np.empty_like(reward)
+    value = np.zeros(problem.states)
+    for h in reversed(range(problem.horizon)):
+        logits = (reward[h] + problem.transition[h] @ value) / temperature
+        top = logits.max(axis=-1, keepdims=True)
+        mass = np.log(np.sum(np.exp(logits - top), axis=-1, keepdims=True))
+        log_policy[h] = logits - top - mass
+        value = temperature * (top + mass)[:, 0]
+    return SoftPolicy(float(value[problem.start]), np.exp(log_policy), log_policy)
