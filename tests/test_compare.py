@@ -53,7 +53,9 @@ def test_the_summary_has_the_shape_of_reproduce(small):
     assert dope["needs"] == ["number of episodes", "safe policy", "a constraint"]
     assert dope["baseline_returns"][1] > read["threshold"][0]
     assert len(dope["baseline_episodes"]) == 2
-    assert "zero violation is heuristic" in dope["heuristic"]
+    lp = read["algorithms"]["OptPress-LP"]
+    assert "zero violation is heuristic" in lp["heuristic"]
+    assert "nothing is proved" in dope["heuristic"]  # the released variant, which is the default
 
 
 def test_company_changes_nothing(small):
@@ -130,6 +132,8 @@ def test_a_run_beyond_k_is_warned_about_and_labelled(call):
         (("--margin-scale", "-1"), "margin_scale is -1"),
         (("--problem", "median-streaming"), "did you mean 'media-streaming'"),
         (("--episodes", "0"), "episodes is 0"),
+        (("--algorithms", ","), "name at least one algorithm"),
+        (("--tuned-for", "0"), "tuned_for is 0"),
         (("--seeds", "0"), "seeds is 0"),
         (("--tuned-for", "-4"), "tuned_for is -4"),
         (("--out", "/proc/nowhere"), "cannot write"),
@@ -163,6 +167,20 @@ def test_what_an_algorithm_lacks_exits_with_2(call, tmp_path):
     given = ("--baseline", tmp_path / "safe.npy", "--margin-scale", "1", "--episodes", "9")
     code, out, _ = call(*arguments, *given, "--json")
     assert (code, json.loads(out)["baseline_episodes"]) == (0, 9)
+    np.savez(tmp_path / "several.npz", a=unsafe)
+    np.save(tmp_path / "words.npy", np.full((2, 3, 2), "x"))
+    np.save(tmp_path / "complex.npy", unsafe.astype(complex))
+    for wrong in ("several.npz", "words.npy", "complex.npy"):
+        code, _, err = call(*arguments, "--baseline", tmp_path / wrong)
+        assert (code, len(err.strip().splitlines())) == (2, 1), err
+    for epsilon in ("1e-200", "1e200", "0"):
+        code, _, err = call("run", "--algorithm", "Online-CRL", "--epsilon", epsilon)
+        assert (code, "outside 1e-9 to 1e9" in err) == (2, True)
+    for option in ("--epsilon", "--tightening"):
+        code, _, err = call("run", "--algorithm", "OptCMDP", option, "0.5")
+        assert (code, "OptCMDP has no setting" in err) == (2, True)
+    code, _, err = call("list", "algorithms", "--at", tmp_path / "free.npz")
+    assert (code, "has no constraint" in err) == (2, True)
     for option in ("--epsilon", "--replan", "--alpha-eta"):
         value = "doubling" if option == "--replan" else "0.5"
         code, _, err = call("run", "--algorithm", "Triple-Q", option, value)

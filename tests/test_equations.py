@@ -153,10 +153,11 @@ def test_the_width_of_an_interval_by_hand():
     # p = 0.2, L = 4, n = 100: phi = 0.2; Bernstein 2 * 0.4 * 0.2 + 14/3 * 0.04 = 0.16 + 0.18667.
     phi = eq.confidence_radius(100.0, 0.0, 4.0, math.inf)
     assert phi == pytest.approx(0.2)
-    width = eq.interval_width(0.2, phi, math.inf, 2.0, 14 / 3, 1.0)
+    width = eq.interval_width(0.2, phi, math.inf, 2.0, 14 / 3)
     assert width == pytest.approx(0.3466667)
-    assert eq.interval_width(0.2, phi, 0.5, 2.0, 14 / 3, 1.0) == pytest.approx(0.1)  # flat is less
-    assert eq.interval_width(0.2, 9.0, math.inf, 2.0, 14 / 3, 1.0) == 1.0  # the cap
+    assert eq.interval_width(0.2, phi, 0.5, 2.0, 14 / 3) == pytest.approx(0.1)  # flat is less
+    assert eq.scaled_width(0.5, 0.1, 1.0) == pytest.approx(0.05)
+    assert eq.scaled_width(93.0, 0.1, 1.0) == 1.0  # scaled first, then capped
 
 
 def test_mixing_and_queues_by_hand():

@@ -131,3 +131,46 @@ def test_bad_boxes_are_refused():
         plan(Box.of(problem), *known, multiplier=np.array([-1.0]))
     with pytest.raises(InputError, match="direction"):
         policy_bounds(Box.of(problem), problem.reward, random_policy(problem, 0), 0, "up")
+
+
+DEGENERATE = [  # seeds of coarse rewards whose programs have many ties, and their size
+    *((seed, 1.0) for seed in (*range(40), 23763)),
+    *((seed, 1e4) for seed in (*range(40), 1253, 3559)),
+]
+
+
+@pytest.mark.parametrize(("seed", "size"), DEGENERATE)
+def test_degenerate_programs_are_never_called_feasible_when_they_fall_short(seed, size):
+    rng = np.random.default_rng(seed)
+    X, A, H, N = (int(i) for i in rng.integers((2, 2, 1, 2), (4, 4, 4, 5)))
+    kernel = rng.dirichlet(np.full(X, 0.4), (H, X, A))
+    reward = rng.integers(0, 3, size=(1 + N, H, X, A)) / 2 * size
+    box = Box.around(kernel, 0.05 * rng.random(kernel.shape))
+    widest = largest_margin(box, reward, np.zeros(N))
+    assert widest.gap <= 1e-9 * size
+    edge = np.full(N, widest.primal)  # met only with equality
+    for threshold in (edge, edge - 1e-6 * size, edge - 0.1 * size):
+        found = plan(box, reward, threshold)
+        assert found.feasible
+        assert np.min(found.returns[1:] - threshold) >= -1e-9 * H * size
+    assert found.gap <= 1e-9 * size  # with room to spare the certificate closes
+
+
+def test_the_wrong_shapes_are_refused_before_anything_is_computed():
+    problem = random_problem(3, 2, 2, 1)
+    box = Box.of(problem)
+    for start in (3, -1, 10**6):
+        with pytest.raises(InputError, match="the start is"):
+            plan(box, problem.reward, problem.threshold, start)
+    for threshold in (np.zeros(0), np.zeros(2)):
+        with pytest.raises(InputError, match="thresholds of shape"):
+            plan(box, problem.reward, threshold, 0)
+    assert plan(box, problem.reward, [0.1], 0).feasible  # a list will do
+    for shape in ((1, 3, 2), (2, 3, 3), (2, 2, 2)):
+        with pytest.raises(InputError, match="the policy has the shape"):
+            policy_bounds(box, problem.reward, np.full(shape, 0.5), 0)
+    with pytest.raises(InputError, match="probabilities"):
+        policy_bounds(box, problem.reward, np.ones((2, 3, 2)), 0)
+    free = random_problem(3, 2, 2, 0)
+    with pytest.raises(InputError, match="no margin"):
+        largest_margin(Box.of(free), free.reward, free.threshold)

@@ -208,3 +208,19 @@ def test_an_infeasible_problem_is_refused_before_anything_is_written(call, tmp_p
     assert code == 2
     assert "cannot be run" in err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_sweep_says_what_is_missing_before_it_starts(tmp_path):
+    random_problem(3, 2, 2, 0).save(tmp_path / "free.npz")
+    experiment = parse_experiment(
+        {
+            "name": "missing",
+            "episodes": 10,
+            "problems": [{"file": "free.npz"}],
+            "algorithms": [{"name": "UOpt-RPGPD"}, {"name": "DOPE"}],
+        },
+        "here",
+    )
+    with pytest.raises(InputError, match="DOPE needs a constraint"):
+        sweep(experiment, tmp_path / "out", base=tmp_path)
+    assert not (tmp_path / "out").exists()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,8 @@ class Comparison:
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, seed=0)
+        if not self.algorithms:
+            raise InputError("name at least one algorithm")
 
     def rows(self) -> list[Row]:
         """The algorithms: NAME or NAME:PRESET, or `all` of them, each once."""
@@ -68,7 +70,8 @@ class Comparison:
                 raise
             row = algorithm(plain)  # the preset asked for all is one that this one does not have
         given = {"bonus_scale": self.bonus_scale, "margin_scale": self.margin_scale}
-        return row.overridden({**given, "tuned_for": self.tuned_for or self.episodes})
+        tuned_for = self.episodes if self.tuned_for is None else self.tuned_for
+        return row.overridden({**given, "tuned_for": tuned_for})
 
     def jobs(self) -> list[Job]:
         """All runs."""
@@ -114,10 +117,17 @@ def title(settings: Comparison, problem: CMDP) -> str:
     rows = settings.rows()
     if any(row.unverified for row in rows):
         band += "; * has unverified constants"
-    scales = sorted({row.bonus_scale for row in rows})
-    words = ", ".join(f"{scale:g}" for scale in scales)
-    heuristic = " (below 1: guarantees are heuristic)" if scales[0] < 1.0 else ""
-    return f"{problem.name}, bonus scale {words}{heuristic}\n{band}"
+    words = f"bonus scale {_scales(row.bonus_scale for row in rows)}"
+    if any(row.has_margin for row in rows):
+        words += f", margin scale {_scales(row.margin_scale for row in rows if row.has_margin)}"
+    heuristic = sum(bool(row.heuristic) for row in rows)
+    how_many = "all" if heuristic == len(rows) else f"{heuristic} of {len(rows)}"
+    claims = f"; guarantees are heuristic for {how_many}" if heuristic else ""
+    return f"{problem.name}, {words}{claims}\n{band}"
+
+
+def _scales(values: Iterable[float]) -> str:
+    return ", ".join(f"{scale:g}" for scale in sorted(set(values)))
 
 
 def summarise(

@@ -35,12 +35,17 @@ def bonus(
     return phi * (root * roots + dev * deviations + flat) + tail * (phi * phi)
 
 
-def interval_width(p: float, phi: float, flat: float, dev: float, tail: float, cap: float) -> float:
-    """beta(y) = cap ^ flat phi ^ ( dev sqrt(Pbar(y)(1 - Pbar(y))) phi + tail phi^2 ).
+def interval_width(p: float, phi: float, flat: float, dev: float, tail: float) -> float:
+    """flat phi ^ ( dev sqrt(Pbar(y)(1 - Pbar(y))) phi + tail phi^2 ), beta(y) without its cap.
 
     Empirical Bernstein: dev = 2, tail = 14/3, flat infinite. Hoeffding: flat alone, tail infinite.
     """
-    return min(cap, min(flat * phi, dev * deviation(p) * phi + tail * (phi * phi)))
+    return min(flat * phi, dev * deviation(p) * phi + tail * (phi * phi))
+
+
+def scaled_width(width: float, scale: float, cap: float) -> float:
+    """beta(y) = cap ^ scale width; the theory's scale is 1."""
+    return min(cap, scale * width)
 
 
 def entropy_range(tau: float, log_actions: float) -> float:

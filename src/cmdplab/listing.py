@@ -7,6 +7,7 @@ from typing import Any
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.table1 import TABLE_1, Guarantee, Order, evaluated
 from cmdplab.environments import ENVIRONMENTS
+from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
 from cmdplab.solvers import solve_feasible
 
@@ -64,6 +65,8 @@ def _formula(order: Order | None) -> str | None:
 
 def table_1_at(problem: CMDP, episodes: int, epsilon: float) -> list[dict[str, Any]]:
     """The orders of Table 1 at the sizes of a problem: no constants, no logarithms, N = 1."""
+    if not problem.constraints:
+        raise InputError(f"{problem.name} has no constraint: Table 1 is about one")
     slack = solve_feasible(problem).slack
     X, A, H = problem.states, problem.actions, problem.horizon
     return [evaluated(name, X, A, H, episodes, epsilon, slack) for name in TABLE_1]

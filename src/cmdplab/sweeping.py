@@ -17,6 +17,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cmdplab import checkpoint, manifest
+from cmdplab.baselines import task_for
 from cmdplab.errors import InputError
 from cmdplab.experiment import (
     Experiment,
@@ -90,8 +91,9 @@ def sweep(
     folder = Path(out)
     found = problems(experiment, Path(base))
     runs = resolve(experiment, found)
-    for problem in found.values():
-        solve_feasible(problem)
+    solutions = {mark: solve_feasible(problem) for mark, problem in found.items()}
+    for each in {(run.fingerprint, run.row()): run for run in runs}.values():
+        task_for(each.row(), found[each.fingerprint], solutions[each.fingerprint])
     check_every(every)
     _earlier(experiment, folder)  # refuses before anything is written
     writable_folder(folder / "runs")

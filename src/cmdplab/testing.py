@@ -20,6 +20,7 @@ from cmdplab.baselines import safe_baseline, task_for
 from cmdplab.engines import family
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.protocol import Chunk, Episode, Learner, Session
+from cmdplab.errors import InputError
 from cmdplab.problem import CMDP, Array
 from cmdplab.solvers import solve_feasible
 
@@ -75,6 +76,8 @@ def check_learner(
     unchanged; the same seed gives the same run; chunks and a resume from a saved state change no
     bit. A row must also give the same numbers on both engines, to `tolerance`.
     """
+    if episodes < 3:
+        raise InputError(f"episodes is {episodes}: the contract needs at least three")
     if problem is None:
         for shape in SHAPES.values():
             one = random_problem(*shape)

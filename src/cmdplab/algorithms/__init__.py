@@ -95,5 +95,5 @@ def algorithm(name: str, preset: str | None = None) -> Row:
     known = [each for each in PRESETS if (names[wanted], each) in ALGORITHMS]
     if preset is not None and preset not in known:
         only = f"only the preset {known[0]!r}"
-        raise InputError(f"{names[wanted]} has {only}: no code of it was published")
+        raise InputError(f"{names[wanted]} has {only}")
     return ALGORITHMS[names[wanted], preset or known[0]]

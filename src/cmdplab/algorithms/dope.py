@@ -64,5 +64,6 @@ DOPE_RELEASED = replace(
     warm_up=baseline_phase,
     delta=0.01,
     guarantee="",  # its logarithm has fewer factors than a union bound asks for
+    safe=False,
     provenance="signals, program, widths and K_0 [code]; counts per step; default scales ours",
 )

@@ -2,7 +2,10 @@
 
 Every member keeps counts, an estimate Pbar and widths beta(y) around it, and plans with
 
-    r^0 + w^0 sum_y beta(y),   r^n + (w^n - m^n) sum_y beta(y)   over |P' - Pbar| <= freedom beta
+    r^0 + w^0 sum_y beta(y),   r^n + w^n sum_y beta(y) - m^n sum_y beta'(y)
+
+over the kernels |P' - Pbar| <= freedom beta, where beta is scaled by bonus_scale and beta' by
+margin_scale before they are capped; it plans
 
 either for the optimal multipliers (an optimistic linear program, solved by solvers/simplex.py), or
 greedily for multipliers that a queue of what is owed to each constraint provides:
@@ -36,9 +39,9 @@ Coefficient = Callable[[Setting], float]
 
 
 class Width(NamedTuple):
-    """beta(y) = cap ^ flat phi ^ (dev sqrt(Pbar(1 - Pbar)) phi + tail phi^2), phi = sqrt(log / n).
+    """beta(y) = cap ^ scale (flat phi ^ (dev sqrt(Pbar(1 - Pbar)) phi + tail phi^2)).
 
-    See equations.interval_width.
+    phi = sqrt(log / n): see equations.interval_width and scaled_width.
     """
 
     log: float
@@ -121,10 +124,12 @@ class PlannerNumbers(NamedTuple):
     dev: float
     tail: float
     cap: float
-    width_scale: float
+    bonus_scale: float
+    margin_scale: float
     freedom: float
-    objective_weight: float
-    utility_weight: float
+    objective_bonus: float
+    utility_bonus: float
+    utility_margin: float
     truncation: float
     searched: float
     caution: float
@@ -140,9 +145,9 @@ class Planner(Row):
 
     width: Callable[[Setting], Width]
     freedom: float = 1.0  # 1: the kernel is chosen in the box; 0: it is Pbar
-    objective_bonus: Coefficient = nothing  # w^0, times bonus_scale
-    utility_bonus: Coefficient = nothing  # w^n, times bonus_scale
-    utility_margin: Coefficient = nothing  # m^n, times margin_scale
+    objective_bonus: Coefficient = nothing  # w^0
+    utility_bonus: Coefficient = nothing  # w^n
+    utility_margin: Coefficient = nothing  # m^n
     truncation: float = math.inf  # 1: values are truncated at the steps left
     queue: Queue | None = None  # None: the multipliers are the optimal ones
     caution: float = -math.inf  # the baseline must exceed b + caution (b_0 - b) to be left
@@ -152,8 +157,8 @@ class Planner(Row):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0.0 < self.epsilon < math.inf:
-            raise InputError(f"epsilon is {self.epsilon:g}, not a finite number > 0")
+        if not 1e-9 <= self.epsilon <= 1e9:
+            raise InputError(f"epsilon is {self.epsilon:g}, outside 1e-9 to 1e9")
 
     def setting(self, task: Task) -> Setting:
         """The sizes and constants that this row's formulas read."""
@@ -172,6 +177,13 @@ class Planner(Row):
         owed = self.queue is not None and self.queue.margin != Constant(0.0)
         return owed or self.utility_margin is not nothing
 
+    @property
+    def heuristic(self) -> str:
+        """Which of the theory's claims do not hold as they stand."""
+        if self.safe and self.freedom > 0.0 and self.bonus_scale > self.margin_scale >= 1.0:
+            return "bonus scale above the margin scale: zero violation is heuristic"
+        return super().heuristic
+
     def settings(self) -> dict[str, Any]:
         """What `overridden` takes."""
         names = [name for name, each in REPLANS.items() if each is self.replan]
@@ -184,13 +196,14 @@ class Planner(Row):
         """This row, resolved for a task."""
         s = self.setting(task)
         width, replan = self.width(s), self.replan(s)
-        margin = self.margin_scale * self.utility_margin(s)
         return PlannerNumbers(
             *width,
-            width_scale=self.bonus_scale,
+            bonus_scale=self.bonus_scale,
+            margin_scale=self.margin_scale,
             freedom=self.freedom,
-            objective_weight=self.bonus_scale * self.objective_bonus(s),
-            utility_weight=self.bonus_scale * self.utility_bonus(s) - margin,
+            objective_bonus=self.objective_bonus(s),
+            utility_bonus=self.utility_bonus(s),
+            utility_margin=self.utility_margin(s),
             truncation=self.truncation,
             searched=1.0 if self.queue is None else 0.0,
             caution=self.caution,

@@ -57,8 +57,9 @@ class Row:
         """The row with other settings, by name; what is None stays as it is."""
         chosen = {name: value for name, value in given.items() if value is not None}
         known = {field.name for field in fields(self)}
+        meaningless = {name for name, value in self.settings().items() if value is None}
         for name in chosen:
-            if name not in known:
+            if name not in known or name in meaningless - {"margin_scale", "replan"}:
                 raise InputError(f"{self.name} has no setting {name}")
         return replace(self, **chosen)
 
@@ -90,7 +91,9 @@ class Row:
 
     @property
     def heuristic(self) -> str:
-        """Empty where the theory's claims hold as they stand; else which of them do not."""
+        """Empty where the theory's claims hold as they stand; else why they do not."""
+        if not self.guarantee:
+            return "nothing is proved of this variant"
         if self.has_margin and self.margin_scale < 1.0:
             claim = "zero violation" if self.safe else "its bound on the violation"
             return f"margin scale {self.margin_scale:g}: {claim} is heuristic"

@@ -46,7 +46,10 @@ class Task(NamedTuple):
 
 def checked_baseline(problem: CMDP, policy: Array) -> Baseline:
     """A policy [H, X, A] as a safe baseline of a problem; one that is not safe is refused."""
-    policy = np.asarray(policy, dtype=np.float64)
+    policy = np.asarray(policy)
+    if policy.dtype.kind not in "fiu":
+        raise InputError("the baseline must hold probabilities")
+    policy = policy.astype(np.float64)
     shape = (problem.horizon, problem.states, problem.actions)
     if policy.shape != shape:
         raise InputError(f"the baseline has the shape {policy.shape}, not {shape}")

@@ -242,9 +242,7 @@ class TripleQ(Row):
     @property
     def heuristic(self) -> str:
         """Empty where the theorem is about this row as it stands; else why it is not."""
-        if not self.guarantee:
-            return "practical settings: nothing is proved of them"
-        if min(self.margin_scale, self.bonus_scale) < 1.0:
+        if not self.guarantee or min(self.margin_scale, self.bonus_scale) < 1.0:
             return super().heuristic
         return "proved only beyond a number of episodes that no run reaches"
 

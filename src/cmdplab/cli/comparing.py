@@ -58,7 +58,7 @@ def compare_command(
     from cmdplab.progress import shown
 
     given = [name.strip() for each in algorithms or [] for name in each.split(",")]
-    chosen = {"algorithms": tuple(name for name in given if name)} if given else {}
+    chosen = {} if algorithms is None else {"algorithms": tuple(name for name in given if name)}
     settings = Comparison(
         problem=problem,
         instance_seed=instance_seed,

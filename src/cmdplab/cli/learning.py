@@ -174,9 +174,12 @@ def _policy(path: Path) -> Any:
     import numpy as np
 
     try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+        policy = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{path} cannot be read as a policy: {error}") from None
+    if not isinstance(policy, np.ndarray):
+        raise InputError(f"{path} cannot be read as a policy: save one array as .npy")
+    return policy
 
 
 def _in_memory(

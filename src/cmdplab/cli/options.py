@@ -52,7 +52,7 @@ PresetOption = Annotated[
 ]
 AnyPreset = Annotated[
     Preset | None,
-    typer.Option(help="Default: `released` where code was published, else `printed`."),
+    typer.Option(help="Default: `released` where there is one, else `printed`."),
 ]
 OwnBonusScale = Annotated[
     float | None,

@@ -50,7 +50,7 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
         "violation; 1/s: episodes per second of one run; needs: what it must be told (K: number of "
         "episodes, gap: Slater gap, safe: a safe policy, eps: accuracy)"
     )
-    _say("* constants that no source confirms; ~ scales below 1: its guarantees are heuristic")
+    _say("* constants that no source confirms; ~ no guarantee applies as it was run (--json: why)")
     print_notes(runs)
 
 

@@ -57,17 +57,21 @@ class PlainPlanner:
         """The plausible kernels, and the rewards [1 + N, H, X, A] to plan with."""
         n = self.numbers
         H, X, A, _ = state.counts.shape
-        estimate, half, total = (np.zeros((H, X, A, X)) for _ in range(3))
+        estimate, half, hope, fear = (np.zeros((H, X, A, X)) for _ in range(4))
         for h, x, a in np.ndindex(H, X, A):
             visits = state.counts[h, x, a].sum()
             phi = eq.confidence_radius(visits, 0.0, n.log, np.inf)
             for y in range(X):
                 p = state.counts[h, x, a, y] / visits if visits else 1.0 / X
-                width = eq.interval_width(p, phi, n.flat, n.dev, n.tail, n.cap)
-                estimate[h, x, a, y], total[h, x, a, y] = p, width
-                half[h, x, a, y] = n.freedom * (n.width_scale * width if visits else 1.0)
-        weights = [n.objective_weight] + [n.utility_weight] * len(self.task.threshold)
-        signal = self.task.reward + np.multiply.outer(weights, np.cumsum(total, axis=-1)[..., -1])
+                width = eq.interval_width(p, phi, n.flat, n.dev, n.tail)
+                estimate[h, x, a, y] = p
+                hope[h, x, a, y] = eq.scaled_width(width, n.bonus_scale, n.cap)
+                fear[h, x, a, y] = eq.scaled_width(width, n.margin_scale, n.cap)
+                half[h, x, a, y] = n.freedom * (hope[h, x, a, y] if visits else 1.0)
+        bonus, margin = (np.cumsum(each, axis=-1)[..., -1] for each in (hope, fear))
+        signal = self.task.reward.copy()
+        signal[0] += n.objective_bonus * bonus
+        signal[1:] = signal[1:] + n.utility_bonus * bonus - n.utility_margin * margin
         return Box.around(estimate, half), signal
 
     def plan(self, state: PlannerState, weight: float) -> PlannerState:

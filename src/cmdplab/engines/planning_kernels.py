@@ -4,7 +4,7 @@
 from cmdplab.compiling import compiled, compiled_apart, compiled_exactly
 from cmdplab.engines.kernels import exact_returns, roll_out
 from cmdplab.engines.loops import copy
-from cmdplab.equations import confidence_radius, interval_width, queue_step
+from cmdplab.equations import confidence_radius, interval_width, queue_step, scaled_width
 from cmdplab.solvers.simplex import plan, write_policy
 from cmdplab.solvers.sweeps import evaluate, sweep
 
@@ -16,20 +16,23 @@ def refresh(learner, model, numbers, h, i):
     """The box and the signals of one pair, from its counts."""
     X, visits = learner.counts.shape[1], learner.visits[h, i]
     phi = confidence_radius(visits, 0.0, numbers.log, float("inf"))
-    total, lowest = 0.0, 0.0
+    bonus, margin, lowest = 0.0, 0.0, 0.0
     for y in range(X):
         p = learner.counts[h, y, i] / visits if visits > 0.0 else 1.0 / X
-        width = interval_width(p, phi, numbers.flat, numbers.dev, numbers.tail, numbers.cap)
-        total += width
-        half = numbers.freedom * (numbers.width_scale * width if visits > 0.0 else 1.0)
+        width = interval_width(p, phi, numbers.flat, numbers.dev, numbers.tail)
+        hopeful = scaled_width(width, numbers.bonus_scale, numbers.cap)
+        bonus += hopeful
+        margin += scaled_width(width, numbers.margin_scale, numbers.cap)
+        half = numbers.freedom * (hopeful if visits > 0.0 else 1.0)
         lower = max(p - half, 0.0)
         model.lower[h, y, i] = lower
         model.room[h, y, i] = min(p + half, 1.0) - lower
         lowest += lower
     model.spare[h, i] = max(1.0 - lowest, 0.0)
-    for n in range(len(model.reward)):
-        weight = numbers.objective_weight if n == 0 else numbers.utility_weight
-        model.reward[n, h, i] = learner.reward[n, h, i] + weight * total
+    model.reward[0, h, i] = learner.reward[0, h, i] + numbers.objective_bonus * bonus
+    for n in range(1, len(model.reward)):
+        signal = learner.reward[n, h, i] + numbers.utility_bonus * bonus
+        model.reward[n, h, i] = signal - numbers.utility_margin * margin
 
 
 @compiled

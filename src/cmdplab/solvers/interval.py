@@ -15,6 +15,7 @@ from cmdplab.arrays import from_pairs, to_pairs
 from cmdplab.errors import InputError
 from cmdplab.problem import Array
 from cmdplab.solvers import simplex, sweeps
+from cmdplab.solvers.basis import POLICY
 from cmdplab.solvers.models import Box, Model, Planning, model, planning
 
 DIRECTIONS = {"optimistic": 1.0, "pessimistic": -1.0}
@@ -45,8 +46,8 @@ class Plan(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """The certificate: |dual - primal|; of a plan that is not feasible there is none."""
-        return abs(self.dual - self.primal) if self.feasible else np.inf
+        """The certificate: |dual - primal|; infinite where a plan is not feasible."""
+        return abs(self.dual - self.primal)
 
 
 def plan(
@@ -56,21 +57,27 @@ def plan(
 
     Rewards [1 + N, H, X, A] may be any finite numbers. Nothing feasible is an answer: see `Plan`.
     """
-    laid_out = model(box, reward, threshold)
-    space = planning(len(threshold), *reward.shape[1:])
-    first = np.zeros(len(threshold)) if multiplier is None else np.array(multiplier, np.float64)
-    if first.shape != threshold.shape or not (np.isfinite(first) & (first >= 0.0)).all():
-        raise InputError(f"multipliers must be {len(threshold)} finite numbers >= 0")
+    laid_out, space = _prepared(box, reward, threshold, start)
+    N = len(laid_out.threshold)
+    first = np.zeros(N) if multiplier is None else np.array(multiplier, np.float64)
+    if first.shape != (N,) or not (np.isfinite(first) & (first >= 0.0)).all():
+        raise InputError(f"multipliers must be {N} finite numbers >= 0")
     held, bound, margin, used = simplex.plan(laid_out, start, first, *space)
     return _written(laid_out, space, start, held, bound, margin, used)
 
 
 def largest_margin(box: Box, reward: Array, threshold: Array, start: int = 0) -> Plan:
     """The plan whose smallest slack min_n (V[r^n] - b^n) is largest: its `primal`, for N >= 1."""
-    laid_out = model(box, reward, threshold)
-    space = planning(len(threshold), *reward.shape[1:])
-    margin, used = simplex.largest_margin(laid_out, start, np.inf, *space)
-    return _written(laid_out, space, start, margin, margin, min(margin, 0.0), used)
+    laid_out, space = _prepared(box, reward, threshold, start)
+    if not len(laid_out.threshold):
+        raise InputError("without constraints there is no margin")
+    margin, bound, used = simplex.largest_margin(laid_out, start, np.inf, *space)
+    return _written(laid_out, space, start, margin, bound, min(margin, 0.0), used)
+
+
+def _prepared(box: Box, reward: Array, threshold: Array, start: int) -> tuple[Model, Planning]:
+    laid_out = model(box, reward, threshold, start)
+    return laid_out, planning(len(laid_out.threshold), *np.shape(reward)[1:])
 
 
 def _written(
@@ -105,7 +112,7 @@ def _flows(laid_out: Model, space: Planning, start: int, actions: int) -> tuple[
     columns, basis = space.columns, space.basis
     flow = np.zeros((H, pairs, X))
     kernel = np.stack([_poured(laid_out, h, columns.order[basis.place[-1], h]) for h in range(H)])
-    used = [j for j in range(len(basis.kind)) if basis.kind[j] == 0 and basis.share[j] > 0.0]
+    used = [j for j in range(len(basis.kind)) if basis.kind[j] == POLICY and basis.share[j] > 0.0]
     total = sum(basis.share[j] for j in used)
     for j in used:
         here = np.zeros(P)
@@ -145,10 +152,14 @@ def policy_bounds(
     """[1 + N]: the largest or smallest return of a policy, for each reward, over the box."""
     if direction not in DIRECTIONS:
         raise InputError(f"unknown direction {direction!r}: choose optimistic or pessimistic")
-    laid_out = model(box, reward, np.zeros(len(reward) - 1))
-    space = planning(len(reward) - 1, *reward.shape[1:])
+    laid_out, space = _prepared(box, reward, np.zeros(len(reward) - 1), start)
+    policy = np.asarray(policy, np.float64)
+    if policy.shape != np.shape(reward)[1:]:
+        raise InputError(f"the policy has the shape {policy.shape}, not {np.shape(reward)[1:]}")
+    if not (np.abs(policy.sum(axis=-1) - 1.0) <= 1e-9).all() or policy.min() < 0.0:
+        raise InputError("the policy must hold probabilities")
     returns = np.zeros(len(reward))
-    pairs = to_pairs(np.asarray(policy, np.float64))
+    pairs = to_pairs(policy)
     sign, order = DIRECTIONS[direction], space.work.order
     sweeps.evaluate(laid_out, pairs, sign, np.inf, start, order, returns, space.work)
     return returns

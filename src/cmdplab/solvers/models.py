@@ -63,6 +63,7 @@ class Basis(NamedTuple):
     entering: Array  # [N + 1]
     direction: Array  # [N + 1]
     work: Array  # [N + 1, N + 2]
+    scale: Array  # [2], units of the objective and of the utilities
 
 
 class Work(NamedTuple):
@@ -78,6 +79,8 @@ class Work(NamedTuple):
     ahead: Array  # [P]
     order: Indices  # [X]
     occupancy: Array  # [H, A * P]
+    returns: Array  # [1 + N]
+    first: Array  # [N], multipliers that a search starts from
 
 
 class Planning(NamedTuple):
@@ -108,6 +111,7 @@ def planning(constraints: int, horizon: int, states: int, actions: int) -> Plann
         entering=np.zeros(N + 1),
         direction=np.zeros(N + 1),
         work=np.zeros((N + 1, N + 2)),
+        scale=np.ones(2),
     )
     work = Work(
         value=aligned(1 + N, P),
@@ -120,20 +124,30 @@ def planning(constraints: int, horizon: int, states: int, actions: int) -> Plann
         ahead=aligned(P),
         order=np.arange(X),
         occupancy=aligned(H, pairs),
+        returns=np.zeros(1 + N),
+        first=np.zeros(N),
     )
     return Planning(columns, basis, work)
 
 
-def model(box: Box, reward: Array, threshold: Array) -> Model:
-    """A box and rewards [1 + N, H, X, A], laid out for the sweeps; the box is checked."""
-    lower, upper = (np.asarray(each, dtype=np.float64) for each in box)
+def model(box: Box, reward: Array, threshold: Array, start: int) -> Model:
+    """A box and rewards [1 + N, H, X, A], laid out for the sweeps; everything is checked."""
+    lower, upper, reward, threshold = (
+        np.asarray(each, dtype=np.float64) for each in (*box, reward, threshold)
+    )
+    if reward.ndim != 4 or 0 in reward.shape:
+        raise InputError(f"the rewards have the shape {reward.shape}, not [1 + N, H, X, A]")
+    if threshold.shape != (len(reward) - 1,):
+        raise InputError(f"{len(reward) - 1} utilities have thresholds of shape {threshold.shape}")
+    if not 0 <= start < reward.shape[2]:
+        raise InputError(f"the start is {start}, not a state 0..{reward.shape[2] - 1}")
     shape = (*reward.shape[1:], reward.shape[2])
     if lower.shape != shape or upper.shape != shape:
         raise InputError(f"the box has shapes {lower.shape} and {upper.shape}, not {shape}")
     if not (np.isfinite(reward).all() and np.isfinite(threshold).all()):
         raise InputError("rewards and thresholds must be finite")
     rounding = 1e-9
-    wrong = ~((lower >= 0.0) & (lower <= upper + 0.0))
+    wrong = ~((lower >= 0.0) & (lower <= upper + rounding))
     wrong |= (lower.sum(axis=-1) > 1.0 + rounding)[..., None]
     wrong |= (upper.sum(axis=-1) < 1.0 - rounding)[..., None]
     if wrong.any():
@@ -141,7 +155,7 @@ def model(box: Box, reward: Array, threshold: Array) -> Model:
         raise InputError(f"the box at [{h}, {x}, {a}] holds no kernel")
     return Model(
         lower=to_pairs(np.moveaxis(lower, 3, 1)),
-        room=to_pairs(np.moveaxis(upper - lower, 3, 1)),
+        room=to_pairs(np.moveaxis(np.maximum(upper - lower, 0.0), 3, 1)),
         spare=to_pairs(np.maximum(1.0 - np.cumsum(lower, axis=-1)[..., -1], 0.0)),
         reward=to_pairs(reward),
         threshold=np.array(threshold, dtype=np.float64),

@@ -58,8 +58,11 @@ def solve(problem: CMDP) -> Solution:
     known = Box.of(problem), problem.reward, problem.threshold, problem.start
     if problem.constraints == 0:
         return _certified(problem, plan(*known), None)
-    slack = largest_margin(*known).primal
+    widest = largest_margin(*known)
     tolerance = SLATER_TOLERANCE * problem.horizon
+    if not widest.gap <= tolerance:
+        raise ArithmeticError(f"{problem.name}: the Slater gap is known to {widest.gap:.1e} only")
+    slack = widest.primal
     if slack <= tolerance:
         return _no_solution(slack, tolerance)
     return _certified(problem, plan(*known), slack)
