@@ -11,7 +11,7 @@ import subprocess
 import pytest
 from conftest import ROOT
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 RUN = ["README.md", "docs/add-an-algorithm.md"]
 
 

@@ -32,6 +32,11 @@ class Setting(NamedTuple):
         """ln A."""
         return math.log(self.A)
 
+    @property
+    def union_log(self) -> float:
+        """ln(4 X^2 A H K / delta): two sides, every (h, x, a, y) and K counts."""
+        return math.log(4.0 * self.X**2 * self.A * self.H * self.K / self.delta)
+
 
 Schedule = Callable[[Array, Setting], Array]  # (k [E], setting) -> [E]
 

@@ -24,8 +24,7 @@ def bernstein(s: Setting) -> Bonus:
     [unverified] The paper leaves the constants of its naive bonus open. These come from the
     Maurer-Pontil inequality with a union bound over (h, x, a, y), both sides and K counts.
     """
-    log = math.log(4.0 * s.X**2 * s.A * s.H * s.K / s.delta)
-    return Bonus(dev=2.0, tail=14.0 / 3.0 * s.X, log=log)
+    return Bonus(dev=2.0, tail=14.0 / 3.0 * s.X, log=s.union_log)
 
 
 def bernstein_released(s: Setting) -> Bonus:

@@ -18,7 +18,8 @@ Departures: the kernel may depend on h, so that counts are kept for each step (h
 U_max), for which the order above is not proved; m has no polylogarithmic factor; at the end of a
 phase all pairs are brought up to date, not only the one that ended it; UCFH's non-linear constraint
 on the standard deviation is dropped; m is multiplied by the square of bonus_scale, because narrower
-widths need fewer visits [derived]. bonus_scale defaults to 0.1, as for OptCMDP.
+widths need fewer visits [derived]. bonus_scale defaults to 0.1
+[ours]: docs/algorithms/scales.md.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ def bernstein(s: Setting) -> Width:
     Maurer-Pontil inequality, two sides, a union over (h, x, a, y) and K counts. The logarithms in
     print and in code contain fewer factors: ln(6XAHK/delta), ln(6X^2HK/delta), ln(2XAHK/delta).
     """
-    return Width(log=union_log(s), dev=2.0, tail=14.0 / 3.0)
+    return Width(log=s.union_log, dev=2.0, tail=14.0 / 3.0)
 
 
 def bernstein_dope(s: Setting) -> Width:
@@ -30,8 +30,3 @@ def hoeffding(s: Setting) -> Width:
     """
     log = math.log(16.0 * s.X**2 * s.A * s.H * s.K / s.delta)
     return Width(log=log, flat=1.0 / s.X, cap=math.inf)
-
-
-def union_log(s: Setting) -> float:
-    """ln(4 X^2 A H K / delta)."""
-    return math.log(4.0 * s.X**2 * s.A * s.H * s.K / s.delta)
