@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from cmdplab import __version__
+from cmdplab.cli.auditing import audit_command
 from cmdplab.cli.checking import bench_command, verify_command
 from cmdplab.cli.comparing import compare_command
 from cmdplab.cli.learning import reproduce_command, run_command
@@ -42,6 +43,7 @@ app.command("list")(list_command)
 app.command("verify-trace")(verify_command)
 app.command("bench")(bench_command)
 app.command("sweep")(sweep_command)
+app.command("audit")(audit_command)
 app.command("resume")(resume_command)
 app.command("status")(status_command)
 app.command("export")(export_command)

@@ -1,0 +1,89 @@
+"""What an audit leaves: audit.json, audit.csv, audit.png and audit.pdf."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cmdplab.audit.drawing import draw
+from cmdplab.audit.findings import Finding
+from cmdplab.files import writable_folder, written_whole
+from cmdplab.presenting import to_json
+from cmdplab.statistics import Exponent, Interval
+
+COLUMNS = (
+    "environment",
+    "algorithm",
+    "runs",
+    "instances",
+    "episodes",
+    "verdict",
+    "final_gap",
+    "final_violation",
+    "average_gap",
+    "average_violation",
+    "amplitude",
+    "period",
+    "settled_epsilon",
+    "mistake_exponent",
+    "mistake_exponent_of_theorem",
+    "regret_exponent",
+    "regret_exponent_of_theorem",
+    "heuristic",
+)
+
+
+def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path) -> Path:
+    """Write everything; the figure has one row of panels for each environment."""
+    writable_folder(folder)
+    content = {"notes": list(notes), "findings": [_plain(finding) for finding in findings]}
+    with written_whole(folder / "audit.json") as temporary:
+        temporary.write_text(to_json(content) + "\n")
+    with written_whole(folder / "audit.csv") as temporary, temporary.open("w") as stream:
+        writer = csv.DictWriter(stream, COLUMNS)
+        writer.writeheader()
+        writer.writerows(row_of(finding) for finding in findings)
+    draw(findings, folder)
+    return folder
+
+
+def row_of(finding: Finding) -> dict[str, Any]:
+    """One line of a table; what does not exist is empty."""
+    theorem = finding.theorem or {}
+    return {
+        "environment": finding.environment,
+        "algorithm": finding.label,
+        "runs": finding.runs,
+        "instances": finding.instances,
+        "episodes": finding.episodes,
+        "verdict": finding.verdict,
+        "final_gap": _middle(finding.final_gap),
+        "final_violation": _middle(finding.final_violation),
+        "average_gap": finding.average_gap,
+        "average_violation": finding.average_violation,
+        "amplitude": finding.amplitude,
+        "period": finding.period,
+        "settled_epsilon": finding.settled,
+        "mistake_exponent": _slope(finding.mistake_exponent),
+        "mistake_exponent_of_theorem": theorem.get("mistakes"),
+        "regret_exponent": _slope(finding.regret_exponent),
+        "regret_exponent_of_theorem": theorem.get("regret"),
+        "heuristic": finding.heuristic,
+    }
+
+
+def _plain(finding: Finding) -> dict[str, Any]:
+    whole = finding._asdict()
+    for counts in ("counts", "last"):
+        whole[counts] = {name: array.astype(int).tolist() for name, array in whole[counts].items()}
+    return whole
+
+
+def _middle(interval: Interval | None) -> float | None:
+    return None if interval is None else interval.middle
+
+
+def _slope(exponent: Exponent) -> float | None:
+    return None if exponent.why_not else exponent.slope
