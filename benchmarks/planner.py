@@ -41,7 +41,10 @@ def planner_against_highs(problem: CMDP, width: float) -> None:
     deviation = np.sqrt(problem.transition * (1.0 - problem.transition))
     box = Box.around(problem.transition, width * deviation)
     N, sizes = problem.constraints, (problem.horizon, problem.states, problem.actions)
-    laid_out, space = model(box, problem.reward, problem.threshold, problem.start), planning(N, *sizes)
+    laid_out, space = (
+        model(box, problem.reward, problem.threshold, problem.start),
+        planning(N, *sizes),
+    )
     start = problem.start
     cold, policy, returns = np.zeros(N), np.zeros(laid_out.spare.shape), np.zeros(1 + N)
     found = plan(box, problem.reward, problem.threshold, start)

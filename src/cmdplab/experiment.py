@@ -26,13 +26,14 @@ OVERRIDES = (
     "margin_scale",
     "delta",
     "tuned_for",
+    "slack_factor",
     "tightening",
     "epsilon",
     "replan",
     "alpha_eta",
     "alpha_tau",
 )
-_NEWER = {"margin_scale", "tightening", "epsilon", "replan"}
+_NEWER = {"margin_scale", "slack_factor", "tightening", "epsilon", "replan"}
 LARGEST_FILE = 1 << 20  # bytes of a TOML file
 MOST_RUNS = 1_000_000
 
@@ -65,6 +66,7 @@ class AlgorithmSpec(_Strict):
     margin_scale: Choices = None
     delta: Choices = None
     tuned_for: list[int] | int | None = None
+    slack_factor: Choices = None
     tightening: Choices = None
     epsilon: Choices = None
     replan: list[str] | str | None = None
@@ -100,6 +102,7 @@ class RunSettings(_Strict):
     margin_scale: float | None = None
     delta: float | None = None
     tuned_for: int | None = None
+    slack_factor: float | None = None
     tightening: float | None = None
     epsilon: float | None = None
     replan: str | None = None

@@ -27,6 +27,7 @@ class Row:
     margin_scale: float = 1e-3  # factor on every pessimistic margin; 1 is the theory
     delta: float = 0.1  # failure probability
     tuned_for: int = 100_000  # K, where the algorithm reads one
+    slack_factor: float = 1.0  # the learner is told this multiple of the Slater gap
     tightening: float = 0.5  # the default baseline is optimal for thresholds b + tightening slack
     summary: str = ""  # one line for `cmdplab list algorithms`
     paper: str = ""
@@ -42,6 +43,8 @@ class Row:
         for what in ("bonus_scale", "margin_scale"):
             if not 0.0 < getattr(self, what) < math.inf:
                 raise InputError(f"{what} is {getattr(self, what):g}, not a finite number > 0")
+        if not 0.0 < self.slack_factor < math.inf:
+            raise InputError(f"slack_factor is {self.slack_factor:g}, not a finite number > 0")
         if not 0.0 < self.tightening <= 1.0:
             raise InputError(f"tightening is {self.tightening:g}, outside (0, 1]")
         if self.tuned_for < 1:
@@ -51,7 +54,8 @@ class Row:
         """The sizes and constants that this row's formulas read."""
         n, H, X, A = task.reward.shape
         sizes = (X, A, H, n - 1)
-        return Setting(*sizes, self.tuned_for, self.delta, task.slack, task.baseline_slack)
+        slack = self.slack_factor * task.slack
+        return Setting(*sizes, self.tuned_for, self.delta, slack, task.baseline_slack)
 
     def overridden(self, given: dict[str, Any]) -> Self:
         """The row with other settings, by name; what is None stays as it is."""
@@ -75,6 +79,7 @@ class Row:
             "margin_scale": self.margin_scale if self.has_margin else None,
             "delta": self.delta,
             "tuned_for": self.tuned_for,
+            "slack_factor": self.slack_factor if SLATER_GAP in self.needs else None,
             "tightening": self.tightening if SAFE_POLICY in self.needs else None,
         }
 

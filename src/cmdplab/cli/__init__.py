@@ -16,7 +16,12 @@ from cmdplab.cli.auditing import audit_command
 from cmdplab.cli.checking import bench_command, verify_command
 from cmdplab.cli.comparing import compare_command
 from cmdplab.cli.learning import reproduce_command, run_command
-from cmdplab.cli.problems import describe_command, list_command, solve_command
+from cmdplab.cli.problems import (
+    describe_command,
+    frontier_command,
+    list_command,
+    solve_command,
+)
 from cmdplab.cli.sweeping import export_command, resume_command, status_command, sweep_command
 from cmdplab.errors import InputError
 
@@ -39,6 +44,7 @@ app.command("compare")(compare_command)
 app.command("run")(run_command)
 app.command("solve")(solve_command)
 app.command("describe")(describe_command)
+app.command("frontier")(frontier_command)
 app.command("list")(list_command)
 app.command("verify-trace")(verify_command)
 app.command("bench")(bench_command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -135,3 +136,42 @@ def _print_algorithms(rows: list[dict[str, Any]]) -> None:
     for name, line, _ in lines:
         if line["slip"]:
             console().print(f"{name}: {line['slip']}", style="dim", highlight=False)
+
+
+def frontier_command(
+    problem: ProblemArgument,
+    constraint: Annotated[int, typer.Option(help="Which constraint, counted from 1.")] = 1,
+    points: Annotated[int, typer.Option(help="How many thresholds.")] = 41,
+    figure: Annotated[Path | None, typer.Option(help="Draw it: .png, .pdf or .svg.")] = None,
+    instance_seed: InstanceSeed = 0,
+    as_json: Json = False,
+) -> None:
+    """The price of a promise: the optimal value against a threshold, with multipliers.
+
+    From where the constraint begins to bind to the largest threshold that can be met: the answer
+    to "how should I choose the threshold?".
+    """
+    from cmdplab import environments
+    from cmdplab.errors import InputError
+    from cmdplab.frontier import draw_frontier, frontier
+    from cmdplab.presenting import grid, number
+
+    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
+        raise InputError(f"{figure} is no .png, .pdf or .svg")
+    cmdp = environments.find(problem, instance_seed)
+    found = frontier(cmdp, constraint, points)
+    if figure is not None:
+        draw_frontier(found, cmdp.name, figure)
+    if as_json:
+        print_json(found)
+        return
+    shown = range(0, points, max(1, points // 12))
+    rows = [
+        [number(found.threshold[n]), number(found.value[n]), number(found.multiplier[n])]
+        for n in shown
+    ]
+    title = f"{cmdp.name}, constraint {constraint}"
+    grid(console(), title, ["threshold", "optimal value", "multiplier"], rows, left=0)
+    words = f"free up to {found.free:.6g}, impossible beyond {found.largest:.6g}; "
+    words += f"its own threshold is {found.given:.6g}; certified to {found.certificate:.0e}"
+    console().print(words, highlight=False)
