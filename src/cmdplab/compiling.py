@@ -52,6 +52,11 @@ def _cache_folder() -> str:
 _CACHE = _cache_folder()
 
 
+def is_cold() -> bool:
+    """Whether nothing is compiled yet for these sources: the first use then takes longer."""
+    return not any(Path(_CACHE).glob("**/*.nbi"))
+
+
 class _Lean(Compiler):  # type: ignore[misc]
     """Numba's compiler with two promises: array arguments never overlap, nothing is allocated.
 
