@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help reproduce test test-ray torture check guarantees bench-planner bench build figures clean
+.PHONY: help reproduce test test-ray test-browser torture check guarantees bench-planner bench build figures clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -16,6 +16,11 @@ test: .venv/ready-dev  ## the test suite
 
 test-ray: .venv/ready-ray  ## sweeps on a real Ray cluster of two nodes, one of which is killed
 	$(BIN)/python -m pytest tests/ray_cluster.py
+
+test-browser: .venv/ready-browser  ## the report in a real browser, if there is a Chromium
+	@if [ -n "$${CHROMIUM:-$$(command -v chromium || command -v google-chrome)}" ]; then \
+	  $(BIN)/python -m pytest tests/browser_report.py; \
+	else echo "skipped: no Chromium here; apt-get install chromium, or give its path as CHROMIUM"; fi
 
 torture: .venv/ready-dev  ## kill sweeps 200 times and compare (about ten minutes)
 	$(BIN)/python benchmarks/torture.py
@@ -66,6 +71,10 @@ clean:  ## remove the environment and everything built
 
 .venv/ready-ray: .venv/ready-dev pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray]'
+	@touch $@
+
+.venv/ready-browser: .venv/ready-dev pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,browser]'
 	@touch $@
 
 .venv/ready-dev: .venv/ready pyproject.toml

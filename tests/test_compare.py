@@ -28,7 +28,8 @@ def small(tmp_path_factory):
 
 def test_everything_is_written(small):
     out, *_ = small
-    names = {"compare.png", "compare.pdf", "curves.parquet", "mistakes.parquet", "summary.json"}
+    names = {"compare.png", "compare.pdf", "curves.parquet", "mistakes.parquet", "report.html"}
+    names |= {"summary.csv", "summary.json", "summary.tex"}
     assert {path.name for path in out.iterdir()} == names
     assert (out / "compare.png").read_bytes()[:4] == b"\x89PNG"
 

@@ -29,7 +29,7 @@ def test_everything_is_written(small):
     settings, _, summary = small
     names = sorted(path.name for path in settings.out.iterdir())
     tables = ["curves.parquet", "figure1.pdf", "figure1.png", "mistakes.parquet"]
-    assert names == [*tables, "summary.json"]
+    assert names == [*tables, "report.html", "summary.csv", "summary.json", "summary.tex"]
     assert json.loads((settings.out / "summary.json").read_text()) == summary
 
 

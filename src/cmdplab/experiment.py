@@ -13,7 +13,14 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.row import Row
@@ -111,6 +118,12 @@ class RunSettings(_Strict):
     episodes: int | None  # None: until stopped
     seed: int
 
+    @model_serializer(mode="wrap")
+    def _without_empty(self, plainly: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Settings that an algorithm does not have leave no trace: new ones rename nothing."""
+        whole = plainly(self)
+        return {k: v for k, v in whole.items() if v is not None or k not in _NEWER}
+
     def row(self) -> Row:
         """The algorithm with its overrides."""
         given = {name: getattr(self, name) for name in OVERRIDES}
@@ -124,8 +137,6 @@ class RunSettings(_Strict):
     def folder(self) -> str:
         """The name of the run's folder: the hash of its settings, and its seed."""
         settings = self.model_dump(exclude={"seed", "problem"})
-        # Settings that an algorithm does not have leave no trace, so that new ones rename nothing.
-        settings = {k: v for k, v in settings.items() if v is not None or k not in _NEWER}
         text = json.dumps(settings, sort_keys=True)
         return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{self.seed}"
 

@@ -53,7 +53,7 @@ def _table(folder: Path) -> Any:
             table = pq.read_table(path)
         except (OSError, pa.ArrowException) as error:
             raise InputError(f"{path} cannot be read: {error}") from None
-        labels = work.settings.model_dump() | {"run": work.folder.name}
+        labels = dict.fromkeys(OVERRIDES) | work.settings.model_dump() | {"run": work.folder.name}
         for position, name in enumerate(LABELS):
             if name in table.column_names:
                 table = table.drop_columns([name])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab.files import writable_folder, written_whole
+from cmdplab.manifest import machine, versions
 from cmdplab.measures import Summary
 from cmdplab.presenting import to_json
 from cmdplab.records import Curves, read_curves, write_curves, write_mistakes
@@ -52,7 +53,7 @@ def run_into(
     summarise: Callable[[list[Run]], dict[str, Any]],
     draw: Callable[[Curves, Path], object],
 ) -> tuple[list[Run], dict[str, Any]]:
-    """Run, then write curves, mistakes, summary.json and a figure; nothing is left of a failure."""
+    """Run, then write curves, mistakes, summary, figure and report; a failure leaves nothing."""
     writable_folder(folder)
     try:
         runs = run()
@@ -60,10 +61,16 @@ def run_into(
         with suppress(OSError):
             folder.rmdir()  # only if it is empty
         raise
-    summary = summarise(runs)
+    made_by = {"versions": versions(), "machine": machine()}
+    summary = summarise(runs) | made_by
     curves = write_curves(runs, folder / "curves.parquet")
     write_mistakes(runs, folder / "mistakes.parquet")
     with written_whole(folder / "summary.json") as temporary:
         temporary.write_text(to_json(summary) + "\n")
     draw(read_curves(curves), folder)
+    from cmdplab.report import gather, write_report, write_tables  # it reads what was written
+
+    found = gather(folder)
+    write_report(folder, None, found)
+    write_tables(folder, None, found)
     return runs, summary

@@ -190,9 +190,9 @@ def single(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
     """A run in a folder of its own, which must be new or hold the same run."""
     known = manifest.read_if_good(folder)
     if known is not None and known.settings != settings:
-        other = known.settings.model_dump()
-        differ = [k for k, v in settings.model_dump().items() if other[k] != v]
-        raise InputError(f"{folder} holds a run with another {differ[0]}: {other[differ[0]]}")
+        ours, other = settings.model_dump(), known.settings.model_dump()
+        differ = [k for k in {**ours, **other} if ours.get(k) != other.get(k)]
+        raise InputError(f"{folder} holds a run with another {differ[0]}: {other.get(differ[0])}")
     if folder.is_dir() and {p.name for p in folder.iterdir()} - _OF_A_RUN and known is None:
         raise InputError(f"{folder} holds other files and no run")
     writable_folder(folder)

@@ -56,7 +56,7 @@ def verdict(curves: dict[str, Array], horizon: int) -> str:
 def common_verdict(seeds: Sequence[dict[str, Array]], horizon: int) -> str:
     """The verdict that all seeds share, with the numbers of the first; else how they differ."""
     verdicts = [verdict(curves, horizon) for curves in seeds]
-    words = Counter(each.split()[0] for each in verdicts)
+    words = Counter(each.split()[0].rstrip(",") for each in verdicts)
     if len(words) == 1:
         return verdicts[0]
     return ", ".join(f"{n} {word}" for word, n in words.most_common())

@@ -22,6 +22,7 @@ from cmdplab.cli.problems import (
     list_command,
     solve_command,
 )
+from cmdplab.cli.reporting import report_command
 from cmdplab.cli.sweeping import export_command, resume_command, status_command, sweep_command
 from cmdplab.errors import InputError
 
@@ -50,6 +51,7 @@ app.command("verify-trace")(verify_command)
 app.command("bench")(bench_command)
 app.command("sweep")(sweep_command)
 app.command("audit")(audit_command)
+app.command("report")(report_command)
 app.command("resume")(resume_command)
 app.command("status")(status_command)
 app.command("export")(export_command)

@@ -50,7 +50,7 @@ def compare_command(
 ) -> None:
     """All algorithms of Table 1 on one problem, with common random numbers on every seed.
 
-    Writes compare.png, compare.pdf, curves.parquet and summary.json, and prints final gap and
+    Writes report.html, compare.png and .pdf, curves.parquet and summary.json, and prints final gap,
     violation, strong and weak regret of both, episodes per second, and what each needs to know.
     """
     from cmdplab.cli.tables import print_comparison
@@ -80,4 +80,6 @@ def compare_command(
         return
     over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
     print_comparison(runs, f"{summary['instance']}, {episodes:,} episodes: {over}")
-    console().print(f"figure, curves and summary are in {out}/", highlight=False)
+    console().print(
+        f"open {out}/report.html; figure, curves and summary are there too", highlight=False
+    )

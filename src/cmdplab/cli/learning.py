@@ -55,8 +55,8 @@ def reproduce_command(
 ) -> None:
     """Redraw the paper's Figure 1: five algorithms on one CMDP.
 
-    Writes figure1.png, figure1.pdf, curves.parquet and summary.json, and prints a table that says
-    what converged, what oscillates and by how much.
+    Writes report.html, figure1.png and .pdf, curves.parquet, mistakes.parquet and summary.json, and
+    prints a table that says what converged, what oscillates and by how much.
     """
     from cmdplab.algorithms import FIGURE_1
     from cmdplab.cli.tables import print_runs
@@ -80,7 +80,9 @@ def reproduce_command(
         return
     over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
     print_runs(runs, settings.problem().horizon, f"{summary['instance']}, {preset.value}: {over}")
-    console().print(f"figure, curves and summary are in {out}/", highlight=False)
+    console().print(
+        f"open {out}/report.html; figure, curves and summary are there too", highlight=False
+    )
 
 
 def _instance(instance: Instance | None, preset: Preset) -> str:

@@ -1,0 +1,44 @@
+"""The report: one HTML page that opens offline, and the same table as LaTeX and CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cmdplab.errors import InputError
+from cmdplab.files import writable_folder, written_whole
+from cmdplab.report.gathering import gather
+from cmdplab.report.model import Report
+from cmdplab.report.page import page
+from cmdplab.report.tables import csv_table, latex_table
+
+__all__ = ["Report", "gather", "write_report", "write_tables"]
+
+NAME = "report.html"
+
+
+def write_report(folder: Path, out: Path | None = None, found: Report | None = None) -> Path:
+    """Write the page about the records of a folder: report.html there, or `out`.
+
+    `found` is what `gather` gave, if it was asked already.
+    """
+    target = folder / NAME if out is None else out
+    if target.is_dir():
+        target = target / NAME
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"the report would be {target}, which does not end in .html")
+    text = page(found if found is not None else gather(folder))
+    writable_folder(target.parent)
+    with written_whole(target) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return target
+
+
+def write_tables(folder: Path, out: Path | None = None, found: Report | None = None) -> list[Path]:
+    """Write summary.tex (booktabs) and summary.csv into the folder, or into the folder `out`."""
+    target = writable_folder(folder if out is None else out)
+    report = found if found is not None else gather(folder)
+    texts = {"summary.tex": latex_table(report), "summary.csv": csv_table(report)}
+    for name, text in texts.items():
+        with written_whole(target / name) as temporary:
+            temporary.write_text(text, encoding="utf-8", newline="")
+    return [target / name for name in texts]

@@ -1,0 +1,174 @@
+"""The page: template, style, script and data in one file that loads nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from importlib.resources import files
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cmdplab import manifest
+from cmdplab.figures import STYLES
+from cmdplab.presenting import to_json
+from cmdplab.problem import Array
+from cmdplab.report.model import FIELDS, SERIES, Entry, Report, Section
+from cmdplab.report.thinning import Thinned
+from cmdplab.verdict import CONVERGED, MOVING, OSCILLATES, SHORTEST
+
+SCHEMA = 1
+_COLOURS = ("#CC79A7", "#56B4E9", "#882255", "#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00")
+_DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (2, 3), (9, 3, 2, 3))
+_DASH_OF: dict[str, tuple[int, ...]] = {"-": (), "--": (7, 4), "-.": (9, 3, 2, 3)}
+_LABELS = {
+    "gap": "optimality gap",
+    "violation": "constraint violation",
+    "strong_regret": "strong regret",
+    "strong_violation_regret": "strong violation regret",
+    "weak_regret": "weak regret",
+    "weak_violation_regret": "weak violation regret",
+}
+
+
+def page(report: Report) -> str:
+    """The whole page as text."""
+    here = files("cmdplab.report")
+    sources = [(here / name).read_text(encoding="utf-8") for name in ("chart.js", "app.js")]
+    script = "\n".join(['"use strict";', "(() => {", *sources, "})();"])
+    parts = {
+        "title": html.escape(report.title),
+        "style": (here / "style.css").read_text(encoding="utf-8"),
+        "script": script,
+        "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "data": embedded(content(report)),
+    }
+    template = (here / "page.html").read_text(encoding="utf-8")
+    # One pass: what a record says is never taken for a place of the template.
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+
+
+def embedded(value: Any) -> str:
+    """JSON that is safe within <script>: ASCII, and without <, > and &."""
+    text = json.dumps(json.loads(to_json(value)), separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def content(report: Report) -> dict[str, Any]:
+    """What the script reads."""
+    return {
+        "schema": SCHEMA,
+        "title": report.title,
+        "folder": report.folder,
+        "fields": FIELDS,
+        "troubles": report.troubles,
+        "notes": report.notes,
+        "versions": report.versions,
+        "machine": report.machine,
+        "written_by": manifest.versions(),
+        "rule": {
+            "shortest": SHORTEST,
+            "oscillates": OSCILLATES,
+            "converged": CONVERGED,
+            "moving": MOVING,
+        },
+        "problems": [_problem(each) for each in report.sections],
+    }
+
+
+def _problem(section: Section) -> dict[str, Any]:
+    styles = _styles([each.label for each in section.entries])
+    algorithms = [_algorithm(each) | styles[each.label] for each in section.entries]
+    names = dict.fromkeys(name for each in section.entries for name in each.curves)
+    return {
+        "name": section.problem,
+        "horizon": section.horizon,
+        "optimum": section.optimum,
+        "threshold": section.threshold,
+        "slater_gap": section.slater_gap,
+        "epsilons": encoded(section.epsilons),
+        "columns": [[name, _label(name)] for name in sorted(names, key=_place)],
+        "series": [s for s in SERIES if f"{s}_mistakes" in section.entries[0].mistakes],
+        "algorithms": algorithms,
+    }
+
+
+def _styles(labels: list[str]) -> dict[str, dict[str, Any]]:
+    """The house's colours for those of Figure 1; the others get pairs that are still free."""
+    known: dict[str, tuple[str, str, float]] = {}
+    for label in labels:
+        name = re.split(r":| \(", label)[0]
+        if name in STYLES and STYLES[name] not in known.values():
+            known[label] = STYLES[name]
+    taken = {(colour, _DASH_OF.get(style, ())) for colour, style, _ in known.values()}
+    pairs = [(colour, dash) for dash in _DASHES for colour in _COLOURS]
+    free = cycle([pair for pair in pairs if pair not in taken])
+    styles = {}
+    for label in labels:
+        colour, style, width = known.get(label, ("", "", 1.3))
+        pair = (colour, _DASH_OF.get(style, ())) if colour else next(free)
+        styles[label] = {"colour": pair[0], "dash": pair[1], "width": width}
+    return styles
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Gap and violation, strong regrets, multipliers, and then the rest."""
+    first = ["gap", "violation", "strong_regret", "strong_violation_regret"]
+    if name in first:
+        return first.index(name), ""
+    kinds = ("multiplier", "weak", "violation_")
+    kind = next((n for n, start in enumerate(kinds) if name.startswith(start)), len(kinds))
+    return len(first) + kind, f"{len(name):04}{name}"
+
+
+def _label(name: str) -> str:
+    kind, _, number = name.rpartition("_")
+    if number.isdigit():
+        what = {"multiplier": "multiplier", "violation": "violation of constraint"}.get(kind, kind)
+        return f"{what} {number}"
+    return _LABELS.get(name, name.replace("_", " "))
+
+
+def _algorithm(entry: Entry) -> dict[str, Any]:
+    return {
+        "label": entry.label,
+        **entry.about._asdict(),
+        "seeds": entry.seeds,
+        "planned": entry.planned,
+        "episodes": entry.episodes,
+        "verdict": entry.verdict,
+        "numbers": entry.numbers,
+        "rate": entry.rate,
+        "episode": encoded(entry.episode),
+        "curves": {name: _curve(each) for name, each in entry.curves.items()},
+        "mistakes": {
+            name: [encoded(each) for each in rows] for name, rows in entry.mistakes.items()
+        },
+    }
+
+
+def _curve(curve: Thinned) -> dict[str, Any]:
+    """In single precision, and the band rounded outwards."""
+    low, high = curve.low.astype(np.float32), curve.high.astype(np.float32)
+    low = np.where(low > curve.low, np.nextafter(low, np.float32(-np.inf)), low)
+    high = np.where(high < curve.high, np.nextafter(high, np.float32(np.inf)), high)
+    middle = curve.median.astype(np.float32)
+    return {"sums": curve.sums, "of": [_base64(each) for each in (middle, low, high)]}
+
+
+def encoded(values: Array) -> str:
+    """Exactly: in single precision where that loses nothing, else in double."""
+    single = values.astype(np.float32)
+    same = np.array_equal(single.astype(np.float64), values)
+    return _base64(single if same else values.astype(np.float64))
+
+
+def _base64(values: NDArray[Any]) -> str:
+    kind = f"f{values.dtype.itemsize}"
+    little = np.ascontiguousarray(values).astype(f"<{kind}")
+    return f"{kind}:{base64.b64encode(little.tobytes()).decode()}"

@@ -1,0 +1,99 @@
+"""The summary as LaTeX (booktabs) and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+from cmdplab.report.model import FIELDS, Entry, Report, Section
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "–": "--",
+}
+_COLUMNS = (
+    ("final_gap", "gap"),
+    ("final_violation", "violation"),
+    ("strong_regret", "$R_+$"),
+    ("weak_regret", "$R$"),
+    ("strong_violation_regret", "$V_+$"),
+    ("weak_violation_regret", "$V$"),
+)
+
+
+def latex(text: str) -> str:
+    """Any text as LaTeX that prints it; line breaks and control characters become spaces."""
+    plain = "".join(each if each.isprintable() else " " for each in text)
+    return "".join(_ESCAPES.get(each, each) for each in plain)
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, as LaTeX."""
+    if value is None or not math.isfinite(value):
+        return "--"
+    if value == 0.0:
+        return "$0$"
+    if 1e-3 <= abs(value) < 1e4:
+        digits = max(0, 2 - math.floor(math.log10(abs(value))))
+        return f"${value:.{digits}f}$"
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return rf"${mantissa} \cdot 10^{{{int(exponent)}}}$"
+
+
+def latex_table(report: Report) -> str:
+    r"""A `tabular` for each problem, for \input; the preamble needs booktabs."""
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(map(_tabular, report.sections))
+
+
+def _tabular(section: Section) -> str:
+    head = ["algorithm", "verdict", *(title for _, title in _COLUMNS), "episodes/s"]
+    rows = [" & ".join(_cells(each)) + r" \\" for each in section.entries]
+    lines = [
+        f"% {latex(section.problem)}: medians over seeds; R, V: regret and violation, +: strong",
+        r"\begin{tabular}{llrrrrrrr}",
+        r"\toprule",
+        " & ".join(head) + r" \\",
+        r"\midrule",
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cells(entry: Entry) -> list[str]:
+    medians = [entry.numbers[field] for field, _ in _COLUMNS]
+    numbers = [number(None if each is None else each.median) for each in medians]
+    rate = "--" if entry.rate is None else f"{entry.rate:.0f}"
+    return [latex(entry.label), latex(entry.verdict), *numbers, rate]
+
+
+def csv_table(report: Report) -> str:
+    """A row for each algorithm on each problem, numbers in full: RFC 4180."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    ends = ("median", "min", "max")
+    head = ["problem", "algorithm", "preset", "seeds", "episodes", "verdict"]
+    head += [f"{field}_{end}" for field in FIELDS for end in ends]
+    writer.writerow([*head, "episodes_per_second"])
+    for section in report.sections:
+        for each in section.entries:
+            row: list[object] = [section.problem, each.label, each.about.preset]
+            row += [len(each.seeds), each.episodes, each.verdict]
+            for field in FIELDS:
+                row += each.numbers[field] or ("", "", "")
+            writer.writerow([*row, "" if each.rate is None else each.rate])
+    return text.getvalue()
