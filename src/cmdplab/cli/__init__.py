@@ -16,6 +16,7 @@ from cmdplab.cli.auditing import audit_command
 from cmdplab.cli.checking import bench_command, verify_command
 from cmdplab.cli.comparing import compare_command
 from cmdplab.cli.learning import reproduce_command, run_command
+from cmdplab.cli.plotting import plot_command
 from cmdplab.cli.problems import (
     describe_command,
     frontier_command,
@@ -52,6 +53,7 @@ app.command("bench")(bench_command)
 app.command("sweep")(sweep_command)
 app.command("audit")(audit_command)
 app.command("report")(report_command)
+app.command("plot")(plot_command)
 app.command("resume")(resume_command)
 app.command("status")(status_command)
 app.command("export")(export_command)
