@@ -183,7 +183,12 @@ def test_ctrl_c_ends_at_once_and_leaves_nothing(tmp_path):
     out = tmp_path / "figure"
     command = [sys.executable, "-m", "cmdplab", "reproduce", "--episodes", "100000000"]
     process = subprocess.Popen(
-        [*command, "--out", str(out)], stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        [*command, "--out", str(out)],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        # A shell that runs the tests in the background has SIGINT ignored; children inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     time.sleep(5.0)
     process.send_signal(signal.SIGINT)

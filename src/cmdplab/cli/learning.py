@@ -175,13 +175,13 @@ def _episodes(text: str) -> int | None:
 def _policy(path: Path) -> Any:
     import numpy as np
 
+    if path.suffix != ".npy":
+        raise InputError(f"{path} cannot be read as a policy: save one array as .npy")
     try:
-        policy = np.load(path, allow_pickle=False)
+        with path.open("rb") as stream:
+            return np.lib.format.read_array(stream, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise InputError(f"{path} cannot be read as a policy: {error}") from None
-    if not isinstance(policy, np.ndarray):
-        raise InputError(f"{path} cannot be read as a policy: save one array as .npy")
-    return policy
 
 
 def _in_memory(
