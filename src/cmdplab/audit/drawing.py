@@ -23,17 +23,19 @@ def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:
     from matplotlib.figure import Figure
 
     places = list(dict.fromkeys(finding.environment for finding in findings))
-    figure = Figure(figsize=(11.0, 4.0 * len(places) + 0.4), layout="constrained")
-    rows = figure.subplots(len(places), 2, squeeze=False)
-    for (left, right), environment in zip(rows, places, strict=True):
+    figure = Figure(figsize=(9.0, 4.6 * len(places) + 0.3), layout="constrained")
+    parts: Any = figure.subfigures(len(places), 1, squeeze=False)
+    for part, environment in zip(parts[:, 0], places, strict=True):
         mine = [finding for finding in findings if finding.environment == environment]
+        left, right = part.subplots(1, 2)
         for n, finding in enumerate(mine):
             _mistakes(left, finding, n)
             _last(right, finding, n)
         _finish(left, mine, "mistakes: episodes worse than ε")
         _finish(right, mine, "last mistake (median run)")
         left.set_title(f"{environment}: {_many(mine)}", fontsize=10, loc="left")
-        legend = right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+        lines = right.get_legend_handles_labels()
+        legend = part.legend(*lines, loc="outside lower center", ncols=2, fontsize=8)
         legend.set_frame_on(False)
     title = "gap or violation above ε; bands hold the whole curve with probability 0.95; "
     figure.suptitle(title + "faint: the count may still grow", fontsize=9, x=0.01, ha="left")

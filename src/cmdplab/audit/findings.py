@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms import bonuses
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.audit.gathering import Group
 from cmdplab.errors import InputError
@@ -185,9 +186,14 @@ def _regret_exponent(group: Group) -> Exponent:
 
 
 def _theorem(group: Group) -> dict[str, float] | None:
-    """2 / (alpha_eta - 1/2), 1 / alpha_tau and the regret's, where the theorem is about the row."""
-    if not isinstance(group.row, PrimalDual) or group.row.outside_theorem():
+    """2 / (alpha_eta - 1/2), 1 / alpha_tau and the regret's, where the theorem is about the row.
+
+    It is about powers of k as schedules, and about the Uniform-PAC bonus.
+    """
+    uniform = (bonuses.uniform_pac, bonuses.uniform_pac_released)
+    row = group.row
+    if not isinstance(row, PrimalDual) or row.outside_theorem() or row.bonus not in uniform:
         return None
-    exponents = exponents_of(group.row)
+    exponents = exponents_of(row)
     mistakes = mistake_exponents(exponents)
     return {"mistakes": float(mistakes.larger), "regret": regret_exponent(exponents)}
