@@ -176,9 +176,12 @@ def _no_fit(runs: int, why: str) -> Exponent:
 
 
 def _regret_exponent(group: Group) -> Exponent:
-    """Of the strong regret in k, over the last decade of episodes."""
+    """Of strong regret, gap and violation together, in k over the last decade of episodes."""
     episodes = group.curves[0]["episode"]
-    regrets = np.array([curves["strong_regret"] for curves in group.curves])
+    nothing = np.zeros(len(episodes))
+    regrets = np.array(
+        [c["strong_regret"] + c.get("strong_violation_regret", nothing) for c in group.curves]
+    )
     # Sixty points equally spaced in log k: on the grid itself late episodes would weigh more.
     wanted = np.geomspace(episodes[-1] / 10.0, episodes[-1], 60)
     chosen = np.unique(np.searchsorted(episodes, wanted * (1.0 - 1e-12)))
