@@ -23,7 +23,10 @@ def highs_value(problem: CMDP, slack: bool = False) -> float | None:
     kernel = problem.transition
     try:
         return solve_it(kernel, kernel, problem.reward, problem.threshold, problem.start)
-    except (RuntimeError, ValueError):  # HiGHS itself has no answer to some kernels with entries of 1e-20
+    except (
+        RuntimeError,
+        ValueError,
+    ):  # HiGHS itself has no answer to some kernels with entries of 1e-20
         reject()
 
 

@@ -43,7 +43,8 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
         cells = [number(median(mine, f), 3) for f in ("final_gap", "final_violation")]
         cells += [_large(median(mine, field)) for field in fields]
         mark = "*" * bool(row.unverified) + "~" * bool(row.heuristic)
-        rows.append([name + mark, *cells, _large(1e6 / _time(mine)), needs(row)])
+        speed = f"{1e6 / _time(mine):.0e}".replace("e+0", "e")
+        rows.append([name + mark, *cells, speed, needs(row)])
     grid(console(), title, header, rows)
     _say(
         "gap and violation of the last episode; R+ and R: strong and weak regret; V+ and V: of the "
