@@ -59,6 +59,8 @@ class _Tally:
 
     def update(self, run: Run) -> tuple[int, int]:
         row = key(run.algorithm)
+        if not self.done:  # what came before was compiling: it says nothing about the rest
+            self.began = time.monotonic()
         self.done[row, run.seed] = run.summary.episodes
         of_row = sum(n for (other, _), n in self.done.items() if other == row)
         return of_row, sum(self.done.values())
@@ -112,7 +114,10 @@ def _lines(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Rep
 
     def report(run: Run) -> None:
         with tally.lock:
+            first = not tally.done
             _, done = tally.update(run)
+            if first:
+                last[0] = time.monotonic()
             if done < total and time.monotonic() - last[0] < LINE_EVERY:
                 return
             last[0] = time.monotonic()
