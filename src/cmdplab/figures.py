@@ -24,7 +24,15 @@ STYLES: dict[str, tuple[str, str, float]] = {
     "No-regularization": ("#A0A0A0", "-", 0.35),
 }
 _OTHERS = ("#CC79A7", "#56B4E9", "#882255", "#000000")
+# For lines without a style of their own: colours, then the same with other dashes.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DASHES = ("-", "--", ":", "-.")
 CALM = 0.1  # an algorithm that varies by less than this in its last tenth is shown enlarged
+
+
+def line_style(n: int) -> dict[str, Any]:
+    """The n-th of any number of lines that can be told apart."""
+    return {"color": PALETTE[n % len(PALETTE)], "ls": DASHES[n // len(PALETTE) % len(DASHES)]}
 
 
 def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:

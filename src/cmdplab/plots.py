@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.figures import STYLES, save
+from cmdplab.figures import STYLES, line_style, save
 from cmdplab.problem import Array
 from cmdplab.records import Curves, read_curves
 from cmdplab.surviving import CURVES, MISTAKES
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 COLUMN = (3.5, 2.6)  # inches: one column of a two-column paper
 SUFFIXES = (".png", ".pdf", ".svg")
-_COLOURS = ("#CC79A7", "#56B4E9", "#882255", "#000000", "#0072B2", "#D55E00", "#009E73")
-_DASHES = ("-", "--", ":", "-.")
 
 
 def plot(folder: Path, kind: str, path: Path) -> Path:
@@ -55,9 +53,10 @@ def plot(folder: Path, kind: str, path: Path) -> Path:
 def _styles(names: list[str]) -> dict[str, dict[str, Any]]:
     styles: dict[str, dict[str, Any]] = {}
     for n, name in enumerate(names):
-        spare = (_COLOURS[n % len(_COLOURS)], _DASHES[n // len(_COLOURS) % len(_DASHES)], 1.2)
-        colour, dash, width = STYLES.get(name, spare)
-        styles[name] = {"color": colour, "ls": dash, "lw": min(width, 1.6)}
+        styles[name] = line_style(n) | {"lw": 1.2}
+        if name in STYLES:
+            colour, dash, width = STYLES[name]
+            styles[name] = {"color": colour, "ls": dash, "lw": min(width, 1.6)}
     return styles
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.figures import save
+from cmdplab.figures import PALETTE, line_style, save
 from cmdplab.problem import Array
 from cmdplab.records import Curves
 
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 5
-GAP, VIOLATION = "#0072B2", "#D55E00"  # Okabe and Ito's blue and vermilion
-# Colours, then the same with other dashes: any number of lines can be told apart.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_DASHES = ("-", "--", ":", "-.")
+GAP, VIOLATION = PALETTE[:2]  # blue and vermilion
 
 
 def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:
@@ -37,6 +34,8 @@ def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str
         panel.set_title(name + ("*" if name in starred else ""), fontsize=9, pad=3)
     for unused in panels[len(curves) :]:
         unused.set_visible(False)
+    for lowest in panels[max(len(curves) - COLUMNS, 0) : len(curves)]:  # of each column
+        lowest.tick_params(labelbottom=True)
     legend = top.legend(
         *panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=9
     )
@@ -91,10 +90,9 @@ def _regrets(figure: Any, curves: Curves, starred: Collection[str]) -> None:
         for n, (name, mine) in enumerate(curves.items()):
             middle = np.median([c[column] for c in mine], axis=0)
             shown = np.where(middle > 0.0, middle, np.nan)  # a sum of nothing has no logarithm
-            style = {"color": _COLOURS[n % 7], "ls": _DASHES[n // 7 % 4]}
             width = 2.2 if name.startswith("UOpt-RPGPD") else 1.2
             mark = name + ("*" if name in starred else "")
-            axes.plot(mine[0]["episode"], shown, lw=width, label=mark, **style)
+            axes.plot(mine[0]["episode"], shown, lw=width, label=mark, **line_style(n))
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlim(1, float(first["episode"][-1]))

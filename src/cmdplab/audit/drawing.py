@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cmdplab.audit.findings import Finding
-from cmdplab.figures import save
+from cmdplab.figures import line_style, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ("-", "--", ":", "-.")
 
 
 def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:
@@ -49,10 +46,6 @@ def _many(findings: Sequence[Finding]) -> str:
     return f"{'-'.join(map(str, (runs[0], runs[-1])[: len(runs)]))} runs of {words} episodes"
 
 
-def _style(n: int) -> dict[str, Any]:
-    return {"color": COLOURS[n % len(COLOURS)], "ls": DASHES[n // len(COLOURS) % len(DASHES)]}
-
-
 def _mistakes(axes: Axes, finding: Finding, n: int) -> None:
     name = next(reversed(finding.counts))
     counts, epsilon = finding.counts[name], finding.epsilon
@@ -60,18 +53,18 @@ def _mistakes(axes: Axes, finding: Finding, n: int) -> None:
     middle = np.median(counts, axis=0) if band is None else band.middle
     if band is not None:
         low, high = (np.where(end > 0.0, end, np.nan) for end in (band.low, band.high))
-        axes.fill_between(epsilon, low, high, color=_style(n)["color"], alpha=0.2, lw=0)
+        axes.fill_between(epsilon, low, high, color=line_style(n)["color"], alpha=0.2, lw=0)
     final = epsilon >= (np.inf if finding.settled is None else finding.settled)
     shown = np.where(middle > 0.0, middle, np.nan)
-    axes.plot(epsilon, shown, lw=0.7, alpha=0.6, **_style(n))
-    axes.plot(epsilon[final], shown[final], lw=1.8, label=finding.label, **_style(n))
+    axes.plot(epsilon, shown, lw=0.7, alpha=0.6, **line_style(n))
+    axes.plot(epsilon[final], shown[final], lw=1.8, label=finding.label, **line_style(n))
 
 
 def _last(axes: Axes, finding: Finding, n: int) -> None:
     last = np.median(finding.last[next(reversed(finding.last))], axis=0)
     shown = np.where(last > 0.0, last, np.nan)
     axes.plot(
-        finding.epsilon, shown, lw=1.4, label=f"{finding.label}: {finding.verdict}", **_style(n)
+        finding.epsilon, shown, lw=1.4, label=f"{finding.label}: {finding.verdict}", **line_style(n)
     )
 
 

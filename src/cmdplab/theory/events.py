@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.equations import confidence_radius, iterated_log
 from cmdplab.problem import Array
 from cmdplab.theory.constants import log_power_of_two_less_two
 
@@ -79,8 +80,7 @@ def kernel_margin(counts: Array, kernel: Array, delta: float) -> Array:
     visits = counts.sum(axis=-1, keepdims=True)
     estimate = counts / np.maximum(visits, 1.0)
     log = math.log(48.0 * X**2 * A * H / delta)
-    phi = np.sqrt(2.0 * (_iterated_log(2.0 * visits) + log) / np.maximum(visits, 1.0))
-    phi = np.minimum(phi, 1.0)
+    phi = _radius(visits, 2.0, 2.0 * log, 1.0)
     width = 2.0 * np.sqrt(estimate) * phi + 5.0 * phi**2
     return np.asarray(width - np.abs(estimate - kernel))
 
@@ -112,6 +112,6 @@ def l1_margin(counts: Array, kernel: Array, delta: float) -> Array:
     return np.asarray(width - distance)
 
 
-def _iterated_log(x: Array) -> Array:
-    """`equations.iterated_log`, for arrays."""
-    return np.log(np.log(np.maximum(x, math.e)))
+# The algorithm's own formulas, for arrays.
+_iterated_log = np.vectorize(iterated_log, otypes=[float])
+_radius = np.vectorize(confidence_radius, otypes=[float])
