@@ -46,6 +46,11 @@ def test_every_row_keeps_the_contract(row, shape):
 
 
 @ROWS
+def test_no_row_takes_a_closed_action(row):
+    check_learner(row, random_problem(5, 4, 3, 2, closed=0.4), episodes=30)
+
+
+@ROWS
 def test_every_row_keeps_the_contract_at_the_scale_of_the_theory(row):
     check_learner(replace(row, bonus_scale=1.0, margin_scale=1.0), random_problem(4, 3, 3, 1))
 

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.files import written_whole
-from cmdplab.problem import read_npz
+from cmdplab.files import read_npz, written_whole
 from cmdplab.running import Snapshot
 
 NEWEST, BEFORE = "checkpoint.npz", "checkpoint.before.npz"

@@ -18,7 +18,7 @@ def occupancy(problem: CMDP, policy: Array) -> Array:
     here[problem.start] = 1.0
     for h in range(problem.horizon):
         pairs[h] = here[:, None] * policy[h]
-        here = np.einsum("xa,xay->y", pairs[h], problem.transition[h])
+        here = problem.kernel.forward(h, pairs[h])
     return pairs
 
 
@@ -32,7 +32,7 @@ def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:
     q = np.empty_like(reward)
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):
-        q[h] = reward[h] + problem.transition[h] @ value
+        q[h] = reward[h] + problem.kernel.ahead(h, value)
         value = np.sum(policy[h] * q[h], axis=-1)
     return q
 
@@ -42,7 +42,7 @@ def greedy(problem: CMDP, reward: Array) -> tuple[float, Array]:
     policy = np.zeros_like(reward)
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):
-        q = reward[h] + problem.transition[h] @ value
+        q = np.where(problem.opened[h], reward[h] + problem.kernel.ahead(h, value), -np.inf)
         best = np.argmax(q, axis=-1)
         policy[h, np.arange(problem.states), best] = 1.0
         value = q.max(axis=-1)

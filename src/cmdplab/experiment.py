@@ -26,6 +26,7 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.row import Row
 from cmdplab.environments import ENVIRONMENTS, make
 from cmdplab.errors import InputError
+from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP
 
 OVERRIDES = (
@@ -144,8 +145,14 @@ class RunSettings(_Strict):
 def fingerprint(problem: CMDP) -> str:
     """A hash of the arrays of a problem."""
     digest = hashlib.sha256()
-    kernel = problem.transition[0] if problem.stationary else problem.transition
-    for array in (kernel, problem.reward, problem.threshold):
+    given = problem.transition
+    if isinstance(given, Sparse):
+        kernel = [given.successor, given.probability]
+    else:
+        kernel = [given[0] if problem.stationary else given]
+    if problem.mask is not None:
+        kernel.append(problem.mask)
+    for array in (*kernel, problem.reward, problem.threshold):
         digest.update(str(array.shape).encode() + array.tobytes())
     digest.update(str((problem.start, problem.horizon)).encode())
     return digest.hexdigest()[:32]

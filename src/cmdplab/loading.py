@@ -7,8 +7,7 @@ from typing import Any
 
 from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES
-from cmdplab.files import written_whole
-from cmdplab.problem import LARGEST_FILE
+from cmdplab.files import LARGEST_FILE, written_whole
 from cmdplab.surviving import CURVES
 from cmdplab.sweeping import status_of, works_of
 

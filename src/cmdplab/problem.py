@@ -6,7 +6,6 @@ expected sum of r over one episode of H steps from the start state (paper, Secti
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,24 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.files import written_whole
+from cmdplab.files import read_npz, written_whole
+from cmdplab.kernels import Array, Dense, Kernel, Sparse, checked_rows
+from cmdplab.validating import (
+    Mask,
+    check_between,
+    check_sizes,
+    checked_mask,
+    checked_start,
+    checked_threshold,
+    close_rows,
+    common_horizon,
+    floats,
+)
 
-Array = npt.NDArray[np.float64]
+__all__ = ["CMDP", "Array", "Mask"]
 
-ROW_SUM_TOLERANCE = 1e-8  # a row of probabilities may be off by this much; it is then normalised
 FORMAT = "cmdplab-cmdp-1"
-LARGEST_FILE = 8 << 30  # bytes that the arrays of one .npz may unpack to
+EXTENDED = "cmdplab-cmdp-2"  # with lists of successors or a mask, which older versions cannot read
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,45 +39,58 @@ class CMDP:
     """A constrained MDP with H steps, X states, A actions and N >= 0 constraints.
 
     transition : [H, X, A, X], P_h(y | x, a). A stationary [X, A, X] is accepted, stored once and
-        seen through a view of shape [H, X, A, X].
+        seen through a view of shape [H, X, A, X]. Or lists of successors, `kernels.Sparse`.
     reward : [1 + N, H, X, A] in [0, 1]; row 0 is the objective, rows 1..N are the constrained
         utilities. A stationary [1 + N, X, A] is accepted when `horizon` is given.
     threshold : [N] in [0, H]; the value of utility n must reach threshold[n - 1].
     start : the state in which every episode begins.
     horizon : H; needed only when neither the transition nor the reward carries it.
     name : what tables and figures call the problem.
+    mask : [X, A] or [H, X, A] of booleans, true where an action may be taken; None where all may.
+        What a closed pair would do and earn is never read; it becomes "stay, for nothing".
 
     Everything is checked here, once; the arrays are read-only afterwards.
     """
 
-    transition: Array
+    transition: Array | Sparse
     reward: Array
     threshold: Array
     start: int = 0
     horizon: int = 0
     name: str = "custom"
+    mask: Mask | None = None
 
     def __post_init__(self) -> None:
-        reward = _floats("reward", self.reward)
-        transition = _floats("transition", self.transition)
-        horizon = _horizon(transition, reward, self.horizon)
+        reward = floats("reward", self.reward)
+        kernel = self.transition
+        kernel = kernel if isinstance(kernel, Sparse) else floats("transition", kernel)
+        horizon = common_horizon(kernel, reward, self.horizon)
         if reward.ndim == 3:
             reward = np.repeat(reward[:, None], horizon, axis=1)
-        _check_reward(reward)
-        states, actions = reward.shape[2:]
-        transition = _checked_kernel(transition, states, actions)
-        threshold = _checked_threshold(self.threshold, len(reward) - 1, horizon)
-        start = _checked_start(self.start, states)
-        for array in (transition, reward, threshold):
+        if min(reward.shape) < 1:
+            raise InputError(f"reward has an empty axis: {reward.shape}")
+        mask = checked_mask(self.mask, reward.shape[1:])
+        check_sizes(kernel, reward)
+        if mask is not None:
+            reward[:, ~mask] = 0.0
+            if not isinstance(kernel, Sparse):
+                close_rows(kernel, mask)
+        check_between("reward", reward, 1)
+        if not isinstance(kernel, Sparse):
+            kernel = checked_rows(kernel)
+            kernel.flags.writeable = False
+            if kernel.ndim == 3:
+                kernel = np.broadcast_to(kernel, (horizon, *kernel.shape))
+        threshold = checked_threshold(self.threshold, len(reward) - 1, horizon)
+        for array in (reward, threshold):
             array.flags.writeable = False
-        if transition.ndim == 3:
-            transition = np.broadcast_to(transition, (horizon, *transition.shape))
         fields = {
-            "transition": transition,
+            "transition": kernel,
             "reward": reward,
             "threshold": threshold,
-            "start": start,
+            "start": checked_start(self.start, reward.shape[2]),
             "horizon": horizon,
+            "mask": mask,
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -88,178 +111,120 @@ class CMDP:
         return len(self.reward) - 1
 
     @property
+    def kernel(self) -> Kernel:
+        """P, whichever way it is stored."""
+        given = self.transition
+        return given if isinstance(given, Sparse) else Dense(given)
+
+    @property
+    def table(self) -> Array:
+        """[H, X, A, X], P written out; refused where that would be enormous."""
+        if not isinstance(self.transition, Sparse):
+            return self.transition
+        dense = self.transition.dense()
+        return np.broadcast_to(dense, (self.horizon, *dense.shape[-3:]))
+
+    @property
     def stationary(self) -> bool:
         """Whether the kernel is stored once for all steps."""
+        if isinstance(self.transition, Sparse):
+            return self.transition.stationary
         return self.horizon > 1 and self.transition.strides[0] == 0
+
+    @property
+    def opened(self) -> Mask:
+        """[H, X, A], the mask written out."""
+        if self.mask is not None:
+            return self.mask
+        return np.broadcast_to(np.array(True), self.reward.shape[1:])
 
     @classmethod
     def from_costs(
         cls,
-        transition: npt.ArrayLike,
+        transition: npt.ArrayLike | Sparse,
         reward: npt.ArrayLike,
         cost: npt.ArrayLike,
         budget: npt.ArrayLike,
         start: int = 0,
         name: str = "custom",
+        mask: Mask | None = None,
     ) -> CMDP:
         """Constraints as costs that must stay within budgets: u = 1 - c and b = H - budget.
 
         reward : [H, X, A], the objective. cost : [N, H, X, A] in [0, 1]. budget : [N] in [0, H].
         """
-        objective = _floats("reward", reward)
-        costs = _floats("cost", cost)
+        objective = floats("reward", reward)
+        costs = floats("cost", cost)
         if objective.ndim != 3 or costs.ndim != 4 or costs.shape[1:] != objective.shape:
             raise InputError(
                 "reward must have the shape [H, X, A] and cost [N, H, X, A]; "
                 f"they have {objective.shape} and {costs.shape}"
             )
-        _between("cost", costs, 1)
+        check_between("cost", costs, 1)
         utilities = np.concatenate([objective[None], 1.0 - costs])
-        budgets = np.atleast_1d(_floats("budget", budget))
+        budgets = np.atleast_1d(floats("budget", budget))
         horizon = len(objective)
-        _between("budget", budgets, horizon)
+        check_between("budget", budgets, horizon)
         threshold = horizon - budgets
-        return cls(_floats("transition", transition), utilities, threshold, start, name=name)
+        return cls(transition, utilities, threshold, start, name=name, mask=mask)  # type: ignore[arg-type]
 
     def save(self, path: str | Path) -> None:
         """Write the problem as a compressed .npz (never pickle), whole or not at all."""
-        kernel = self.transition[0] if self.stationary else self.transition
+        arrays: dict[str, Any] = {"reward": self.reward, "threshold": self.threshold}
+        extra: dict[str, Any] = {}
+        if isinstance(self.transition, Sparse):
+            extra["successor"] = self.transition.successor
+            extra["probability"] = self.transition.probability
+        else:
+            arrays["transition"] = self.transition[0] if self.stationary else self.transition
+        if self.mask is not None:
+            extra["mask"] = self.mask
+        arrays |= {
+            "format": np.array(EXTENDED if extra else FORMAT),
+            "name": np.array(self.name),
+            "start": np.array(self.start),
+        }
         with written_whole(path) as temporary, temporary.open("wb") as stream:
-            np.savez_compressed(
-                stream,
-                format=np.array(FORMAT),
-                name=np.array(self.name),
-                transition=kernel,
-                reward=self.reward,
-                threshold=self.threshold,
-                start=np.array(self.start),
-            )
+            np.savez_compressed(stream, **arrays, **extra)
 
     @classmethod
     def load(cls, path: str | Path) -> CMDP:
         """Read what `save` wrote; anything else gets one sentence."""
         arrays = read_npz(path)
-        missing = {"format", "transition", "reward", "threshold", "start", "name"} - arrays.keys()
-        if missing or str(arrays["format"]) != FORMAT:
+        sparse = "successor" in arrays
+        needed = {"format", "reward", "threshold", "start", "name"}
+        needed |= {"successor", "probability"} if sparse else {"transition"}
+        missing = needed - arrays.keys()
+        if missing or str(arrays["format"]) not in (FORMAT, EXTENDED):
             what = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"
             raise InputError(f"{path} is not a cmdplab problem: it {what}")
         start, name = arrays["start"], str(arrays["name"])
         if start.ndim != 0:
             raise InputError(f"{path}: start must be one number, not an array of {start.shape}")
-        kernel, reward = arrays["transition"], arrays["reward"]
         try:
-            return cls(kernel, reward, arrays["threshold"], start.item(), name=name)
+            kernel = (
+                Sparse(arrays["successor"], arrays["probability"])
+                if sparse
+                else arrays["transition"]
+            )
+            return cls(
+                kernel,
+                arrays["reward"],
+                arrays["threshold"],
+                start.item(),
+                name=name,
+                mask=arrays.get("mask"),
+            )
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
 
 
-def read_npz(path: str | Path) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of an .npz from outside: never unpickled, never of absurd size."""
-    if Path(path).exists() and not Path(path).is_file():
-        raise InputError(f"{path} is not a file")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-        if size > LARGEST_FILE:
-            raise InputError(f"{path} would unpack to {size} bytes, more than {LARGEST_FILE}")
-        with np.load(path, allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except InputError:
-        raise
-    except Exception as error:  # zipfile, zlib and numpy each raise kinds of their own
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} cannot be read as .npz: {reason}") from None
+CLOSED = -1e200  # added to the value of a closed action: no sum of rewards makes up for it
 
 
-def _floats(what: str, values: npt.ArrayLike) -> Array:
-    """A copy as float64; only real numbers become numbers."""
-    try:
-        given = np.asarray(values)
-        if given.dtype.kind in "biuf" and not isinstance(values, np.ma.MaskedArray):
-            return np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise InputError(f"{what} is not an array of real numbers")
+def closed_pairs(mask: Mask | None, shape: tuple[int, ...]) -> Array:
+    """[H, X, A]: 0 where an action is open, `CLOSED` where it is not.
 
-
-def _horizon(transition: Array, reward: Array, horizon: int) -> int:
-    if transition.ndim not in (3, 4):
-        raise InputError(
-            f"transition must have the shape [H, X, A, X] or [X, A, X], not {transition.shape}"
-        )
-    if reward.ndim not in (3, 4):
-        raise InputError(
-            f"reward must have the shape [1 + N, H, X, A] or [1 + N, X, A], not {reward.shape}"
-        )
-    stated = {reward.shape[1]} if reward.ndim == 4 else set()
-    stated |= {len(transition)} if transition.ndim == 4 else set()
-    stated |= {horizon} if horizon else set()
-    if not isinstance(horizon, int | np.integer) or horizon < 0:
-        raise InputError(f"the horizon is {horizon!r}, not a positive whole number")
-    if not stated:
-        raise InputError("transition and reward are both stationary, so the horizon must be given")
-    if len(stated) > 1:
-        raise InputError(
-            f"transition {transition.shape} and reward {reward.shape} disagree on the horizon"
-            + (f" {horizon}" if horizon else "")
-        )
-    if min(stated) < 1:
-        raise InputError(f"the horizon must be at least 1, not {min(stated)}")
-    return int(stated.pop())
-
-
-def _where(array: Array, wrong: npt.NDArray[np.bool_]) -> tuple[str, float]:
-    index = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return ", ".join(map(str, index)), float(array[index])
-
-
-def _between(what: str, array: Array, high: int) -> None:
-    wrong = ~((array >= 0.0) & (array <= high))
-    if wrong.any():
-        index, number = _where(array, wrong)
-        raise InputError(f"{what}[{index}] is {number:g}, outside [0, {high}]")
-
-
-def _check_reward(reward: Array) -> None:
-    if min(reward.shape) < 1:
-        raise InputError(f"reward has an empty axis: {reward.shape}")
-    _between("reward", reward, 1)
-
-
-def _checked_kernel(kernel: Array, states: int, actions: int) -> Array:
-    if kernel.shape[-3:] != (states, actions, states):
-        raise InputError(
-            f"transition has the shape {kernel.shape}, "
-            f"but the reward has {states} states and {actions} actions"
-        )
-    wrong = ~((kernel >= 0.0) & (kernel <= 1.0 + ROW_SUM_TOLERANCE))
-    if wrong.any():
-        index, number = _where(kernel, wrong)
-        raise InputError(f"transition[{index}] is {number:g}, not a probability")
-    total = kernel.sum(axis=-1)
-    wrong = ~(np.abs(total - 1.0) <= ROW_SUM_TOLERANCE)
-    if wrong.any():
-        index, number = _where(total, wrong)
-        raise InputError(f"transition[{index}] sums to {number:.9g}, not 1")
-    loose = np.abs(total - 1.0) > 1e-12  # leave rows alone that are already as exact as floats get
-    kernel[loose] /= total[loose][:, None]
-    return kernel
-
-
-def _checked_threshold(threshold: npt.ArrayLike, constraints: int, horizon: int) -> Array:
-    array = np.atleast_1d(_floats("threshold", threshold))
-    if array.shape != (constraints,):
-        raise InputError(
-            f"threshold has the shape {array.shape}, but the reward has {constraints} utilities"
-        )
-    _between("threshold", array, horizon)
-    return array
-
-
-def _checked_start(start: int, states: int) -> int:
-    whole = isinstance(start, int | np.integer) and not isinstance(start, bool)
-    if not whole or not 0 <= start < states:
-        raise InputError(f"start is {start!r}, but the states are 0..{states - 1}")
-    return int(start)
+    Finite, so that a probability of zero times its logarithm is zero and not undefined.
+    """
+    return np.zeros(shape) if mask is None else np.where(mask, 0.0, CLOSED)

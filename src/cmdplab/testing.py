@@ -49,17 +49,26 @@ def random_problem(
     constraints: int,
     seed: int = 0,
     concentration: float = 0.3,
+    closed: float = 0.0,
 ) -> CMDP:
-    """A feasible random problem: every threshold lies below what one random policy attains."""
+    """A feasible random problem: every threshold lies below what one random policy attains.
+
+    `closed` is the share of actions that the mask closes; one in each state stays open.
+    """
     X, A, H, N = states, actions, horizon, constraints
     rng = np.random.default_rng([seed, X, A, H, N])
     kernel = rng.dirichlet(np.full(X, concentration), (H, X, A))
     reward = rng.random((1 + N, H, X, A))
     start = int(rng.integers(X))
-    free = CMDP(kernel, reward, np.zeros(N), start)
     policy = rng.dirichlet(np.full(A, 0.3), (H, X))
+    mask = rng.random((H, X, A)) >= closed
+    mask |= policy == policy.max(axis=-1, keepdims=True)
+    free = CMDP(kernel, reward, np.zeros(N), start, mask=mask)
+    policy = np.where(mask, policy, 0.0)
+    policy /= policy.sum(axis=-1, keepdims=True)
+    name = f"random {X} {A} {H} {N}" + (", masked" if closed else "")
     thresholds = 0.95 * exact.returns(free, policy)[1:]
-    return CMDP(kernel, reward, thresholds, start, name=f"random {X} {A} {H} {N}")
+    return CMDP(kernel, reward, thresholds, start, name=name, mask=mask)
 
 
 def check_learner(
@@ -72,15 +81,16 @@ def check_learner(
 ) -> None:
     """Hold a learner to the contract, on one problem or on all the small `SHAPES`.
 
-    Policies lie on the simplex; multipliers are finite and nonnegative; what it is told stays
-    unchanged; the same seed gives the same run; chunks and a resume from a saved state change no
-    bit. A row must also give the same numbers on both engines, to `tolerance`.
+    Policies lie on the simplex and take no closed action; multipliers are finite and nonnegative;
+    what it is told stays unchanged; the same seed gives the same run; chunks and a resume from a
+    saved state change no bit. A row must also give the same numbers on both engines, to
+    `tolerance`.
     """
     if episodes < 3:
         raise InputError(f"episodes is {episodes}: the contract needs at least three")
     if problem is None:
-        for shape in SHAPES.values():
-            one = random_problem(*shape)
+        problems = [random_problem(*shape) for shape in SHAPES.values()]
+        for one in (*problems, random_problem(5, 4, 3, 1, closed=0.4)):
             check_learner(learner, one, episodes=episodes, seed=seed, tolerance=tolerance)
         return
     task = _task(learner, problem)
@@ -151,6 +161,8 @@ def _check_policy(policy: Array, problem: CMDP, where: str) -> None:
     sums = np.abs(np.sum(policy, axis=-1) - 1.0).max()
     simplex = bool(np.all(policy >= 0.0)) and sums <= 1e-9
     _promise(simplex, f"{where}: the policy's rows are probabilities", problem)
+    taken = np.max(np.where(problem.opened, 0.0, policy), initial=0.0)
+    _promise(taken == 0.0, f"{where}: no closed action is taken", problem)
 
 
 def _check_bits(start: Start, problem: CMDP, episodes: int) -> Chunk:
@@ -186,7 +198,7 @@ def _random_episode(problem: CMDP, policy: Array, rng: np.random.Generator) -> E
     states, actions = [problem.start], []
     for h in range(problem.horizon):
         actions.append(int(rng.choice(problem.actions, p=policy[h, states[-1]])))
-        row = problem.transition[h, states[-1], actions[-1]]
+        row = problem.table[h, states[-1], actions[-1]]
         states.append(int(rng.choice(problem.states, p=row)))
     return Episode(np.array(states), np.array(actions))
 

@@ -106,7 +106,7 @@ class PlannerState(NamedTuple):
         return cls(
             counts=np.zeros((H, X, A, X)),
             planned=np.zeros((H, X, A)),
-            policy=np.full((H, X, A), 1.0 / A),
+            policy=task.uniform,
             promised=np.zeros(rewards),
             queue=none,
             multiplier=none,

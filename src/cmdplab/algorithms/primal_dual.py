@@ -41,8 +41,9 @@ class State(NamedTuple):
     def initial(cls, task: Task) -> State:
         """No visits, the uniform policy, multipliers zero."""
         rewards, H, X, A = task.reward.shape
-        policy = np.full((H, X, A), 1.0 / A)
-        return cls(np.zeros((H, X, A, X)), np.log(policy), policy, np.zeros(rewards - 1), 0)
+        policy = task.uniform
+        log_policy = np.log(np.where(policy > 0.0, policy, 1.0)) + task.closed
+        return cls(np.zeros((H, X, A, X)), log_policy, policy, np.zeros(rewards - 1), 0)
 
 
 class Bonus(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 
 from cmdplab import exact
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP, Array, Mask, closed_pairs
 
 
 class Baseline(NamedTuple):
@@ -30,11 +30,24 @@ class Task(NamedTuple):
     start: int
     slack: float
     baseline: Baseline | None = None
+    mask: Mask | None = None  # [H, X, A], true where an action may be taken; None: everywhere
 
     @classmethod
     def of(cls, problem: CMDP, slack: float, baseline: Baseline | None = None) -> Task:
         """The task of a problem: its kernel is left out."""
-        return cls(problem.reward, problem.threshold, problem.start, slack, baseline)
+        reward, threshold = problem.reward, problem.threshold
+        return cls(reward, threshold, problem.start, slack, baseline, problem.mask)
+
+    @property
+    def closed(self) -> Array:
+        """[H, X, A]: 0 where an action is open, else too low ever to be taken."""
+        return closed_pairs(self.mask, self.reward.shape[1:])
+
+    @property
+    def uniform(self) -> Array:
+        """[H, X, A], the policy that takes every open action equally often."""
+        opened = np.ones(self.reward.shape[1:]) if self.mask is None else 1.0 * self.mask
+        return np.asarray(opened / opened.sum(axis=-1, keepdims=True))
 
     @property
     def baseline_slack(self) -> float:
@@ -59,6 +72,10 @@ def checked_baseline(problem: CMDP, policy: Array) -> Baseline:
     if len(wrong):
         h, x = wrong[0]
         raise InputError(f"baseline[{h}, {x}] sums to {policy[h, x].sum():g}, not 1")
+    taken = np.argwhere((policy > 0.0) & ~problem.opened)
+    if len(taken):
+        h, x, a = taken[0]
+        raise InputError(f"the baseline takes action {a} at [{h}, {x}], which is closed")
     returns = exact.returns(problem, policy)
     for n, (value, b) in enumerate(zip(returns[1:], problem.threshold, strict=True)):
         if value <= b:

@@ -16,7 +16,7 @@ from cmdplab.engines.plain import PlainPrimalDual
 from cmdplab.engines.plain_planner import PlainPlanner
 from cmdplab.engines.plain_triple_q import PlainTripleQ
 from cmdplab.engines.planning import PlanningSession
-from cmdplab.engines.protocol import Learner, Session
+from cmdplab.engines.protocol import Learner, LiveSession, Session
 from cmdplab.engines.triple_q import TripleQSession
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
@@ -27,7 +27,7 @@ class Family(NamedTuple):
 
     state: Any  # the NamedTuple that a learner carries
     plain: Callable[[Any, Task], Learner]  # readable, the oracle
-    compiled: Callable[..., Session]
+    compiled: Callable[..., Any]  # of a problem or None: a Session and a LiveSession
 
 
 FAMILIES: dict[type[Row], Family] = {
@@ -61,3 +61,13 @@ def session(
         raise InputError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINES)}")
     algorithm.check(task)
     return ENGINES[engine](problem, algorithm, task, seed, state)
+
+
+def live_session(algorithm: Row, task: Task, state: Any = None) -> LiveSession:
+    """Start or continue learning, compiled, from episodes that are played elsewhere.
+
+    The kernel is not known: `act` chooses actions, `observe` learns what came of them.
+    """
+    algorithm.check(task)
+    live: LiveSession = family(algorithm).compiled(None, algorithm, task, 0, state)
+    return live

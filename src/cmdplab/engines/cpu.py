@@ -6,7 +6,8 @@ import numpy as np
 
 from cmdplab.algorithms.primal_dual import PrimalDual, State
 from cmdplab.algorithms.task import Task
-from cmdplab.engines import kernels, layout
+from cmdplab.arrays import from_pairs
+from cmdplab.engines import kernels, layout, live
 from cmdplab.engines.protocol import Chunk, Indices
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP, Array
@@ -17,7 +18,7 @@ class CpuSession:
 
     def __init__(
         self,
-        problem: CMDP,
+        problem: CMDP | None,
         algorithm: PrimalDual,
         task: Task,
         seed: int,
@@ -26,20 +27,21 @@ class CpuSession:
         state = state if state is not None else State.initial(task)
         self._row, self._task, self._seed = algorithm, task, seed
         self._numbers = algorithm.numbers(task)
-        self._world = layout.world(problem)
+        self._world = None if problem is None else layout.world(problem)
         self._learner = layout.learner(task, self._numbers, state)
         self._scratch = layout.scratch(task)
         self._episode = state.episode
         kernels.refresh_all(self._learner, self._numbers, self._scratch.row)
-        self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
+        if problem is not None:
+            self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
 
     def play(self, episodes: int) -> Chunk:
         """Play, with noise that depends on the episode's number only."""
-        first = self._episode + 1
+        world, first = live.known(self._world), self._episode + 1
         noise = uniforms(self._seed, first, episodes, self._task.reward.shape[1])
         steps, chunk = self._prepare(episodes)
         kernels.play(
-            self._world,
+            world,
             self._learner,
             self._numbers,
             self._task.start,
@@ -56,7 +58,7 @@ class CpuSession:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
         steps, chunk = self._prepare(len(states))
         kernels.replay(
-            self._world,
+            live.known(self._world),
             self._learner,
             self._numbers,
             self._task.start,
@@ -68,6 +70,25 @@ class CpuSession:
         )
         self._episode += len(states)
         return chunk
+
+    def act(self, h: int, x: int, u: float) -> int:
+        """The action of the policy played next, by inverse CDF of the uniform u."""
+        h, x = live.checked_place(self._task, h, x)
+        return int(kernels.draw_action(self._learner.policy[h], x, u, len(self._scratch.row)))
+
+    def policy(self) -> Array:
+        """[H, X, A], a copy of what is played next."""
+        return from_pairs(self._learner.policy, *self._task.reward.shape[2:])
+
+    def observe(
+        self, states: live.Whole, actions: live.Whole, rewards: Array | None = None
+    ) -> None:
+        """Learn one episode from outside: states [H + 1], actions [H]; no exact returns."""
+        episode = live.checked_episode(self._task, states, actions)
+        steps = self._row.schedule(self._task, self._episode + 1, 1)[0]
+        start = self._task.start
+        kernels.advance(self._learner, self._numbers, start, steps, *episode, self._scratch)
+        self._episode += 1
 
     def improve(self) -> None:
         """One policy and dual step on the counts as they are: no episode is played."""

@@ -18,7 +18,8 @@ def roll_out(problem: CMDP, policy: Array, noise: Array) -> Episode:
     states, actions = [problem.start], []
     for h, (to_act, to_move) in enumerate(noise):
         actions.append(_draw(policy[h, states[-1]], to_act))
-        states.append(_draw(problem.transition[h, states[-1], actions[-1]], to_move))
+        successors, row = problem.kernel.successors(h, states[-1], actions[-1])
+        states.append(int(successors[_draw(row, to_move)]))
     return Episode(np.array(states), np.array(actions))
 
 

@@ -134,7 +134,7 @@ def terms(learner, numbers, n, h, tau):
 def evaluate(learner, numbers, h, tau, scratch):
     """Q~_h, V~_h of every reward and their total, from the values of step h + 1."""
     value, q = scratch.value, scratch.action_value
-    scratch.total[:] = 0.0
+    copy(learner.closed[h], scratch.total)
     for n in range(0, len(value), 2):
         pair_product(learner.counts[h], value[n : n + 2], q[n], q[n + 1])
         evaluate_pair(

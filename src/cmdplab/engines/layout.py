@@ -38,6 +38,7 @@ class Learner(NamedTuple):
     multiplier: Array  # [N]
     reward: Array  # [R, H, A * P]
     threshold: Array  # [N]
+    closed: Array  # [H, A * P], zero where an action is open, else too low ever to be taken
 
 
 class Scratch(NamedTuple):
@@ -62,12 +63,13 @@ def world(problem: CMDP) -> World:
     H, X, A = problem.horizon, problem.states, problem.actions
     N = problem.constraints
     kernel = aligned(H, A, padded(X), padded(X + 1 + N))
-    kernel[:, :, :X, :X] = problem.transition.transpose(0, 2, 1, 3)
+    table = problem.table
+    kernel[:, :, :X, :X] = table.transpose(0, 2, 1, 3)
     kernel[:, :, :X, X : X + 1 + N] = problem.reward.transpose(1, 3, 2, 0)
-    cumulative = np.cumsum(problem.transition, axis=-1)
+    cumulative = np.cumsum(table, axis=-1)
     # From the last successor of positive probability on, the sum is beyond every uniform: rounding
     # can then never lead to a state of probability zero.
-    last = X - 1 - np.argmax(problem.transition[..., ::-1] > 0.0, axis=-1)
+    last = X - 1 - np.argmax(table[..., ::-1] > 0.0, axis=-1)
     cumulative[np.arange(X) >= last[..., None]] = 2.0
     return World(kernel.reshape(H, -1, padded(X + 1 + N)), cumulative)
 
@@ -112,6 +114,7 @@ def learner(task: Task, numbers: Numbers, state: State) -> Learner:
         multiplier=state.multiplier.copy(),
         reward=reward,
         threshold=task.threshold.copy(),
+        closed=to_pairs(task.closed),
     )
 
 

@@ -119,6 +119,7 @@ class PlainPrimalDual:
             logits = []
             for a in range(log_policy.shape[2]):
                 total = sum(w * q[i, h, x, a] for i, w in enumerate(weights))
+                total += self.task.closed[h, x, a]
                 log_p = state.log_policy[h, x, a]
                 if theta > 0.0:
                     log_p = math.log(eq.mixed_policy(state.policy[h, x, a], theta, share))

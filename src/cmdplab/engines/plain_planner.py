@@ -72,7 +72,7 @@ class PlainPlanner:
         signal = self.task.reward.copy()
         signal[0] += n.objective_bonus * bonus
         signal[1:] = signal[1:] + n.utility_bonus * bonus - n.utility_margin * margin
-        return Box.around(estimate, half), signal
+        return Box.around(estimate, half, self.task.mask), signal
 
     def plan(self, state: PlannerState, weight: float) -> PlannerState:
         """The policy of the next episode."""
@@ -126,7 +126,7 @@ class PlainPlanner:
             for x, a in np.ndindex(X, A):
                 row = poured(box.lower[h, x, a], box.upper[h, x, a], order)
                 q[:, x, a] = np.minimum(signal[:, h, x, a] + value @ row, cap)
-            best = np.argmax(np.tensordot(weights, q, axes=1), axis=-1)
+            best = np.argmax(self.task.closed[h] + np.tensordot(weights, q, axes=1), axis=-1)
             policy[h, np.arange(X), best] = 1.0
             value = q[:, np.arange(X), best]
         return policy, value[:, self.task.start]

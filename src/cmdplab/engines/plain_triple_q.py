@@ -42,7 +42,12 @@ class PlainTripleQ:
         actions = state.objective.shape[2]
         values = [self._pseudo_value(state, h, x, a) for a in range(actions)]
         best, share = values.index(max(values)), self.share(state.episode + 1)
-        return [eq.action_probability(float(a == best), share, actions) for a in range(actions)]
+        closed = self.task.closed[h, x]
+        opened = int(np.count_nonzero(closed == 0.0))
+        return [
+            eq.action_probability(float(a == best), share, opened) if closed[a] == 0.0 else 0.0
+            for a in range(actions)
+        ]
 
     def share(self, episode: int) -> float:
         """How much of the play of an episode is random."""
@@ -59,7 +64,7 @@ class PlainTripleQ:
 
     def _pseudo_value(self, state: TripleQState, h: int, x: int, a: int) -> float:
         """Q + sum_j (Z_j / eta) C^j."""
-        total = state.objective[h, x, a]
+        total = self.task.closed[h, x, a] + state.objective[h, x, a]
         for multiplier, utility in zip(state.multiplier, state.utility, strict=True):
             total += multiplier * utility[h, x, a]
         return float(total)

@@ -9,8 +9,9 @@ import numpy as np
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.task import Task
 from cmdplab.arrays import aligned, from_pairs, padded, to_pairs
-from cmdplab.engines import layout
+from cmdplab.engines import layout, live
 from cmdplab.engines import planning_kernels as kernels
+from cmdplab.engines.kernels import draw_action
 from cmdplab.engines.protocol import Chunk, Indices
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP, Array
@@ -38,7 +39,7 @@ class PlanningSession:
 
     def __init__(
         self,
-        problem: CMDP,
+        problem: CMDP | None,
         algorithm: Planner,
         task: Task,
         seed: int,
@@ -47,7 +48,8 @@ class PlanningSession:
         rewards, H, X, A = task.reward.shape
         self._row, self._task, self._seed = algorithm, task, seed
         self._numbers = algorithm.numbers(task)
-        self._world, self._scratch = layout.world(problem), layout.scratch(task)
+        self._world = None if problem is None else layout.world(problem)
+        self._scratch = layout.scratch(task)
         self._space = planning(rewards - 1, H, X, A)
         begun = state if state is not None else PlannerState.empty(task)
         self._learner, self._model = _learner(task, begun), _empty_model(task)
@@ -58,16 +60,18 @@ class PlanningSession:
             kernels.make_plan(
                 self._learner, self._model, self._numbers, task.start, 0.0, 0, *self._space
             )
-        self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
+        if problem is not None:
+            self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
 
     def play(self, episodes: int) -> Chunk:
         """Play, with noise that depends on the episode's number only."""
+        world = live.known(self._world)
         rewards, horizon = self._task.reward.shape[:2]
         noise = uniforms(self._seed, self._episode + 1, episodes, horizon)
         steps = self._row.schedule(self._task, self._episode + 1, episodes)
         chunk = Chunk(np.empty((episodes, rewards)), np.empty((episodes, rewards - 1)))
         kernels.play(
-            self._world,
+            world,
             self._learner,
             self._model,
             self._numbers,
@@ -81,6 +85,26 @@ class PlanningSession:
         )
         self._episode += episodes
         return chunk
+
+    def act(self, h: int, x: int, u: float) -> int:
+        """The action of the policy played next, by inverse CDF of the uniform u."""
+        h, x = live.checked_place(self._task, h, x)
+        return int(draw_action(self._learner.policy[h], x, u, len(self._scratch.row)))
+
+    def policy(self) -> Array:
+        """[H, X, A], a copy of what is played next."""
+        return from_pairs(self._learner.policy, *self._task.reward.shape[2:])
+
+    def observe(
+        self, states: live.Whole, actions: live.Whole, rewards: Array | None = None
+    ) -> None:
+        """Learn one episode from outside: states [H + 1], actions [H]; no exact returns."""
+        episode = live.checked_episode(self._task, states, actions)
+        steps = self._row.schedule(self._task, self._episode + 1, 1)[0]
+        done = self._episode + 1
+        fixed = (self._learner, self._model, self._numbers, self._task.start)
+        kernels.advance(*fixed, steps, *episode, done, self._space)
+        self._episode = done
 
     def state(self) -> PlannerState:
         """A copy of the learner's state, in natural axes."""
@@ -101,7 +125,6 @@ class PlanningSession:
 
 def _learner(task: Task, state: PlannerState) -> Learner:
     baseline = task.baseline
-    uniform = np.full(task.reward.shape[1:], 1.0 / task.reward.shape[3])
     return Learner(
         counts=to_pairs(np.moveaxis(state.counts, 3, 1)),
         visits=to_pairs(state.counts.sum(axis=-1)),
@@ -112,7 +135,7 @@ def _learner(task: Task, state: PlannerState) -> Learner:
         multiplier=state.multiplier.copy(),
         tally=np.array([state.on_baseline, state.baseline_episodes, baseline is not None], int),
         reward=to_pairs(task.reward),
-        baseline=to_pairs(uniform if baseline is None else baseline.policy),
+        baseline=to_pairs(task.uniform if baseline is None else baseline.policy),
         baseline_returns=np.zeros(len(task.reward)) if baseline is None else baseline.returns,
     )
 
@@ -126,4 +149,5 @@ def _empty_model(task: Task) -> Model:
         spare=aligned(H, pairs),
         reward=aligned(rewards, H, pairs),
         threshold=task.threshold.copy(),
+        closed=to_pairs(task.closed),
     )

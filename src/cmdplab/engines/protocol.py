@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -61,6 +62,31 @@ class Session(Protocol):
 
     def play(self, episodes: int) -> Chunk:
         """Play so many more episodes."""
+        ...
+
+    def state(self) -> Any:
+        """Everything that is needed to go on later."""
+        ...
+
+
+class LiveSession(Protocol):
+    """A learner that meets the world outside: it is asked for actions and told what happened."""
+
+    def act(self, h: int, x: int, u: float) -> int:
+        """The action of the policy played next, by inverse CDF of the uniform u."""
+        ...
+
+    def policy(self) -> Array:
+        """[H, X, A], a copy of what is played next."""
+        ...
+
+    def observe(
+        self,
+        states: Indices | Sequence[int],
+        actions: Indices | Sequence[int],
+        rewards: Array | None = None,
+    ) -> None:
+        """Learn one episode: states [H + 1], actions [H], samples of the rewards [1 + N, H]."""
         ...
 
     def state(self) -> Any:

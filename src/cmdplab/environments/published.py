@@ -11,7 +11,9 @@ from importlib.resources import as_file, files
 
 import numpy as np
 
-from cmdplab.problem import CMDP, read_npz
+from cmdplab.environments.entry import Certified, Environment, Scale, fixed
+from cmdplab.files import read_npz
+from cmdplab.problem import CMDP
 
 
 def published() -> CMDP:
@@ -24,3 +26,15 @@ def published() -> CMDP:
     reward = np.stack([objective, 1.0 - objective])
     start = int(arrays["start"])
     return CMDP(kernel, reward, arrays["threshold"], start, name="published")
+
+
+ENTRIES = {
+    "published": Environment(
+        fixed(published),
+        False,
+        "the CMDP behind the paper's Figure 1",
+        "Kitamura et al. (2024), code",
+        units=(Scale("reward"), Scale("utility")),
+        certified=Certified(5.18840027, (1.0,), 4.81160057, 9.18217215),
+    )
+}

@@ -12,7 +12,8 @@ import numpy as np
 from cmdplab import manifest
 from cmdplab.algorithms import algorithm
 from cmdplab.errors import InputError
-from cmdplab.problem import LARGEST_FILE, Array
+from cmdplab.files import LARGEST_FILE
+from cmdplab.problem import Array
 from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, check_columns, entry, section
 from cmdplab.report.sweeps import gather_sweep
 from cmdplab.report.thinning import points_for

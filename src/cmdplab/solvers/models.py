@@ -9,26 +9,27 @@ import numpy.typing as npt
 
 from cmdplab.arrays import aligned, padded, to_pairs
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP, Array, Mask, closed_pairs
 
 Indices = npt.NDArray[np.int64]
 
 
 class Box(NamedTuple):
-    """All kernels with lower <= P <= upper, entry by entry."""
+    """All kernels with lower <= P <= upper, entry by entry, and the actions that are open."""
 
     lower: Array  # [H, X, A, X]
     upper: Array  # [H, X, A, X]
+    mask: Mask | None = None  # [H, X, A]; None: every action is open
 
     @classmethod
-    def around(cls, estimate: Array, width: Array) -> Box:
+    def around(cls, estimate: Array, width: Array, mask: Mask | None = None) -> Box:
         """|P - estimate| <= width, within [0, 1]."""
-        return cls(np.maximum(estimate - width, 0.0), np.minimum(estimate + width, 1.0))
+        return cls(np.maximum(estimate - width, 0.0), np.minimum(estimate + width, 1.0), mask)
 
     @classmethod
     def of(cls, problem: CMDP) -> Box:
         """The box that holds the true kernel alone."""
-        return cls(problem.transition, problem.transition)
+        return cls(problem.table, problem.table, problem.mask)
 
 
 class Model(NamedTuple):
@@ -39,6 +40,7 @@ class Model(NamedTuple):
     spare: Array  # [H, A * P], 1 - sum_y lower
     reward: Array  # [1 + N, H, A * P]
     threshold: Array  # [N]
+    closed: Array  # [H, A * P], zero where an action is open, else too low ever to be the best
 
 
 class Columns(NamedTuple):
@@ -133,7 +135,7 @@ def planning(constraints: int, horizon: int, states: int, actions: int) -> Plann
 def model(box: Box, reward: Array, threshold: Array, start: int) -> Model:
     """A box and rewards [1 + N, H, X, A], laid out for the sweeps; everything is checked."""
     lower, upper, reward, threshold = (
-        np.asarray(each, dtype=np.float64) for each in (*box, reward, threshold)
+        np.asarray(each, dtype=np.float64) for each in (box.lower, box.upper, reward, threshold)
     )
     if reward.ndim != 4 or 0 in reward.shape:
         raise InputError(f"the rewards have the shape {reward.shape}, not [1 + N, H, X, A]")
@@ -159,4 +161,5 @@ def model(box: Box, reward: Array, threshold: Array, start: int) -> Model:
         spare=to_pairs(np.maximum(1.0 - np.cumsum(lower, axis=-1)[..., -1], 0.0)),
         reward=to_pairs(reward),
         threshold=np.array(threshold, dtype=np.float64),
+        closed=to_pairs(closed_pairs(box.mask, reward.shape[1:])),
     )

@@ -93,7 +93,8 @@ def sweep(model, weights, truncation, start, actions, order, returns, work):
         sort_states(total, order[h])
         lower, room, spare = model.lower[h], model.room[h], model.spare[h]
         expect(lower, room, spare, order[h], value, work.left, work.row, q)
-        total[:] = 0.0
+        for i in range(len(total)):
+            total[i] = model.closed[h, i]
         for n in range(len(value)):
             finish(model.reward[n, h], truncation * (H - h), q[n])
             add_scaled(q[n], weights[n], total)

@@ -35,7 +35,7 @@ def value_difference(
     value[:-1] = np.sum(policy * q, axis=-1)
     pairs = exact.occupancy(problem, other)
     states = pairs.sum(axis=-1)
-    ahead = np.einsum("hxay,hy->hxa", problem.transition, value[1:])
+    ahead = np.stack([problem.kernel.ahead(h, each) for h, each in enumerate(value[1:])])
     left = value[0, problem.start] - np.sum(pairs * reward)
     policies = np.sum(states[..., None] * (policy - other) * q)
     return ValueDifference(

@@ -41,7 +41,7 @@ def regularised_values(problem: CMDP, policy: Array, reward: Array, temperature:
     value = np.zeros((problem.horizon + 1, problem.states))
     bonus = temperature * entropy(policy)
     for h in reversed(range(problem.horizon)):
-        q[h] = reward[h] + problem.transition[h] @ value[h + 1]
+        q[h] = reward[h] + problem.kernel.ahead(h, value[h + 1])
         value[h] = np.sum(policy[h] * q[h], axis=-1) + bonus[h]
     return Values(q, value)
 
@@ -66,7 +66,8 @@ def soft_greedy(problem: CMDP, reward: Array, temperature: float) -> SoftPolicy:
     log_policy = np.empty_like(reward)
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):
-        logits = (reward[h] + problem.transition[h] @ value) / temperature
+        logits = (reward[h] + problem.kernel.ahead(h, value)) / temperature
+        logits = np.where(problem.opened[h], logits, -np.inf)
         top = logits.max(axis=-1, keepdims=True)
         mass = np.log(np.sum(np.exp(logits - top), axis=-1, keepdims=True))
         log_policy[h] = logits - top - mass

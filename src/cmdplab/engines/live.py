@@ -1,0 +1,61 @@
+"""Episodes from outside, one at a time: what is checked before compiled code, which checks nothing.
+
+A session made without a problem does not know the kernel: it chooses actions (`act`) and learns
+from what came of them (`observe`), but cannot play, nor say what its policies are worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from cmdplab.algorithms.task import Task
+from cmdplab.engines.protocol import Indices
+from cmdplab.errors import InputError
+from cmdplab.problem import Array
+
+World = TypeVar("World")
+Whole = Indices | Sequence[int]
+
+
+def known(world: World | None) -> World:
+    """The true kernel; a session that was made without a problem has none."""
+    if world is None:
+        raise InputError("a session without a problem cannot play: give it episodes to observe")
+    return world
+
+
+def checked_place(task: Task, h: int, x: int) -> tuple[int, int]:
+    """A step and a state of the task, counted from zero."""
+    _, H, X, _ = task.reward.shape
+    if not 0 <= h < H:
+        raise InputError(f"step {h} is outside 0 to {H - 1}")
+    if not 0 <= x < X:
+        raise InputError(f"state {x} is outside 0 to {X - 1}")
+    return h, x
+
+
+def checked_episode(task: Task, states: Whole, actions: Whole) -> tuple[Indices, Indices]:
+    """States [H + 1] and actions [H] of one episode, from the start on, through open actions."""
+    _, H, X, A = task.reward.shape
+    visited, taken = _indices("states", states, H + 1, X), _indices("actions", actions, H, A)
+    if visited[0] != task.start:
+        raise InputError(f"states[0] is {visited[0]}, but episodes start in state {task.start}")
+    if task.mask is not None:
+        closed = np.flatnonzero(~task.mask[np.arange(H), visited[:-1], taken])
+        if len(closed):
+            h = closed[0]
+            raise InputError(f"action {taken[h]} is closed in state {visited[h]} at step {h}")
+    return visited, taken
+
+
+def _indices(what: str, given: Whole, length: int, below: int) -> Indices:
+    array = np.asarray(given)
+    if array.shape != (length,) or array.dtype.kind not in "iu":
+        raise InputError(f"{what} must be {length} whole numbers, one for each step")
+    if array.min() < 0 or array.max() >= below:
+        h = int(np.argmax((array < 0) | (array >= below)))
+        raise InputError(f"{what}[{h}] is {array[h]}, outside 0 to {below - 1}")
+    return np.ascontiguousarray(array, dtype=np.int64)

@@ -1,0 +1,120 @@
+"""Checks of what a person gives for a problem: each refusal names the place."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.errors import InputError
+from cmdplab.kernels import Array, Sparse, first_wrong
+
+Mask = npt.NDArray[np.bool_]
+
+
+def floats(what: str, values: npt.ArrayLike) -> Array:
+    """A copy as float64; only real numbers become numbers."""
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind in "biuf" and not isinstance(values, np.ma.MaskedArray):
+            return np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(f"{what} is not an array of real numbers")
+
+
+def common_horizon(kernel: Array | Sparse, reward: Array, horizon: int) -> int:
+    """The horizon that transition, reward and the given number agree on."""
+    rows = kernel.probability if isinstance(kernel, Sparse) else kernel
+    if rows.ndim not in (3, 4):
+        raise InputError(
+            f"transition must have the shape [H, X, A, X] or [X, A, X], not {rows.shape}"
+        )
+    if reward.ndim not in (3, 4):
+        raise InputError(
+            f"reward must have the shape [1 + N, H, X, A] or [1 + N, X, A], not {reward.shape}"
+        )
+    stated = {reward.shape[1]} if reward.ndim == 4 else set()
+    stated |= {len(rows)} if rows.ndim == 4 else set()
+    stated |= {horizon} if horizon else set()
+    if not isinstance(horizon, int | np.integer) or horizon < 0:
+        raise InputError(f"the horizon is {horizon!r}, not a positive whole number")
+    if not stated:
+        raise InputError("transition and reward are both stationary, so the horizon must be given")
+    if len(stated) > 1:
+        raise InputError(
+            f"transition {rows.shape} and reward {reward.shape} disagree on the horizon"
+            + (f" {horizon}" if horizon else "")
+        )
+    if min(stated) < 1:
+        raise InputError(f"the horizon must be at least 1, not {min(stated)}")
+    return int(stated.pop())
+
+
+def check_sizes(kernel: Array | Sparse, reward: Array) -> None:
+    """The kernel has the states and actions of the reward."""
+    states, actions = reward.shape[2:]
+    if isinstance(kernel, Sparse):
+        shape: tuple[int, ...] = kernel.successor.shape
+        fits = shape[:2] == (states, actions)
+    else:
+        shape = kernel.shape
+        fits = shape[-3:] == (states, actions, states)
+    if not fits:
+        raise InputError(
+            f"transition has the shape {shape}, "
+            f"but the reward has {states} states and {actions} actions"
+        )
+
+
+def checked_mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> Mask | None:
+    """[H, X, A], or None where every action is open."""
+    if mask is None:
+        return None
+    given = np.asarray(mask)
+    if given.dtype != np.bool_ or given.shape not in (shape, shape[1:]):
+        raise InputError(
+            f"mask must hold booleans of the shape {shape} or {shape[1:]}, "
+            f"not {given.dtype} of {given.shape}"
+        )
+    none = np.argwhere(~given.any(axis=-1))
+    if len(none):
+        raise InputError(f"mask[{', '.join(map(str, none[0]))}] leaves no action")
+    if given.all():
+        return None
+    given = np.broadcast_to(given.copy(), shape) if given.ndim == 2 else given.copy()
+    given.flags.writeable = False
+    return given
+
+
+def close_rows(kernel: Array, mask: Mask) -> None:
+    """Write "stay" into the rows that are closed, at every step where the kernel is stationary."""
+    closed = np.nonzero(~mask if kernel.ndim == 4 else ~mask.any(axis=0))
+    kernel[closed] = 0.0
+    kernel[(*closed, closed[-2])] = 1.0
+
+
+def check_between(what: str, array: Array, high: int) -> None:
+    """Every entry lies in [0, high]."""
+    wrong = ~((array >= 0.0) & (array <= high))
+    if wrong.any():
+        index, number = first_wrong(array, wrong)
+        raise InputError(f"{what}[{index}] is {number:g}, outside [0, {high}]")
+
+
+def checked_threshold(threshold: npt.ArrayLike, constraints: int, horizon: int) -> Array:
+    """[N], each in [0, H]."""
+    array = np.atleast_1d(floats("threshold", threshold))
+    if array.shape != (constraints,):
+        raise InputError(
+            f"threshold has the shape {array.shape}, but the reward has {constraints} utilities"
+        )
+    check_between("threshold", array, horizon)
+    return array
+
+
+def checked_start(start: int, states: int) -> int:
+    """A state."""
+    whole = isinstance(start, int | np.integer) and not isinstance(start, bool)
+    if not whole or not 0 <= start < states:
+        raise InputError(f"start is {start!r}, but the states are 0..{states - 1}")
+    return int(start)
