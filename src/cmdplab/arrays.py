@@ -7,8 +7,11 @@ a 64-byte boundary: unaligned, each 64-byte load touches two cache lines, produc
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from cmdplab.problem import Array
+
+Places = npt.NDArray[np.int32]  # half the memory traffic of 64-bit indices
 
 _LINE = 8  # doubles in a cache line and in the widest vector register
 
@@ -38,3 +41,8 @@ def from_pairs(values: Array, states: int, actions: int) -> Array:
     """[..., A * P] -> [..., X, A]."""
     unfolded = values.reshape(*values.shape[:-1], actions, -1)
     return np.ascontiguousarray(np.swapaxes(unfolded[..., :states], -1, -2))
+
+
+def places(successor: npt.NDArray[np.int64]) -> Places:
+    """[X, A, S] -> [S, A * P]; the padding points at state 0."""
+    return to_pairs(np.moveaxis(successor, 2, 0).astype(np.float64)).astype(np.int32)

@@ -135,6 +135,25 @@ class Sparse:
 
 Kernel = Dense | Sparse
 
+SPARSE_FROM = 48  # states: below, a dense row is a few cache lines and the lists gain nothing
+SPARSE_SHARE = 8  # lists are used where a row has at most one in so many states as successors
+
+
+def lists(kernel: Kernel) -> Sparse | None:
+    """The kernel as lists of successors where it has few, else None: the data decide."""
+    if isinstance(kernel, Sparse):
+        return kernel
+    table = kernel.table
+    states = table.shape[-1]
+    if states < SPARSE_FROM:
+        return None
+    if table.strides[0] == 0:
+        table = table[0]
+    reached = table > 0.0 if table.ndim == 3 else (table > 0.0).any(axis=0)
+    if reached.sum(axis=-1).max() * SPARSE_SHARE > states:
+        return None
+    return Sparse.of(table)
+
 
 def checked_rows(table: Array, what: str = "transition") -> Array:
     """A table of rows [..., Y] in which every row is a distribution, normalised in place."""

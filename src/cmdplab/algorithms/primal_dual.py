@@ -31,19 +31,19 @@ from cmdplab.schedules import Constant, Power, Schedule, Setting
 class State(NamedTuple):
     """All that a primal-dual learner carries from one episode to the next."""
 
-    counts: Array  # [H, X, A, X], visits to (h, x, a, y)
+    counts: Array  # [H, X, A, X], visits to (h, x, a, y); [H, X, A, S] where the kernel is lists
     log_policy: Array  # [H, X, A], ln pi_h(a | x)
     policy: Array  # [H, X, A]; exp(log_policy) can differ in the last bit, and resuming is exact
     multiplier: Array  # [N]
     episode: int  # episodes done
 
     @classmethod
-    def initial(cls, task: Task) -> State:
-        """No visits, the uniform policy, multipliers zero."""
+    def initial(cls, task: Task, successors: int | None = None) -> State:
+        """No visits, the uniform policy, multipliers zero; `successors` is S where a list is kept."""
         rewards, H, X, A = task.reward.shape
         policy = task.uniform
         log_policy = np.log(np.where(policy > 0.0, policy, 1.0)) + task.closed
-        return cls(np.zeros((H, X, A, X)), log_policy, policy, np.zeros(rewards - 1), 0)
+        return cls(np.zeros((H, X, A, successors or X)), log_policy, policy, np.zeros(rewards - 1), 0)
 
 
 class Bonus(NamedTuple):

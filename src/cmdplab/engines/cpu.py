@@ -9,6 +9,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.arrays import from_pairs
 from cmdplab.engines import kernels, layout, live
 from cmdplab.engines.protocol import Chunk, Indices
+from cmdplab.kernels import Sparse, lists
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP, Array
 
@@ -24,12 +25,17 @@ class CpuSession:
         seed: int,
         state: State | None = None,
     ) -> None:
-        state = state if state is not None else State.initial(task)
+        listed = lists(problem.kernel)
+        given_as_lists = isinstance(problem.transition, Sparse)
+        if state is None:
+            width = problem.transition.successor.shape[2] if given_as_lists else None
+            state = State.initial(task, width)
+        self._written = None if given_as_lists else listed
         self._row, self._task, self._seed = algorithm, task, seed
         self._numbers = algorithm.numbers(task)
-        self._world = None if problem is None else layout.world(problem)
-        self._learner = layout.learner(task, self._numbers, state)
-        self._scratch = layout.scratch(task)
+        self._world = None if problem is None else layout.world(problem, listed)
+        self._learner = layout.learner(task, self._numbers, state, listed)
+        self._scratch = layout.scratch(task, listed)
         self._episode = state.episode
         kernels.refresh_all(self._learner, self._numbers, self._scratch.row)
         if problem is not None:
@@ -99,7 +105,7 @@ class CpuSession:
     def state(self) -> State:
         """A copy of the learner's state, in natural axes."""
         _, _, X, A = self._task.reward.shape
-        return layout.natural_state(self._learner, X, A, self._episode)
+        return layout.natural_state(self._learner, X, A, self._episode, self._written)
 
     def _prepare(self, episodes: int) -> tuple[Array, Chunk]:
         rewards = len(self._task.reward)

@@ -9,13 +9,12 @@ from cmdplab.engines.loops import (
     copy,
     evaluate_pair,
     mix,
-    pair_product,
     soft_values,
     softmax_step,
-    spread,
     sum_of_deviations,
     sum_of_roots,
 )
+from cmdplab.engines.storage import add_visit, draw_next, exact_returns, expected_pair, gather
 from cmdplab.equations import (
     bonus,
     bonus_weight,
@@ -25,27 +24,6 @@ from cmdplab.equations import (
     seen_value,
     value_cap,
 )
-
-
-@compiled
-def exact_returns(world, policies, start, scratch, out):
-    """out[s, n] = V^pi[P, r^n](start) of two policies, by one forward pass of their occupancies.
-
-    The rewards are columns of the kernel, behind the successors: they cost no pass of their own.
-    """
-    here, occupancy = scratch.here, scratch.occupancy
-    X, P = world.cumulative.shape[1], scratch.value.shape[1]
-    out[:] = 0.0
-    here[:] = 0.0
-    here[:, start] = 1.0
-    for h in range(len(world.kernel)):
-        for s in range(2):
-            spread(here[s], policies[s, h], P, occupancy[s])
-        pair_product(world.kernel[h], occupancy, here[0], here[1])
-        for s in range(2):
-            for n in range(out.shape[1]):
-                out[s, n] += here[s, X + n]
-                here[s, X + n] = 0.0
 
 
 @compiled
@@ -63,33 +41,23 @@ def draw_action(policy, x, u, P):
 
 
 @compiled
-def draw_state(cumulative, u):
-    """The first y with u < cumulative[y], by counting: no branch to guess, unlike bisection."""
-    y = 0
-    for each in range(len(cumulative)):
-        y += cumulative[each] <= u
-    return y
-
-
-@compiled
 def roll_out(world, policy, start, uniforms, states, actions):
     """Play one episode: states [H + 1], actions [H]."""
     P = policy.shape[1] // world.cumulative.shape[2]
     states[0] = start
     for h in range(len(actions)):
         actions[h] = draw_action(policy[h], states[h], uniforms[h, 0], P)
-        states[h + 1] = draw_state(world.cumulative[h, states[h], actions[h]], uniforms[h, 1])
+        states[h + 1] = draw_next(world, h, states[h], actions[h], uniforms[h, 1])
 
 
 @compiled
 def refresh_bonus(learner, numbers, h, i, row):
     """The bonus of one pair from its row of counts, gathered first so that the roots vectorise."""
     visits, inverse = learner.visits[h, i], learner.inverse[h, i]
-    for y in range(learner.counts.shape[1]):
-        row[y] = learner.counts[h, y, i] * inverse
+    times = gather(learner.counts, h, i, inverse, row)
     # A sum whose coefficient is zero is not needed: skipping it saves 0.3 us an episode.
-    roots = sum_of_roots(row) if numbers.root != 0.0 else 0.0
-    deviations = sum_of_deviations(row) if numbers.dev != 0.0 else 0.0
+    roots = times * sum_of_roots(row) if numbers.root != 0.0 else 0.0
+    deviations = times * sum_of_deviations(row) if numbers.dev != 0.0 else 0.0
     n = visits + numbers.prior_visits
     phi = confidence_radius(n, numbers.iterated, numbers.log, numbers.radius_cap)
     beta = bonus(phi, roots, deviations, numbers.root, numbers.dev, numbers.flat, numbers.tail)
@@ -99,20 +67,18 @@ def refresh_bonus(learner, numbers, h, i, row):
 @compiled
 def refresh_all(learner, numbers, row):
     """Every bonus: at the start of a run and after a resume."""
-    H, _, pairs = learner.counts.shape
+    H, pairs = learner.visits.shape
     for h in range(H):
         for i in range(pairs):
             refresh_bonus(learner, numbers, h, i, row)
 
 
 @compiled
-def count(learner, numbers, states, actions, row):
+def count(learner, numbers, states, actions, P, row):
     """Add one episode to the counts; only the bonuses of visited pairs change."""
     for h in range(len(actions)):
-        i = actions[h] * len(row) + states[h]
-        if learner.visits[h, i] == 0.0:
-            learner.counts[h, :, i] = 0.0  # the row that stood for "never seen"
-        learner.counts[h, states[h + 1], i] += 1.0
+        i = actions[h] * P + states[h]
+        add_visit(learner.counts, h, states[h + 1], i, learner.visits[h, i] > 0.0)
         learner.visits[h, i] += 1.0
         learner.inverse[h, i] = 1.0 / (learner.visits[h, i] + numbers.prior_visits)
         refresh_bonus(learner, numbers, h, i, row)
@@ -126,7 +92,7 @@ def terms(learner, numbers, n, h, tau):
     if n > 0:  # the row of zeros that makes the number of rewards even has no multiplier
         lam = learner.multiplier[n - 1] if n <= len(learner.multiplier) else 0.0
     weight = bonus_weight(numbers.bonus_multiplier, soft, numbers.bonus_entropy)
-    cap = value_cap(len(learner.counts) - h, soft, numbers.log_actions)
+    cap = value_cap(len(learner.visits) - h, soft, numbers.log_actions)
     return learner.reward[n, h], weight, cap, lam, soft
 
 
@@ -136,7 +102,7 @@ def evaluate(learner, numbers, h, tau, scratch):
     value, q = scratch.value, scratch.action_value
     copy(learner.closed[h], scratch.total)
     for n in range(0, len(value), 2):
-        pair_product(learner.counts[h], value[n : n + 2], q[n], q[n + 1])
+        expected_pair(learner.counts, h, value[n : n + 2], q[n], q[n + 1])
         evaluate_pair(
             terms(learner, numbers, n, h, tau),
             terms(learner, numbers, n + 1, h, tau),
@@ -174,7 +140,7 @@ def improve(learner, numbers, start, steps, scratch):
     """One backward sweep that evaluates pi^k optimistically and replaces it, then the dual step."""
     eta, dual_eta, tau, margin = steps
     value, q = scratch.value, scratch.action_value
-    last = len(learner.counts) - 1
+    last = len(learner.visits) - 1
     value[:] = 0.0
     q[0, :] = 0.0
     soft_values(
@@ -204,7 +170,7 @@ def improve(learner, numbers, start, steps, scratch):
 @compiled
 def advance(learner, numbers, start, steps, states, actions, scratch):
     """The learner's part of an episode: count it, then improve."""
-    count(learner, numbers, states, actions, scratch.row)
+    count(learner, numbers, states, actions, len(scratch.top), scratch.row)
     improve(learner, numbers, start, steps, scratch)
 
 

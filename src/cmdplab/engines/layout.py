@@ -11,25 +11,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from cmdplab.algorithms.primal_dual import Numbers, State
 from cmdplab.algorithms.task import Task
-from cmdplab.arrays import aligned, from_pairs, padded, to_pairs
+from cmdplab.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.engines.protocol import Indices
+from cmdplab.engines.storage import ListedCounts, ListedWorld, World
+from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP, Array
 
 
-class World(NamedTuple):
-    """The true kernel, which only the engine sees."""
-
-    kernel: Array  # [H, A * P, C], P_h(y | x, a), then the rewards r^n_h(x, a), then zeros
-    cumulative: Array  # [H, X, A, X], sums over y; the last is beyond every uniform
-
-
 class Learner(NamedTuple):
-    """The learner's arrays: H X P A + (5 + R) H P A doubles and some vectors."""
+    """The learner's arrays: H X P A + (6 + R) H P A doubles and some vectors; H S P A for lists."""
 
-    counts: Array  # [H, X, A * P], visits to (h, y, pair); ones in an unvisited uniform row
+    counts: Array | ListedCounts  # [H, X, A * P], visits; ones in an unvisited uniform row
     inverse: Array  # [H, A * P], Pbar = counts * inverse
     visits: Array  # [H, A * P]
     bonus: Array  # [H, A * P]
@@ -58,8 +54,34 @@ class Scratch(NamedTuple):
     actions: Indices  # [H]
 
 
-def world(problem: CMDP) -> World:
+def world(problem: CMDP, listed: Sparse | None = None) -> World | ListedWorld:
     """The kernel of a problem, laid out for roll-outs and for exact returns."""
+    return _dense_world(problem) if listed is None else _listed_world(problem, listed)
+
+
+def _listed_world(problem: CMDP, listed: Sparse) -> ListedWorld:
+    probability = listed.probability if listed.probability.ndim == 4 else listed.probability[None]
+    cumulative = np.cumsum(probability, axis=-1)
+    cumulative[np.arange(probability.shape[-1]) >= _last(probability)[..., None]] = 2.0
+    return ListedWorld(
+        successor=places(listed.successor),
+        probability=to_pairs(np.moveaxis(probability, 3, 1)),
+        cumulative=cumulative,
+        reward=to_pairs(problem.reward),
+    )
+
+
+def _last(probability: Array) -> Indices:
+    """[..., X, A]: the last place of positive probability.
+
+    From there on a cumulative sum is set beyond every uniform: rounding can then never lead to a
+    state of probability zero.
+    """
+    places = probability.shape[-1]
+    return np.asarray(places - 1 - np.argmax(probability[..., ::-1] > 0.0, axis=-1))
+
+
+def _dense_world(problem: CMDP) -> World:
     H, X, A = problem.horizon, problem.states, problem.actions
     N = problem.constraints
     kernel = aligned(H, A, padded(X), padded(X + 1 + N))
@@ -67,14 +89,11 @@ def world(problem: CMDP) -> World:
     kernel[:, :, :X, :X] = table.transpose(0, 2, 1, 3)
     kernel[:, :, :X, X : X + 1 + N] = problem.reward.transpose(1, 3, 2, 0)
     cumulative = np.cumsum(table, axis=-1)
-    # From the last successor of positive probability on, the sum is beyond every uniform: rounding
-    # can then never lead to a state of probability zero.
-    last = X - 1 - np.argmax(table[..., ::-1] > 0.0, axis=-1)
-    cumulative[np.arange(X) >= last[..., None]] = 2.0
+    cumulative[np.arange(X) >= _last(table)[..., None]] = 2.0
     return World(kernel.reshape(H, -1, padded(X + 1 + N)), cumulative)
 
 
-def scratch(task: Task) -> Scratch:
+def scratch(task: Task, listed: Sparse | None = None) -> Scratch:
     """Working space for a task."""
     rewards, H, X, A = task.reward.shape
     P, R = padded(X), rewards + rewards % 2
@@ -86,7 +105,7 @@ def scratch(task: Task) -> Scratch:
         mass=aligned(P),
         here=aligned(2, padded(X + rewards)),
         occupancy=aligned(2, A * P),
-        row=aligned(P),
+        row=aligned(P if listed is None else padded(listed.successor.shape[2])),
         policies=aligned(2, H, A * P),
         returns=aligned(2, rewards),
         states=np.zeros(H + 1, np.int64),
@@ -94,18 +113,20 @@ def scratch(task: Task) -> Scratch:
     )
 
 
-def learner(task: Task, numbers: Numbers, state: State) -> Learner:
+def learner(
+    task: Task, numbers: Numbers, state: State, listed: Sparse | None = None
+) -> Learner:
     """The compiled learner's arrays, derived from a natural state; the bonus is still to be set."""
     rewards, H, X, A = task.reward.shape
     visits = state.counts.sum(axis=-1)
     unseen = visits == 0.0
-    effective = state.counts + (unseen * (numbers.unvisited_mass > 0.0))[..., None]
+    uniform = unseen * (numbers.unvisited_mass > 0.0)
     n = np.where(unseen, 1.0, visits + numbers.prior_visits)
     inverse = np.where(unseen, numbers.unvisited_mass / X, 1.0 / n)
     reward = aligned(rewards + rewards % 2, H, A * padded(X))
     reward[:rewards] = to_pairs(task.reward)
     return Learner(
-        counts=to_pairs(np.moveaxis(effective, 3, 1)),
+        counts=_counts(state.counts, uniform, listed),
         inverse=to_pairs(inverse),
         visits=to_pairs(visits),
         bonus=aligned(H, A * padded(X)),
@@ -118,12 +139,48 @@ def learner(task: Task, numbers: Numbers, state: State) -> Learner:
     )
 
 
-def natural_state(arrays: Learner, states: int, actions: int, episode: int) -> State:
-    """The natural state, copied out of the compiled learner's arrays."""
+def _counts(counts: Array, uniform: Array, listed: Sparse | None) -> Array | ListedCounts:
+    """Natural counts [H, X, A, X or S] as a store; `uniform` [H, X, A] marks rows of ones."""
+    if listed is None:
+        return to_pairs(np.moveaxis(counts + uniform[..., None], 3, 1))
+    if counts.shape[-1] != listed.successor.shape[-1]:  # a table: only listed states have visits
+        counts = np.take_along_axis(counts, listed.successor[None], axis=-1)
+        counts[:, ~_used(listed)] = 0.0
+    anywhere = to_pairs(uniform) if uniform.any() else np.zeros((len(counts), 0))
+    visits = to_pairs(np.moveaxis(counts, 3, 1))
+    return ListedCounts(places(listed.successor), visits, anywhere, np.zeros(len(listed.successor)))
+
+
+def _used(listed: Sparse) -> npt.NDArray[np.bool_]:
+    """[X, A, S]: which places of the lists are not empty."""
+    positive = listed.probability > 0.0
+    return np.asarray(positive if positive.ndim == 3 else positive.any(axis=0))
+
+
+def _natural_counts(arrays: Learner, states: int, actions: int, listed: Sparse | None) -> Array:
+    if isinstance(arrays.counts, ListedCounts):
+        counts = np.moveaxis(from_pairs(arrays.counts.visits, states, actions), 1, 3)
+        if listed is None:
+            return np.ascontiguousarray(counts)
+        table = np.zeros((*counts.shape[:3], states))
+        x, a = np.ogrid[:states, :actions]
+        for s in range(counts.shape[3]):
+            table[:, x, a, listed.successor[..., s]] += counts[..., s]
+        return table
     seen = from_pairs(arrays.visits, states, actions)[..., None] > 0.0
     counts = np.moveaxis(from_pairs(arrays.counts, states, actions), 1, 3)
+    return np.where(seen, counts, 0.0)
+
+
+def natural_state(
+    arrays: Learner, states: int, actions: int, episode: int, listed: Sparse | None = None
+) -> State:
+    """The natural state, copied out of the compiled learner's arrays.
+
+    Counts in a list are written into a table where `listed` says of which states they are.
+    """
     return State(
-        counts=np.where(seen, counts, 0.0),
+        counts=_natural_counts(arrays, states, actions, listed),
         log_policy=from_pairs(arrays.log_policy, states, actions),
         policy=from_pairs(arrays.policy, states, actions),
         multiplier=arrays.multiplier.copy(),

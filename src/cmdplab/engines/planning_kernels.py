@@ -2,8 +2,9 @@
 # Numba infers the types of these functions; planning.py names the shapes.
 
 from cmdplab.compiling import compiled, compiled_apart, compiled_exactly
-from cmdplab.engines.kernels import exact_returns, roll_out
+from cmdplab.engines.kernels import roll_out
 from cmdplab.engines.loops import copy
+from cmdplab.engines.storage import exact_returns
 from cmdplab.equations import confidence_radius, interval_width, queue_step, scaled_width
 from cmdplab.solvers.simplex import plan, write_policy
 from cmdplab.solvers.sweeps import evaluate, sweep

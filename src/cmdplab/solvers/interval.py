@@ -13,10 +13,11 @@ import numpy as np
 
 from cmdplab.arrays import from_pairs, to_pairs
 from cmdplab.errors import InputError
+from cmdplab.kernels import Sparse
 from cmdplab.problem import Array
 from cmdplab.solvers import simplex, sweeps
 from cmdplab.solvers.basis import POLICY
-from cmdplab.solvers.models import Box, Model, Planning, model, planning
+from cmdplab.solvers.models import Box, ListedModel, Lists, Model, Planning, model, planning
 
 DIRECTIONS = {"optimistic": 1.0, "pessimistic": -1.0}
 
@@ -31,7 +32,7 @@ class Plan(NamedTuple):
     feasible: bool
     policy: Array  # [H, X, A]
     occupancy: Array  # [H, X, A], under `kernel`
-    kernel: Array  # [H, X, A, X], of the box
+    kernel: Array | Sparse  # [H, X, A, X], of the box; the lists themselves where they were given
     returns: Array  # [1 + N], of `policy` under `kernel`
     multiplier: Array  # [N]
     primal: float
@@ -51,7 +52,7 @@ class Plan(NamedTuple):
 
 
 def plan(
-    box: Box, reward: Array, threshold: Array, start: int = 0, multiplier: Array | None = None
+    box: Box | Lists, reward: Array, threshold: Array, start: int = 0, multiplier: Array | None = None
 ) -> Plan:
     """The optimal plan of a box, from multipliers [N] to start with (those of a similar problem).
 
@@ -63,25 +64,29 @@ def plan(
     if first.shape != (N,) or not (np.isfinite(first) & (first >= 0.0)).all():
         raise InputError(f"multipliers must be {N} finite numbers >= 0")
     held, bound, margin, used = simplex.plan(laid_out, start, first, *space)
-    return _written(laid_out, space, start, held, bound, margin, used)
+    return _written(box, laid_out, space, start, held, bound, margin, used)
 
 
-def largest_margin(box: Box, reward: Array, threshold: Array, start: int = 0) -> Plan:
+def largest_margin(box: Box | Lists, reward: Array, threshold: Array, start: int = 0) -> Plan:
     """The plan whose smallest slack min_n (V[r^n] - b^n) is largest: its `primal`, for N >= 1."""
     laid_out, space = _prepared(box, reward, threshold, start)
     if not len(laid_out.threshold):
         raise InputError("without constraints there is no margin")
     margin, bound, used = simplex.largest_margin(laid_out, start, np.inf, *space)
-    return _written(laid_out, space, start, margin, bound, min(margin, 0.0), used)
+    return _written(box, laid_out, space, start, margin, bound, min(margin, 0.0), used)
 
 
-def _prepared(box: Box, reward: Array, threshold: Array, start: int) -> tuple[Model, Planning]:
+def _prepared(
+    box: Box | Lists, reward: Array, threshold: Array, start: int
+) -> tuple[Model | ListedModel, Planning]:
     laid_out = model(box, reward, threshold, start)
-    return laid_out, planning(len(laid_out.threshold), *np.shape(reward)[1:])
+    ordered = isinstance(box, Box)
+    return laid_out, planning(len(laid_out.threshold), *np.shape(reward)[1:], ordered)
 
 
 def _written(
-    laid_out: Model,
+    box: Box | Lists,
+    laid_out: Model | ListedModel,
     space: Planning,
     start: int,
     held: float,
@@ -89,11 +94,14 @@ def _written(
     margin: float,
     used: int,
 ) -> Plan:
-    H, X, pairs = laid_out.lower.shape
-    A = pairs // len(space.work.here)
+    H, pairs = laid_out.closed.shape
+    X, A = len(space.work.order), pairs // len(space.work.here)
     policy, returns = np.zeros((H, pairs)), np.zeros(len(laid_out.reward))
     simplex.write_policy(laid_out, start, *space, policy, returns)
-    occupancy, kernel = _flows(laid_out, space, start, A)
+    if isinstance(box, Lists):
+        occupancy, kernel = from_pairs(space.work.occupancy, X, A), box.kernel
+    else:
+        occupancy, kernel = _flows(laid_out, space, start, A)
     multiplier = np.maximum(space.basis.multiplier, 0.0)
     natural = from_pairs(policy, X, A)
     feasible = margin >= 0.0

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.arrays import aligned, padded, to_pairs
+from cmdplab.arrays import Places, aligned, padded, places, to_pairs
 from cmdplab.errors import InputError
+from cmdplab.kernels import Sparse, lists
 from cmdplab.problem import CMDP, Array, Mask, closed_pairs
 
 Indices = npt.NDArray[np.int64]
@@ -27,9 +28,29 @@ class Box(NamedTuple):
         return cls(np.maximum(estimate - width, 0.0), np.minimum(estimate + width, 1.0), mask)
 
     @classmethod
-    def of(cls, problem: CMDP) -> Box:
-        """The box that holds the true kernel alone."""
+    def of(cls, problem: CMDP) -> Box | Lists:
+        """What holds the true kernel alone: a box, or lists where rows have few successors."""
+        listed = lists(problem.kernel)
+        if listed is not None:
+            return Lists(listed, problem.mask)
         return cls(problem.table, problem.table, problem.mask)
+
+
+class Lists(NamedTuple):
+    """One kernel, by lists of successors, and the actions that are open."""
+
+    kernel: Sparse
+    mask: Mask | None = None  # [H, X, A]; None: every action is open
+
+
+class ListedModel(NamedTuple):
+    """One kernel and rewards as the sweeps read them; L is 1 where the kernel is stationary."""
+
+    successor: Places  # [S, A * P]
+    probability: Array  # [L, S, A * P]
+    reward: Array  # [1 + N, H, A * P]
+    threshold: Array  # [N]
+    closed: Array  # [H, A * P], zero where an action is open, else too low ever to be the best
 
 
 class Model(NamedTuple):
@@ -93,12 +114,14 @@ class Planning(NamedTuple):
     work: Work
 
 
-def planning(constraints: int, horizon: int, states: int, actions: int) -> Planning:
-    """Space for planning problems of these sizes."""
+def planning(
+    constraints: int, horizon: int, states: int, actions: int, ordered: bool = True
+) -> Planning:
+    """Space for planning problems of these sizes; one kernel needs no order of the states."""
     N, H, X, P, pairs = constraints, horizon, states, padded(states), actions * padded(states)
     columns = Columns(
         actions=np.zeros((N + 2, H, P), np.int64),
-        order=np.tile(np.arange(X), (N + 2, H, 1)),
+        order=np.tile(np.arange(X if ordered else 0), (N + 2, H, 1)),
         returns=np.zeros((N + 2, 1 + N)),
     )
     basis = Basis(
@@ -132,22 +155,23 @@ def planning(constraints: int, horizon: int, states: int, actions: int) -> Plann
     return Planning(columns, basis, work)
 
 
-def model(box: Box, reward: Array, threshold: Array, start: int) -> Model:
+def model(box: Box | Lists, reward: Array, threshold: Array, start: int) -> Model | ListedModel:
     """A box and rewards [1 + N, H, X, A], laid out for the sweeps; everything is checked."""
-    lower, upper, reward, threshold = (
-        np.asarray(each, dtype=np.float64) for each in (box.lower, box.upper, reward, threshold)
-    )
+    reward, threshold = (np.asarray(each, dtype=np.float64) for each in (reward, threshold))
     if reward.ndim != 4 or 0 in reward.shape:
         raise InputError(f"the rewards have the shape {reward.shape}, not [1 + N, H, X, A]")
     if threshold.shape != (len(reward) - 1,):
         raise InputError(f"{len(reward) - 1} utilities have thresholds of shape {threshold.shape}")
     if not 0 <= start < reward.shape[2]:
         raise InputError(f"the start is {start}, not a state 0..{reward.shape[2] - 1}")
+    if not (np.isfinite(reward).all() and np.isfinite(threshold).all()):
+        raise InputError("rewards and thresholds must be finite")
+    if isinstance(box, Lists):
+        return _listed_model(box, reward, threshold)
+    lower, upper = (np.asarray(each, dtype=np.float64) for each in (box.lower, box.upper))
     shape = (*reward.shape[1:], reward.shape[2])
     if lower.shape != shape or upper.shape != shape:
         raise InputError(f"the box has shapes {lower.shape} and {upper.shape}, not {shape}")
-    if not (np.isfinite(reward).all() and np.isfinite(threshold).all()):
-        raise InputError("rewards and thresholds must be finite")
     rounding = 1e-9
     wrong = ~((lower >= 0.0) & (lower <= upper + rounding))
     wrong |= (lower.sum(axis=-1) > 1.0 + rounding)[..., None]
@@ -162,4 +186,18 @@ def model(box: Box, reward: Array, threshold: Array, start: int) -> Model:
         reward=to_pairs(reward),
         threshold=np.array(threshold, dtype=np.float64),
         closed=to_pairs(closed_pairs(box.mask, reward.shape[1:])),
+    )
+
+
+def _listed_model(given: Lists, reward: Array, threshold: Array) -> ListedModel:
+    probability = given.kernel.probability
+    probability = probability if probability.ndim == 4 else probability[None]
+    if given.kernel.successor.shape[:2] != reward.shape[2:]:
+        raise InputError(f"the kernel has lists of {given.kernel.successor.shape}")
+    return ListedModel(
+        successor=places(given.kernel.successor),
+        probability=to_pairs(np.moveaxis(probability, 3, 1)),
+        reward=to_pairs(reward),
+        threshold=np.array(threshold),
+        closed=to_pairs(closed_pairs(given.mask, reward.shape[1:])),
     )

@@ -6,9 +6,14 @@ the states of the highest value first. The order of the states is common to all 
 that pouring is a loop over states with all pairs side by side: 13 us a sweep at X = 30, A = 3,
 H = 10, where sorting and pouring pair by pair took 100. With no room it is value iteration.
 """
-# Numba infers the types of these functions; models.py names the shapes.
+# Numba infers the types of the compiled functions; models.py names the shapes.
 
-from cmdplab.compiling import compiled, compiled_apart
+from __future__ import annotations
+
+from typing import Any
+
+from cmdplab.compiling import by_type, compiled, compiled_apart
+from cmdplab.solvers.models import ListedModel
 
 
 @compiled
@@ -44,7 +49,7 @@ def add_scaled(row, value, q):
 
 
 @compiled
-def expect(lower, room, spare, order, value, left, row, q):
+def pour_all(lower, room, spare, order, value, left, row, q):
     """q[n, i] = sum_y P(y) value[n, y] under the kernel that pours in this order."""
     for i in range(len(left)):
         left[i] = spare[i]
@@ -54,6 +59,72 @@ def expect(lower, room, spare, order, value, left, row, q):
         pour(lower[y], room[y], left, row)
         for n in range(len(value)):
             add_scaled(row, value[n, y], q[n])
+
+
+@compiled
+def expect_box(model, h, order, value, work, q):
+    """See `expect`."""
+    lower, room, spare = model.lower[h], model.room[h], model.spare[h]
+    sort_states(work.total, order)
+    pour_all(lower, room, spare, order, value, work.left, work.row, q)
+
+
+@compiled
+def expect_listed(model, h, order, value, work, q):
+    """See `expect`."""
+    layer = min(h, len(model.probability) - 1)
+    for n in range(len(value)):
+        expect_one(model.successor, model.probability[layer], value[n], q[n])
+
+
+@compiled
+def expect_one(successor, probability, value, q):
+    """q[i] = sum_s probability[s, i] value[successor[s, i]]."""
+    q[:] = 0.0
+    for s in range(len(successor)):
+        for i in range(len(q)):
+            q[i] += probability[s, i] * value[successor[s, i]]
+
+
+@compiled
+def move_in_box(model, h, i, order, mass, ahead):
+    """See `move`."""
+    left = model.spare[h, i]
+    for t in range(len(order)):
+        y = order[t]
+        poured = min(model.room[h, y, i], left)
+        left -= poured
+        ahead[y] += mass * (model.lower[h, y, i] + poured)
+
+
+@compiled
+def move_listed(model, h, i, order, mass, ahead):
+    """See `move`."""
+    layer = min(h, len(model.probability) - 1)
+    for s in range(len(model.successor)):
+        ahead[model.successor[s, i]] += mass * model.probability[layer, s, i]
+
+
+def expect(model: Any, h: Any, order: Any, value: Any, work: Any, q: Any) -> None:
+    """q[n, i] = sum_y P(y) value[n, y], P the best kernel for the values work.total[:X]."""
+    raise NotImplementedError
+
+
+def move(model: Any, h: Any, i: Any, order: Any, mass: Any, ahead: Any) -> None:
+    """ahead[y] += mass P(y) for the kernel of a sweep, whose order of the states is given."""
+    raise NotImplementedError
+
+
+@by_type(expect)
+def _(model, h, order, value, work, q):  # type: ignore[no-untyped-def]
+    body = expect_listed if model.instance_class is ListedModel else expect_box
+    return lambda model, h, order, value, work, q: body(model, h, order, value, work, q)
+
+
+@by_type(move)
+def _(model, h, i, order, mass, ahead):  # type: ignore[no-untyped-def]
+    body = move_listed if model.instance_class is ListedModel else move_in_box
+    return lambda model, h, i, order, mass, ahead: body(model, h, i, order, mass, ahead)
 
 
 @compiled
@@ -84,15 +155,13 @@ def sweep(model, weights, truncation, start, actions, order, returns, work):
     Values of step h are truncated at truncation * (H - h); infinity leaves them alone.
     """
     value, q, total = work.value, work.action_value, work.total
-    H, P = len(model.lower), value.shape[1]
+    H, P = len(model.closed), value.shape[1]
     value[:] = 0.0
     for h in range(H - 1, -1, -1):
         total[:P] = 0.0
         for n in range(len(value)):
             add_scaled(value[n], weights[n], total[:P])
-        sort_states(total, order[h])
-        lower, room, spare = model.lower[h], model.room[h], model.spare[h]
-        expect(lower, room, spare, order[h], value, work.left, work.row, q)
+        expect(model, h, order[h], value, work, q)
         for i in range(len(total)):
             total[i] = model.closed[h, i]
         for n in range(len(value)):
@@ -113,16 +182,13 @@ def evaluate(model, policy, direction, truncation, start, order, returns, work):
     Each reward has a kernel of its own, so that every return is a bound on the true one.
     """
     value, q, total = work.value, work.action_value, work.total
-    H, P = len(model.lower), value.shape[1]
+    H, P = len(model.closed), value.shape[1]
     for n in range(len(value)):
         value[n] = 0.0
         for h in range(H - 1, -1, -1):
             for x in range(P):
                 total[x] = direction * value[n, x]
-            sort_states(total, order)
-            lower, room, spare = model.lower[h], model.room[h], model.spare[h]
-            one, out = value[n : n + 1], q[n : n + 1]
-            expect(lower, room, spare, order, one, work.left, work.row, out)
+            expect(model, h, order, value[n : n + 1], work, q[n : n + 1])
             finish(model.reward[n, h], truncation * (H - h), q[n])
             value[n] = 0.0
             for a in range(policy.shape[1] // P):
@@ -134,21 +200,16 @@ def evaluate(model, policy, direction, truncation, start, order, returns, work):
 @compiled_apart
 def add_occupancy(model, start, actions, order, share, here, ahead, occupancy):
     """occupancy[h, i] += share w_h(x, a) of a policy and kernel that a sweep found."""
-    H, X, P = len(model.lower), model.lower.shape[1], len(here)
+    H, P = len(model.closed), len(here)
     here[:] = 0.0
     here[start] = share
     for h in range(H):
         ahead[:] = 0.0
-        for x in range(X):
+        for x in range(P):
             if here[x] == 0.0:
                 continue
             i = actions[h, x] * P + x
             occupancy[h, i] += here[x]
-            left = model.spare[h, i]
-            for t in range(X):
-                y = order[h, t]
-                poured = min(model.room[h, y, i], left)
-                left -= poured
-                ahead[y] += here[x] * (model.lower[h, y, i] + poured)
+            move(model, h, i, order[h], here[x], ahead)
         for x in range(P):
             here[x] = ahead[x]
