@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help reproduce test test-ray test-browser torture check guarantees bench-planner bench build figures clean
+.PHONY: help reproduce test test-ray test-browser torture fuzz check guarantees bench-planner bench build figures clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -24,6 +24,9 @@ test-browser: .venv/ready-browser  ## the report in a real browser, if there is 
 
 torture: .venv/ready-dev  ## kill sweeps 200 times and compare (about ten minutes)
 	$(BIN)/python benchmarks/torture.py
+
+fuzz: .venv/ready-dev  ## damage a hundred thousand files and read them (a few minutes)
+	$(BIN)/python -W error tests/fuzz_readers.py 100000
 
 check: .venv/ready-dev  ## formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -22,6 +22,9 @@ spent[..., WALK], spent[..., RUN] = 0.4, 1.0
 problem = cmdplab.CMDP.from_costs(kernel, delivered, spent, budget=[4.0], start=5, name="robot")
 told = cmdplab.describe(problem)
 print(f"deliveries: {told.unconstrained_optimum:.3f} without a budget, {told.optimum:.3f} with it")
+(choice,) = told.ranges  # how to choose the budget: what each costs, and the price of one more unit
+for threshold, value, price in zip(choice.threshold, choice.value, choice.multiplier, strict=True):
+    print(f"  budget {HORIZON - threshold:6.3f}: {value:.3f} delivered, {price:.3f} a unit")
 
 run = cmdplab.run(problem, cmdplab.algorithm("UOpt-RPGPD"), episodes=20_000, seed=0)
 value, utility = cmdplab.returns(problem, run.state.policy)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import random_problem
 
-from cmdplab import sweep
+from cmdplab import manifest, sweep
 from cmdplab.algorithms import algorithm
 from cmdplab.audit import Group, audit, gather
 from cmdplab.audit.findings import mistakes_at, sample_complexity
 from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
-from cmdplab.experiment import parse_experiment
+from cmdplab.experiment import RunSettings, parse_experiment
 from cmdplab.measures import Measures
+from cmdplab.surviving import held
 from cmdplab.sweeping import works_of
 
 K = 60_000
@@ -102,9 +106,10 @@ def test_sample_complexity_needs_enough_runs_and_final_counts():
         mistakes_at(found, 1e-9)
 
 
-@pytest.fixture
-def swept(tmp_path):
-    random_problem(3, 2, 2, 1).save(tmp_path / "p.npz")
+@pytest.fixture(scope="module")
+def swept_once(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("swept")
+    random_problem(3, 2, 2, 1).save(folder / "p.npz")
     values = {
         "name": "small",
         "episodes": 3000,
@@ -112,8 +117,13 @@ def swept(tmp_path):
         "problems": [{"file": "p.npz"}],
         "algorithms": [{"name": "UOpt-RPGPD", "bonus_scale": [1e-3, 1e-2]}, {"name": "OptCMDP"}],
     }
-    sweep(parse_experiment(values, "here"), tmp_path / "out", base=tmp_path)
-    return tmp_path / "out"
+    sweep(parse_experiment(values, "here"), folder / "out", base=folder)
+    return folder / "out"
+
+
+@pytest.fixture
+def swept(swept_once, tmp_path):
+    return Path(shutil.copytree(swept_once, tmp_path / "out"))
 
 
 def test_an_audit_of_a_sweep(call, swept):
@@ -133,17 +143,131 @@ def test_an_audit_of_a_sweep(call, swept):
     assert call("audit", swept)[0] == 0
 
 
-def test_what_is_missing_is_said(call, swept, tmp_path):
+def refusal(call, *arguments) -> str:
+    """The one sentence with which a command refuses."""
+    code, out, err = call("audit", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("cmdplab: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_what_is_missing_is_said(call, swept):
     victim = works_of(swept)[0].folder
     (victim / "manifest.json").unlink()
-    code, _, err = call("audit", swept)
-    assert code == 2
-    assert f"1 of 9 runs of {swept} are not done ({victim.name} is missing)" in err
+    words = f"1 of 9 runs of {swept} are not done (1 missing; {victim.name} is missing)"
+    assert f"{words}: `cmdplab resume` them" in refusal(call, swept)
     code, out, err = call("audit", swept, "--partial", "--json")
     assert code == 0
+    lost = "UOpt-RPGPD (bonus_scale 0.001) on random 3 2 2 1 has 2 of its 3 runs"
+    assert json.loads(out)["notes"] == [words, lost]
     assert "1 of 9 runs" in err
-    assert json.loads(out)["notes"]
-    code, _, err = call("audit", swept, "--partial", "--epsilon", "1e-9")
-    assert (code, "was not counted" in err) == (2, True)
-    code, _, err = call("audit", tmp_path / "nowhere")
-    assert (code, "is no experiment" in err) == (2, True)
+    code, out, _ = call("audit", swept, "--partial")
+    assert "2 to 3 runs of 3,000 episodes" in out
+
+
+def test_a_failed_run_is_told_with_its_reason(call, swept):
+    victim = works_of(swept)[-1].folder
+    (works_of(swept)[0].folder / "manifest.json").unlink()
+    record = manifest.read(victim)
+    record.status, record.error = "failed", "Traceback ...\nZeroDivisionError: by zero\n"
+    manifest.write(victim, record)
+    said = refusal(call, swept)
+    assert "2 of 9 runs" in said
+    assert f"1 failed; {victim.name} is failed (ZeroDivisionError: by zero)" in said
+
+
+def test_a_sweep_that_still_runs_is_waited_for(call, swept):
+    victim = works_of(swept)[4].folder
+    record = manifest.read(victim)
+    record.status = "running"
+    manifest.write(victim, record)
+    with held(victim):
+        said = refusal(call, swept)
+    assert f"(1 running; {victim.name} is running): wait for those that run" in said
+    # Its process is gone: nobody will finish it.
+    assert f"(1 interrupted; {victim.name} is interrupted): `cmdplab res" in refusal(call, swept)
+
+
+def test_an_unlimited_run_is_never_done(call, tmp_path):
+    settings = {"problem": "published", "algorithm": "UOpt-RPGPD", "preset": "released"}
+    forever = RunSettings(**settings, fingerprint="0" * 32, episodes=None, seed=0)
+    manifest.write(tmp_path, manifest.Manifest(settings=forever, status="interrupted"))
+    assert "an unlimited run is never done" in refusal(call, tmp_path)
+
+
+def test_a_group_without_any_run_is_missed(call, swept):
+    for work in works_of(swept):
+        if work.settings.algorithm == "OptCMDP":
+            (work.folder / "manifest.json").unlink()
+    groups, notes = gather(swept, partial=True)
+    assert [group.row.name for group in groups] == ["UOpt-RPGPD", "UOpt-RPGPD"]
+    assert notes[-1] == "OptCMDP on random 3 2 2 1 has 0 of its 3 runs"
+    for work in works_of(swept):
+        (work.folder / "manifest.json").unlink(missing_ok=True)
+    assert "holds no finished run" in refusal(call, swept, "--partial")
+
+
+def test_problems_that_share_a_name_are_not_one_environment(call, tmp_path):
+    # The same horizon and constraints: nothing in the records themselves would give them away.
+    for n, states in enumerate((2, 4)):
+        problem = random_problem(states, 2, 2, 1)
+        replace(problem, name="mine").save(tmp_path / f"{n}.npz")
+    values = {
+        "name": "mixed",
+        "episodes": 20,
+        "problems": [{"file": "0.npz"}, {"file": "1.npz"}],
+        "algorithms": [{"name": "UOpt-RPGPD"}],
+    }
+    sweep(parse_experiment(values, "here"), tmp_path / "out", base=tmp_path, workers=1)
+    said = refusal(call, tmp_path / "out")
+    assert "the runs on mine are of different problems" in said
+    assert "(2, 2, 2, 1) and (4, 2, 2, 1): give them different names" in said
+
+
+def test_one_short_run_says_what_it_cannot_tell(call, tmp_path):
+    random_problem(2, 2, 2, 1).save(tmp_path / "p.npz")
+    values = {
+        "name": "short",
+        "episodes": 5,
+        "problems": [{"file": "p.npz"}],
+        "algorithms": [{"name": "UOpt-RPGPD"}],
+    }
+    sweep(parse_experiment(values, "here"), tmp_path / "out", base=tmp_path, workers=1)
+    code, out, _ = call("audit", tmp_path / "out")
+    assert code == 0
+    assert "1 run of 5 episodes" in out
+    assert "no verdict: it needs 20,000 episodes (UOpt-RPGPD)" in out
+    assert "no intervals and bands: they need two runs (UOpt-RPGPD)" in out
+    code, out, _ = call("audit", tmp_path / "out", "--json", "--epsilon", "2")
+    found = json.loads(out)
+    assert set(found["findings"][0]["unanswered"]) == {
+        "verdict",
+        "intervals and bands",
+        "exponent of the mistakes",
+        "exponent of the regret",
+    }
+    (count, why), *_ = found["pac"]["2"].values()
+    assert (count, why) == (None, "delta = 0.1 needs 29 runs, and there are 1")
+    content = json.loads((tmp_path / "out" / "audit" / "audit.json").read_text())
+    assert content["findings"][0]["unanswered"] == found["findings"][0]["unanswered"]
+
+
+def test_what_cannot_be_asked(call, swept_once, tmp_path):
+    for value in ("0", "-1", "nan", "inf"):
+        said = refusal(call, swept_once, "--epsilon", value)
+        assert "epsilon is" in said
+        assert "not a finite number > 0" in said
+    assert "was not counted: the nearest" in refusal(call, swept_once, "--epsilon", "1e-9")
+    for value in ("0", "1", "nan"):
+        assert f"delta is {value}, not between 0 and 1" in refusal(
+            call, swept_once, "--delta", value
+        )
+    assert "is no experiment" in refusal(call, tmp_path)
+    assert "is no experiment" in refusal(call, tmp_path / "nowhere")
+    assert "does not exist" in refusal(call, tmp_path / "nowhere.toml")
+    (tmp_path / "file").write_text("no folder")
+    assert "cannot be read" in refusal(call, tmp_path / "file")
+    assert not (swept_once / "audit").exists()
+    assert "say which sweep" in refusal(call)
+    assert "--seeds needs --failure-events" in refusal(call, swept_once, "--seeds", "0")

@@ -83,12 +83,25 @@ def test_the_curve_carries_the_multipliers_and_sums_of_its_episodes():
     assert TAIL == 10_000
 
 
-def test_memory_does_not_grow_with_the_episodes():
+def test_memory_is_that_of_a_thinned_curve_whatever_the_length():
+    # All but the curve has one size from TAIL episodes on. The curve has 1023 rows up to 1023, then
+    # 512 an octave: 10^8 episodes are ten octaves more than 10^5, half a megabyte.
     measures = Measures(1.0, np.ones(1), 2)
-    for _ in range(50):
-        measures.add(synthetic(4 * TAIL, 1))
-    assert len(measures.curves()["episode"]) < 1024 + 512 * 12
-    assert measures.curves()["episode"][-1] == 50 * 4 * TAIL
+    done, rest, curve = 0, {}, {}
+    for episodes in (1_000, 100_000, 1_000_000):
+        while done < episodes:
+            measures.add(synthetic(1_000, 1, done))
+            done += 1_000
+        sizes = {name: array.nbytes for name, array in measures.arrays().items()}
+        curve[episodes] = sizes.pop("rows")
+        rest[episodes] = sum(sizes.values())
+    assert rest[100_000] == rest[1_000_000]
+    assert rest[1_000] == rest[1_000_000] - 8 * (TAIL - 1_000)
+    a_row = curve[1_000] / 1_000
+    assert curve[100_000] / a_row == 1023 + 512 * 6 + 100_000 // 2**7 - 2**9 + 1
+    assert curve[1_000_000] / a_row == 1023 + 512 * 9 + 1_000_000 // 2**10 - 2**9 + 1
+    assert curve[1_000_000] + rest[1_000_000] < 1e6
+    assert measures.curves()["episode"][-1] == 1_000_000
 
 
 def test_without_constraints_there_is_no_violation():

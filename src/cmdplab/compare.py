@@ -11,8 +11,8 @@ from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.row import SAFE_POLICY, Row
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.baselines import safe_baseline, task_for
-from cmdplab.environments import find
 from cmdplab.errors import InputError
+from cmdplab.formats import find
 from cmdplab.problem import CMDP
 from cmdplab.records import Curves
 from cmdplab.running import Job, Progress, Run, check_counts, check_workers, jobs, run_many

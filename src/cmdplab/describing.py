@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
+from cmdplab.errors import InputError
 from cmdplab.exact import greedy
+from cmdplab.frontier import frontier
+from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP
 from cmdplab.solvers import solve
+
+POINTS = 5  # thresholds that are tried, from where it binds to the largest
+
+
+class ThresholdRange(NamedTuple):
+    """Between which numbers a threshold can sensibly lie, and what each would cost."""
+
+    constraint: int  # counted from 1
+    smallest: float  # the least utility of any policy: a threshold below it says nothing
+    largest_alone: float  # the most utility of any policy, the other constraints aside
+    reward_optimal: float  # the most utility among policies that are best without this constraint
+    threshold: list[float] | None  # [5], from where it binds to the largest that can be met
+    value: list[float] | None  # [5], the optimal values there
+    multiplier: list[float] | None  # [5], what one more unit of utility costs there
 
 
 class Description(NamedTuple):
@@ -29,6 +49,7 @@ class Description(NamedTuple):
     slater_gap: float | None
     certificate: float | None
     message: str
+    ranges: list[ThresholdRange]  # of each constraint
 
 
 def describe(problem: CMDP) -> Description:
@@ -53,4 +74,22 @@ def describe(problem: CMDP) -> Description:
         slater_gap=solution.slater_gap,
         certificate=solution.gap,
         message=solution.message,
+        ranges=[threshold_range(problem, n + 1) for n in range(problem.constraints)],
     )
+
+
+def threshold_range(problem: CMDP, constraint: int) -> ThresholdRange:
+    """How to choose the threshold of one constraint, the others as they are."""
+    utility = problem.reward[constraint]
+    smallest, largest = 0.0 - greedy(problem, -utility)[0], greedy(problem, utility)[0]
+    try:
+        found = frontier(problem, constraint, POINTS)
+    except InputError:  # the other constraints cannot be met: there is no frontier
+        once = problem.stationary and not isinstance(problem.transition, Sparse)
+        kernel = problem.transition[0] if once else problem.transition  # type: ignore[index]
+        rewards, none = problem.reward[[0, constraint]], np.zeros(1)
+        alone = replace(problem, transition=kernel, reward=rewards, threshold=none)
+        free = frontier(alone, 1, 2).free
+        return ThresholdRange(constraint, smallest, largest, free, None, None, None)
+    along = (found.threshold.tolist(), found.value.tolist(), found.multiplier.tolist())
+    return ThresholdRange(constraint, smallest, largest, found.free, *along)

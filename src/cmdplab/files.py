@@ -57,7 +57,11 @@ def read_npz(path: str | Path) -> dict[str, npt.NDArray[Any]]:
         if size > LARGEST_FILE:
             raise InputError(f"{path} would unpack to {size} bytes, more than {LARGEST_FILE}")
         with np.load(path, allow_pickle=False) as file:
-            return {key: file[key] for key in file.files}
+            arrays = {key: file[key] for key in file.files}
+        for key, each in arrays.items():
+            if not isinstance(each, np.ndarray):  # NumPy hands out other members as bytes
+                raise InputError(f"{path} cannot be read as .npz: {key!r} is not an array")
+        return arrays
     except FileNotFoundError:
         raise InputError(f"{path} does not exist") from None
     except InputError:

@@ -59,7 +59,10 @@ class Sparse:
 
     def __post_init__(self) -> None:
         successor = np.array(self.successor)
-        probability = np.array(self.probability, dtype=np.float64)
+        given = np.asarray(self.probability)
+        if given.dtype.kind not in "biuf":
+            raise InputError("probability is not an array of real numbers")
+        probability = np.array(given, dtype=np.float64)
         if successor.ndim != 3 or successor.dtype.kind not in "iu" or 0 in successor.shape:
             raise InputError(f"successor must be whole numbers [X, A, S], not {successor.shape}")
         if probability.shape[-3:] != successor.shape or probability.ndim not in (3, 4):

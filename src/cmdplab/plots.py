@@ -1,6 +1,8 @@
 """Figures from records, in one house style: at column width for a paper, in PNG, PDF or SVG.
 
-Medians over seeds; bands hold every episode of every seed. Nothing is smoothed.
+The light shade holds every episode of every seed. From five seeds on, the darker one is a
+simultaneous band of the line (middles.py). The legend's title says what both are. Nothing is
+smoothed.
 """
 
 from __future__ import annotations
@@ -13,23 +15,27 @@ import numpy as np
 
 from cmdplab.errors import InputError
 from cmdplab.figures import STYLES, line_style, save
+from cmdplab.middles import GEOMETRIC_MEAN, MEAN, Middle, spread_out, summarised, words
 from cmdplab.problem import Array
 from cmdplab.records import Curves, read_curves
 from cmdplab.surviving import CURVES, MISTAKES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 COLUMN = (3.5, 2.6)  # inches: one column of a two-column paper
+LEGEND_LINE = 0.12  # inches
 SUFFIXES = (".png", ".pdf", ".svg")
+
+Drawing = Callable[["Axes", Curves], str]  # draws, and says what lines and shades are
 
 
 def plot(folder: Path, kind: str, path: Path) -> Path:
     """Draw one of `KINDS` from the records of a folder that holds one problem's runs."""
     if kind not in KINDS:
         raise InputError(f"unknown figure {kind!r}: choose one of {', '.join(KINDS)}")
-    if path.suffix not in SUFFIXES:
-        raise InputError(f"{path} is no {', '.join(SUFFIXES)}")
+    check_suffix(path)
     drawing, file = KINDS[kind]
     if not (folder / file).exists():
         raise InputError(f"{folder} has no {file}: give a folder of `reproduce` or `compare`")
@@ -38,19 +44,42 @@ def plot(folder: Path, kind: str, path: Path) -> Path:
 
     figure = Figure(figsize=COLUMN, layout="constrained")
     axes = figure.subplots()
-    drawing(axes, curves)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.tick_params(labelsize=7)
-    axes.xaxis.label.set_fontsize(8)
-    axes.yaxis.label.set_fontsize(8)
-    legend = axes.legend(fontsize=6, frameon=False)
-    for line in legend.get_lines():
-        line.set_linewidth(max(line.get_linewidth(), 1.2))
+    title = drawing(axes, curves)
+    in_house_style(axes)
+    legend_below(figure, axes, title)
     return save(figure, path)
 
 
-def _styles(names: list[str]) -> dict[str, dict[str, Any]]:
+def legend_below(figure: Figure, axes: Axes, title: str) -> None:
+    """Under the axes, where it covers no curve; the figure grows by what it needs."""
+    handles, labels = axes.get_legend_handles_labels()
+    lines = -(-len(labels) // 2) + len(title.splitlines())
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + LEGEND_LINE * lines)
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": 2, "alignment": "left"}
+    small = {"fontsize": 6, "title_fontsize": 6, "frameon": False}
+    legend = figure.legend(handles, labels, title=title, **place, **small)
+    for line in legend.get_lines():
+        line.set_linewidth(max(line.get_linewidth(), 1.2))
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file that is no figure."""
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{path} is no {', '.join(SUFFIXES)}")
+
+
+def in_house_style(axes: Axes) -> None:
+    """No frame above and to the right, and letters that fit a column."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(which="both", labelsize=7)
+    axes.xaxis.label.set_fontsize(8)
+    axes.yaxis.label.set_fontsize(8)
+
+
+def styles_of(names: list[str]) -> dict[str, dict[str, Any]]:
+    """How the line of each algorithm is drawn: the paper's five as in Figure 1."""
     styles: dict[str, dict[str, Any]] = {}
     for n, name in enumerate(names):
         styles[name] = line_style(n) | {"lw": 1.2}
@@ -66,95 +95,131 @@ def _over_seeds(curves: list[dict[str, Array]], column: str) -> Array:
     return np.array([each[column] for each in curves])
 
 
-def _series(axes: Axes, grouped: Curves, column: str, label: str) -> None:
-    for name, style in _styles(list(grouped)).items():
-        curves = grouped[name]
-        episodes = curves[0]["episode"]
-        middle = np.median(_over_seeds(curves, column), axis=0)
+def _named(name: str, x: Array, line: Array) -> str:
+    return name
+
+
+def _sloped(name: str, x: Array, line: Array) -> str:
+    """The name with the slope over the last decade of episodes, where there is one."""
+    late = (x >= x[-1] / 10.0) & (line > 0.0)
+    if late.sum() <= 8:
+        return name
+    slope = np.polyfit(np.log(x[late]), np.log(line[late]), 1)[0]
+    return f"{name}: {round(slope, 2) + 0.0:.2f}"  # never -0.00
+
+
+def _lines(
+    axes: Axes,
+    grouped: Curves,
+    column: str,
+    across: str = "episode",
+    *,
+    spacing: Callable[..., Array] = np.geomspace,
+    fallback: Middle = MEAN,
+    label: Callable[[str, Array, Array], str] = _named,
+) -> str:
+    """A line for each algorithm, with its envelope and its band; the scales are set already.
+
+    Lines and envelopes choose the limits of the axes; a band may leave them.
+    """
+    tables = {name: _over_seeds(curves, column) for name, curves in grouped.items()}
+    x = {name: curves[0][across] for name, curves in grouped.items()}
+    at = {name: spread_out(each, spacing) for name, each in x.items()}
+    summary = summarised({name: each[:, at[name]] for name, each in tables.items()}, fallback)
+    positive = axes.get_yscale() == "log"
+    styles = styles_of(list(grouped))
+    for name, curves in grouped.items():
+        line = summary.middle.curve(tables[name])
+        shown = np.where(line > 0.0, line, np.nan) if positive else line
+        axes.plot(x[name], shown, label=label(name, x[name], line), **styles[name])
         if f"{column}_min" in curves[0]:
             low = _over_seeds(curves, f"{column}_min").min(axis=0)
             high = _over_seeds(curves, f"{column}_max").max(axis=0)
-            axes.fill_between(episodes, low, high, color=style["color"], alpha=0.2, lw=0)
-        axes.plot(episodes, middle, label=name, **style)
+            _shade(axes, x[name], low, high, color=styles[name]["color"], alpha=0.15, zorder=0.9)
+    limits = axes.get_ylim()
+    for name, band in summary.bands.items():
+        low = np.maximum(band.low, limits[0]) if positive else band.low
+        here, colour = x[name][at[name]], styles[name]["color"]
+        _shade(axes, here, low, band.high, color=colour, alpha=0.4, zorder=0.8)
+    axes.set_ylim(limits)
+    axes.set_xlabel(across)
+    envelope = any(f"{column}_min" in curves[0] for curves in grouped.values())
+    return words(summary, tables, envelope)
+
+
+def _shade(axes: Axes, x: Array, low: Array, high: Array, **look: Any) -> None:
+    axes.fill_between(x, low, high, lw=0, **look)
+
+
+def _zero(axes: Axes) -> None:
     axes.axhline(0.0, color="black", lw=0.5, zorder=0.5)
-    axes.set_xlabel("episode")
-    axes.set_ylabel(label)
 
 
-def _gap(axes: Axes, grouped: Curves) -> None:
-    _series(axes, grouped, "gap", "optimality gap")
-
-
-def _violation(axes: Axes, grouped: Curves) -> None:
-    _series(axes, grouped, "violation", "constraint violation")
-
-
-def _symlog(column: str, label: str) -> Callable[[Axes, Curves], None]:
-    def drawing(axes: Axes, grouped: Curves) -> None:
-        _series(axes, grouped, column, label)
-        axes.set_xscale("log")
-        axes.set_yscale("symlog", linthresh=1e-2)
+def _linear(column: str, label: str) -> Drawing:
+    def drawing(axes: Axes, grouped: Curves) -> str:
+        title = _lines(axes, grouped, column, spacing=np.linspace)
+        _zero(axes)
+        axes.set_ylabel(label)
+        return title
 
     return drawing
 
 
-def _multiplier(axes: Axes, grouped: Curves) -> None:
-    _series(axes, grouped, "multiplier_1", "multiplier of constraint 1")
+def _symlog(column: str, label: str) -> Drawing:
+    def drawing(axes: Axes, grouped: Curves) -> str:
+        axes.set_xscale("log")
+        axes.set_yscale("symlog", linthresh=1e-2)
+        title = _lines(axes, grouped, column)
+        _zero(axes)
+        axes.set_ylabel(label)
+        return title
+
+    return drawing
 
 
-def _regret(axes: Axes, grouped: Curves) -> None:
+def _regret(axes: Axes, grouped: Curves) -> str:
     """Log-log, with the slope over the last decade of episodes in the legend."""
-    for name, style in _styles(list(grouped)).items():
-        curves = grouped[name]
-        episodes = curves[0]["episode"]
-        middle = np.median(_over_seeds(curves, "strong_regret"), axis=0)
-        late = (episodes >= episodes[-1] / 10.0) & (middle > 0.0)
-        label = name
-        if late.sum() > 8:
-            slope = np.polyfit(np.log(episodes[late]), np.log(middle[late]), 1)[0]
-            label = f"{name}: {slope:.2f}"
-        axes.plot(episodes, np.where(middle > 0.0, middle, np.nan), label=label, **style)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlabel("episode")
-    axes.set_ylabel("strong regret (slope of the last decade)")
+    title = _lines(axes, grouped, "strong_regret", label=_sloped)
+    axes.set_ylabel("strong regret")
+    return f"{title}\nnumbers: slopes of the last decade"
 
 
-def _mistakes(axes: Axes, grouped: Curves) -> None:
-    for name, style in _styles(list(grouped)).items():
-        tables = grouped[name]
-        column = "either_mistakes" if "either_mistakes" in tables[0] else "gap_mistakes"
-        middle = np.median(_over_seeds(tables, column), axis=0)
-        shown = np.where(middle > 0.0, middle, np.nan)
-        axes.plot(tables[0]["epsilon"], shown, label=name, **style)
+def _mistakes(axes: Axes, grouped: Curves) -> str:
     axes.set_xscale("log")
     axes.set_yscale("log")
+    first = next(iter(grouped.values()))[0]
+    column = "either_mistakes" if "either_mistakes" in first else "gap_mistakes"
+    title = _lines(axes, grouped, column, "epsilon", fallback=GEOMETRIC_MEAN)
     axes.invert_xaxis()
     axes.set_xlabel("ε (stricter to the right)")
     axes.set_ylabel("mistakes")
+    return title
 
 
-def _phase(axes: Axes, grouped: Curves) -> None:
+def _phase(axes: Axes, grouped: Curves) -> str:
     """Gap against violation over the last half of the first seed: an oscillation is a loop."""
-    for name, style in _styles(list(grouped)).items():
+    for name, style in styles_of(list(grouped)).items():
         one = grouped[name][0]
         half = one["episode"] >= one["episode"][-1] / 2
         gap, violation = one["gap"][half], _over_seeds([one], "violation")[0][half]
         axes.plot(violation, gap, label=name, **(style | {"lw": 0.8}))
         axes.plot(violation[-1:], gap[-1:], "o", color=style["color"], ms=3)
-    axes.axhline(0.0, color="black", lw=0.5, zorder=0.5)
+    _zero(axes)
     axes.axvline(0.0, color="black", lw=0.5, zorder=0.5)
     axes.set_xlabel("constraint violation")
     axes.set_ylabel("optimality gap")
+    return "the first seed, second half of its episodes"
 
 
-KINDS: dict[str, tuple[Callable[[Axes, Curves], None], str]] = {
-    "gap": (_gap, CURVES),
-    "violation": (_violation, CURVES),
+KINDS: dict[str, tuple[Drawing, str]] = {
+    "gap": (_linear("gap", "optimality gap"), CURVES),
+    "violation": (_linear("violation", "constraint violation"), CURVES),
     "gap-symlog": (_symlog("gap", "optimality gap"), CURVES),
     "violation-symlog": (_symlog("violation", "constraint violation"), CURVES),
     "regret": (_regret, CURVES),
     "mistakes": (_mistakes, MISTAKES),
-    "multiplier": (_multiplier, CURVES),
+    "multiplier": (_linear("multiplier_1", "multiplier of constraint 1"), CURVES),
     "phase": (_phase, CURVES),
 }

@@ -1,7 +1,16 @@
 """The audit: what many runs say about mistakes and convergence, and what they cannot say."""
 
+from cmdplab.audit.events import EventTally, failure_events
 from cmdplab.audit.findings import Finding, audit
 from cmdplab.audit.gathering import Group, gather
 from cmdplab.audit.writing import write_audit
 
-__all__ = ["Finding", "Group", "audit", "gather", "write_audit"]
+__all__ = [
+    "EventTally",
+    "Finding",
+    "Group",
+    "audit",
+    "failure_events",
+    "gather",
+    "write_audit",
+]

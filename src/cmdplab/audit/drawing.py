@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.audit.findings import Finding
+from cmdplab.audit.findings import Finding, extent
 from cmdplab.figures import line_style, save
 
 if TYPE_CHECKING:
@@ -30,20 +30,13 @@ def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:
             _last(right, finding, n)
         _finish(left, mine, "mistakes: episodes worse than ε")
         _finish(right, mine, "last mistake (median run)")
-        left.set_title(f"{environment}: {_many(mine)}", fontsize=10, loc="left")
+        left.set_title(f"{environment}: {extent(mine)}", fontsize=10, loc="left")
         lines = right.get_legend_handles_labels()
         legend = part.legend(*lines, loc="outside lower center", ncols=2, fontsize=8)
         legend.set_frame_on(False)
     title = "gap or violation above ε; bands hold the whole curve with probability 0.95; "
     figure.suptitle(title + "faint: the count may still grow", fontsize=9, x=0.01, ha="left")
     return [save(figure, folder / f"audit.{kind}") for kind in ("png", "pdf")]
-
-
-def _many(findings: Sequence[Finding]) -> str:
-    runs = sorted({finding.runs for finding in findings})
-    episodes = sorted({finding.episodes for finding in findings})
-    words = " to ".join(f"{n:,}" for n in (episodes[0], episodes[-1])[: len(episodes)])
-    return f"{'-'.join(map(str, (runs[0], runs[-1])[: len(runs)]))} runs of {words} episodes"
 
 
 def _mistakes(axes: Axes, finding: Finding, n: int) -> None:

@@ -7,6 +7,7 @@ that may still grow is not fitted, and a band needs seeds.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from cmdplab.oscillation import oscillation
 from cmdplab.problem import Array
 from cmdplab.statistics import Band, Exponent, Interval, bca_interval, count_band, fit_exponent
 from cmdplab.theory.bounds import exponents_of, mistake_exponents, regret_exponent
-from cmdplab.verdict import verdict
+from cmdplab.verdict import SHORTEST, verdict
 
 SETTLED = 0.9  # of a run: a count whose last mistake is later may still grow
 WORDS = {
@@ -97,8 +98,42 @@ def audit(group: Group) -> Finding:
     )
 
 
+def extent(findings: Sequence[Finding]) -> str:
+    """How many runs of how many episodes, as ranges where findings differ."""
+
+    def words(values: Iterable[int]) -> str:
+        low, high = min(values), max(values)
+        return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+    runs, instances, episodes = (
+        words([getattr(finding, field) for finding in findings])
+        for field in ("runs", "instances", "episodes")
+    )
+    one = "run" if runs == "1" else "runs"
+    several = "" if instances == "1" else f", {instances} instances"
+    return f"{runs} {one} of {episodes} episodes{several}"
+
+
+def unanswered(finding: Finding) -> dict[str, str]:
+    """What these runs do not tell, each with what is missing."""
+    found = {}
+    if WORDS["too"] in finding.verdicts:
+        found["verdict"] = f"it needs {SHORTEST:,} episodes"
+    if finding.runs < 2:
+        found["intervals and bands"] = "they need two runs"
+    for what, fit in (
+        ("exponent of the mistakes", finding.mistake_exponent),
+        ("exponent of the regret", finding.regret_exponent),
+    ):
+        if fit.why_not:
+            found[what] = fit.why_not
+    return found
+
+
 def mistakes_at(finding: Finding, epsilon: float, series: str = "either") -> dict[str, Any]:
     """Counts and last mistakes at an epsilon of the grid, which is named if it is another."""
+    if not 0.0 < epsilon < np.inf:
+        raise InputError(f"epsilon is {epsilon:g}, not a finite number > 0")
     places = np.flatnonzero(np.isclose(finding.epsilon, epsilon, rtol=1e-3))
     if not len(places):
         near = finding.epsilon[int(np.argmin(np.abs(np.log(finding.epsilon / epsilon))))]
@@ -118,6 +153,8 @@ def sample_complexity(finding: Finding, epsilon: float, delta: float) -> tuple[f
     """
     from scipy.stats import binom
 
+    if not 0.0 < delta < 1.0:
+        raise InputError(f"delta is {delta:g}, not between 0 and 1")
     counts = np.sort(mistakes_at(finding, epsilon)["mistakes"])
     last = mistakes_at(finding, epsilon)["last"]
     if np.any(last > SETTLED * finding.episodes):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -11,10 +12,10 @@ from cmdplab.algorithms.row import Row
 from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES, RunSettings
 from cmdplab.pool import Work
-from cmdplab.problem import Array
+from cmdplab.problem import CMDP, Array
 from cmdplab.records import read_curves
 from cmdplab.surviving import CURVES, MISTAKES
-from cmdplab.sweeping import status_of, works_of
+from cmdplab.sweeping import RunStatus, status_of, works_of
 
 
 class Group(NamedTuple):
@@ -38,28 +39,51 @@ class Group(NamedTuple):
 def gather(folder: Path, partial: bool = False) -> tuple[list[Group], list[str]]:
     """The groups of an experiment's folder, and what is missing of it.
 
-    Runs that failed or are not done are an error that names them, unless `partial` says to go on
-    without; they are then named in the notes.
+    Runs that failed or are not done are an error that counts them and names the first, unless
+    `partial` says to go on without; the notes then say what each group lost.
     """
     works = works_of(folder)
-    states = {work.folder: status_of(work).status for work in works}
-    undone = [work for work in works if states[work.folder] != "done"]
-    notes = []
-    if undone:
-        first = f"{undone[0].folder.name} is {states[undone[0].folder]}"
-        words = f"{len(undone)} of {len(works)} runs of {folder} are not done ({first})"
-        if not partial:
-            raise InputError(f"{words}: `cmdplab resume` them, or audit what is there: --partial")
-        notes.append(words)
-    done = [work for work in works if states[work.folder] == "done"]
-    if not done:
-        raise InputError(f"{folder} holds no finished run")
+    states = {work.folder: status_of(work) for work in works}
+    undone = [status for status in states.values() if status.status != "done"]
+    if undone and not partial:
+        raise InputError(f"{_missing(folder, undone, len(works))}: {_advice(undone)}")
+    if len(undone) == len(works):
+        raise InputError(f"{folder} holds no finished run: {_first(undone)}")
     grouped: dict[tuple[str, str], list[Work]] = {}
-    differing = _differing([work.settings for work in done])
-    for work in done:
+    differing = _differing([work.settings for work in works])
+    for work in works:
         place = environment_of(work.settings), _label(work.settings, differing)
         grouped.setdefault(place, []).append(work)
-    return [_group(*place, mine) for place, mine in grouped.items()], notes
+    notes = [_missing(folder, undone, len(works))] if undone else []
+    groups = []
+    for place, mine in grouped.items():
+        done = [work for work in mine if states[work.folder].status == "done"]
+        if len(done) < len(mine):
+            notes.append(f"{place[1]} on {place[0]} has {len(done)} of its {len(mine)} runs")
+        if done:
+            groups.append(_group(*place, done))
+    return groups, notes
+
+
+def _missing(folder: Path, undone: Sequence[RunStatus], of: int) -> str:
+    kinds = Counter(status.status for status in undone)
+    each = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
+    return f"{len(undone)} of {of} runs of {folder} are not done ({each}; {_first(undone)})"
+
+
+def _first(undone: Sequence[RunStatus]) -> str:
+    """A failed run before any other: its error is what a person needs."""
+    one = min(undone, key=lambda status: status.status != "failed")
+    reason = one.error.strip().splitlines()[-1:]
+    return " ".join([f"{one.folder} is {one.status}", *(f"({line})" for line in reason)])
+
+
+def _advice(undone: Sequence[RunStatus]) -> str:
+    if any(status.of is None for status in undone):
+        return "an unlimited run is never done: an audit needs a number of episodes"
+    running = any(status.status == "running" for status in undone)
+    remedy = "wait for those that run" if running else "`cmdplab resume` them"
+    return f"{remedy}, or audit what is there: --partial"
 
 
 def environment_of(settings: RunSettings) -> str:
@@ -87,6 +111,7 @@ def _label(run: RunSettings, differing: dict[str, list[str]]) -> str:
 
 
 def _group(environment: str, label: str, works: list[Work]) -> Group:
+    _check_sizes(environment, works)
     curves, mistakes = [], []
     for work in works:
         if not (work.folder / MISTAKES).exists():
@@ -106,3 +131,16 @@ def _group(environment: str, label: str, works: list[Work]) -> Group:
         curves=curves,
         mistakes=mistakes,
     )
+
+
+def _check_sizes(environment: str, works: Sequence[Work]) -> None:
+    """Instances of one environment have one size; problems that only share a name do not."""
+    files = {work.settings.fingerprint: work.problem_file for work in works}
+    problems = [CMDP.load(file) for file in files.values()]
+    sizes = {(p.states, p.actions, p.horizon, p.constraints) for p in problems}
+    if len(sizes) > 1:
+        one, other = sorted(sizes)[:2]
+        raise InputError(
+            f"the runs on {environment} are of different problems, with (X, A, H, N) = "
+            f"{one} and {other}: give them different names"
+        )

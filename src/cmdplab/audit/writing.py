@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cmdplab.audit.drawing import draw
-from cmdplab.audit.findings import Finding
+from cmdplab.audit.findings import Finding, unanswered
 from cmdplab.files import writable_folder, written_whole
 from cmdplab.presenting import to_json
 from cmdplab.statistics import Exponent, Interval
@@ -75,7 +75,7 @@ def row_of(finding: Finding) -> dict[str, Any]:
 
 
 def _plain(finding: Finding) -> dict[str, Any]:
-    whole = finding._asdict()
+    whole = finding._asdict() | {"unanswered": unanswered(finding)}
     for counts in ("counts", "last"):
         whole[counts] = {name: array.astype(int).tolist() for name, array in whole[counts].items()}
     return whole

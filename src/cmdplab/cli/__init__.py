@@ -15,8 +15,9 @@ from cmdplab import __version__
 from cmdplab.cli.auditing import audit_command
 from cmdplab.cli.checking import bench_command, verify_command
 from cmdplab.cli.comparing import compare_command
+from cmdplab.cli.converting import convert_command
 from cmdplab.cli.learning import reproduce_command, run_command
-from cmdplab.cli.plotting import plot_command
+from cmdplab.cli.plotting import plot_command, portrait_command
 from cmdplab.cli.problems import (
     describe_command,
     frontier_command,
@@ -47,6 +48,7 @@ app.command("run")(run_command)
 app.command("solve")(solve_command)
 app.command("describe")(describe_command)
 app.command("frontier")(frontier_command)
+app.command("convert")(convert_command)
 app.command("list")(list_command)
 app.command("verify-trace")(verify_command)
 app.command("bench")(bench_command)
@@ -54,6 +56,7 @@ app.command("sweep")(sweep_command)
 app.command("audit")(audit_command)
 app.command("report")(report_command)
 app.command("plot")(plot_command)
+app.command("portrait")(portrait_command)
 app.command("resume")(resume_command)
 app.command("status")(status_command)
 app.command("export")(export_command)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cmdplab.cli.options import Json, Workers, console, errors, print_json
+from cmdplab.cli.failure_events import count_events
+from cmdplab.cli.options import InstanceSeed, Json, Workers, console, errors, print_json
+from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.audit import Finding
@@ -16,26 +18,80 @@ if TYPE_CHECKING:
 
 def audit_command(
     source: Annotated[
-        Path, typer.Argument(help="The folder of a sweep, or an experiment (TOML) to run first.")
-    ],
-    out: Annotated[Path | None, typer.Option(help="Default: audit/ in the folder.")] = None,
+        Path | None,
+        typer.Argument(
+            help="The folder of a sweep, or an experiment (TOML) to run first. "
+            "With --failure-events: an environment, a .npz file, or `small` (the default)."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Default: audit/ in the folder; runs/failure-events."),
+    ] = None,
     epsilon: Annotated[
         list[float] | None, typer.Option(help="Say what holds at this accuracy (repeat for more).")
     ] = None,
-    delta: Annotated[float, typer.Option(help="With --epsilon: the probability to fail.")] = 0.1,
+    delta: Annotated[
+        float, typer.Option(help="Of --epsilon and --failure-events: the probability to fail.")
+    ] = 0.1,
     partial: Annotated[
         bool, typer.Option("--partial", help="Go on without the runs that are not done.")
     ] = False,
+    failure_events: Annotated[
+        bool,
+        typer.Option(
+            "--failure-events",
+            help="Play UOpt-RPGPD at bonus scale 1; count the events of the paper's Lemma H.1.",
+        ),
+    ] = False,
+    seeds: Annotated[
+        int | None, typer.Option(help="Of --failure-events: runs; 500 by default.")
+    ] = None,
+    episodes: Annotated[
+        int | None, typer.Option(help="Of --failure-events: episodes of each run; 600 by default.")
+    ] = None,
+    instance_seed: InstanceSeed = 0,
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """Is it Uniform-PAC? Mistakes for every epsilon at once, with bands, exponents and verdicts.
 
     An experiment is run first, or what is missing of it: the command can be interrupted and given
-    again. Writes audit.json, audit.csv, audit.png and audit.pdf.
+    again. Writes audit.json, audit.csv, audit.png and audit.pdf. With --failure-events it asks
+    instead how often the confidence sets of the proof fail, and writes failure_events.json.
     """
+    if not 0.0 < delta < 1.0:
+        raise InputError(f"delta is {delta:g}, not between 0 and 1")
+    of_records = {"--epsilon": epsilon or None, "--partial": partial, "--workers": workers}
+    given_instance = instance_seed or None
+    of_events = {"--seeds": seeds, "--episodes": episodes, "--instance-seed": given_instance}
+    if failure_events:
+        _refuse(of_records, "does not go with --failure-events")
+        count_events(source, out, delta, seeds, episodes, instance_seed, as_json)
+        return
+    _refuse(of_events, "needs --failure-events")
+    if source is None:
+        raise InputError("say which sweep or experiment to audit, or give --failure-events")
+    _audit_records(source, out, epsilon or [], delta, partial, workers, as_json)
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise InputError(f"{name} {why}")
+
+
+def _audit_records(
+    source: Path,
+    out: Path | None,
+    epsilon: list[float],
+    delta: float,
+    partial: bool,
+    workers: int | None,
+    as_json: bool,
+) -> None:
     from cmdplab.audit import audit, gather, write_audit
-    from cmdplab.audit.findings import sample_complexity
+    from cmdplab.audit.findings import sample_complexity, unanswered
 
     folder = _swept(source, workers) if source.suffix == ".toml" else source
     groups, notes = gather(folder, partial)
@@ -44,7 +100,7 @@ def audit_command(
         f"{value:g}": {
             f"{f.environment}, {f.label}": sample_complexity(f, value, delta) for f in findings
         }
-        for value in epsilon or []
+        for value in epsilon
     }
     target = write_audit(findings, notes, out if out is not None else folder / "audit")
     for note in notes:
@@ -52,7 +108,8 @@ def audit_command(
     if as_json:
         from cmdplab.audit.writing import row_of
 
-        print_json({"notes": notes, "findings": [row_of(f) for f in findings], "pac": asked})
+        rows = [row_of(f) | {"unanswered": unanswered(f)} for f in findings]
+        print_json({"notes": notes, "findings": rows, "pac": asked})
         return
     _print(findings, asked, delta)
     console().print(f"figure, table and every count are in {target}/", highlight=False)
@@ -73,6 +130,7 @@ def _swept(file: Path, workers: int | None) -> Path:
 
 
 def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None:
+    from cmdplab.audit.findings import extent
     from cmdplab.presenting import grid, number
 
     header = ["algorithm", "verdict", "gap", "viol.", "mistakes ~ (1/ε)^", "regret ~ k^"]
@@ -87,18 +145,35 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
                 _exponent(f.regret_exponent, theorem.get("regret")),
             ]
             rows.append([f.label, f.verdict, *gaps, *slopes])
-        seeds = f"{mine[0].runs} runs, {mine[0].instances} instances, {mine[0].episodes:,} episodes"
-        grid(console(), f"{environment}: {seeds}", header, rows, left=2)
+        grid(console(), f"{environment}: {extent(mine)}", header, rows, left=2)
     console().print(
         "medians over runs; exponents with 95 % intervals over runs, the theorem's in brackets; "
-        "– where the data carry none (audit.json says why)",
+        "– where the data carry none",
         style="dim",
         highlight=False,
     )
+    _print_unanswered(findings)
     for value, by_label in asked.items():
         for label, (count, why) in by_label.items():
             words = why if count is None else f"at most {count:,.0f} mistakes"
             console().print(f"{label}, epsilon {value}, delta {delta:g}: {words}", highlight=False)
+
+
+def _print_unanswered(findings: list[Finding]) -> None:
+    """What is missing, once for all the findings that it is missing for."""
+    from cmdplab.audit.findings import unanswered
+
+    places = {finding.environment for finding in findings}
+    whose: dict[tuple[str, str], list[str]] = {}
+    for f in findings:
+        name = f.label if len(places) == 1 else f"{f.label} on {f.environment}"
+        for what, why in unanswered(f).items():
+            whose.setdefault((what, why), []).append(name)
+    for (what, why), names in whose.items():
+        all_of_them = len(names) == len(findings) > 1
+        words = "all" if all_of_them else ", ".join(names)
+        line = f"no {what}: {why} ({words})"
+        console().print(line, style="dim", highlight=False, soft_wrap=True)
 
 
 def _exponent(fit: Exponent, theorem: float | None) -> str:

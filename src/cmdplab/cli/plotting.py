@@ -1,11 +1,34 @@
-"""`cmdplab plot`: one figure from records, at column width."""
+"""`cmdplab plot` and `cmdplab portrait`: one figure at column width."""
 
 from __future__ import annotations
 
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from cmdplab.cli.options import (
+    AnyPreset,
+    InstanceSeed,
+    OwnBonusScale,
+    ProblemArgument,
+    errors,
+    warn,
+)
+from cmdplab.errors import InputError
+
+if TYPE_CHECKING:
+    from cmdplab.algorithms.row import Row
+    from cmdplab.problem import CMDP
+
+
+class Portrayed(StrEnum):
+    """What `portrait` draws of a run."""
+
+    entropy = "entropy"
+    occupancy = "occupancy"
 
 
 def plot_command(
@@ -20,7 +43,98 @@ def plot_command(
         Path | None, typer.Option(help="A .png, .pdf or .svg; default: KIND.pdf in the folder.")
     ] = None,
 ) -> None:
-    """Draw one figure for a paper: medians over seeds, bands that hold every episode."""
+    """Draw one figure for a paper from records.
+
+    A line for each algorithm over its seeds; the light shade holds every episode. From five seeds
+    on, a darker shade is a 95 % band of the line, valid at all its points at once. The legend says
+    whether lines are medians or means: medians, where the seeds suffice for their bands.
+    """
     from cmdplab.plots import plot
 
     print(plot(folder, kind, out if out is not None else folder / f"{kind}.pdf"))
+
+
+def portrait_command(
+    problem: ProblemArgument = "published",
+    kind: Annotated[
+        Portrayed, typer.Option(help="Randomness along the run, or where it leads in the end.")
+    ] = Portrayed.entropy,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(help="Default: UOpt-RPGPD; for entropy, repeat it to compare."),
+    ] = None,
+    preset: AnyPreset = None,
+    episodes: Annotated[int, typer.Option(help="How many episodes to play.")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Seed of the roll-outs.")] = 0,
+    instance_seed: InstanceSeed = 0,
+    bonus_scale: OwnBonusScale = None,
+    points: Annotated[
+        int | None, typer.Option(help="Entropy: at how many episodes to look; default: 120.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="A .png, .pdf or .svg; default: KIND.pdf here.")
+    ] = None,
+) -> None:
+    """Play a run and draw its policy, which no record holds.
+
+    entropy: how random the policy is where it goes, from 1 (uniform) to 0 (deterministic), and the
+    temperature that keeps it so, at log-spaced episodes.
+
+    occupancy: how often each state is visited at each step, by the learned policy and by an optimal
+    one, on one colour scale, with their total-variation distance.
+    """
+    from cmdplab.algorithms import algorithm as row_of
+    from cmdplab.files import writable_folder
+    from cmdplab.formats import find
+    from cmdplab.plots import check_suffix
+    from cmdplab.running import check_counts
+
+    path = out if out is not None else Path(f"{kind.value}.pdf")
+    check_suffix(path)
+    check_counts(episodes, seed)
+    chosen = [row_of(n, preset.value if preset else None) for n in algorithm or ["UOpt-RPGPD"]]
+    rows = [row.overridden({"bonus_scale": bonus_scale}) for row in dict.fromkeys(chosen)]
+    if kind is Portrayed.occupancy and len(rows) > 1:
+        raise InputError(f"an occupancy is drawn of one algorithm, and {len(rows)} were given")
+    if kind is Portrayed.occupancy and points is not None:
+        raise InputError("--points is about entropy: an occupancy is drawn of the last policy")
+    cmdp = find(problem, instance_seed)
+    writable_folder(path.parent)  # known before the run, not after it
+    for row in rows:
+        warn(row.beyond(episodes))
+    if kind is Portrayed.occupancy:
+        print(_occupancy(cmdp, rows[0], episodes, seed, path))
+    else:
+        print(_entropy(cmdp, rows, episodes, seed, points, path))
+
+
+def _occupancy(cmdp: CMDP, row: Row, episodes: int, seed: int, path: Path) -> Path:
+    from cmdplab.portrait_figures import draw_occupancy
+    from cmdplab.portraits import occupancy_portrait
+    from cmdplab.progress import shown
+    from cmdplab.running import Job
+
+    with shown([Job(row, seed)], episodes, errors()) as progress:
+        portrait = occupancy_portrait(cmdp, row, episodes, seed, progress=progress)
+    title = f"{cmdp.name}: {row.name} ({row.preset})\nseed {seed}, {episodes:,} episodes"
+    return draw_occupancy(portrait, title, path)
+
+
+def _entropy(
+    cmdp: CMDP, rows: list[Row], episodes: int, seed: int, points: int | None, path: Path
+) -> Path:
+    from cmdplab.portrait_figures import draw_entropy
+    from cmdplab.portraits import POINTS, entropy_curve, no_temperature
+    from cmdplab.progress import shown
+    from cmdplab.running import Job
+    from cmdplab.solvers import solve_feasible
+
+    looks = POINTS if points is None else points
+    solution = solve_feasible(cmdp)
+    with shown([Job(row, seed) for row in rows], episodes, errors()) as progress:
+        fixed = partial(entropy_curve, solution=solution, progress=progress)
+        curves = [fixed(cmdp, row, episodes, seed, looks) for row in rows]
+    for row in rows:
+        warn(no_temperature(row))
+    presets = " and ".join(sorted({row.preset for row in rows}))
+    return draw_entropy(curves, f"{cmdp.name}, {presets}, seed {seed}", path)

@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cmdplab.cli.options import (
-    InstanceSeed,
-    Json,
-    Listing,
-    ProblemArgument,
-    console,
-    print_json,
+from cmdplab.cli.converting import (
+    AnyProblem,
+    Budget,
+    Cost,
+    Horizon,
+    Objective,
+    Threshold,
+    Utility,
+    roles_of,
 )
+from cmdplab.cli.options import InstanceSeed, Json, Listing, console, print_json
+
+if TYPE_CHECKING:
+    from cmdplab.describing import ThresholdRange
 
 
 def solve_command(
-    problem: ProblemArgument, instance_seed: InstanceSeed = 0, as_json: Json = False
+    problem: AnyProblem,
+    objective: Objective = None,
+    utility: Utility = None,
+    threshold: Threshold = None,
+    cost: Cost = None,
+    budget: Budget = None,
+    horizon: Horizon = None,
+    instance_seed: InstanceSeed = 0,
+    as_json: Json = False,
 ) -> None:
     """The certified optimum of a problem: value, multipliers, Slater gap, primal and dual.
 
     An infeasible problem, or one without a Slater point, is an answer too: exit code 0 and
     feasible = false.
     """
-    from cmdplab import environments
+    from cmdplab.formats import find
     from cmdplab.presenting import facts, number, numbers
     from cmdplab.solvers import solve
 
-    cmdp = environments.find(problem, instance_seed)
+    roles = roles_of(objective, utility, threshold, cost, budget, horizon)
+    cmdp = find(problem, instance_seed, roles)
     s = solve(cmdp)
     if as_json:
         fields = ("value", "multiplier", "slater_gap", "primal", "dual", "gap", "feasible")
@@ -44,14 +59,27 @@ def solve_command(
 
 
 def describe_command(
-    problem: ProblemArgument, instance_seed: InstanceSeed = 0, as_json: Json = False
+    problem: AnyProblem,
+    objective: Objective = None,
+    utility: Utility = None,
+    threshold: Threshold = None,
+    cost: Cost = None,
+    budget: Budget = None,
+    horizon: Horizon = None,
+    instance_seed: InstanceSeed = 0,
+    as_json: Json = False,
 ) -> None:
-    """What a problem is like: sizes, which constraints bind, what they cost, how much slack."""
-    from cmdplab import environments
+    """What a problem is like: sizes, which constraints bind, what they cost, how much slack.
+
+    And how to choose a threshold: what policies can reach, what reward-optimal ones reach, and
+    the price along the way.
+    """
     from cmdplab.describing import describe
+    from cmdplab.formats import find
     from cmdplab.presenting import facts, number, numbers
 
-    d = describe(environments.find(problem, instance_seed))
+    roles = roles_of(objective, utility, threshold, cost, budget, horizon)
+    d = describe(find(problem, instance_seed, roles))
     if as_json:
         print_json(d)
         return
@@ -66,6 +94,29 @@ def describe_command(
     rows += [("binding", ", ".join(binding) or "none"), ("multiplier", numbers(d.multiplier))]
     rows += [("Slater gap", number(d.slater_gap, 6))]
     facts(console(), d.name, rows)
+    for range_ in d.ranges:
+        _print_range(range_, d.horizon)
+
+
+def _print_range(r: ThresholdRange, horizon: int) -> None:
+    """How one threshold might be chosen, in a few lines."""
+    from cmdplab.presenting import grid, number
+
+    console().print(
+        f"threshold {r.constraint}: policies reach utilities from {r.smallest:.4g} to "
+        f"{r.largest_alone:.4g} (as a cost 1 - utility: {horizon - r.largest_alone:.4g} to "
+        f"{horizon - r.smallest:.4g}); a reward-optimal policy reaches {r.reward_optimal:.4g}",
+        highlight=False,
+    )
+    if r.threshold is None or r.value is None or r.multiplier is None:
+        console().print("the other constraints cannot be met, whatever this one", highlight=False)
+        return
+    rows = [
+        [number(b), number(horizon - b), number(v), number(m)]
+        for b, v, m in zip(r.threshold, r.value, r.multiplier, strict=True)
+    ]
+    header = ["threshold", "as a budget", "optimal value", "multiplier"]
+    grid(console(), "free up to the first, impossible beyond the last", header, rows, left=0)
 
 
 def list_command(
@@ -82,7 +133,9 @@ def list_command(
 
     JSON has more: needs, guarantees, provenance of every constant, known slips of the table.
     """
-    from cmdplab import environments, listing
+    from cmdplab import listing
+    from cmdplab.cli.tables import print_environments
+    from cmdplab.formats import find
     from cmdplab.presenting import grid
 
     if what is Listing.environments:
@@ -90,13 +143,12 @@ def list_command(
         if as_json:
             print_json(rows)
             return
-        cells = [[str(value) for value in row.values()] for row in rows]
-        grid(console(), what.value, list(rows[0]), cells, left=len(rows[0]))
+        print_environments(rows)
         return
     rows = listing.algorithms()
     orders = None
     if at is not None:
-        problem = environments.find(at, instance_seed)
+        problem = find(at, instance_seed)
         orders = listing.table_1_at(problem, episodes, epsilon)
     if as_json:
         print_json(rows if orders is None else {"algorithms": rows, "table_1_at": orders})
@@ -139,10 +191,16 @@ def _print_algorithms(rows: list[dict[str, Any]]) -> None:
 
 
 def frontier_command(
-    problem: ProblemArgument,
+    problem: AnyProblem,
     constraint: Annotated[int, typer.Option(help="Which constraint, counted from 1.")] = 1,
     points: Annotated[int, typer.Option(help="How many thresholds.")] = 41,
     figure: Annotated[Path | None, typer.Option(help="Draw it: .png, .pdf or .svg.")] = None,
+    objective: Objective = None,
+    utility: Utility = None,
+    threshold: Threshold = None,
+    cost: Cost = None,
+    budget: Budget = None,
+    horizon: Horizon = None,
     instance_seed: InstanceSeed = 0,
     as_json: Json = False,
 ) -> None:
@@ -151,14 +209,15 @@ def frontier_command(
     From where the constraint begins to bind to the largest threshold that can be met: the answer
     to "how should I choose the threshold?".
     """
-    from cmdplab import environments
     from cmdplab.errors import InputError
+    from cmdplab.formats import find
     from cmdplab.frontier import draw_frontier, frontier
     from cmdplab.presenting import grid, number
 
     if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
         raise InputError(f"{figure} is no .png, .pdf or .svg")
-    cmdp = environments.find(problem, instance_seed)
+    roles = roles_of(objective, utility, threshold, cost, budget, horizon)
+    cmdp = find(problem, instance_seed, roles)
     found = frontier(cmdp, constraint, points)
     if figure is not None:
         draw_frontier(found, cmdp.name, figure)

@@ -1,8 +1,9 @@
-"""Tables of runs, for `reproduce`, `run` and `compare`."""
+"""Tables of runs, for `reproduce`, `run` and `compare`, and of environments, for `list`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -74,6 +75,37 @@ def print_notes(runs: Sequence[Run]) -> None:
             counts = [run.state.baseline_episodes for run in mine]
             share = f"{int(np.median(counts)):,} of {mine[0].summary.episodes:,} episodes"
             _plain(f"{name}: played its safe baseline in {share} (median over seeds)")
+
+
+WIDE = 110  # columns of a terminal that has room for summaries
+
+
+def print_environments(rows: Sequence[dict[str, Any]]) -> None:
+    """Sizes, certified values in the units of the sources, and what was cut or is unverified."""
+    header = ["environment", "", "X", "A", "H", "N", "optimum", "multipliers"]
+    sizes = ("states", "actions", "horizon", "constraints")
+    cells = []
+    for row in rows:
+        known = row["published"]
+        values = ["–", "–"]
+        if known is not None:
+            prices = " ".join(f"{each:.3g}" for each in known["multipliers"])
+            values = [f"{known['optimum']:.6g}", prices]
+        mark = "*" * bool(row["unverified"])
+        cells.append([row["name"] + mark, row["summary"], *(str(row[s]) for s in sizes), *values])
+    left = 2
+    if console().width < WIDE:  # the summaries would become columns of single words
+        header, cells, left = header[:1] + header[2:], [c[:1] + c[2:] for c in cells], 1
+    grid(console(), "environments", header, cells, left=left)
+    _say(
+        "optimum and multipliers are certified, in the units of the source; – one for every seed: "
+        "see `cmdplab solve`; * something is [unverified]; --json: units, our values, sources"
+    )
+    for row in rows:
+        if row["tail_bound"] is not None:
+            _plain(
+                f"{row['name']}: cut from an infinite horizon, losing <= {row['tail_bound']:.1e}"
+            )
 
 
 def _time(runs: Sequence[Run]) -> float:

@@ -1,95 +1,98 @@
-"""The one list of environments: name -> how to make it. A new environment is a line here."""
+"""The one list of environments: name -> how to make it. A new environment is a file and a line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-from cmdplab.environments import random_cmdp as random
-from cmdplab.environments.inventory import inventory
-from cmdplab.environments.job_scheduling import job_scheduling
-from cmdplab.environments.media_streaming import media_streaming
-from cmdplab.environments.published import published
-from cmdplab.environments.three_state import three_state
+from cmdplab.environments import (
+    box,
+    cliff,
+    cost_chain,
+    five_by_five,
+    inventory,
+    job_scheduling,
+    mars_rover,
+    media_streaming,
+    paradox,
+    published,
+    queue,
+    random_cmdp,
+    random_dann,
+    random_tight,
+    resource_gathering,
+    river_swim,
+    six_state,
+    three_state,
+    triple_q_grid,
+    uniform_random,
+)
+from cmdplab.environments.entry import Certified, Environment, Published, Scale
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
 
-
-class Environment(NamedTuple):
-    """How to make a problem."""
-
-    make: Callable[[int], CMDP]  # from an instance seed
-    random: bool  # whether the instance seed matters
-    summary: str
-    source: str
-
-
-_PAPER = "Kitamura et al. (2024)"
-_DOPE = "Bura et al. (2022), code"
-
-
-def _random(rewards: random.Draw, name: str) -> Callable[[int], CMDP]:
-    return partial(random.random_cmdp, rewards, name)
-
+__all__ = [
+    "ENVIRONMENTS",
+    "Certified",
+    "Environment",
+    "Published",
+    "Scale",
+    "find",
+    "make",
+    "named",
+]
 
 ENVIRONMENTS: dict[str, Environment] = {
-    "published": Environment(
-        lambda seed: published(), False, "the CMDP behind the paper's Figure 1", f"{_PAPER}, code"
-    ),
-    "random-printed": Environment(
-        _random(random.printed_rewards, "random-printed"),
-        True,
-        "Dirichlet(0.1) kernel, rewards 0 or uniform, utility 1 - reward",
-        f"{_PAPER}, Appendix D",
-    ),
-    "random-released": Environment(
-        _random(random.released_rewards, "random-released"),
-        True,
-        "Dirichlet(0.1) kernel, rewards 0 or 1, utility 1 - reward",
-        f"{_PAPER}, code",
-    ),
-    "random-independent": Environment(
-        _random(random.independent_rewards, "random-independent"),
-        True,
-        "Dirichlet(0.1) kernel, reward and utility independent, each 0 or uniform",
-        "ours",
-    ),
-    "media-streaming": Environment(
-        lambda seed: media_streaming(),
-        False,
-        "a buffer that must not run empty, with at most 5 steps on the fast link",
-        _DOPE,
-    ),
-    "three-state": Environment(
-        lambda seed: three_state(), False, "a ring of three states, with at most 3 advances", _DOPE
-    ),
-    "inventory": Environment(
-        lambda seed: inventory(),
-        False,
-        "orders under random demand and a budget, with the released reward",
-        _DOPE,
-    ),
-    "job-scheduling": Environment(
-        lambda seed: job_scheduling(),
-        False,
-        "enough jobs done, in cheap hours [unverified: boundary rule, step indexing]",
-        "Ghosh, Zhou & Shroff (2024), Appendix K",
-    ),
+    **published.ENTRIES,
+    **random_cmdp.ENTRIES,
+    **random_dann.ENTRIES,
+    **random_tight.ENTRIES,
+    **media_streaming.ENTRIES,
+    **three_state.ENTRIES,
+    **inventory.ENTRIES,
+    **job_scheduling.ENTRIES,
+    **mars_rover.ENTRIES,
+    **box.ENTRIES,
+    **triple_q_grid.ENTRIES,
+    **cliff.ENTRIES,
+    **six_state.ENTRIES,
+    **cost_chain.ENTRIES,
+    **river_swim.ENTRIES,
+    **paradox.ENTRIES,
+    **five_by_five.ENTRIES,
+    **uniform_random.ENTRIES,
+    **queue.ENTRIES,
+    **resource_gathering.ENTRIES,
 }
+
+
+def named(name: str) -> Environment | None:
+    """The environment of a name, with or without its version: `cliff` and `cliff-v0` are one.
+
+    A version that is not the present one is refused: its results would not compare.
+    """
+    if name in ENVIRONMENTS:
+        return ENVIRONMENTS[name]
+    versioned = re.fullmatch(r"(.+)-v(\d+)", name)
+    if versioned is None or versioned[1] not in ENVIRONMENTS:
+        return None
+    found = ENVIRONMENTS[versioned[1]]
+    if found.version != int(versioned[2]):
+        raise InputError(f"{versioned[1]} is at version {found.version}, so there is no {name}")
+    return found
 
 
 def make(name: str, seed: int = 0) -> CMDP:
     """The environment of that name; `seed` chooses the instance where it is random."""
-    if name not in ENVIRONMENTS:
+    found = named(name)
+    if found is None:
         near = get_close_matches(name, ENVIRONMENTS, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(ENVIRONMENTS)}"
         raise InputError(f"unknown environment {name!r}: {hint}")
-    if seed and not ENVIRONMENTS[name].random:
+    if seed and not found.random:
         raise InputError(f"{name} is one instance: it takes no instance seed, and {seed} was given")
-    return ENVIRONMENTS[name].make(seed)
+    return found.make(seed)
 
 
 def find(what: str, seed: int = 0) -> CMDP:

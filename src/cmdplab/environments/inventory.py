@@ -11,27 +11,31 @@ Sense: rewards to maximise, costs within a budget.
 
 - Cost: 4 + 2a if anything is ordered, plus x + a for storage, divided by its maximum 19. Budget
   H / 2 = 3.5; here r^1 = 1 - cost and b = 3.5.
-- Reward, as released: sum over d <= x + a of 0.08 d P(y | x, a), with y = x + a - d, divided by
-  its maximum 0.132. It is not the expected revenue, which would have P(d) in the place of
-  P(y | x, a): the two differ at d = x + a, where the release counts every demand that empties the
-  stock. The released reward is kept, because the published numbers are about it.
+- Reward, as released (`inventory`): sum over d <= x + a of 0.08 d P(y | x, a), y = x + a - d. It
+  is not the expected revenue, which has P(d) in the place of P(y | x, a): the two differ at
+  d = x + a, where the release counts every demand that empties the stock. It is kept, because
+  the published numbers are about it. `inventory-corrected` has P(d). Each is divided by its
+  maximum, 0.132 as released.
 
 Both scalings are the release's, so its values are the values here. Before scaling, the reward is
 0.132 * objective and the cost 19 * (7 - utility).
 
-Orders that would overfill are not allowed in the release. Here every state has 6 actions, and an
-order above 5 - x is the same as the order 5 - x in kernel, reward and cost. That changes no
-optimum, but a learner has more actions to tell apart than in the release.
+Orders that would overfill are not allowed: they are masked.
 
 Optimum 6.66532, multiplier 0.92121; without the constraint 7, at cost 4.50526. The released
 optimum is reproduced by our certified solver. The optimal policy must randomise: at the last step
-with one unit in stock it orders nothing with probability 0.367 and two with 0.633.
+with one unit in stock it orders nothing with probability 0.367 and two with 0.633. With the
+corrected reward the optimum is 6.13552.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
+from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
 from cmdplab.problem import CMDP, Array
 
 HORIZON = 7
@@ -40,19 +44,32 @@ DEMAND = (0.3, 0.2, 0.2, 0.2, 0.05, 0.05)  # of 0..5 units
 PRICE = 0.08
 ORDERING, UNIT, STORAGE = 4.0, 2.0, 1.0  # per order, per unit ordered, per unit in stock
 BUDGET = HORIZON / 2
+Revenue = Callable[[int], float]  # of a stock, after the order has arrived
 
 
-def inventory() -> CMDP:
-    """The instance released with DOPE."""
+def released_revenue(stock: int) -> float:
+    """A sale counts with the probability of what it leaves, as released."""
+    left = _next_stock(stock)
+    return sum(PRICE * demand * float(left[stock - demand]) for demand in range(stock + 1))
+
+
+def corrected_revenue(stock: int) -> float:
+    """A sale counts with the probability of its demand: the expected revenue of whole orders."""
+    return sum(PRICE * demand * DEMAND[demand] for demand in range(stock + 1))
+
+
+def inventory(revenue: Revenue = released_revenue, name: str = "inventory") -> CMDP:
+    """The instance released with DOPE, or another revenue."""
     levels = np.arange(CAPACITY + 1)
-    orders = np.minimum(levels[None, :], CAPACITY - levels[:, None])  # [X, A]
-    stock = levels[:, None] + orders  # [X, A], after the order arrives
-    cost = (ORDERING + UNIT * orders) * (orders > 0) + STORAGE * stock
+    orders = levels[None, :]
+    allowed = orders <= CAPACITY - levels[:, None]  # [X, A]
+    stock = np.minimum(levels[:, None] + orders, CAPACITY)  # [X, A], after the order arrives
+    cost = np.where(allowed, (ORDERING + UNIT * orders) * (orders > 0) + STORAGE * stock, 0.0)
     kernel = np.array([_next_stock(full) for full in range(CAPACITY + 1)])
-    reward = np.array([_reward(full, kernel[full]) for full in range(CAPACITY + 1)])
+    reward = np.array([revenue(full) for full in range(CAPACITY + 1)])
     objective = np.tile((reward / reward.max())[stock], (HORIZON, 1, 1))
     costs = np.tile(cost / cost.max(), (1, HORIZON, 1, 1))
-    return CMDP.from_costs(kernel[stock], objective, costs, [BUDGET], 0, "inventory")
+    return CMDP.from_costs(kernel[stock], objective, costs, [BUDGET], 0, name, allowed)
 
 
 def _next_stock(stock: int) -> Array:
@@ -63,6 +80,26 @@ def _next_stock(stock: int) -> Array:
     return left
 
 
-def _reward(stock: int, left: Array) -> float:
-    """The released reward of a stock: a sale counts with the probability of what it leaves."""
-    return sum(PRICE * demand * float(left[stock - demand]) for demand in range(stock + 1))
+_UNITS = (Scale("reward"), Scale("cost", -1.0, HORIZON))
+
+ENTRIES = {
+    "inventory": Environment(
+        fixed(inventory),
+        False,
+        "orders under random demand, released reward",
+        "Bura et al. (2022), code",
+        version=1,  # 0 had aliases in the place of a mask
+        sense=COSTS,
+        units=_UNITS,
+        certified=Certified(6.66532153, (0.92121212,), 3.5, 7.0),
+    ),
+    "inventory-corrected": Environment(
+        fixed(partial(inventory, corrected_revenue, "inventory-corrected")),
+        False,
+        "orders under random demand, expected revenue",
+        "Bura et al. (2022), corrected",
+        sense=COSTS,
+        units=_UNITS,
+        certified=Certified(6.13551904, (1.440038,), 3.5, 7.0),
+    ),
+}

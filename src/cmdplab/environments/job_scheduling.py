@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.environments.entry import Certified, Environment, Scale, fixed
 from cmdplab.problem import CMDP, Array
 
 HORIZON = 10
@@ -55,3 +56,16 @@ def _kernel() -> Array:
         for done, probability in enumerate(DONE):
             kernel[jobs, WORK, max(0, jobs - done)] += probability
     return kernel
+
+
+ENTRIES = {
+    "job-scheduling": Environment(
+        fixed(job_scheduling),
+        False,
+        "enough jobs done, in cheap hours",
+        "Ghosh, Zhou & Shroff (2024), Appendix K",
+        units=(Scale("reward"), Scale("half of the jobs done")),
+        certified=Certified(156 / 17, (4 / 17,), 0.999791255, 10.0),
+        unverified="boundary rule, step indexing",
+    )
+}

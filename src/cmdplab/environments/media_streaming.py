@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
 from cmdplab.problem import CMDP, Array
 
 HORIZON = 10
@@ -52,3 +53,19 @@ def _kernel() -> Array:
             kernel[level, action, max(level - 1, 0)] += down
             kernel[level, action, level] += 1.0 - up - down
     return kernel
+
+
+ENTRIES = {
+    "media-streaming": Environment(
+        fixed(media_streaming),
+        False,
+        "a buffer to be kept filled over two links",
+        "Bura et al. (2022), code",
+        sense=COSTS,
+        units=(
+            Scale("steps at level 0", -1.0, HORIZON),
+            Scale("steps on the fast link", -1.0, HORIZON),
+        ),
+        certified=Certified(3.25329579, (0.49518978,), 5.0, 4.60686165),
+    )
+}

@@ -9,26 +9,35 @@ b = half of the largest attainable utility. The forms differ in the rewards:
 
 With r^1 = 1 - r^0 the values of every policy add up to H, so that gap and violation are one number
 and the optimal multiplier is 1 whenever the constraint binds; the third form has no such shortcut.
+
+The constraint of an instance need not bind. With `accept=binds` the instance is drawn again, from
+the same stream, until it does; the first draw is that of the plain form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from cmdplab.environments.checks import checked_seed, checked_sizes
+from cmdplab.environments.entry import Environment
+from cmdplab.errors import InputError
 from cmdplab.exact import greedy
 from cmdplab.problem import CMDP, Array
 
 CONCENTRATION = 0.1
+DRAWS = 1000  # before giving up on an instance that is accepted
+SMALL = 1e-6  # a multiplier
 # NumPy promises that RandomState draws the same numbers for ever; its Generator does not.
 Draw = Callable[[np.random.RandomState, tuple[int, ...]], tuple[Array, Array]]
+Accept = Callable[[CMDP], bool]
 
 
 def printed_rewards(random: np.random.RandomState, shape: tuple[int, ...]) -> tuple[Array, Array]:
     """(r^0, r^1) as the paper prints them."""
-    objective = _half_uniform(random, shape)
+    objective = zero_or_uniform(random, shape)
     return objective, 1.0 - objective
 
 
@@ -42,7 +51,12 @@ def independent_rewards(
     random: np.random.RandomState, shape: tuple[int, ...]
 ) -> tuple[Array, Array]:
     """(r^0, r^1) that have nothing to do with each other."""
-    return _half_uniform(random, shape), _half_uniform(random, shape)
+    return zero_or_uniform(random, shape), zero_or_uniform(random, shape)
+
+
+def anything(problem: CMDP) -> bool:
+    """Every instance will do."""
+    return True
 
 
 def random_cmdp(
@@ -52,20 +66,107 @@ def random_cmdp(
     states: int = 30,
     actions: int = 3,
     horizon: int = 10,
+    accept: Accept = anything,
 ) -> CMDP:
     """The instance of a seed: the same CMDP for years."""
-    checked_seed(seed)
     checked_sizes(states=states, actions=actions, horizon=horizon)
-    random = np.random.RandomState(np.random.MT19937(np.random.SeedSequence(seed)))
+    random = stream(seed)
     shape = (horizon, states, actions)
-    kernel = random.dirichlet(np.full(states, CONCENTRATION), shape)
-    start = int(random.randint(states))
-    reward = np.stack(rewards(random, shape))
+
+    def draw() -> CMDP:
+        kernel = random.dirichlet(np.full(states, CONCENTRATION), shape)
+        start = int(random.randint(states))
+        reward = np.stack(rewards(random, shape))
+        return halfway(kernel, reward, start, f"{name} (seed {seed})")
+
+    return first_accepted(draw, accept)
+
+
+def stream(seed: int) -> np.random.RandomState:
+    """The random numbers of an instance."""
+    checked_seed(seed)
+    return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(seed)))
+
+
+def zero_or_uniform(
+    random: np.random.RandomState, shape: tuple[int, ...], zeros: float = 0.5
+) -> Array:
+    """Numbers that are 0 with probability `zeros`, else uniform on [0, 1]."""
+    zero = random.random_sample(shape) < zeros
+    return np.where(zero, 0.0, random.random_sample(shape))
+
+
+def halfway(kernel: Array, reward: Array, start: int, name: str) -> CMDP:
+    """One constraint whose threshold is half of the largest utility: b = max_pi V[r^1] / 2."""
     free = CMDP(kernel, reward, np.zeros(1), start)
     threshold = 0.5 * greedy(free, reward[1])[0]
-    return CMDP(kernel, reward, np.array([threshold]), start, name=f"{name} (seed {seed})")
+    return CMDP(kernel, reward, np.array([threshold]), start, name=name)
 
 
-def _half_uniform(random: np.random.RandomState, shape: tuple[int, ...]) -> Array:
-    zero = random.random_sample(shape) < 0.5
-    return np.where(zero, 0.0, random.random_sample(shape))
+def first_accepted(draw: Callable[[], CMDP], accept: Accept) -> CMDP:
+    """Draw until a problem is accepted."""
+    for _ in range(DRAWS):
+        problem = draw()
+        if accept(problem):
+            return problem
+    raise InputError(f"{problem.name}: none of {DRAWS} draws was accepted")
+
+
+def binds(problem: CMDP) -> bool:
+    """Whether some constraint has an optimal multiplier above zero.
+
+    d(l) = max_pi V[r^0 + l r^n] - l b^n is convex, so d(l) < d(0) for one l > 0 proves it; a
+    multiplier below 1e-6 counts as none.
+    """
+    free = greedy(problem, problem.reward[0])[0]
+    for utility, threshold in zip(problem.reward[1:], problem.threshold, strict=True):
+        priced = greedy(problem, problem.reward[0] + SMALL * utility)[0] - SMALL * threshold
+        if priced < free - 1e-3 * SMALL:
+            return True
+    return False
+
+
+_PAPER = "Kitamura et al. (2024)"
+
+
+def _entry(
+    rewards: Draw, name: str, summary: str, source: str, accept: Accept = anything
+) -> Environment:
+    make = partial(random_cmdp, rewards, name, accept=accept)
+    return Environment(make, True, summary, source)
+
+
+ENTRIES = {
+    "random-printed": _entry(
+        printed_rewards,
+        "random-printed",
+        "rewards 0 or uniform, utility 1 - reward",
+        f"{_PAPER}, Appendix D",
+    ),
+    "random-released": _entry(
+        released_rewards,
+        "random-released",
+        "rewards 0 or 1, utility 1 - reward",
+        f"{_PAPER}, code",
+    ),
+    "random-independent": _entry(
+        independent_rewards,
+        "random-independent",
+        "reward and utility independent, each 0 or uniform",
+        "ours",
+    ),
+    "random-printed-binding": _entry(
+        printed_rewards,
+        "random-printed-binding",
+        "the first form, redrawn until it binds",
+        f"{_PAPER}, Appendix D; redrawing ours",
+        binds,
+    ),
+    "random-independent-binding": _entry(
+        independent_rewards,
+        "random-independent-binding",
+        "the third form, redrawn until it binds",
+        "ours",
+        binds,
+    ),
+}

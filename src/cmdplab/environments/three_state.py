@@ -2,25 +2,31 @@
 
 Origin: the `factored` example released with DOPE (Bura et al., 2022), a scaled version of an
 example of AlwaysSafe and gym-factored, which name Zheng & Ratliff (2020) as their inspiration.
-All parameters are those of DOPE's release.
+All parameters are those of the two releases.
 
-An episode starts in state 0. Action 0 stays: reward 0, cost 0. Action 1 advances from x to
-x + 1 modulo 3: reward (x + 1) / 3, cost 1. At most 3 expected advances in 6 steps.
+Action 0 stays: reward 0, cost 0. Action 1 advances from x to x + 1 modulo 3: reward (x + 1) / 3,
+cost 1. At most 3 expected advances in 6 steps.
 
-Sense: rewards to maximise, costs within a budget; here r^1 = 1 - cost and b = 6 - 3 = 3. Rewards
-are as DOPE releases them, not scaled. AlwaysSafe pays x + 1, three times as much, and starts in a
-uniform state, so that its optimum 6.66667 is not three times the optimum here.
+- `three-state`, DOPE's: an episode starts in state 0; rewards as released, not scaled.
+- `three-state-uniform`, AlwaysSafe's: pay x + 1, three times as much, and a uniform start. Here the
+  objective is pay / 3, and the start is a step of its own, from state 3, without reward or utility:
+  X = 4, H = 7.
 
-Optimum 2, once round the ring: 1/3 + 2/3 + 1; multiplier 2/3, since a lap earns 2 and costs 3;
-without the constraint 4, twice round. Our certified solver finds the same. A deterministic policy
-attains the optimum, and so do many mixtures.
+Sense: rewards to maximise, costs within a budget; here r^1 = 1 - cost and b = 6 - 3 = 3 in both.
+
+DOPE's: optimum 2, once round the ring: 1/3 + 2/3 + 1; multiplier 2/3, since a lap earns 2 and costs
+3; without the constraint 4, twice round. AlwaysSafe's: optimum 20/3 = 6.66667 of pay, multiplier 2,
+without the constraint 12. Our certified solver finds the same. A deterministic policy attains
+DOPE's optimum, and so do many mixtures.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from cmdplab.problem import CMDP
+from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.horizons import with_random_start
+from cmdplab.problem import CMDP, Array
 
 HORIZON = 6
 STATES = 3
@@ -30,12 +36,46 @@ ADVANCES = 3.0  # the budget
 
 def three_state() -> CMDP:
     """The instance released with DOPE."""
+    kernel, reward = _ring()
+    return CMDP(kernel, reward, np.array([HORIZON - ADVANCES]), 0, name="three-state")
+
+
+def three_state_uniform() -> CMDP:
+    """The instance released with AlwaysSafe: a uniform start."""
+    kernel, reward, start = with_random_start(*_ring(), np.full(STATES, 1.0 / STATES))
+    threshold = np.array([HORIZON - ADVANCES])
+    return CMDP(kernel, reward, threshold, start, name="three-state-uniform")
+
+
+def _ring() -> tuple[Array, Array]:
+    """(kernel [X, A, X], reward [2, H, X, A])."""
     states = np.arange(STATES)
     kernel = np.zeros((STATES, 2, STATES))
     kernel[states, STAY, states] = 1.0
     kernel[states, ADVANCE, (states + 1) % STATES] = 1.0
-    objective = np.zeros((HORIZON, STATES, 2))
-    objective[..., ADVANCE] = (states + 1) / STATES
-    cost = np.zeros((1, HORIZON, STATES, 2))
-    cost[..., ADVANCE] = 1.0
-    return CMDP.from_costs(kernel, objective, cost, [ADVANCES], 0, "three-state")
+    reward = np.zeros((2, HORIZON, STATES, 2))
+    reward[0, ..., ADVANCE] = (states + 1) / STATES
+    reward[1, ..., STAY] = 1.0
+    return kernel, reward
+
+
+ENTRIES = {
+    "three-state": Environment(
+        fixed(three_state),
+        False,
+        "a ring of three states, with at most 3 advances",
+        "Bura et al. (2022), code",
+        sense=COSTS,
+        units=(Scale("reward"), Scale("advances", -1.0, HORIZON)),
+        certified=Certified(2.0, (2 / 3,), 3.0, 4.0),
+    ),
+    "three-state-uniform": Environment(
+        fixed(three_state_uniform),
+        False,
+        "the ring from a uniform start",
+        "Simão et al. (2021), code",
+        sense=COSTS,
+        units=(Scale("pay", STATES), Scale("advances", -1.0, HORIZON)),
+        certified=Certified(20 / 9, (2 / 3,), 3.0, 4.0),
+    ),
+}

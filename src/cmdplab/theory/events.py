@@ -1,6 +1,7 @@
 """The failure events of Appendix H.1, from counts, the true kernel and delta.
 
-Each event is a margin array whose sign decides; an audit asks once per episode or once per look.
+Each event is a margin array whose sign decides. Counts and occupancies may have leading axes, for
+many episodes at once; the kernel has none.
 """
 
 from __future__ import annotations
@@ -61,22 +62,31 @@ def failures(counts: Array, kernel: Array, occupancies: Array, delta: float) -> 
     kernel [H, X, A, X] is the true one; occupancies [H, X, A] is the sum of w^{pi^j} over the
     episodes that were counted. The events of the paper say "in some episode k": ask in each.
     """
-    return Failures(
-        kernel=bool(np.any(kernel_margin(counts, kernel, delta) <= 0.0)),
-        visits=bool(np.any(visits_margin(counts.sum(axis=-1), occupancies, delta) < 0.0)),
-        l1=bool(np.any(l1_margin(counts, kernel, delta) <= 0.0)),
+    return Failures(*happened(counts, kernel, occupancies, delta).tolist())
+
+
+def happened(counts: Array, kernel: Array, occupancies: Array, delta: float) -> Array:
+    """[..., 3], booleans in the order of `Failures`, for counts [..., H, X, A, X].
+
+    occupancies [..., H, X, A] are sums over the episodes that each of the counts holds.
+    """
+    columns = (
+        np.any(kernel_margin(counts, kernel, delta) <= 0.0, axis=(-4, -3, -2, -1)),
+        np.any(visits_margin(counts.sum(axis=-1), occupancies, delta) < 0.0, axis=(-3, -2, -1)),
+        np.any(l1_margin(counts, kernel, delta) <= 0.0, axis=(-3, -2, -1)),
     )
+    return np.stack(columns, axis=-1)
 
 
 def kernel_margin(counts: Array, kernel: Array, delta: float) -> Array:
-    """[H, X, A, X]: beta(x, a, y) - |Pbar(y) - P(y)|; F^P is the event that one is <= 0.
+    """[..., H, X, A, X]: beta(x, a, y) - |Pbar(y) - P(y)|; F^P is the event that one is <= 0.
 
     beta(x, a, y) = 2 sqrt(Pbar(y)) phi + 5 phi^2,
     phi = 1 ^ sqrt( (2 / (n v 1)) (llnp(2n) + ln(48 X^2 A H / delta)) ).
     The cap on phi, which Section 3 does not have, changes no sign: with phi >= 1 the width is
     at least 5.
     """
-    H, X, A, _ = counts.shape
+    *_, H, X, A, _ = counts.shape
     visits = counts.sum(axis=-1, keepdims=True)
     estimate = counts / np.maximum(visits, 1.0)
     log = math.log(48.0 * X**2 * A * H / delta)
@@ -86,24 +96,24 @@ def kernel_margin(counts: Array, kernel: Array, delta: float) -> Array:
 
 
 def visits_margin(visits: Array, occupancies: Array, delta: float) -> Array:
-    """[H, X, A]: n - (1/2) sum_j w^{pi^j} + ln(4XAH / delta); F^N is the event that one is < 0.
+    """[..., H, X, A]: n - (1/2) sum_j w^{pi^j} + ln(4XAH / delta); F^N: one of them is < 0.
 
-    Both arrays [H, X, A] are about the same episodes. The print sums over j < k beside n^k, which
-    counts episode k too; the event here contains that one.
+    Both arrays [..., H, X, A] are about the same episodes. The print sums over j < k beside n^k,
+    which counts episode k too; the event here contains that one.
     """
-    H, X, A = visits.shape
+    *_, H, X, A = visits.shape
     return visits - 0.5 * occupancies + math.log(4.0 * X * A * H / delta)
 
 
 def l1_margin(counts: Array, kernel: Array, delta: float) -> Array:
-    """[H, X, A]: the L1 width less |Pbar - P|_1; F^L1 is the event that one is <= 0.
+    """[..., H, X, A]: the L1 width less |Pbar - P|_1; F^L1 is the event that one is <= 0.
 
     width = sqrt( (4 / (n v 1)) (2 llnp(n) + ln(12 X A H (2^X - 2) / delta)) ), with ln(2^X - 2) in
     logarithms. For X = 1 there is no event: the margin is infinite.
     """
-    H, X, A, _ = counts.shape
+    *_, H, X, A, _ = counts.shape
     if X == 1:
-        return np.full((H, X, A), np.inf)
+        return np.full(counts.shape[:-1], np.inf)
     visits = counts.sum(axis=-1)
     seen = np.maximum(visits, 1.0)
     log = math.log(12.0 * X * A * H / delta) + log_power_of_two_less_two(X)

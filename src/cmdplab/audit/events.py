@@ -1,0 +1,208 @@
+"""How often the failure events of Appendix H.1 happen, over runs at the theory's bonus scale, 1.
+
+The events say "in some episode": they are asked after every one, which no record can answer, so
+that the runs are played here. The file keeps, for each seed, the first episode in which each event
+happened; asked again, the audit goes on behind the last seed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from cmdplab import environments, exact
+from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.task import Task
+from cmdplab.baselines import task_for
+from cmdplab.engines import session
+from cmdplab.environments.checks import checked_seed
+from cmdplab.errors import InputError
+from cmdplab.experiment import fingerprint, first_complaint
+from cmdplab.files import writable_folder, written_whole
+from cmdplab.presenting import to_json
+from cmdplab.problem import CMDP
+from cmdplab.running import check_counts
+from cmdplab.solvers import solve_feasible
+from cmdplab.statistics import Frequency, binomial_interval
+from cmdplab.testing import random_problem
+from cmdplab.theory.events import Failures, happened, shares, union_shares
+
+NAME = "failure_events.json"
+SMALL = "small"  # the name of a random CMDP with two states, two actions and two steps
+SEEDS, EPISODES = 500, 600
+SAVE_EVERY = 20  # runs
+MOST_COUNTS = 1 << 22  # doubles that are looked at together: 32 MiB
+
+Tell = Callable[[int, int], None]  # runs done, runs in all
+First = tuple[int | None, int | None, int | None]  # episodes, in the order of `Failures`
+
+
+class EventSettings(BaseModel):
+    """All that the events of a seed depend on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    problem: str
+    fingerprint: str  # of its arrays
+    states: int
+    algorithm: str
+    preset: str
+    bonus_scale: float
+    delta: float
+    episodes: int
+
+
+class EventTally(NamedTuple):
+    """One event over all runs, beside what the paper allows it."""
+
+    event: str
+    frequency: Frequency
+    lemma: float  # the share of delta that Lemma H.1 prints
+    against_lemma: str
+    union_bound: float  # the share that a union bound gives
+    against_union_bound: str
+
+
+class _Record(BaseModel):
+    """The content of the file."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    settings: EventSettings
+    runs: int
+    events: list[dict[str, Any]]
+    first: list[First]
+
+
+def problem_of(what: str, seed: int = 0) -> CMDP:
+    """An environment by name, a .npz file, or `small`; `seed` is that of a random instance."""
+    if what == SMALL:
+        checked_seed(seed)
+        return replace(random_problem(2, 2, 2, 1, seed, 1.0), name=f"{SMALL} (seed {seed})")
+    return environments.find(what, seed)
+
+
+def failure_events(
+    problem: CMDP,
+    folder: Path,
+    *,
+    seeds: int = SEEDS,
+    episodes: int = EPISODES,
+    delta: float = 0.1,
+    tell: Tell = lambda done, of: None,
+) -> list[EventTally]:
+    """Play UOpt-RPGPD as printed on the seeds 0, 1, ..., ask in every episode, write the file.
+
+    Runs that the folder holds already are not played again; those of other settings are refused.
+    """
+    if seeds < 1:
+        raise InputError(f"seeds is {seeds}, not a positive number")
+    check_counts(episodes, 0)
+    row = replace(algorithm("UOpt-RPGPD", "printed"), bonus_scale=1.0, delta=delta)
+    task = task_for(row, problem, solve_feasible(problem))
+    settings = EventSettings(
+        problem=problem.name,
+        fingerprint=fingerprint(problem),
+        states=problem.states,
+        algorithm=row.name,
+        preset=row.preset,
+        bonus_scale=row.bonus_scale,
+        delta=row.delta,
+        episodes=episodes,
+    )
+    path = writable_folder(folder) / NAME
+    first = _known(path, settings, seeds)
+    try:
+        for seed in range(len(first), seeds):
+            tell(seed, seeds)
+            first.append(first_failures(problem, row, task, seed, episodes))
+            if len(first) % SAVE_EVERY == 0:
+                _write(path, settings, first)
+    finally:
+        if first:
+            _write(path, settings, first)
+    tell(seeds, seeds)
+    return tallies(first, settings)
+
+
+def first_failures(problem: CMDP, row: Row, task: Task, seed: int, episodes: int) -> First:
+    """The first episode of a run after which each event had happened; None for one that did not."""
+    run = session("cpu", problem, row, task, seed)
+    size = problem.horizon * problem.states**2 * problem.actions
+    chunk = min(episodes, max(1, MOST_COUNTS // size))
+    occupancy = np.zeros((problem.horizon, problem.states, problem.actions))
+    seen = np.zeros((0, len(Failures._fields)), bool)
+    while len(seen) < episodes:
+        counts, occupancies = [], []
+        for _ in range(min(chunk, episodes - len(seen))):
+            occupancy = occupancy + exact.occupancy(problem, run.state().policy)
+            run.play(1)
+            counts.append(run.state().counts)
+            occupancies.append(occupancy)
+        asked = np.array(counts), problem.table, np.array(occupancies), row.delta
+        seen = np.vstack([seen, happened(*asked)])
+    kernel, visits, l1 = (int(np.argmax(c)) + 1 if c.any() else None for c in seen.T)
+    return kernel, visits, l1
+
+
+def tallies(first: Sequence[First], settings: EventSettings) -> list[EventTally]:
+    """Each event and the union of all three, with exact binomial intervals of level 0.95."""
+    table = np.array([[each is not None for each in run] for run in first])
+    hits = [*table.sum(axis=0), table.any(axis=1).sum()]
+    delta = settings.delta
+    printed = [*shares(settings.states, delta), delta]
+    union = [*union_shares(delta), delta]
+    found = []
+    for event, n, a, b in zip((*Failures._fields, "any"), hits, printed, union, strict=True):
+        frequency = binomial_interval(int(n), len(first))
+        answers = _against(frequency, a), _against(frequency, b)
+        found.append(EventTally(event, frequency, a, answers[0], b, answers[1]))
+    return found
+
+
+def _against(frequency: Frequency, share: float) -> str:
+    """Where the interval lies; one that holds the share decides nothing: more runs would."""
+    if frequency.high <= share:
+        return "below"
+    return "above" if frequency.low > share else "undecided"
+
+
+def _known(path: Path, settings: EventSettings, seeds: int) -> list[First]:
+    """The runs that the file holds."""
+    if not path.exists():
+        return []
+    try:
+        record = _Record.model_validate(json.loads(path.read_text()))
+    except ValidationError as error:
+        raise InputError(f"{path} holds no failure events: {first_complaint(error)}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    theirs, ours = record.settings.model_dump(), settings.model_dump()
+    for what, value in theirs.items():
+        if ours[what] != value:
+            raise InputError(
+                f"{path} holds runs with {what} {value}, not {ours[what]}: choose another --out"
+            )
+    if len(record.first) > seeds:
+        raise InputError(
+            f"{path} holds {len(record.first)} runs, more than {seeds}: choose another --out"
+        )
+    return list(record.first)
+
+
+def _write(path: Path, settings: EventSettings, first: Sequence[First]) -> None:
+    content = {
+        "settings": settings.model_dump(),
+        "runs": len(first),
+        "events": tallies(first, settings),
+        "first": first,
+    }
+    with written_whole(path) as temporary:
+        temporary.write_text(to_json(content) + "\n")

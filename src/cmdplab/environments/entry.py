@@ -1,0 +1,75 @@
+"""What is known of an environment: how to make it, where it comes from, its certified values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from cmdplab.problem import CMDP
+
+COSTS, UTILITIES = "costs", "utilities"  # the two senses
+
+
+class Scale(NamedTuple):
+    """The units of one reward in its source: published = offset + factor * ours.
+
+    A factor is negative where the source counts a cost: cost = H - utility has factor -1.
+    """
+
+    of: str  # what the published number counts
+    factor: float = 1.0
+    offset: float = 0.0
+
+    def published(self, ours: float) -> float:
+        """A value V[r] in the units of the source."""
+        return self.offset + self.factor * ours
+
+
+class Certified(NamedTuple):
+    """The numbers of one instance in our units, as `solve` certifies them, to eight digits."""
+
+    optimum: float  # V*
+    multipliers: tuple[float, ...]  # [N]
+    slater_gap: float  # max over policies of the smallest slack
+    unconstrained: float  # max of V[r^0] over all policies
+
+
+class Published(NamedTuple):
+    """The certified numbers in the units of the source."""
+
+    optimum: float
+    multipliers: tuple[float, ...]  # |factor_0 / factor_n| times ours
+    unconstrained: float
+
+
+class Environment(NamedTuple):
+    """How to make a problem, and what is known of it."""
+
+    make: Callable[[int], CMDP]  # from an instance seed
+    random: bool  # whether the instance seed matters
+    summary: str
+    source: str
+    version: int = 0  # goes up when results on it would change
+    sense: str = UTILITIES  # what the constraints of the source are
+    units: tuple[Scale, ...] = ()  # one per reward; () where nothing was converted
+    certified: Certified | None = None  # None where each seed is another problem
+    tail: float | None = None  # what a cut infinite horizon still could add, published units
+    unverified: str = ""  # what no source confirms
+
+    def published(self) -> Published | None:
+        """The certified numbers in the units of the source, where there are any."""
+        if self.certified is None:
+            return None
+        optimum, multipliers, _, unconstrained = self.certified
+        units = self.units or (Scale("as here"),) * (1 + len(multipliers))
+        prices = [
+            each * abs(units[0].factor / unit.factor)
+            for each, unit in zip(multipliers, units[1:], strict=True)
+        ]
+        objective = units[0].published
+        return Published(objective(optimum), tuple(prices), objective(unconstrained))
+
+
+def fixed(function: Callable[[], CMDP]) -> Callable[[int], CMDP]:
+    """The maker of an environment that is one instance: the seed is not looked at."""
+    return lambda seed: function()

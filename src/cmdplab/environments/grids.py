@@ -1,0 +1,35 @@
+"""Cells of a grid, counted row by row, and moves between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.problem import Array
+
+Cells = npt.NDArray[np.intp]
+UP, DOWN, LEFT, RIGHT = range(4)
+MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))  # (rows, columns) of up, down, left, right
+
+
+def landings(rows: int, columns: int) -> Cells:
+    """[X, 4]: the cell each move leads to; a move off the grid stays."""
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    reached = [
+        np.clip(row + down, 0, rows - 1) * columns + np.clip(column + right, 0, columns - 1)
+        for down, right in MOVES
+    ]
+    return np.stack(reached, axis=1)
+
+
+def deterministic(landing: Cells) -> Array:
+    """[X, A, X]: the kernel of moves that always succeed, from where they lead [X, A]."""
+    kernel = np.zeros((*landing.shape, len(landing)))
+    np.put_along_axis(kernel, landing[..., None], 1.0, axis=-1)
+    return kernel
+
+
+def slippery(kernel: Array, slip: float) -> Array:
+    """[X, A, X]: with probability `slip` the action is drawn again, uniformly."""
+    drawn = kernel.mean(axis=1, keepdims=True)
+    return np.asarray((1.0 - slip) * kernel + slip * drawn)

@@ -1,0 +1,70 @@
+"""Mars rover on an 8 x 8 map: X = 64, A = 4, H = 30, one cost constraint.
+
+Origin: the `8x8` map released with Brantley et al. (2020). All parameters are those of that
+release, its reward included: it pays for a pit as for the goal.
+
+State: the cell. Actions: up, down, left, right; with probability 0.1 the move is drawn again
+uniformly, so that the chosen one is made with 0.925. A move off the map stays. The goal G and the
+pits P absorb. Entering G or P pays 1, and every later step there 1/30; entering P costs 1, and
+every later step there 1/30. At most 0.3 expected cost in 30 steps.
+
+Sense: rewards to maximise, costs within a budget; here r^1 = 1 - cost and b = 30 - 0.3. Rewards
+are expectations given state and action; nothing is scaled. Cost = 30 - utility.
+
+Optimum 1.53629, multiplier 0.193; without the constraint 1.81682 at the same cost, by a dive into
+the nearest pit. At a budget of 0.1 the optimum is 1.49741. Our certified solver finds the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.grids import deterministic, landings, slippery
+from cmdplab.problem import CMDP
+
+MAP = (
+    "S0000000",
+    "00000000",
+    "000P00P0",
+    "00000000",
+    "00000000",
+    "0PP00000",
+    "0P00P0P0",
+    "000P000G",
+)
+HORIZON = 30
+SLIP = 0.1
+BUDGET = 0.3
+
+
+def mars_rover(budget: float = BUDGET) -> CMDP:
+    """The released map, with a budget for the pits."""
+    cells = np.array([list(row) for row in MAP]).ravel()
+    pit, end = cells == "P", np.isin(cells, ["P", "G"])
+    landing = landings(len(MAP), len(MAP[0]))
+    landing[end] = np.flatnonzero(end)[:, None]
+    kernel = slippery(deterministic(landing), SLIP)
+    paying = np.where(end, 1.0 / HORIZON, 1.0)[:, None]  # less once inside
+    objective, cost = (paying * (kernel @ marked) for marked in (end, pit))
+    return CMDP.from_costs(
+        kernel,
+        np.tile(objective, (HORIZON, 1, 1)),
+        np.tile(cost, (1, HORIZON, 1, 1)),
+        [budget],
+        int(np.flatnonzero(cells == "S")[0]),
+        "mars-rover",
+    )
+
+
+ENTRIES = {
+    "mars-rover": Environment(
+        fixed(mars_rover),
+        False,
+        "8 x 8 cells with slips; pits pay and cost",
+        "Brantley et al. (2020), code",
+        sense=COSTS,
+        units=(Scale("goals and pits"), Scale("pits", -1.0, HORIZON)),
+        certified=Certified(1.53628844, (0.19298178,), 0.299995994, 1.81682218),
+    )
+}

@@ -1,0 +1,89 @@
+"""Between our five-tuple with costs in its infos and two other interfaces.
+
+Safety-Gymnasium steps return six things, with the cost third: (observation, reward, cost,
+terminated, truncated, info). MO-Gymnasium steps return five, with an array as the reward, whose
+place is `reward_space`. Neither package is needed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import Env, Wrapper
+
+from cmdplab.gym.dynamics import costs_of
+from cmdplab.gym.env import Info
+from cmdplab.problem import Array
+
+Five = tuple[Any, float, bool, bool, Info]
+Six = tuple[Any, float, float, bool, bool, Info]
+Vector = tuple[Any, Array, bool, bool, Info]
+
+
+class ToSafety(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """Steps as Safety-Gymnasium's: the cost of the infos is returned third."""
+
+    def __init__(self, env: Env[Any, Any]) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(self)
+        super().__init__(env)
+
+    def step(self, action: Any) -> Six:  # type: ignore[override]  # another interface on purpose
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, float(reward), float(info["cost"]), terminated, truncated, info
+
+
+class FromSafety(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """Steps of a Safety-Gymnasium environment as Gymnasium's: the cost goes to info["cost"]."""
+
+    def __init__(self, env: Env[Any, Any]) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(self)
+        super().__init__(env)
+
+    def step(self, action: Any) -> Five:
+        six: Any = self.env.step(action)
+        observation, reward, cost, terminated, truncated, info = six
+        return observation, reward, terminated, truncated, {**info, "cost": float(cost)}
+
+
+class ToVectorReward(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """Steps as MO-Gymnasium's: the reward is [1 + N], the objective and then the utilities."""
+
+    def __init__(self, env: Env[Any, Any]) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(self)
+        super().__init__(env)
+        self.reward_space: gymnasium.spaces.Box = env.get_wrapper_attr("reward_space")
+
+    def step(self, action: Any) -> Vector:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        signals = np.concatenate([[float(reward)], info["utilities"]])
+        return observation, signals, terminated, truncated, info
+
+
+def _rest_as_utilities(signals: Array) -> Array:
+    """[N]: the costs of a vector reward [1 + N] whose further entries are utilities in [0, 1]."""
+    return costs_of(signals[1:])
+
+
+class FromVectorReward(Wrapper[Any, Any, Any, Any]):
+    """Steps of an MO-Gymnasium environment as Gymnasium's: entry 0 of the reward is maximised.
+
+    costs : from the vector reward [M] to the costs [N]. Unless told otherwise the further entries
+        are utilities in [0, 1] and their costs 1 - utility; a problem with other units says so,
+        for example `lambda signals: -signals[1:]`.
+    """
+
+    def __init__(
+        self, env: Env[Any, Any], costs: Callable[[Array], Array] = _rest_as_utilities
+    ) -> None:
+        super().__init__(env)
+        self._costs = costs
+
+    def step(self, action: Any) -> Five:
+        result: Any = self.env.step(action)
+        observation, signals, terminated, truncated, info = result
+        costs = self._costs(np.asarray(signals))
+        told = {**info, "cost": float(costs.sum()), "costs": costs}
+        return observation, float(signals[0]), terminated, truncated, told

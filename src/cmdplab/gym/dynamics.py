@@ -1,0 +1,107 @@
+"""What one step of a problem does, for one copy or for many: where it leads and what it pays.
+
+A pair (x, a) goes by one number here, its place x A + a in a table of all pairs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.compiling import compiled_exactly
+from cmdplab.kernels import Array, Indices, Kernel, Sparse
+from cmdplab.problem import CMDP, Mask
+
+
+class Successors(NamedTuple):
+    """The positive entries of one step's kernel, pair after pair: F is the cumulative probability.
+
+    The entries of a pair are its next states y in rising order; the last F of a pair is 1.
+    """
+
+    begins: Indices  # [X A + 1], where the entries of a pair begin, and where the last one's end
+    states: Indices  # [entries], y
+    reached: Array  # [entries], F(y)
+
+    @classmethod
+    def of(cls, kernel: Kernel, step: int) -> Successors:
+        """The entries of a kernel at a step; nothing larger than its own table is made."""
+        successor, probability = _rows(kernel, step)
+        pairs, places = np.nonzero(probability)
+        begins = np.searchsorted(pairs, np.arange(len(probability) + 1))
+        reached = np.cumsum(probability, axis=1)[pairs, places]
+        reached[begins[1:] - 1] = 1.0
+        return cls(begins, successor[pairs, places], reached)
+
+    def draw(self, pair: int, uniform: float) -> int:
+        """The first y with uniform < F(y): the inverse CDF."""
+        begin, end = self.begins[pair], self.begins[pair + 1]
+        return int(self.states[begin + self.reached[begin:end].searchsorted(uniform, "right")])
+
+    def draw_each(self, pairs: Indices, uniforms: Array) -> Indices:
+        """The same for pairs [n] and uniforms [n], all contiguous."""
+        drawn = np.empty_like(pairs)
+        _draw_each(self.begins, self.states, self.reached, pairs, uniforms, drawn)
+        return drawn
+
+
+@compiled_exactly
+def _draw_each(
+    begins: Indices, states: Indices, reached: Array, pairs: Indices, uniforms: Array, out: Indices
+) -> None:
+    """Bisection within each pair's entries. (NumPy's own search takes no ragged rows.)"""
+    for copy in range(len(pairs)):
+        low, high = begins[pairs[copy]], begins[pairs[copy] + 1] - 1
+        while low < high:
+            middle = (low + high) // 2
+            if uniforms[copy] < reached[middle]:
+                high = middle
+            else:
+                low = middle + 1
+        out[copy] = states[low]
+
+
+def _rows(kernel: Kernel, step: int) -> tuple[Indices, Array]:
+    """The successors [X A, S] of every pair at a step, rising, and their probabilities."""
+    if isinstance(kernel, Sparse):
+        places = kernel.successor.shape[-1]
+        return kernel.successor.reshape(-1, places), kernel.at(step).reshape(-1, places)
+    probability = kernel.table[step].reshape(-1, kernel.table.shape[-1])
+    return np.broadcast_to(np.arange(probability.shape[1]), probability.shape), probability
+
+
+class Dynamics(NamedTuple):
+    """A problem as its copies step through it."""
+
+    horizon: int
+    start: int
+    shape: tuple[int, int]  # X, A
+    reward: Array  # [1 + N, H, X A], the problem's own
+    successors: tuple[Successors, ...]  # [H], one object H times where the kernel is stationary
+    mask: Mask | None  # [H, X, A], which actions are allowed; None: all
+
+    @classmethod
+    def of(cls, problem: CMDP) -> Dynamics:
+        """The same numbers, laid out for stepping."""
+        H, X, A = problem.horizon, problem.states, problem.actions
+        steps = range(1 if problem.stationary else H)
+        successors = tuple(Successors.of(problem.kernel, step) for step in steps)
+        successors *= H // len(successors)
+        reward = problem.reward.reshape(-1, H, X * A)
+        return cls(H, problem.start, (X, A), reward, successors, problem.mask)
+
+    def offered(self, step: int, state: Any) -> npt.NDArray[np.int8]:
+        """[A] or [n, A], 1 where an action is allowed, as `Discrete.sample` takes it.
+
+        Without a mask, and after the last step, where nothing is chosen any more, all are 1.
+        """
+        if self.mask is None or step == self.horizon:
+            return np.ones((*np.shape(state), self.shape[1]), dtype=np.int8)
+        return np.asarray(self.mask[step, state], dtype=np.int8)
+
+
+def costs_of(utilities: Array) -> Array:
+    """c = 1 - u, the reverse of `CMDP.from_costs`."""
+    return 1.0 - utilities

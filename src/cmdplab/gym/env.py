@@ -1,0 +1,121 @@
+"""One copy of a problem as a `gymnasium.Env`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from cmdplab.errors import InputError
+from cmdplab.gym.dynamics import Dynamics, costs_of
+from cmdplab.problem import CMDP
+
+Info = dict[str, Any]
+
+
+class ProblemEnv(gymnasium.Env[Any, Any]):
+    """A problem, state by state: Discrete(X) observations, Discrete(A) actions, H steps.
+
+    The reward is r^0. An episode is *terminated* by step H, never truncated: the horizon is part
+    of the problem. `reset` draws the H uniforms of its episode; step h moves by inverse CDF.
+
+    info : "step", the steps taken so far; after a step also "utilities" [N], "costs" [N]
+        = 1 - utilities and "cost", their sum; with a mask also "action_mask" [A], int8.
+    reward_space : Box [1 + N], where (reward, utilities) lies; `ToVectorReward` returns them.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": ["ansi"],
+        "render_fps": 1,
+    }
+
+    def __init__(self, problem: CMDP, render_mode: str | None = None) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise InputError(f"render_mode is {render_mode!r}, but only 'ansi' can be drawn")
+        self.problem = problem
+        self.render_mode = render_mode
+        self.observation_space = spaces.Discrete(problem.states)
+        self.action_space = spaces.Discrete(problem.actions)
+        self.reward_space = spaces.Box(0.0, 1.0, (1 + problem.constraints,), np.float64)
+        self._dynamics = Dynamics.of(problem)
+        self._noise: list[float] = []  # the H uniforms of this episode
+        self._state = problem.start
+        self._step = problem.horizon  # nothing may be played before reset
+
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[int, Info]:
+        """Back to the start state."""
+        check_options(options)
+        super().reset(seed=seed)
+        self._noise = self.np_random.random(self._dynamics.horizon).tolist()
+        self._state, self._step = self._dynamics.start, 0
+        return self._state, self._told({})
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, Info]:
+        """Play one action: (next state, reward, terminated, False, info)."""
+        dynamics, h, state = self._dynamics, self._step, self._state
+        if h == dynamics.horizon:
+            raise gymnasium.error.ResetNeeded("the episode is over: call reset() before step()")
+        self._check(action)
+        pair = state * dynamics.shape[1] + int(action)
+        signals = dynamics.reward[:, h, pair].copy()
+        self._state = dynamics.successors[h].draw(pair, self._noise[h])
+        self._step = h + 1
+        utilities = signals[1:]
+        costs = costs_of(utilities)
+        told = {"cost": float(costs.sum()), "costs": costs, "utilities": utilities}
+        return self._state, float(signals[0]), h + 1 == dynamics.horizon, False, self._told(told)
+
+    def render(self) -> str | None:
+        """One line in the mode "ansi"."""
+        if self.render_mode is None:
+            return None
+        name, horizon = self.problem.name, self.problem.horizon
+        return f"{name}: step {self._step} of {horizon}, state {self._state}"
+
+    def _told(self, info: Info) -> Info:
+        info["step"] = self._step
+        if self._dynamics.mask is not None:
+            info["action_mask"] = self._dynamics.offered(self._step, self._state)
+        return info
+
+    def _check(self, action: int) -> None:
+        if not self.action_space.contains(action):
+            actions = self.problem.actions
+            raise InputError(f"action {action!r} is not one of 0..{actions - 1}")
+        mask = self._dynamics.mask
+        if mask is not None and not mask[self._step, self._state, action]:
+            where = f"in state {self._state} at step {self._step}"
+            raise InputError(f"action {action} is not allowed {where}")
+
+
+def check_options(options: Info | None) -> None:
+    """A reset takes no options; an unknown one must not pass unnoticed."""
+    if options:
+        raise InputError(f"reset takes no options, and {next(iter(options))!r} was given")
+
+
+Pair = npt.NDArray[np.int64]
+
+
+class TimeAware(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """Observations (state, steps taken) in MultiDiscrete([X, H + 1]).
+
+    An optimal policy of a finite horizon depends on the step, which the state alone does not show.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(self)
+        super().__init__(env)
+        problem: CMDP = env.get_wrapper_attr("problem")
+        self.observation_space = spaces.MultiDiscrete([problem.states, problem.horizon + 1])
+
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Pair, Info]:
+        state, info = self.env.reset(seed=seed, options=options)
+        return np.array([state, info["step"]]), info
+
+    def step(self, action: int) -> tuple[Pair, Any, bool, bool, Info]:
+        state, reward, terminated, truncated, info = self.env.step(action)
+        return np.array([state, info["step"]]), reward, terminated, truncated, info

@@ -1,0 +1,137 @@
+"""Many copies of one problem, stepped together with NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from cmdplab.errors import InputError
+from cmdplab.gym.dynamics import Dynamics, costs_of
+from cmdplab.gym.env import Info, check_options
+from cmdplab.problem import CMDP, Array
+
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Seeds = int | Sequence[int] | None
+AHEAD = 256  # uniforms that a generator is asked for at once; they are the same whatever this is
+
+
+class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
+    """n copies of a problem: exactly what `gymnasium.vector.SyncVectorEnv` makes of n `ProblemEnv`.
+
+    Every copy has a generator of its own, seeded with seed, seed + 1, ..., and the same numbers
+    come out. All copies are reset together, so that one clock serves all: after step H the next
+    step ignores its actions and begins new episodes (AutoresetMode.NEXT_STEP).
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
+        "render_modes": [],
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(self, problem: CMDP, num_envs: int = 1) -> None:
+        if num_envs < 1:
+            raise InputError(f"num_envs is {num_envs}, but at least one copy is needed")
+        self.problem, self.num_envs = problem, num_envs
+        self.single_observation_space = spaces.Discrete(problem.states)
+        self.single_action_space = spaces.Discrete(problem.actions)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._dynamics = Dynamics.of(problem)
+        self._generators: list[np.random.Generator] = []
+        self._noise: Array = np.empty((0, problem.horizon, num_envs))  # of some episodes ahead
+        self._episode = -1  # of those
+        self._states: Numbers = np.empty(num_envs, dtype=np.int64)
+        self._clock = np.repeat(np.arange(problem.horizon + 1)[:, None], num_envs, axis=1)
+        self._present = np.ones(num_envs, dtype=np.bool_)
+        self._step = -1  # before the first reset
+
+    def reset(self, *, seed: Seeds = None, options: Info | None = None) -> tuple[Numbers, Info]:
+        """All copies back to the start state; a seed, or one for each copy."""
+        check_options(options)
+        self._seed(seed)
+        return self._begin()
+
+    def step(self, actions: Numbers) -> tuple[Numbers, Array, Flags, Flags, Info]:
+        """Play actions [n]: next states, rewards, terminations and truncations [n], and infos."""
+        dynamics, h, n = self._dynamics, self._step, self.num_envs
+        ended, never = np.zeros((2, n), dtype=np.bool_)
+        if h < 0:
+            raise ResetNeeded("call reset() before step()")
+        if h == dynamics.horizon:
+            states, infos = self._begin()
+            return states, np.zeros(n), ended, never, infos
+        pairs = self._pairs(actions)
+        signals = dynamics.reward[:, h].take(pairs, axis=1)
+        self._states = dynamics.successors[h].draw_each(pairs, self._noise[self._episode, h])
+        self._step = h + 1
+        utilities = signals[1:].T.copy()
+        costs = costs_of(utilities)
+        told = {"cost": costs.sum(axis=1), "costs": costs, "utilities": utilities}
+        ended.fill(h + 1 == dynamics.horizon)
+        return self._states.copy(), signals[0].copy(), ended, never, self._told(told)
+
+    def _seed(self, seed: Seeds) -> None:
+        """A generator for each copy, with noise yet to be drawn."""
+        n = self.num_envs
+        if seed is None and self._generators:
+            return
+        each: Sequence[int | None] = seed if isinstance(seed, Sequence) else [None] * n
+        if isinstance(seed, int | np.integer):
+            each = range(int(seed), int(seed) + n)
+        if len(each) != n:
+            raise InputError(f"{len(each)} seeds were given for {n} copies")
+        self._generators = [seeding.np_random(one)[0] for one in each]
+        self._noise = self._noise[:0]
+
+    def _begin(self) -> tuple[Numbers, Info]:
+        self._episode += 1
+        if self._episode >= len(self._noise):
+            size = (max(1, AHEAD // self._dynamics.horizon), self._dynamics.horizon)
+            self._noise = np.ascontiguousarray(
+                np.stack([each.random(size) for each in self._generators], axis=-1)
+            )
+            self._episode = 0
+        self._states = np.full(self.num_envs, self._dynamics.start)
+        self._step = 0
+        return self._states.copy(), self._told({})
+
+    def _told(self, infos: Info) -> Info:
+        """The infos with the step and, for each key, the flags [n] of the copies that have it."""
+        infos["step"] = self._clock[self._step].copy()
+        if self._dynamics.mask is not None:
+            infos["action_mask"] = self._dynamics.offered(self._step, self._states)
+        return infos | {f"_{key}": self._present.copy() for key in infos}
+
+    def _pairs(self, actions: npt.ArrayLike) -> Numbers:
+        """[n], the pairs of the copies' states with actions that are allowed there."""
+        given = np.asarray(actions)
+        if given.shape != (self.num_envs,) or given.dtype.kind not in "iu":
+            raise InputError(f"actions must be {self.num_envs} whole numbers, one for each copy")
+        try:
+            pairs = np.ravel_multi_index((self._states, given), self._dynamics.shape)
+        except ValueError:
+            wrong = next(each for each in given if each not in self.single_action_space)
+            raise InputError(
+                f"action {wrong} is not one of 0..{self.problem.actions - 1}"
+            ) from None
+        self._check_mask(given)
+        return pairs
+
+    def _check_mask(self, actions: Numbers) -> None:
+        mask = self._dynamics.mask
+        if mask is None:
+            return
+        allowed = mask[self._step, self._states, actions]
+        if not allowed.all():
+            copy = int(np.argmin(allowed))
+            where = f"in state {self._states[copy]} at step {self._step} (copy {copy})"
+            raise InputError(f"action {actions[copy]} is not allowed {where}")

@@ -1,0 +1,158 @@
+"""Portraits of one run: how random its policy is on the way, and where it leads in the end.
+
+Records hold no policies, so that a run is played again, in pieces, and looked at between them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab import exact
+from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.row import Row
+from cmdplab.baselines import task_for
+from cmdplab.engines import family
+from cmdplab.errors import InputError
+from cmdplab.problem import CMDP, Array
+from cmdplab.running import FIRST_CHUNK, Playing, Progress, Run, check_counts
+from cmdplab.solvers import Solution, solve_feasible
+from cmdplab.theory.soft import entropy
+
+POINTS = 120  # episodes at which a run is looked at
+
+
+class EntropyCurve(NamedTuple):
+    """Entropy and temperature at some episodes k of a run, after the update of episode k."""
+
+    row: Row
+    seed: int
+    episode: Array  # [T], whole numbers, the last one of the run included
+    entropy: Array  # [T], in [0, 1]: see `policy_entropy`
+    temperature: Array | None  # [T], tau_k; None for a family that has none: see `no_temperature`
+
+
+class Portrait(NamedTuple):
+    """Where a learned policy and an optimal one go: w_h(x, a) of both, [H, X, A]."""
+
+    learned: Array
+    optimal: Array
+
+    @property
+    def distance(self) -> float:
+        """The total-variation distance of the two: see `total_variation`."""
+        return total_variation(self.learned, self.optimal)
+
+
+def policy_entropy(problem: CMDP, policy: Array) -> float:
+    """E[ sum_h -sum_a pi_h(a | x_h) ln pi_h(a | x_h) ] / (H ln A) for a policy [H, X, A].
+
+    The states x_h are those that the policy itself visits. 1: uniform wherever it goes; 0:
+    deterministic there.
+    """
+    most = problem.horizon * math.log(problem.actions)
+    if most == 0.0:
+        raise InputError(f"{problem.name} has one action: every policy has entropy 0 of at most 0")
+    visits = exact.occupancy(problem, policy).sum(axis=-1)
+    return float(np.sum(visits * entropy(policy)) / most)
+
+
+def total_variation(first: Array, second: Array) -> float:
+    """(1 / 2H) sum_{h,x,a} |w_h(x, a) - w'_h(x, a)| of occupancies [H, X, A]: in [0, 1]."""
+    return float(np.abs(first - second).sum() / (2 * len(first)))
+
+
+def no_temperature(row: Row) -> str:
+    """Why a row has no temperature, as one sentence; empty where it has one."""
+    if not isinstance(row, PrimalDual):
+        return f"{row.name} has no temperature: only primal-dual rows weigh entropy"
+    return ""
+
+
+def entropy_curve(
+    problem: CMDP,
+    row: Row,
+    episodes: int,
+    seed: int = 0,
+    points: int = POINTS,
+    *,
+    solution: Solution | None = None,
+    progress: Progress | None = None,
+) -> EntropyCurve:
+    """Play a run, and look at its policy at most `points` times, at log-spaced episodes.
+
+    At episode k: the entropy of the policy after k updates, which is played in episode k + 1, and
+    tau_k, the temperature of the last of them. Looking changes nothing: the run is that of
+    `running.run`.
+    """
+    stops = looked_at(episodes, points)
+    run = _Watched(problem, row, episodes, seed, solution, progress)
+    values = [policy_entropy(problem, run.policy_after(k)) for k in stops]
+    k = np.array(stops, dtype=np.float64)
+    temperature = None
+    if isinstance(row, PrimalDual):
+        temperature = row.temperature(k, row.setting(run.task))
+    return EntropyCurve(row, seed, k, np.array(values), temperature)
+
+
+def occupancy_portrait(
+    problem: CMDP,
+    row: Row,
+    episodes: int,
+    seed: int = 0,
+    *,
+    solution: Solution | None = None,
+    progress: Progress | None = None,
+) -> Portrait:
+    """The occupancy of the policy after so many episodes beside that of `solve`'s policy.
+
+    There may be other optimal policies: a distance above zero does not say that a policy is bad.
+    """
+    optimum = solution if solution is not None else solve_feasible(problem)
+    run = _Watched(problem, row, episodes, seed, optimum, progress)
+    assert optimum.occupancy is not None
+    return Portrait(exact.occupancy(problem, run.policy_after(episodes)), optimum.occupancy)
+
+
+def looked_at(episodes: int, points: int) -> list[int]:
+    """At most so many of the episodes 1, ..., log-spaced; the first and the last are among them."""
+    check_counts(episodes, 0)
+    if points < 2:
+        raise InputError(f"points is {points}: the first and the last episode make two")
+    return [int(k) for k in np.unique(np.rint(np.geomspace(1, episodes, points)))]
+
+
+class _Watched:
+    """A run that is played up to where one wants to see its policy."""
+
+    def __init__(
+        self,
+        problem: CMDP,
+        row: Row,
+        episodes: int,
+        seed: int,
+        solution: Solution | None,
+        progress: Progress | None,
+    ) -> None:
+        check_counts(episodes, seed)
+        optimum = solution if solution is not None else solve_feasible(problem)
+        self._playing = Playing(problem, row, seed, solution=optimum)
+        self.task = task_for(row, problem, optimum)
+        # Every family's plain learner reads a policy from the state; it need not play for that.
+        self._learner = family(row).plain(row, self.task)
+        self._row, self._seed, self._progress = row, seed, progress
+        self._began, self._chunk = time.perf_counter(), FIRST_CHUNK
+
+    def policy_after(self, episodes: int) -> Array:
+        """[H, X, A], the policy after so many episodes, at least those played already."""
+        playing = self._playing
+        while playing.episodes < episodes:
+            self._chunk = playing.advance(min(self._chunk, episodes - playing.episodes))
+            if self._progress:
+                seconds = time.perf_counter() - self._began
+                summary = playing.summary()
+                self._progress(Run(self._row, self._seed, summary, {}, {}, None, seconds))
+        return self._learner.policy(playing.state())

@@ -1,0 +1,132 @@
+"""Infinite horizons and random starts as episodes: what the conversion promises."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from cmdplab.environments import make
+from cmdplab.environments.horizons import (
+    averaged,
+    discounted,
+    steps_for,
+    tail_bound,
+    with_random_start,
+)
+from cmdplab.environments.paradox import paradox_arrays
+from cmdplab.environments.queue import THRESHOLDS, queue, queue_arrays
+from cmdplab.errors import InputError
+from cmdplab.exact import greedy
+from cmdplab.problem import CMDP
+from cmdplab.solvers import solve
+
+
+def arrays(seed: int, constraints: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """A stationary kernel [X, A, X] and rewards [1 + N, X, A]."""
+    rng = np.random.default_rng(seed)
+    return rng.dirichlet(np.full(4, 0.3), (4, 3)), rng.random((1 + constraints, 4, 3))
+
+
+@given(st.floats(0.05, 0.99), st.floats(1e-9, 10.0), st.floats(0.1, 20.0))
+def test_the_fewest_steps_for_an_accuracy(discount, accuracy, largest):
+    steps = steps_for(discount, accuracy, largest)
+    assert tail_bound(discount, steps, largest) <= accuracy * (1 + 1e-9)
+    assert steps == 1 or tail_bound(discount, steps - 1, largest) > accuracy * (1 - 1e-9)
+
+
+def test_the_steps_of_one_percent():
+    assert [steps_for(discount, 0.01) for discount in (0.8, 0.9, 0.95, 0.99)] == [28, 66, 149, 917]
+
+
+def test_a_reward_of_one_sums_to_a_geometric_series():
+    kernel, _ = arrays(0)
+    ones = np.ones((1, 4, 3))
+    for start in (2, np.full(4, 0.25)):
+        problem = discounted(kernel, ones, [], 0.9, start, 12)
+        assert solve(problem).value == pytest.approx((1 - 0.9**12) / 0.1)
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.5, 0.8, 0.9]), st.integers(2, 30))
+def test_what_a_cut_can_lose(seed, discount, horizon):
+    kernel, reward = arrays(seed)
+    long = discounted(kernel, reward, [0.0], discount, 0, 200)
+    threshold = [
+        0.5
+        * greedy(discounted(kernel, reward, [0.0], discount, 0, horizon), long.reward[1, :horizon])[
+            0
+        ]
+    ]
+    cut = solve(discounted(kernel, reward, threshold, discount, 0, horizon))
+    whole = solve(discounted(kernel, reward, threshold, discount, 0, 200))
+    lost = (1 + cut.multiplier[0]) * tail_bound(discount, horizon)
+    assert cut.value - 1e-9 <= whole.value <= cut.value + lost + 1e-9
+
+
+@pytest.mark.parametrize(("steps", "pay"), [(20, 13.940), (40, 16.218), (60, 16.490), (80, 16.523)])
+def test_the_five_by_five_grid_comes_near_its_infinite_value_as_known(steps, pay):
+    problem = make("five-by-five")
+    cut = CMDP(
+        problem.transition[0], problem.reward[:, : steps + 1], problem.threshold, problem.start
+    )
+    value = 11 * solve(cut).value - (1 - 0.9**steps) / 0.1
+    assert value == pytest.approx(pay, abs=6e-4)
+
+
+@given(st.integers(0, 10**6), st.booleans())
+def test_a_random_start_is_the_mean_over_starts(seed, stationary):
+    kernel, reward = arrays(seed, 0)
+    rewards = np.repeat(reward[:, None], 5, axis=1) * np.arange(5)[None, :, None, None] / 5
+    kernels = kernel if stationary else np.stack([arrays(seed + h)[0] for h in range(5)])
+    first = np.random.default_rng(seed).dirichlet(np.ones(4))
+    problem = CMDP(*_with_no_constraint(*with_random_start(kernels, rewards, first)))
+    each = [CMDP(kernels, rewards, np.zeros(0), x) for x in range(4)]
+    mean = sum(p * greedy(one, one.reward[0])[0] for p, one in zip(first, each, strict=True))
+    assert problem.horizon == 6
+    assert greedy(problem, problem.reward[0])[0] == pytest.approx(mean)
+
+
+def _with_no_constraint(kernel, reward, start):
+    return kernel, reward, np.zeros(0), start
+
+
+def test_the_discounted_paradox_has_its_value():
+    kernel, reward = paradox_arrays()
+    assert solve(discounted(kernel, reward, [5.0], 0.9, 0, 200)).value == pytest.approx(5, abs=1e-6)
+
+
+def test_the_averaged_paradox_has_its_value():
+    kernel, reward = paradox_arrays()
+    assert solve(averaged(kernel, reward, [0.5], 40)).value == pytest.approx(20)
+
+
+def stationary_optimum(kernel: np.ndarray, reward: np.ndarray, threshold: np.ndarray) -> float:
+    """max sum q r^0 over q >= 0 with sum q = 1, flow out = flow in, sum q r^n >= b^n."""
+    states, actions = reward.shape[1:]
+    out = np.repeat(np.eye(states), actions, axis=1)
+    flow = np.vstack([out - kernel.reshape(-1, states).T, np.ones(states * actions)])
+    right = np.append(np.zeros(states), 1.0)
+    utilities = -reward[1:].reshape(len(threshold), -1)
+    found = linprog(-reward[0].ravel(), utilities, -threshold, flow, right)
+    return -float(found.fun)
+
+
+def test_the_queue_comes_near_its_average_like_one_over_the_horizon():
+    average = 5 * stationary_optimum(*queue_arrays(), np.array(THRESHOLDS))
+    assert average == pytest.approx(3.60028, abs=5e-6)
+    over = [(5 * solve(queue(steps)).value / steps - average) * steps for steps in (100, 200, 400)]
+    assert over == sorted(over)  # a bias that settles, never below the average
+    assert over[0] > 0
+    assert over[2] < 30
+
+
+def test_bad_discounts_and_starts_are_named():
+    kernel, reward = arrays(0)
+    with pytest.raises(InputError, match="the discount is 1, not between 0 and 1"):
+        tail_bound(1.0, 3)
+    with pytest.raises(InputError, match="accuracy is 0"):
+        steps_for(0.9, 0.0)
+    with pytest.raises(InputError, match="4 numbers that sum to 1"):
+        discounted(kernel, reward, [0.0], 0.9, np.full(4, 0.3), 5)

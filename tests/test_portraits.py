@@ -1,0 +1,188 @@
+"""Entropy along a run and occupancies at its end: values by hand, limits, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from conftest import problems, random_policy, random_problem
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cmdplab.algorithms import algorithm
+from cmdplab.environments import make
+from cmdplab.errors import InputError
+from cmdplab.exact import occupancy
+from cmdplab.portrait_figures import VISITED_STATES, draw_occupancy, shown_states
+from cmdplab.portraits import (
+    Portrait,
+    entropy_curve,
+    looked_at,
+    no_temperature,
+    occupancy_portrait,
+    policy_entropy,
+    total_variation,
+)
+from cmdplab.problem import CMDP
+from cmdplab.running import run
+from cmdplab.solvers import solve
+
+
+@pytest.fixture
+def two_steps() -> CMDP:
+    """Two steps: the first action leads from state 0 to state 0, the second one to state 1."""
+    kernel = np.zeros((2, 2, 2))
+    kernel[0, 0, 0] = kernel[0, 1, 1] = 1.0
+    kernel[1, :, 1] = 1.0
+    return CMDP(kernel, np.zeros((1, 2, 2)), np.zeros(0), 0, horizon=2, name="two steps")
+
+
+def test_the_entropy_of_two_steps_by_hand(two_steps):
+    policy = np.zeros((2, 2, 2))
+    policy[0, 0] = [0.25, 0.75]
+    policy[0, 1] = [0.5, 0.5]  # never reached
+    policy[1, 0] = [1.0, 0.0]
+    policy[1, 1] = [0.5, 0.5]  # reached with probability 3/4
+    first = 0.25 * math.log(4.0) + 0.75 * math.log(4.0 / 3.0)
+    by_hand = (first + 0.75 * math.log(2.0)) / (2.0 * math.log(2.0))
+    assert policy_entropy(two_steps, policy) == pytest.approx(by_hand, rel=1e-14)
+
+
+@given(problems(), st.integers(0, 10**6))
+def test_entropy_lies_between_a_deterministic_and_the_uniform_policy(problem, seed):
+    if problem.actions == 1:
+        with pytest.raises(InputError, match="has one action"):
+            policy_entropy(problem, random_policy(problem, seed))
+        return
+    shape = (problem.horizon, problem.states, problem.actions)
+    assert policy_entropy(problem, np.full(shape, 1.0 / problem.actions)) == pytest.approx(1.0)
+    assert policy_entropy(problem, np.eye(problem.actions)[np.zeros(shape[:2], int)]) == 0.0
+    assert 0.0 < policy_entropy(problem, random_policy(problem, seed)) < 1.0
+
+
+@given(problems(), st.integers(0, 10**6))
+def test_total_variation_of_occupancies(problem, seed):
+    one, other = (occupancy(problem, random_policy(problem, s)) for s in (seed, seed + 1))
+    np.testing.assert_allclose(one.sum(axis=(1, 2)), 1.0, rtol=1e-12)
+    assert total_variation(one, one) == 0.0
+    assert 0.0 <= total_variation(one, other) <= 1.0 + 1e-12
+    assert total_variation(one, other) == total_variation(other, one)
+
+
+def test_disjoint_occupancies_are_as_far_apart_as_can_be(two_steps):
+    left, right = (occupancy(two_steps, np.eye(2)[np.full((2, 2), a)]) for a in (0, 1))
+    assert total_variation(left, right) == 1.0
+
+
+def test_a_run_begins_random_and_is_not_changed_by_looking():
+    problem, row = make("three-state"), algorithm("UOpt-RPGPD")
+    curve = entropy_curve(problem, row, 300, 1, points=12)
+    done = run(problem, row, 300, 1)
+    assert curve.entropy[-1] == policy_entropy(problem, done.state.policy)
+    early = entropy_curve(problem, row, 30, 1, points=30)
+    shared = np.intersect1d(curve.episode, early.episode)
+    assert len(shared) > 3
+    for k in shared:
+        assert curve.entropy[curve.episode == k] == early.entropy[early.episode == k]
+
+
+def test_the_temperature_is_the_schedule_of_the_row():
+    row = algorithm("UOpt-RPGPD", "printed")
+    curve = entropy_curve(make("three-state"), row, 50, points=5)
+    assert curve.temperature == pytest.approx((curve.episode + 3.0) ** -0.4)
+    assert no_temperature(row) == ""
+
+
+@pytest.mark.parametrize("name", ["OptCMDP", "Triple-Q"])
+def test_other_families_have_an_entropy_and_no_temperature(name):
+    row = algorithm(name)
+    curve = entropy_curve(make("three-state"), row, 20, points=4)
+    assert curve.temperature is None
+    assert "no temperature" in no_temperature(row)
+    assert np.all((curve.entropy >= 0.0) & (curve.entropy <= 1.0))
+
+
+def test_looks_are_log_spaced_and_hold_both_ends():
+    assert looked_at(10_000, 5) == [1, 10, 100, 1000, 10_000]
+    assert looked_at(3, 100) == [1, 2, 3]
+    assert looked_at(1, 2) == [1]
+    for episodes, points in ((0, 5), (5, 1)):
+        with pytest.raises(InputError):
+            looked_at(episodes, points)
+
+
+def test_the_occupancy_is_that_of_the_policy_after_the_run():
+    problem, row = make("three-state"), algorithm("UOpt-RPGPD")
+    portrait = occupancy_portrait(problem, row, 200)
+    learned = run(problem, row, 200).state.policy
+    np.testing.assert_array_equal(portrait.learned, occupancy(problem, learned))
+    np.testing.assert_allclose(portrait.optimal.sum(axis=(1, 2)), 1.0, rtol=1e-12)
+    assert 0.0 < portrait.distance < 1.0
+
+
+def test_both_panels_of_the_optimal_policy_are_equal(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("cmdplab.portrait_figures.save", lambda figure, _: drawn.append(figure))
+    problem = make("media-streaming")
+    optimal = solve(problem).occupancy
+    draw_occupancy(Portrait(optimal, optimal), "t", tmp_path / "f.png")
+    (figure,) = drawn
+    left, right, _ = figure.axes
+    images = [panel.images[0] for panel in (left, right)]
+    np.testing.assert_array_equal(*(image.get_array() for image in images))
+    np.testing.assert_allclose(images[0].get_array().sum(axis=0), 1.0, rtol=1e-12)
+    assert images[0].norm is images[1].norm
+    assert "distance 0," in figure.get_suptitle()
+
+
+def test_of_many_states_the_most_visited_are_drawn(tmp_path):
+    rng = np.random.default_rng(0)
+    mass = rng.dirichlet(np.full(100, 0.1), 7).T  # [X, H]
+    rows = shown_states(mass, mass)
+    visits = mass.sum(axis=1)
+    assert len(rows) == VISITED_STATES
+    assert visits[rows].min() >= np.delete(visits, rows).max()
+    assert list(rows) == sorted(rows)
+    assert list(shown_states(mass[:60], mass[:60])) == list(range(60))
+    pairs = np.repeat(mass.T[:, :, None] / 2, 2, axis=-1)
+    assert draw_occupancy(Portrait(pairs, pairs), "t", tmp_path / "f.png").stat().st_size > 3000
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+@pytest.mark.parametrize("kind", ["entropy", "occupancy"])
+def test_every_portrait_in_every_format(call, kind, suffix, tmp_path):
+    path = tmp_path / "new" / f"f.{suffix}"
+    code, out, _ = call(
+        "portrait", "three-state", "--kind", kind, "--episodes", 40, "--out", path
+    )  # the folder is made
+    assert (code, out.strip()) == (0, str(path))
+    assert path.stat().st_size > 3000
+
+
+def test_several_algorithms_share_a_figure_of_entropy(call, tmp_path):
+    path = tmp_path / "f.svg"
+    names = ("UOpt-RPGPD", "No-regularization", "OptCMDP")
+    chosen = [word for name in names for word in ("--algorithm", name)]
+    code, _, err = call("portrait", "three-state", *chosen, "--episodes", 30, "--out", path)
+    assert code == 0
+    assert "OptCMDP has no temperature" in err
+
+
+def test_what_cannot_be_portrayed(call, tmp_path):
+    path = tmp_path / "f.pdf"
+    one_action = random_problem(3, 1, 2, 0, 0)
+    one_action.save(tmp_path / "one.npz")
+    both = ("--algorithm", "UOpt-RPGPD", "--algorithm", "DOPE")
+    for arguments, sentence in (
+        (("three-state", "--out", tmp_path / "f.txt"), "is no .png"),
+        (("three-state", "--kind", "occupancy", *both, "--out", path), "of one algorithm, and 2"),
+        (("three-state", "--kind", "occupancy", "--points", 9, "--out", path), "about entropy"),
+        (("three-state", "--points", 1, "--out", path), "points is 1"),
+        (("three-state", "--episodes", 0, "--out", path), "episodes is 0"),
+        (("three-state", "--kind", "birds", "--out", path), "birds"),
+        ((tmp_path / "one.npz", "--episodes", 5, "--out", path), "has one action"),
+    ):
+        code, _, err = call("portrait", *arguments)
+        assert (code, sentence in err) == (2, True), err
+    assert not path.exists()
