@@ -88,7 +88,7 @@ def nothing(s: Setting) -> float:
 class PlannerState(NamedTuple):
     """All that a planner carries from one episode to the next."""
 
-    counts: Array  # [H, X, A, X], visits to (h, x, a, y)
+    counts: Array  # [H, X, A, X], visits to (h, x, a, y); [H, X, A, S] where the kernel is lists
     planned: Array  # [H, X, A], visits when the policy was planned
     policy: Array  # [H, X, A], played next
     promised: Array  # [1 + N], its returns in the model it was planned with
@@ -99,12 +99,12 @@ class PlannerState(NamedTuple):
     episode: int  # episodes done
 
     @classmethod
-    def empty(cls, task: Task) -> PlannerState:
-        """Before the first plan."""
+    def empty(cls, task: Task, successors: int | None = None) -> PlannerState:
+        """Before the first plan; `successors` is S where a list is kept."""
         rewards, H, X, A = task.reward.shape
         none = np.zeros(rewards - 1)
         return cls(
-            counts=np.zeros((H, X, A, X)),
+            counts=np.zeros((H, X, A, successors or X)),
             planned=np.zeros((H, X, A)),
             policy=task.uniform,
             promised=np.zeros(rewards),

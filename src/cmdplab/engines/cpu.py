@@ -9,7 +9,6 @@ from cmdplab.algorithms.task import Task
 from cmdplab.arrays import from_pairs
 from cmdplab.engines import kernels, layout, live
 from cmdplab.engines.protocol import Chunk, Indices
-from cmdplab.kernels import Sparse, lists
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP, Array
 
@@ -25,12 +24,10 @@ class CpuSession:
         seed: int,
         state: State | None = None,
     ) -> None:
-        listed = lists(problem.kernel)
-        given_as_lists = isinstance(problem.transition, Sparse)
+        self._storage = layout.Storage.of(problem)
+        listed = self._storage.listed
         if state is None:
-            width = problem.transition.successor.shape[2] if given_as_lists else None
-            state = State.initial(task, width)
-        self._written = None if given_as_lists else listed
+            state = State.initial(task, self._storage.successors)
         self._row, self._task, self._seed = algorithm, task, seed
         self._numbers = algorithm.numbers(task)
         self._world = None if problem is None else layout.world(problem, listed)
@@ -105,7 +102,7 @@ class CpuSession:
     def state(self) -> State:
         """A copy of the learner's state, in natural axes."""
         _, _, X, A = self._task.reward.shape
-        return layout.natural_state(self._learner, X, A, self._episode, self._written)
+        return layout.natural_state(self._learner, X, A, self._episode, self._storage.written)
 
     def _prepare(self, episodes: int) -> tuple[Array, Chunk]:
         rewards = len(self._task.reward)

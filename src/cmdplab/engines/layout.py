@@ -18,8 +18,30 @@ from cmdplab.algorithms.task import Task
 from cmdplab.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.engines.protocol import Indices
 from cmdplab.engines.storage import ListedCounts, ListedWorld, World
-from cmdplab.kernels import Sparse
+from cmdplab.kernels import Sparse, lists
 from cmdplab.problem import CMDP, Array
+
+
+class Storage(NamedTuple):
+    """How a run stores its counts: in lists where the kernel has few successors.
+
+    A state, which is saved, has tables where the problem was given as a table, so that both
+    engines can go on from it.
+    """
+
+    listed: Sparse | None  # the lists; None: tables
+    successors: int | None  # S, where a state keeps lists too
+    written: Sparse | None  # the lists, where a state has tables nevertheless
+
+    @classmethod
+    def of(cls, problem: CMDP | None) -> Storage:
+        """What the data of a problem ask for; a kernel that nobody knows is a table."""
+        if problem is None:
+            return cls(None, None, None)
+        if isinstance(problem.transition, Sparse):
+            return cls(problem.transition, problem.transition.successor.shape[2], None)
+        listed = lists(problem.kernel)
+        return cls(listed, None, listed)
 
 
 class Learner(NamedTuple):
@@ -126,7 +148,7 @@ def learner(
     reward = aligned(rewards + rewards % 2, H, A * padded(X))
     reward[:rewards] = to_pairs(task.reward)
     return Learner(
-        counts=_counts(state.counts, uniform, listed),
+        counts=stored_counts(state.counts, uniform, listed),
         inverse=to_pairs(inverse),
         visits=to_pairs(visits),
         bonus=aligned(H, A * padded(X)),
@@ -139,27 +161,30 @@ def learner(
     )
 
 
-def _counts(counts: Array, uniform: Array, listed: Sparse | None) -> Array | ListedCounts:
+def stored_counts(counts: Array, uniform: Array, listed: Sparse | None) -> Array | ListedCounts:
     """Natural counts [H, X, A, X or S] as a store; `uniform` [H, X, A] marks rows of ones."""
     if listed is None:
         return to_pairs(np.moveaxis(counts + uniform[..., None], 3, 1))
     if counts.shape[-1] != listed.successor.shape[-1]:  # a table: only listed states have visits
         counts = np.take_along_axis(counts, listed.successor[None], axis=-1)
-        counts[:, ~_used(listed)] = 0.0
+        counts[:, ~used_places(listed)] = 0.0
     anywhere = to_pairs(uniform) if uniform.any() else np.zeros((len(counts), 0))
     visits = to_pairs(np.moveaxis(counts, 3, 1))
     return ListedCounts(places(listed.successor), visits, anywhere, np.zeros(len(listed.successor)))
 
 
-def _used(listed: Sparse) -> npt.NDArray[np.bool_]:
+def used_places(listed: Sparse) -> npt.NDArray[np.bool_]:
     """[X, A, S]: which places of the lists are not empty."""
     positive = listed.probability > 0.0
     return np.asarray(positive if positive.ndim == 3 else positive.any(axis=0))
 
 
-def _natural_counts(arrays: Learner, states: int, actions: int, listed: Sparse | None) -> Array:
-    if isinstance(arrays.counts, ListedCounts):
-        counts = np.moveaxis(from_pairs(arrays.counts.visits, states, actions), 1, 3)
+def natural_counts(
+    store: Array | ListedCounts, visits: Array, states: int, actions: int, listed: Sparse | None
+) -> Array:
+    """[H, X, A, X] or, for lists, [H, X, A, S]; `listed` says where lists are to be tables."""
+    if isinstance(store, ListedCounts):
+        counts = np.moveaxis(from_pairs(store.visits, states, actions), 1, 3)
         if listed is None:
             return np.ascontiguousarray(counts)
         table = np.zeros((*counts.shape[:3], states))
@@ -167,8 +192,8 @@ def _natural_counts(arrays: Learner, states: int, actions: int, listed: Sparse |
         for s in range(counts.shape[3]):
             table[:, x, a, listed.successor[..., s]] += counts[..., s]
         return table
-    seen = from_pairs(arrays.visits, states, actions)[..., None] > 0.0
-    counts = np.moveaxis(from_pairs(arrays.counts, states, actions), 1, 3)
+    seen = from_pairs(visits, states, actions)[..., None] > 0.0
+    counts = np.moveaxis(from_pairs(store, states, actions), 1, 3)
     return np.where(seen, counts, 0.0)
 
 
@@ -180,7 +205,7 @@ def natural_state(
     Counts in a list are written into a table where `listed` says of which states they are.
     """
     return State(
-        counts=_natural_counts(arrays, states, actions, listed),
+        counts=natural_counts(arrays.counts, arrays.visits, states, actions, listed),
         log_policy=from_pairs(arrays.log_policy, states, actions),
         policy=from_pairs(arrays.policy, states, actions),
         multiplier=arrays.multiplier.copy(),

@@ -8,20 +8,22 @@ import numpy as np
 
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.task import Task
-from cmdplab.arrays import aligned, from_pairs, padded, to_pairs
+from cmdplab.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.engines import layout, live
 from cmdplab.engines import planning_kernels as kernels
 from cmdplab.engines.kernels import draw_action
 from cmdplab.engines.protocol import Chunk, Indices
+from cmdplab.engines.storage import ListedCounts
+from cmdplab.kernels import Sparse
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP, Array
-from cmdplab.solvers.models import Model, planning
+from cmdplab.solvers.models import ListedBox, Model, planning
 
 
 class Learner(NamedTuple):
     """The learner's arrays; a pair (x, a) sits at a * P + x."""
 
-    counts: Array  # [H, X, A * P], visits to (h, y, pair)
+    counts: Array | ListedCounts  # [H, X, A * P], visits to (h, y, pair)
     visits: Array  # [H, A * P]
     planned: Array  # [H, A * P]
     policy: Array  # [H, A * P]
@@ -48,14 +50,16 @@ class PlanningSession:
         rewards, H, X, A = task.reward.shape
         self._row, self._task, self._seed = algorithm, task, seed
         self._numbers = algorithm.numbers(task)
-        self._world = None if problem is None else layout.world(problem)
-        self._scratch = layout.scratch(task)
+        self._storage = layout.Storage.of(problem)
+        listed = self._storage.listed
+        self._world = None if problem is None else layout.world(problem, listed)
+        self._scratch = layout.scratch(task, listed)
         self._space = planning(rewards - 1, H, X, A)
-        begun = state if state is not None else PlannerState.empty(task)
-        self._learner, self._model = _learner(task, begun), _empty_model(task)
+        begun = state if state is not None else PlannerState.empty(task, self._storage.successors)
+        self._learner = _learner(task, begun, listed)
+        self._model = _empty_model(task) if listed is None else _empty_lists(task, listed)
         self._episode = begun.episode
-        P = padded(X)
-        kernels.refresh_all(self._learner, self._model, self._numbers, P)
+        kernels.refresh_all(self._learner, self._model, self._numbers, X, padded(X))
         if state is None:
             kernels.make_plan(
                 self._learner, self._model, self._numbers, task.start, 0.0, 0, *self._space
@@ -111,7 +115,7 @@ class PlanningSession:
         _, _, X, A = self._task.reward.shape
         arrays = self._learner
         return PlannerState(
-            counts=np.moveaxis(from_pairs(arrays.counts, X, A), 1, 3),
+            counts=layout.natural_counts(arrays.counts, arrays.visits, X, A, self._storage.written),
             planned=from_pairs(arrays.planned, X, A),
             policy=from_pairs(arrays.policy, X, A),
             promised=arrays.promised.copy(),
@@ -123,10 +127,10 @@ class PlanningSession:
         )
 
 
-def _learner(task: Task, state: PlannerState) -> Learner:
+def _learner(task: Task, state: PlannerState, listed: Sparse | None) -> Learner:
     baseline = task.baseline
     return Learner(
-        counts=to_pairs(np.moveaxis(state.counts, 3, 1)),
+        counts=layout.stored_counts(state.counts, np.zeros(state.counts.shape[:3]), listed),
         visits=to_pairs(state.counts.sum(axis=-1)),
         planned=to_pairs(state.planned),
         policy=to_pairs(state.policy),
@@ -146,6 +150,25 @@ def _empty_model(task: Task) -> Model:
     return Model(
         lower=aligned(H, X, pairs),
         room=aligned(H, X, pairs),
+        spare=aligned(H, pairs),
+        reward=aligned(rewards, H, pairs),
+        threshold=task.threshold.copy(),
+        closed=to_pairs(task.closed),
+    )
+
+
+def _empty_lists(task: Task, listed: Sparse) -> ListedBox:
+    rewards, H, X, A = task.reward.shape
+    S, pairs = listed.successor.shape[2], A * padded(X)
+    own = np.where(layout.used_places(listed), listed.successor, -1)
+    successor = places(own).reshape(S, A, padded(X))
+    successor[..., X:] = -1
+    return ListedBox(
+        successor=successor.reshape(S, pairs),
+        lower=aligned(H, S, pairs),
+        room=aligned(H, S, pairs),
+        floor=aligned(H, pairs),
+        width=aligned(H, pairs),
         spare=aligned(H, pairs),
         reward=aligned(rewards, H, pairs),
         threshold=task.threshold.copy(),

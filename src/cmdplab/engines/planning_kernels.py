@@ -1,11 +1,16 @@
 """One episode of the planning family, compiled. Sweeps and pivots are in solvers/."""
-# Numba infers the types of these functions; planning.py names the shapes.
+# Numba infers the types of the compiled functions; planning.py names the shapes.
 
-from cmdplab.compiling import compiled, compiled_apart, compiled_exactly
+from __future__ import annotations
+
+from typing import Any
+
+from cmdplab.compiling import by_type, compiled, compiled_apart, compiled_exactly
 from cmdplab.engines.kernels import roll_out
 from cmdplab.engines.loops import copy
-from cmdplab.engines.storage import exact_returns
+from cmdplab.engines.storage import add_visit, exact_returns
 from cmdplab.equations import confidence_radius, interval_width, queue_step, scaled_width
+from cmdplab.solvers.models import ListedBox
 from cmdplab.solvers.simplex import plan, write_policy
 from cmdplab.solvers.sweeps import evaluate, sweep
 
@@ -13,22 +18,75 @@ ON_BASELINE, BASELINE_EPISODES, HAS_BASELINE = 0, 1, 2  # places in the learner'
 
 
 @compiled_exactly
-def refresh(learner, model, numbers, h, i):
-    """The box and the signals of one pair, from its counts."""
-    X, visits = learner.counts.shape[1], learner.visits[h, i]
-    phi = confidence_radius(visits, 0.0, numbers.log, float("inf"))
+def ends(p, phi, seen, numbers):
+    """Of one entry of a row: its width for bonus and box, its width for margins, lower end, room."""
+    width = interval_width(p, phi, numbers.flat, numbers.dev, numbers.tail)
+    hopeful = scaled_width(width, numbers.bonus_scale, numbers.cap)
+    fearful = scaled_width(width, numbers.margin_scale, numbers.cap)
+    half = numbers.freedom * (hopeful if seen else 1.0)
+    lower = max(p - half, 0.0)
+    return hopeful, fearful, lower, min(p + half, 1.0) - lower
+
+
+@compiled_exactly
+def box_row(counts, model, numbers, h, i, visits, phi):
+    """See `row_ends`."""
+    X = counts.shape[1]
     bonus, margin, lowest = 0.0, 0.0, 0.0
     for y in range(X):
-        p = learner.counts[h, y, i] / visits if visits > 0.0 else 1.0 / X
-        width = interval_width(p, phi, numbers.flat, numbers.dev, numbers.tail)
-        hopeful = scaled_width(width, numbers.bonus_scale, numbers.cap)
+        p = counts[h, y, i] / visits if visits > 0.0 else 1.0 / X
+        hopeful, fearful, lower, room = ends(p, phi, visits > 0.0, numbers)
         bonus += hopeful
-        margin += scaled_width(width, numbers.margin_scale, numbers.cap)
-        half = numbers.freedom * (hopeful if visits > 0.0 else 1.0)
-        lower = max(p - half, 0.0)
-        model.lower[h, y, i] = lower
-        model.room[h, y, i] = min(p + half, 1.0) - lower
+        margin += fearful
         lowest += lower
+        model.lower[h, y, i] = lower
+        model.room[h, y, i] = room
+    return bonus, margin, lowest
+
+
+@compiled_exactly
+def listed_row(counts, model, numbers, h, i, visits, phi):
+    """See `row_ends`: states that are not listed have no visits, and are all alike."""
+    X, seen = len(counts.states), visits > 0.0
+    hopeful, fearful, lower, room = ends(0.0 if seen else 1.0 / X, phi, seen, numbers)
+    model.floor[h, i], model.width[h, i] = lower, room
+    others = X
+    for s in range(len(model.successor)):
+        others -= model.successor[s, i] >= 0
+    bonus, margin, lowest = others * hopeful, others * fearful, others * lower
+    for s in range(len(model.successor)):
+        if model.successor[s, i] >= 0:
+            p = counts.visits[h, s, i] / visits if seen else 1.0 / X
+            hopeful, fearful, lower, room = ends(p, phi, seen, numbers)
+            bonus += hopeful
+            margin += fearful
+            lowest += lower
+            model.lower[h, s, i] = lower
+            model.room[h, s, i] = room
+    return bonus, margin, lowest
+
+
+def row_ends(
+    counts: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
+) -> tuple[float, float, float]:
+    """Write the ends of one row of the box; the sums of both widths and of the lower ends."""
+    raise NotImplementedError
+
+
+@by_type(row_ends)
+def _(counts, model, numbers, h, i, visits, phi):  # type: ignore[no-untyped-def]
+    body = listed_row if model.instance_class is ListedBox else box_row
+    return lambda counts, model, numbers, h, i, visits, phi: body(
+        counts, model, numbers, h, i, visits, phi
+    )
+
+
+@compiled_exactly
+def refresh(learner, model, numbers, h, i):
+    """The box and the signals of one pair, from its counts."""
+    visits = learner.visits[h, i]
+    phi = confidence_radius(visits, 0.0, numbers.log, float("inf"))
+    bonus, margin, lowest = row_ends(learner.counts, model, numbers, h, i, visits, phi)
     model.spare[h, i] = max(1.0 - lowest, 0.0)
     model.reward[0, h, i] = learner.reward[0, h, i] + numbers.objective_bonus * bonus
     for n in range(1, len(model.reward)):
@@ -37,9 +95,9 @@ def refresh(learner, model, numbers, h, i):
 
 
 @compiled
-def refresh_all(learner, model, numbers, P):
+def refresh_all(learner, model, numbers, X, P):
     """Every pair: at the start of a run and after a resume."""
-    H, X, pairs = learner.counts.shape
+    H, pairs = learner.visits.shape
     for h in range(H):
         for a in range(pairs // P):
             for x in range(X):
@@ -51,7 +109,7 @@ def count(learner, model, numbers, P, states, actions):
     """Add one episode to the counts; only the boxes of visited pairs change."""
     for h in range(len(actions)):
         i = actions[h] * P + states[h]
-        learner.counts[h, states[h + 1], i] += 1.0
+        add_visit(learner.counts, h, states[h + 1], i, True)
         learner.visits[h, i] += 1.0
         refresh(learner, model, numbers, h, i)
 

@@ -53,6 +53,20 @@ class ListedModel(NamedTuple):
     closed: Array  # [H, A * P], zero where an action is open, else too low ever to be the best
 
 
+class ListedBox(NamedTuple):
+    """A box whose rows differ from one pair of ends in few places, and rewards, for the sweeps."""
+
+    successor: Places  # [S, A * P], the states with ends of their own; -1 where a place is empty
+    lower: Array  # [H, S, A * P]
+    room: Array  # [H, S, A * P], upper - lower
+    floor: Array  # [H, A * P], the lower end of every other state
+    width: Array  # [H, A * P], the room of every other state
+    spare: Array  # [H, A * P], 1 - the sum of the lower ends
+    reward: Array  # [1 + N, H, A * P]
+    threshold: Array  # [N]
+    closed: Array  # [H, A * P], zero where an action is open, else too low ever to be the best
+
+
 class Model(NamedTuple):
     """A box and rewards as the sweeps read them; a pair (x, a) sits at a * P + x."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from cmdplab.compiling import by_type, compiled, compiled_apart
-from cmdplab.solvers.models import ListedModel
+from cmdplab.solvers.models import ListedBox, ListedModel, Model
 
 
 @compiled
@@ -105,6 +105,64 @@ def move_listed(model, h, i, order, mass, ahead):
         ahead[model.successor[s, i]] += mass * model.probability[layer, s, i]
 
 
+@compiled
+def room_of(model, h, i, y):
+    """How much more than its lower end a state may get."""
+    for s in range(len(model.successor)):
+        if model.successor[s, i] == y:
+            return model.room[h, s, i]
+    return model.width[h, i]
+
+
+@compiled
+def expect_listed_box(model, h, order, value, work, q):
+    """See `expect`. Pair by pair: pouring ends after a few states where rows have few."""
+    sort_states(work.total, order)
+    for n in range(len(value)):
+        everywhere = 0.0
+        for t in range(len(order)):
+            everywhere += value[n, order[t]]
+        for i in range(q.shape[1]):
+            total = model.floor[h, i] * everywhere
+            for s in range(len(model.successor)):
+                y = model.successor[s, i]
+                if y >= 0:
+                    total += (model.lower[h, s, i] - model.floor[h, i]) * value[n, y]
+            q[n, i] = total
+    for i in range(q.shape[1]):
+        left, t = model.spare[h, i], 0
+        while left > 0.0 and t < len(order):
+            y = order[t]
+            poured = min(room_of(model, h, i, y), left)
+            for n in range(len(value)):
+                q[n, i] += poured * value[n, y]
+            left -= poured
+            t += 1
+
+
+@compiled
+def move_in_listed_box(model, h, i, order, mass, ahead):
+    """See `move`."""
+    if model.floor[h, i] > 0.0:
+        for t in range(len(order)):
+            ahead[order[t]] += mass * model.floor[h, i]
+    for s in range(len(model.successor)):
+        y = model.successor[s, i]
+        if y >= 0:
+            ahead[y] += mass * (model.lower[h, s, i] - model.floor[h, i])
+    left, t = model.spare[h, i], 0
+    while left > 0.0 and t < len(order):
+        y = order[t]
+        poured = min(room_of(model, h, i, y), left)
+        ahead[y] += mass * poured
+        left -= poured
+        t += 1
+
+
+EXPECT = {Model: expect_box, ListedModel: expect_listed, ListedBox: expect_listed_box}
+MOVE = {Model: move_in_box, ListedModel: move_listed, ListedBox: move_in_listed_box}
+
+
 def expect(model: Any, h: Any, order: Any, value: Any, work: Any, q: Any) -> None:
     """q[n, i] = sum_y P(y) value[n, y], P the best kernel for the values work.total[:X]."""
     raise NotImplementedError
@@ -117,13 +175,13 @@ def move(model: Any, h: Any, i: Any, order: Any, mass: Any, ahead: Any) -> None:
 
 @by_type(expect)
 def _(model, h, order, value, work, q):  # type: ignore[no-untyped-def]
-    body = expect_listed if model.instance_class is ListedModel else expect_box
+    body = EXPECT[model.instance_class]
     return lambda model, h, order, value, work, q: body(model, h, order, value, work, q)
 
 
 @by_type(move)
 def _(model, h, i, order, mass, ahead):  # type: ignore[no-untyped-def]
-    body = move_listed if model.instance_class is ListedModel else move_in_box
+    body = MOVE[model.instance_class]
     return lambda model, h, i, order, mass, ahead: body(model, h, i, order, mass, ahead)
 
 
