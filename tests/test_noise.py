@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from cmdplab.engines.host import roll_out
 from cmdplab.engines.kernels import draw_action
-from cmdplab.engines.storage import draw_state
 from cmdplab.engines.layout import world
+from cmdplab.engines.storage import draw_state
 from cmdplab.environments import make
 from cmdplab.noise import blocks_per_episode, philox_key, uniforms
 

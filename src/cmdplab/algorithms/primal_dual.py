@@ -39,11 +39,13 @@ class State(NamedTuple):
 
     @classmethod
     def initial(cls, task: Task, successors: int | None = None) -> State:
-        """No visits, the uniform policy, multipliers zero; `successors` is S where a list is kept."""
+        """No visits, the uniform policy, multipliers zero; `successors` is S of lists."""
         rewards, H, X, A = task.reward.shape
         policy = task.uniform
         log_policy = np.log(np.where(policy > 0.0, policy, 1.0)) + task.closed
-        return cls(np.zeros((H, X, A, successors or X)), log_policy, policy, np.zeros(rewards - 1), 0)
+        return cls(
+            np.zeros((H, X, A, successors or X)), log_policy, policy, np.zeros(rewards - 1), 0
+        )
 
 
 class Bonus(NamedTuple):

@@ -135,9 +135,7 @@ def scratch(task: Task, listed: Sparse | None = None) -> Scratch:
     )
 
 
-def learner(
-    task: Task, numbers: Numbers, state: State, listed: Sparse | None = None
-) -> Learner:
+def learner(task: Task, numbers: Numbers, state: State, listed: Sparse | None = None) -> Learner:
     """The compiled learner's arrays, derived from a natural state; the bonus is still to be set."""
     rewards, H, X, A = task.reward.shape
     visits = state.counts.sum(axis=-1)

@@ -14,7 +14,6 @@ import numpy as np
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.protocol import Indices
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
 
 World = TypeVar("World")
 Whole = Indices | Sequence[int]

@@ -19,7 +19,7 @@ ON_BASELINE, BASELINE_EPISODES, HAS_BASELINE = 0, 1, 2  # places in the learner'
 
 @compiled_exactly
 def ends(p, phi, seen, numbers):
-    """Of one entry of a row: its width for bonus and box, its width for margins, lower end, room."""
+    """Of one entry of a row: its width for bonus and box, that for margins, lower end, room."""
     width = interval_width(p, phi, numbers.flat, numbers.dev, numbers.tail)
     hopeful = scaled_width(width, numbers.bonus_scale, numbers.cap)
     fearful = scaled_width(width, numbers.margin_scale, numbers.cap)
@@ -74,7 +74,7 @@ def row_ends(
 
 
 @by_type(row_ends)
-def _(counts, model, numbers, h, i, visits, phi):  # type: ignore[no-untyped-def]
+def _(counts, model, numbers, h, i, visits, phi):
     body = listed_row if model.instance_class is ListedBox else box_row
     return lambda counts, model, numbers, h, i, visits, phi: body(
         counts, model, numbers, h, i, visits, phi

@@ -226,30 +226,30 @@ def listed_visit(counts, h, y, i, seen):
 
 
 @by_type(exact_returns)
-def _(world, policies, start, scratch, out):  # type: ignore[no-untyped-def]
+def _(world, policies, start, scratch, out):
     body = listed_returns if world.instance_class is ListedWorld else dense_returns
     return lambda world, policies, start, scratch, out: body(world, policies, start, scratch, out)
 
 
 @by_type(draw_next)
-def _(world, h, x, a, u):  # type: ignore[no-untyped-def]
+def _(world, h, x, a, u):
     body = listed_next if world.instance_class is ListedWorld else dense_next
     return lambda world, h, x, a, u: body(world, h, x, a, u)
 
 
 @by_type(expected_pair)
-def _(counts, h, weights, first, second):  # type: ignore[no-untyped-def]
+def _(counts, h, weights, first, second):
     body = dense_expected if isinstance(counts, numba.types.Array) else listed_expected
     return lambda counts, h, weights, first, second: body(counts, h, weights, first, second)
 
 
 @by_type(gather)
-def _(counts, h, i, inverse, row):  # type: ignore[no-untyped-def]
+def _(counts, h, i, inverse, row):
     body = dense_gather if isinstance(counts, numba.types.Array) else listed_gather
     return lambda counts, h, i, inverse, row: body(counts, h, i, inverse, row)
 
 
 @by_type(add_visit)
-def _(counts, h, y, i, seen):  # type: ignore[no-untyped-def]
+def _(counts, h, y, i, seen):
     body = dense_visit if isinstance(counts, numba.types.Array) else listed_visit
     return lambda counts, h, y, i, seen: body(counts, h, y, i, seen)

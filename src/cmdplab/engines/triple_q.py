@@ -27,6 +27,7 @@ from cmdplab.engines.triple_q_kernels import (
     replay,
     write_policy,
 )
+from cmdplab.kernels import Sparse
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP, Array
 
@@ -71,14 +72,20 @@ class Scratch(NamedTuple):
 
 def successors(problem: CMDP) -> Successors:
     """The kernel of a problem as lists."""
-    kernel = problem.table[:1] if problem.stationary else problem.table
+    given = problem.transition
+    if isinstance(given, Sparse):
+        kernel = given.probability if given.probability.ndim == 4 else given.probability[None]
+        states = np.broadcast_to(given.successor, kernel.shape)
+    else:
+        kernel = given[:1] if problem.stationary else given
+        states = np.broadcast_to(np.arange(kernel.shape[-1]), kernel.shape)
     possible = kernel > 0.0
     end = np.cumsum(np.count_nonzero(possible, axis=-1)).reshape(kernel.shape[:3])
     begin = np.concatenate([[0], end.ravel()[:-1]]).reshape(end.shape)
     cumulative = np.cumsum(kernel, axis=-1)[possible]  # adding zeros changes no bit of a sum
     cumulative[end - 1] = 2.0
-    state = np.ascontiguousarray(np.nonzero(possible)[-1])
-    return Successors(np.stack([begin, end], axis=-1), state, kernel[possible], cumulative)
+    lists = (states[possible], kernel[possible], cumulative)
+    return Successors(np.stack([begin, end], axis=-1), *lists)
 
 
 class TripleQSession:

@@ -24,6 +24,7 @@ from cmdplab.environments import (
     resource_gathering,
     river_swim,
     six_state,
+    slippery_grid,
     three_state,
     triple_q_grid,
     uniform_random,
@@ -64,6 +65,7 @@ ENVIRONMENTS: dict[str, Environment] = {
     **uniform_random.ENTRIES,
     **queue.ENTRIES,
     **resource_gathering.ENTRIES,
+    **slippery_grid.ENTRIES,
 }
 
 

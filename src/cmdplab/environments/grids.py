@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.kernels import Sparse
 from cmdplab.problem import Array
 
 Cells = npt.NDArray[np.intp]
@@ -33,3 +34,16 @@ def slippery(kernel: Array, slip: float) -> Array:
     """[X, A, X]: with probability `slip` the action is drawn again, uniformly."""
     drawn = kernel.mean(axis=1, keepdims=True)
     return np.asarray((1.0 - slip) * kernel + slip * drawn)
+
+
+def slippery_lists(landing: Cells, slip: float) -> Sparse:
+    """The kernel of `slippery` moves as lists of successors: nothing of size X^2 is ever made."""
+    X, A = landing.shape
+    successor = np.repeat(landing[:, None, :], A, axis=1)
+    probability = np.tile(slip / A + (1.0 - slip) * np.eye(A), (X, 1, 1))
+    for later in range(1, A):  # moves that lead to one cell are one successor
+        for earlier in range(later):
+            same = successor[..., earlier] == successor[..., later]
+            probability[..., earlier] += np.where(same, probability[..., later], 0.0)
+            probability[..., later] = np.where(same, 0.0, probability[..., later])
+    return Sparse(successor, probability)

@@ -7,7 +7,7 @@ A box of width zero is the known model, so that this is also how a CMDP is solve
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,11 @@ class Plan(NamedTuple):
 
 
 def plan(
-    box: Box | Lists, reward: Array, threshold: Array, start: int = 0, multiplier: Array | None = None
+    box: Box | Lists,
+    reward: Array,
+    threshold: Array,
+    start: int = 0,
+    multiplier: Array | None = None,
 ) -> Plan:
     """The optimal plan of a box, from multipliers [N] to start with (those of a similar problem).
 
@@ -81,7 +85,8 @@ def _prepared(
 ) -> tuple[Model | ListedModel, Planning]:
     laid_out = model(box, reward, threshold, start)
     ordered = isinstance(box, Box)
-    return laid_out, planning(len(laid_out.threshold), *np.shape(reward)[1:], ordered)
+    H, X, A = np.shape(reward)[1:]
+    return laid_out, planning(len(laid_out.threshold), H, X, A, ordered)
 
 
 def _written(
@@ -98,16 +103,22 @@ def _written(
     X, A = len(space.work.order), pairs // len(space.work.here)
     policy, returns = np.zeros((H, pairs)), np.zeros(len(laid_out.reward))
     simplex.write_policy(laid_out, start, *space, policy, returns)
-    if isinstance(box, Lists):
-        occupancy, kernel = from_pairs(space.work.occupancy, X, A), box.kernel
-    else:
-        occupancy, kernel = _flows(laid_out, space, start, A)
+    occupancy, kernel = _played(box, laid_out, space, start, X, A)
     multiplier = np.maximum(space.basis.multiplier, 0.0)
     natural = from_pairs(policy, X, A)
     feasible = margin >= 0.0
     return Plan(
         feasible, natural, occupancy, kernel, returns, multiplier, held, bound, margin, used
     )
+
+
+def _played(
+    box: Box | Lists, laid_out: Any, space: Planning, start: int, states: int, actions: int
+) -> tuple[Array, Array | Sparse]:
+    """Occupancy [H, X, A] of the mixture and the kernel that it implies."""
+    if isinstance(box, Lists):
+        return from_pairs(space.work.occupancy, states, actions), box.kernel
+    return _flows(laid_out, space, start, actions)
 
 
 def _flows(laid_out: Model, space: Planning, start: int, actions: int) -> tuple[Array, Array]:

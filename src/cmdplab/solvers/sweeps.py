@@ -174,13 +174,13 @@ def move(model: Any, h: Any, i: Any, order: Any, mass: Any, ahead: Any) -> None:
 
 
 @by_type(expect)
-def _(model, h, order, value, work, q):  # type: ignore[no-untyped-def]
+def _(model, h, order, value, work, q):
     body = EXPECT[model.instance_class]
     return lambda model, h, order, value, work, q: body(model, h, order, value, work, q)
 
 
 @by_type(move)
-def _(model, h, i, order, mass, ahead):  # type: ignore[no-untyped-def]
+def _(model, h, i, order, mass, ahead):
     body = MOVE[model.instance_class]
     return lambda model, h, i, order, mass, ahead: body(model, h, i, order, mass, ahead)
 
