@@ -27,6 +27,7 @@ from cmdplab.environments.river_swim import osband_river_swim, river_swim
 from cmdplab.environments.triple_q_grid import triple_q_grid
 from cmdplab.errors import InputError
 from cmdplab.exact import greedy
+from cmdplab.kernels import Sparse
 from cmdplab.solvers import solve
 
 PINNED = {
@@ -62,6 +63,7 @@ PINNED = {
     "queue": "f052361792a0283b",
     "resource-attacks": "cddc9e77d45c3043",
     "resource-gems": "f270ea1aa4b4e24b",
+    "slippery-grid": "d161045b9b58d091",
 }
 
 # In the units of the sources, to the digits known there:
@@ -92,6 +94,7 @@ PUBLISHED = {
     "queue": ("", ["", ""], "", [0, 0]),
     "resource-attacks": ("4.43872", ["1.462"], "5.22625", [0.3]),
     "resource-gems": ("4.50733", [""], "5.22625", [2]),
+    "slippery-grid": ("", [""], "", [2]),
 }
 SINGLE = [name for name, each in ENVIRONMENTS.items() if not each.random]
 
@@ -367,7 +370,9 @@ def test_the_largest_utility_of_the_uniform_random_problem():
 
 def fingerprint(name: str) -> str:
     problem = make(name, 0)
-    rounded = [np.round(array, 9) + 0.0 for array in (problem.transition, problem.reward)]
+    kernel = problem.transition
+    listed = [kernel.successor, kernel.probability] if isinstance(kernel, Sparse) else [kernel]
+    rounded = [np.round(array, 9) + 0.0 for array in (*listed, problem.reward)]
     return hashlib.sha256(b"".join(each.tobytes() for each in rounded)).hexdigest()[:16]
 
 
