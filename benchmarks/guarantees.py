@@ -72,7 +72,8 @@ def coverage(name: str, runs: int, episodes: int) -> str:
     left, wrong = (sum(each) for each in zip(*ends, strict=True))
     seen = binomial_interval(left, runs)
     return (
-        f"{name:14} left its set in {left} of {runs} runs (95 %: {seen.low:.4f} to {seen.high:.4f}; "
+        f"{name:14} left its set in {left} of {runs} runs "
+        f"(95 %: {seen.low:.4f} to {seen.high:.4f}; "
         f"allowed {row.delta:g}); bounds wrong inside the set: {wrong} runs"
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 from cmdplab.algorithms.primal_dual import Numbers, State
 from cmdplab.algorithms.task import Task
 from cmdplab.arrays import aligned, from_pairs, padded, to_pairs
+from cmdplab.engines import live
 from cmdplab.engines.protocol import Indices
 from cmdplab.problem import CMDP, Array
 
@@ -39,6 +40,7 @@ class Learner(NamedTuple):
     reward: Array  # [R, H, A * P]
     threshold: Array  # [N]
     closed: Array  # [H, A * P], zero where an action is open, else too low ever to be taken
+    reward_sums: Array  # [1 + N, H, A * P], of samples; [0, H, A * P] where rewards are known
 
 
 class Scratch(NamedTuple):
@@ -56,6 +58,7 @@ class Scratch(NamedTuple):
     returns: Array  # [2, 1 + N]
     states: Indices  # [H + 1]
     actions: Indices  # [H]
+    samples: Array  # [1 + N, H], of rewards; [0, H] where they are known
 
 
 def world(problem: CMDP) -> World:
@@ -91,11 +94,12 @@ def scratch(task: Task) -> Scratch:
         returns=aligned(2, rewards),
         states=np.zeros(H + 1, np.int64),
         actions=np.zeros(H, np.int64),
+        samples=np.zeros((len(task.no_samples), H)),
     )
 
 
 def learner(task: Task, numbers: Numbers, state: State) -> Learner:
-    """The compiled learner's arrays, derived from a natural state; the bonus is still to be set."""
+    """The compiled learner's arrays, derived from a natural state; the rest is `refresh_all`'s."""
     rewards, H, X, A = task.reward.shape
     visits = state.counts.sum(axis=-1)
     unseen = visits == 0.0
@@ -115,6 +119,7 @@ def learner(task: Task, numbers: Numbers, state: State) -> Learner:
         reward=reward,
         threshold=task.threshold.copy(),
         closed=to_pairs(task.closed),
+        reward_sums=to_pairs(live.checked_sums(task, state.reward_sums)),
     )
 
 
@@ -128,4 +133,5 @@ def natural_state(arrays: Learner, states: int, actions: int, episode: int) -> S
         policy=from_pairs(arrays.policy, states, actions),
         multiplier=arrays.multiplier.copy(),
         episode=episode,
+        reward_sums=from_pairs(arrays.reward_sums, states, actions),
     )

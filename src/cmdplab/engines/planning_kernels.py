@@ -2,9 +2,15 @@
 # Numba infers the types of these functions; planning.py names the shapes.
 
 from cmdplab.compiling import compiled, compiled_apart, compiled_exactly
-from cmdplab.engines.kernels import exact_returns, roll_out
+from cmdplab.engines.kernels import draw_rewards, exact_returns, roll_out
 from cmdplab.engines.loops import copy
-from cmdplab.equations import confidence_radius, interval_width, queue_step, scaled_width
+from cmdplab.equations import (
+    confidence_radius,
+    interval_width,
+    queue_step,
+    reward_estimate,
+    scaled_width,
+)
 from cmdplab.solvers.simplex import plan, write_policy
 from cmdplab.solvers.sweeps import evaluate, sweep
 
@@ -12,10 +18,22 @@ ON_BASELINE, BASELINE_EPISODES, HAS_BASELINE = 0, 1, 2  # places in the learner'
 
 
 @compiled_exactly
+def refresh_rewards(learner, numbers, h, i, phi):
+    """The ends of one pair's rewards to plan with, where they are observed."""
+    visits = learner.visits[h, i]
+    for n in range(len(learner.reward_sums)):
+        width = numbers.objective_width if n == 0 else numbers.utility_width
+        more = numbers.reward_bonus * width * phi if n == 0 else 0.0
+        r = reward_estimate(learner.reward_sums[n, h, i], visits, width * phi)
+        learner.reward[n, h, i] = r + more
+
+
+@compiled_exactly
 def refresh(learner, model, numbers, h, i):
-    """The box and the signals of one pair, from its counts."""
+    """The box and the signals of one pair, from its counts and samples."""
     X, visits = learner.counts.shape[1], learner.visits[h, i]
     phi = confidence_radius(visits, 0.0, numbers.log, float("inf"))
+    refresh_rewards(learner, numbers, h, i, phi)
     bonus, margin, lowest = 0.0, 0.0, 0.0
     for y in range(X):
         p = learner.counts[h, y, i] / visits if visits > 0.0 else 1.0 / X
@@ -46,12 +64,14 @@ def refresh_all(learner, model, numbers, P):
 
 
 @compiled
-def count(learner, model, numbers, P, states, actions):
+def count(learner, model, numbers, P, states, actions, samples):
     """Add one episode to the counts; only the boxes of visited pairs change."""
     for h in range(len(actions)):
         i = actions[h] * P + states[h]
         learner.counts[h, states[h + 1], i] += 1.0
         learner.visits[h, i] += 1.0
+        for n in range(len(samples)):
+            learner.reward_sums[n, h, i] += samples[n, h]
         refresh(learner, model, numbers, h, i)
 
 
@@ -132,11 +152,11 @@ def make_plan(learner, model, numbers, start, weight, episode, columns, basis, w
 
 
 @compiled
-def advance(learner, model, numbers, start, steps, states, actions, episode, space):
+def advance(learner, model, numbers, start, steps, states, actions, samples, episode, space):
     """The learner's part of an episode: count it, update the queue, plan if it is time."""
     columns, basis, work = space
     P = len(work.here)
-    count(learner, model, numbers, P, states, actions)
+    count(learner, model, numbers, P, states, actions, samples)
     step, margin, weight = steps
     for n in range(len(learner.queue)):
         b, value = model.threshold[n], learner.promised[n + 1]
@@ -157,6 +177,8 @@ def play(
     start,
     steps,
     uniforms,
+    luck,
+    spread,
     episode,
     scratch,
     space,
@@ -165,12 +187,14 @@ def play(
 ):
     """Episodes on the true kernel; the exact returns change only when the policy does."""
     changed = True
+    states, actions, samples = scratch.states, scratch.actions, scratch.samples
     for k in range(len(uniforms)):
         if changed:
             copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
             exact_returns(world, scratch.policies, start, scratch, scratch.returns)
         copy(scratch.returns[0], returns[k])
-        roll_out(world, learner.policy, start, uniforms[k], scratch.states, scratch.actions)
+        roll_out(world, learner.policy, start, uniforms[k], states, actions)
+        draw_rewards(world, states, actions, luck[k], spread, samples)
         done = episode + k + 1
         changed = advance(
             learner,
@@ -178,8 +202,9 @@ def play(
             numbers,
             start,
             steps[k],
-            scratch.states,
-            scratch.actions,
+            states,
+            actions,
+            samples,
             done,
             space,
         )
