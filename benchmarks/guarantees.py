@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
-from scipy.stats import beta
 
 from cmdplab import CMDP, exact, solve
 from cmdplab.algorithms import algorithm
@@ -25,6 +24,7 @@ from cmdplab.baselines import task_for
 from cmdplab.engines import family, session
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.solvers import policy_bounds
+from cmdplab.statistics import binomial_interval
 from cmdplab.testing import random_problem
 
 COVERED = ("OptCMDP", "OptDual-CMDP", "DOPE", "Online-CRL")
@@ -45,13 +45,6 @@ def at_scale_one(name, episodes, **changes):
     return replace(row, tuned_for=episodes, **changes)
 
 
-def interval(hits: int, runs: int) -> tuple[float, float]:
-    """Clopper and Pearson, 95 %."""
-    low = 0.0 if hits == 0 else beta.ppf(0.025, hits, runs - hits + 1)
-    high = 1.0 if hits == runs else beta.ppf(0.975, hits + 1, runs - hits)
-    return float(low), float(high)
-
-
 def coverage(name: str, runs: int, episodes: int) -> str:
     problem = small()
     row = at_scale_one(name, episodes)
@@ -64,8 +57,8 @@ def coverage(name: str, runs: int, episodes: int) -> str:
             run.play(1)
             state = run.state()
             box, _ = learner.model(state)
-            low, high = box
-            inside = bool(np.all((low <= problem.transition) & (problem.transition <= high)))
+            low, high = box.lower, box.upper
+            inside = bool(np.all((low <= problem.table) & (problem.table <= high)))
             left |= not inside
             if inside:
                 truth = exact.returns(problem, state.policy)
@@ -77,9 +70,10 @@ def coverage(name: str, runs: int, episodes: int) -> str:
     with ThreadPoolExecutor(2) as pool:
         ends = list(pool.map(one, range(runs)))
     left, wrong = (sum(each) for each in zip(*ends, strict=True))
-    low, high = interval(left, runs)
+    seen = binomial_interval(left, runs)
     return (
-        f"{name:14} left its set in {left} of {runs} runs (95 %: {low:.4f} to {high:.4f}; "
+        f"{name:14} left its set in {left} of {runs} runs "
+        f"(95 %: {seen.low:.4f} to {seen.high:.4f}; "
         f"allowed {row.delta:g}); bounds wrong inside the set: {wrong} runs"
     )
 

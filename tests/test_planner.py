@@ -122,7 +122,7 @@ def test_bounds_by_hand():
 def test_bad_boxes_are_refused():
     problem = random_problem(3, 2, 2, 1)
     known = (problem.reward, problem.threshold, problem.start)
-    lower, upper = Box.of(problem)
+    lower, upper, _ = Box.of(problem)
     with pytest.raises(InputError, match="holds no kernel"):
         plan(Box(lower + 0.1, upper + 0.1), *known)
     with pytest.raises(InputError, match="shapes"):

@@ -34,12 +34,12 @@ def to_pairs(values: Array) -> Array:
     X, A = values.shape[-2:]
     out = aligned(*values.shape[:-2], A, padded(X))
     out[..., :X] = np.swapaxes(values, -1, -2)
-    return out.reshape(*values.shape[:-2], -1)
+    return out.reshape(*values.shape[:-2], A * padded(X))
 
 
 def from_pairs(values: Array, states: int, actions: int) -> Array:
     """[..., A * P] -> [..., X, A]."""
-    unfolded = values.reshape(*values.shape[:-1], actions, -1)
+    unfolded = values.reshape(*values.shape[:-1], actions, padded(states))
     return np.ascontiguousarray(np.swapaxes(unfolded[..., :states], -1, -2))
 
 

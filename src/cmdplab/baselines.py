@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cmdplab.algorithms.row import SAFE_POLICY, Row
-from cmdplab.algorithms.task import Baseline, Task, checked_baseline
+from cmdplab.algorithms.task import Baseline, Feedback, Task, checked_baseline
 from cmdplab.problem import CMDP, Array
 from cmdplab.solvers import Box, Solution, plan
 
@@ -15,13 +15,20 @@ def safe_baseline(problem: CMDP, solution: Solution, tightening: float = 0.5) ->
     return checked_baseline(problem, found.policy)
 
 
-def task_for(row: Row, problem: CMDP, solution: Solution, baseline: Array | None = None) -> Task:
+def task_for(
+    row: Row,
+    problem: CMDP,
+    solution: Solution,
+    baseline: Array | None = None,
+    rewards: Feedback = "known",
+) -> Task:
     """What a row is told of a problem; `baseline` [H, X, A] replaces the default safe policy."""
     safe = None
     if baseline is not None:
         safe = checked_baseline(problem, baseline)
     elif SAFE_POLICY in row.needs and problem.constraints:
         safe = safe_baseline(problem, solution, row.tightening)
-    task = Task.of(problem, solution.slack, safe if SAFE_POLICY in row.needs else None)
+    safe = safe if SAFE_POLICY in row.needs else None
+    task = Task.of(problem, solution.slack, safe, rewards)
     row.check(task)
     return task

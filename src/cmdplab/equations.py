@@ -96,6 +96,21 @@ def policy_logit(log_p: float, eta: float, tau: float, q: float) -> float:
     return (1.0 - eta * tau) * log_p + eta * q
 
 
+def reward_sample(r: float, u: float, spread: float) -> float:
+    """(1 - spread) r + spread [u < r], of mean r: Bernoulli for spread 1, r itself for 0."""
+    return (1.0 - spread) * r + spread * (1.0 if u < r else 0.0)
+
+
+def reward_estimate(total: float, n: float, width: float) -> float:
+    """r^ = clip( total / n + width, 0, 1 ), total the sum of n samples; the far end for n = 0.
+
+    A width > 0 gives an upper end, 1 if never visited; a width < 0 a lower end, 0 if never visited.
+    """
+    if n == 0.0:
+        return 1.0 if width > 0.0 else 0.0
+    return min(max(total / n + width, 0.0), 1.0)
+
+
 def queue_step(queue: float, step: float, b: float, margin: float, value: float) -> float:
     """[ queue + step (b + margin - V) ]_+, what is still owed to a constraint."""
     return max(queue + step * (b + margin - value), 0.0)

@@ -13,6 +13,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy.typing as npt
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -24,8 +25,9 @@ from pydantic import (
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.row import Row
-from cmdplab.environments import ENVIRONMENTS, make
+from cmdplab.environments import make, named
 from cmdplab.errors import InputError
+from cmdplab.formats import read_problem
 from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP
 
@@ -41,7 +43,7 @@ OVERRIDES = (
     "alpha_eta",
     "alpha_tau",
 )
-_NEWER = {"margin_scale", "slack_factor", "tightening", "epsilon", "replan"}
+_NEWER = {"margin_scale", "slack_factor", "tightening", "epsilon", "replan", "rewards"}
 LARGEST_FILE = 1 << 20  # bytes of a TOML file
 MOST_RUNS = 1_000_000
 
@@ -91,6 +93,7 @@ class Experiment(_Strict):
         Annotated[list[Seed], Field(min_length=1)] | Annotated[int, Field(gt=0, le=MOST_RUNS)]
     ) = 1
     preset: Preset | None = None  # default: `released` where an algorithm has it
+    rewards: Literal["known", "bernoulli"] = "known"  # told, or observed as samples of 0 and 1
     problems: Annotated[list[ProblemSpec], Field(min_length=1)]
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
 
@@ -116,6 +119,7 @@ class RunSettings(_Strict):
     replan: str | None = None
     alpha_eta: float | None = None
     alpha_tau: float | None = None
+    rewards: Literal["bernoulli"] | None = None  # None: known
     episodes: int | None  # None: until stopped
     seed: int
 
@@ -142,10 +146,16 @@ class RunSettings(_Strict):
         return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{self.seed}"
 
 
+def observed(rewards: str) -> Literal["bernoulli"] | None:
+    """How rewards stand in the settings of a run: known ones leave no trace."""
+    return "bernoulli" if rewards == "bernoulli" else None
+
+
 def fingerprint(problem: CMDP) -> str:
     """A hash of the arrays of a problem."""
     digest = hashlib.sha256()
     given = problem.transition
+    kernel: list[npt.NDArray[Any]]
     if isinstance(given, Sparse):
         kernel = [given.successor, given.probability]
     else:
@@ -215,11 +225,11 @@ def problems(experiment: Experiment, base: Path) -> dict[str, CMDP]:
         if (spec.environment is None) == (spec.file is None):
             raise InputError(f"problems.{n}: give either an environment or a file")
         if spec.file is not None:
-            each = [CMDP.load(base / spec.file)]
+            each = [read_problem(base / spec.file)]
         else:
             name = str(spec.environment)
-            seeds = spec.instance_seeds if name in ENVIRONMENTS else [0]
-            seeds = seeds if name not in ENVIRONMENTS or ENVIRONMENTS[name].random else [0]
+            known = named(name)
+            seeds = spec.instance_seeds if known is not None and known.random else [0]
             each = [make(name, seed) for seed in seeds]
         found |= {fingerprint(problem): problem for problem in each}
     return found
@@ -242,6 +252,7 @@ def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]
                     preset=row.preset,  # type: ignore[arg-type]
                     episodes=episodes,
                     seed=seed,
+                    rewards=observed(experiment.rewards),
                     **overrides,
                 )
             )

@@ -6,7 +6,7 @@ from typing import Any
 
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.table1 import TABLE_1, Guarantee, Order, evaluated
-from cmdplab.environments import ENVIRONMENTS
+from cmdplab.environments import ENVIRONMENTS, Environment
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
 from cmdplab.solvers import solve_feasible
@@ -23,6 +23,7 @@ def algorithms() -> list[dict[str, Any]]:
             "paper": row.paper,
             "needs": {},
             "guarantee": "",
+            "unknown_rewards": row.unknown_rewards,
             "provenance": {},
             "unverified": {},
             "page": page(name),
@@ -73,8 +74,30 @@ def table_1_at(problem: CMDP, episodes: int, epsilon: float) -> list[dict[str, A
 
 
 def environments() -> list[dict[str, Any]]:
-    """One row per environment."""
-    return [
-        {"name": name, "random": each.random, "summary": each.summary, "source": each.source}
-        for name, each in ENVIRONMENTS.items()
-    ]
+    """One row per environment: sizes, certified values (ours and published), units, provenance."""
+    return [_environment(name, each) for name, each in ENVIRONMENTS.items()]
+
+
+def _environment(name: str, each: Environment) -> dict[str, Any]:
+    problem = each.make(0)  # sizes do not depend on the seed
+    certified, published = each.certified, each.published()
+    return {
+        "name": name,
+        "version": each.version,
+        "random": each.random,
+        "summary": each.summary,
+        "states": problem.states,
+        "actions": problem.actions,
+        "horizon": problem.horizon,
+        "constraints": problem.constraints,
+        "sense": each.sense,
+        "optimum": certified and certified.optimum,
+        "multipliers": certified and list(certified.multipliers),
+        "slater_gap": certified and certified.slater_gap,
+        "unconstrained": certified and certified.unconstrained,
+        "published": published and published._asdict(),
+        "units": [unit._asdict() for unit in each.units],
+        "tail_bound": each.tail,
+        "source": each.source,
+        "unverified": each.unverified,
+    }

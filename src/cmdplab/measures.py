@@ -92,9 +92,10 @@ class Measures:
         self._low = np.minimum(self._low, rest.min(axis=0, initial=np.inf))
         self._high = np.maximum(self._high, rest.max(axis=0, initial=-np.inf))
         self._episodes += len(series)
-        self._sums = sums[-1].reshape(2, -1)
-        self._last, self._last_multiplier = series[-1], chunk.multiplier[-1]
-        self._tail = np.concatenate([self._tail, series[:, 0]])[-TAIL:]
+        # Copies: a view would keep the whole chunk alive.
+        self._sums = sums[-1].reshape(2, -1).copy()
+        self._last, self._last_multiplier = series[-1].copy(), chunk.multiplier[-1].copy()
+        self._tail = np.concatenate([self._tail, series[-TAIL:, 0]])[-TAIL:].copy()
 
     def arrays(self) -> dict[str, Array]:
         """All that is needed to go on: `resumed` takes it back."""

@@ -39,7 +39,8 @@ def standing(run: Run) -> str:
     return f"gap {summary.final_gap:+.3f}{more}"
 
 
-def _announce(console: Console) -> None:
+def announce_compiling(console: Console) -> None:
+    """Say that the first use compiles, if it does."""
     if is_cold():
         console.print("compiling, once for this version: half a minute or so", highlight=False)
 
@@ -72,7 +73,7 @@ class _Tally:
 @contextmanager
 def shown(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Report]:
     """Show the progress of these runs while the block lasts; yields the callback for `run_many`."""
-    _announce(console)
+    announce_compiling(console)
     with (_bars if console.is_terminal else _lines)(jobs, episodes, console) as report:
         yield report
 
@@ -135,7 +136,7 @@ def _lines(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Rep
 @contextmanager
 def sweep_shown(runs: int, episodes: int | None, console: Console) -> Iterator[Tell]:
     """Show a sweep: the whole of it, and each run that is under way."""
-    _announce(console)
+    announce_compiling(console)
     with (_sweep_bars if console.is_terminal else _sweep_lines)(runs, episodes, console) as tell:
         yield tell
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.task import Feedback
 from cmdplab.baselines import task_for
 from cmdplab.engines import family, session
 from cmdplab.errors import InputError
@@ -67,12 +68,13 @@ class Playing:
         engine: str = "cpu",
         solution: Solution | None = None,
         baseline: Array | None = None,
+        rewards: Feedback = "known",
         snapshot: Snapshot | None = None,
     ) -> None:
         optimum = solution if solution is not None else solve_feasible(problem)
         if optimum.value is None:
             raise InputError(f"{problem.name} cannot be run: {optimum.message}")
-        task = task_for(algorithm, problem, optimum, baseline)
+        task = task_for(algorithm, problem, optimum, baseline, rewards)
         state = None if snapshot is None else _state(algorithm, snapshot)
         self._row, self._seed = algorithm, seed
         self._session = session(engine, problem, algorithm, task, seed, state)
@@ -120,7 +122,8 @@ class Playing:
 
 def _state(row: Row, snapshot: Snapshot) -> Any:
     kind = family(row).state
-    arrays = {name: snapshot[f"state_{name}"] for name in kind._fields}
+    kept = [name for name in kind._fields if f"state_{name}" in snapshot]  # newer ones may lack
+    arrays = {name: snapshot[f"state_{name}"] for name in kept}
     return kind(**{name: int(each) if each.ndim == 0 else each for name, each in arrays.items()})
 
 
@@ -134,6 +137,7 @@ def run(
     chunk: int | None = None,
     solution: Solution | None = None,
     baseline: Array | None = None,
+    rewards: Feedback = "known",
     progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Run:
@@ -142,13 +146,15 @@ def run(
     The same (problem, algorithm, seed) gives the same numbers to the last bit, whatever the chunk,
     which by default is what takes about 0.2 s. `solution` is the certified optimum, if it is known
     already; `baseline` [H, X, A] the safe policy of an algorithm that needs one, which by default
-    comes from the problem. `progress` is called after every chunk; setting `stop` ends the run
-    after the current one.
+    comes from the problem. With `rewards="bernoulli"` the learner is not told the rewards, but sees
+    a sample of 0 or 1 in every step. `progress` is called after every chunk; setting `stop` ends
+    the run after the current one.
     """
     check_counts(episodes, seed)
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk is {chunk}, not a positive number of episodes")
     given = {"engine": engine, "solution": solution, "baseline": baseline}
+    given["rewards"] = rewards
     playing = Playing(problem, algorithm, seed, **given)  # type: ignore[arg-type]
     began = time.perf_counter()
     size = chunk or FIRST_CHUNK

@@ -168,7 +168,8 @@ def _play(
     record.machine, record.versions = here, manifest.versions()
     record.status = "running"
     manifest.write(folder, record)
-    playing = Playing(problem, settings.row(), settings.seed, snapshot=snapshot)
+    told = {"rewards": settings.rewards or "known", "snapshot": snapshot}
+    playing = Playing(problem, settings.row(), settings.seed, **told)  # type: ignore[arg-type]
     _advance(folder, record, playing, stop, report, every)
 
 

@@ -29,13 +29,18 @@ from dataclasses import replace
 from cmdplab.algorithms import widths
 from cmdplab.algorithms.opt_cmdp import horizon
 from cmdplab.algorithms.planner import Planner
-from cmdplab.algorithms.row import CONSTRAINT, EPISODES, SAFE_POLICY
+from cmdplab.algorithms.row import CONSTRAINT, EPISODES, IN_PAPER, SAFE_POLICY
 from cmdplab.schedules import Setting
 
 
 def compensation(s: Setting) -> float:
     """H^2 / gap_0."""
     return s.H**2 / s.baseline_slack
+
+
+def reward_compensation(s: Setting) -> float:
+    """3 H / gap_0 - 1: with the one below the clip [derived] 3 H / gap_0 widths   [code]."""
+    return 3.0 * s.H / s.baseline_slack - 1.0
 
 
 def baseline_phase(s: Setting) -> float:
@@ -49,9 +54,11 @@ DOPE = Planner(
     width=widths.bernstein,
     objective_bonus=compensation,
     utility_margin=horizon,
+    reward_bonus=reward_compensation,
     summary="the optimistic linear program with pessimistic utilities, from a safe policy on",
     paper="Bura, HasanzadeZonuzy, Kalathil, Shakkottai and Chamberland (2022), arXiv:2112.00885",
     needs=(EPISODES, SAFE_POLICY, CONSTRAINT),
+    unknown_rewards=IN_PAPER,
     guarantee="no violation in any episode; regret of order sqrt(K)",
     safe=True,
     provenance="signals and program [code], [secondary]; logarithm of the widths [derived]",

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cmdplab.algorithms.row import SLATER_GAP
+from cmdplab.algorithms.row import OUR_EXTENSION, SLATER_GAP
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.problem import Array
 from cmdplab.schedules import Setting
@@ -39,6 +39,7 @@ FLEXDOME = replace(
     paper="Zuo, Wang and He (2026), arXiv:2602.10917",
     needs=(SLATER_GAP,),
     guarantee="claimed: near-constant strong violation, strong regret of order K^(5/6)",
+    unknown_rewards=OUR_EXTENSION,
     provenance="exponents [secondary], [derived]; margin's factor ours; bonus of UOpt-RPGPD",
     unverified="exponents; the margin's factor; bonus",
 )

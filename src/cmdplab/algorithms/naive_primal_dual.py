@@ -23,7 +23,7 @@ import numpy as np
 
 from cmdplab.algorithms import bonuses
 from cmdplab.algorithms.primal_dual import PrimalDual, as_released, uncapped, unit
-from cmdplab.algorithms.row import EPISODES, SLATER_GAP
+from cmdplab.algorithms.row import EPISODES, IN_PAPER, SAID_TO_EXTEND, SLATER_GAP
 from cmdplab.problem import Array
 from cmdplab.schedules import Constant, Setting
 
@@ -51,6 +51,7 @@ OPT_PRIMAL_DUAL = PrimalDual(
     paper="Efroni, Mannor and Pirotta (2020), arXiv:2003.02189",
     needs=(EPISODES, SLATER_GAP),
     guarantee="weak regret and weak violation of order sqrt(K)",
+    unknown_rewards=IN_PAPER,
     provenance="steps for N = 1 [code]; for N > 1 [memory: unverified]; bonus [unverified]",
     unverified="bonus; steps for N > 1",
 )
@@ -75,6 +76,7 @@ def appendix_c(row: PrimalDual) -> PrimalDual:
         summary=summary,
         paper="Kitamura et al. (2024), Appendix C",
         guarantee="",
+        unknown_rewards=SAID_TO_EXTEND,
         provenance="bonus [paper]; steps as of OptPrimalDual-CMDP",
         unverified="steps",
     )

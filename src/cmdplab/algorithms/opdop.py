@@ -29,7 +29,7 @@ import math
 import numpy as np
 
 from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, unit
-from cmdplab.algorithms.row import EPISODES, SLATER_GAP
+from cmdplab.algorithms.row import EPISODES, IN_PAPER, SLATER_GAP
 from cmdplab.problem import Array
 from cmdplab.schedules import Constant, Setting
 
@@ -74,6 +74,7 @@ OPDOP = PrimalDual(
     paper="Ding, Wei, Yang, Wang and Jovanovic (2021), AISTATS",
     needs=(EPISODES, SLATER_GAP),
     guarantee="weak regret and weak violation of order sqrt(K)",
+    unknown_rewards=IN_PAPER,
     provenance="[paper], alpha from the lemmas; C1 = 1 is ours",
     unverified="C1 = 1",
 )

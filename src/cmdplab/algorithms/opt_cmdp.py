@@ -35,7 +35,7 @@ from dataclasses import replace
 from cmdplab.algorithms import widths
 from cmdplab.algorithms.naive_primal_dual import dual_step
 from cmdplab.algorithms.planner import Planner, Queue
-from cmdplab.algorithms.row import EPISODES, SLATER_GAP
+from cmdplab.algorithms.row import EPISODES, IN_PAPER, SLATER_GAP
 from cmdplab.schedules import Setting
 
 PAPER = "Efroni, Mannor and Pirotta (2020), arXiv:2003.02189"
@@ -55,6 +55,7 @@ OPT_CMDP = Planner(
     paper=PAPER,
     needs=(EPISODES,),
     guarantee="strong regret and strong violation of order sqrt(K)",
+    unknown_rewards=IN_PAPER,
     provenance="program [code]; widths [code]; their logarithm [derived]",
 )
 

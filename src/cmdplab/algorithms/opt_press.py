@@ -42,7 +42,7 @@ import numpy as np
 
 from cmdplab.algorithms import widths
 from cmdplab.algorithms.planner import Planner, Queue
-from cmdplab.algorithms.row import CONSTRAINT, EPISODES, SAFE_POLICY, SLATER_GAP
+from cmdplab.algorithms.row import CONSTRAINT, EPISODES, IN_PAPER, SAFE_POLICY, SLATER_GAP
 from cmdplab.problem import Array
 from cmdplab.schedules import Constant, Setting
 
@@ -79,6 +79,7 @@ OPT_PRESS_LP = Planner(
     summary="a linear program on the estimate, optimistic in the reward, pessimistic in utilities",
     paper="Liu, Zhou, Kalathil, Kumar and Tian (2021), arXiv:2106.02684",
     needs=(EPISODES, SAFE_POLICY, CONSTRAINT),
+    unknown_rewards=IN_PAPER,
     guarantee="no violation in any episode; regret of order sqrt(K)",
     safe=True,
     provenance="update and constants [secondary], [code]; N > 1 [derived]",
@@ -96,6 +97,7 @@ OPT_PRESS_PD = Planner(
     summary="greedy for an optimistic value, with a queue that aims above the threshold",
     paper="Liu, Zhou, Kalathil, Kumar and Tian (2021), arXiv:2106.02684",
     needs=(EPISODES, SLATER_GAP, CONSTRAINT),
+    unknown_rewards=IN_PAPER,
     guarantee="regret of order sqrt(K), weak violation bounded by a constant",
     provenance="shapes of eps_k, eta^k [paper: Ghosh et al. 2024]; the rest [memory: unverified]",
     unverified="bonus; the constant 5 in eps_k; the gap in eta^k",

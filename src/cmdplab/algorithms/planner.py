@@ -12,6 +12,9 @@ greedily for multipliers that a queue of what is owed to each constraint provide
 
     Q^{k+1,n} = [ Q^{k,n} + step_k (b^n + margin_k - V~^n) ]_+,   multiplier = weight_k Q^{k,n}
 
+Where rewards are observed, r^n above is an end of its interval: r^ = clip(mean + width, 0, 1), the
+lower end for utilities that are planned for pessimistically.
+
 A pair that was never visited has a uniform estimate; where the kernel is chosen (freedom 1) it may
 be any, whatever the scale, which keeps scaled algorithms exploring; where it is not (freedom 0) the
 pair has its scaled bonus only.
@@ -97,6 +100,7 @@ class PlannerState(NamedTuple):
     on_baseline: int  # 1 if the policy is the safe baseline
     baseline_episodes: int  # how many episodes the baseline was played
     episode: int  # episodes done
+    reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, H, X, A] of samples; empty if known
 
     @classmethod
     def empty(cls, task: Task, successors: int | None = None) -> PlannerState:
@@ -113,6 +117,7 @@ class PlannerState(NamedTuple):
             on_baseline=0,
             baseline_episodes=0,
             episode=0,
+            reward_sums=task.no_samples,
         )
 
 
@@ -137,6 +142,9 @@ class PlannerNumbers(NamedTuple):
     replan_first: float
     replan_factor: float
     replan_most: float
+    objective_width: float
+    utility_width: float
+    reward_bonus: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +156,7 @@ class Planner(Row):
     objective_bonus: Coefficient = nothing  # w^0
     utility_bonus: Coefficient = nothing  # w^n
     utility_margin: Coefficient = nothing  # m^n
+    reward_bonus: Coefficient = nothing  # where rewards are observed: this many more widths on r^0
     truncation: float = math.inf  # 1: values are truncated at the steps left
     queue: Queue | None = None  # None: the multipliers are the optimal ones
     caution: float = -math.inf  # the baseline must exceed b + caution (b_0 - b) to be left
@@ -175,7 +184,12 @@ class Planner(Row):
     def has_margin(self) -> bool:
         """Whether the plan is pessimistic about utilities, or the queue aims above b."""
         owed = self.queue is not None and self.queue.margin != Constant(0.0)
-        return owed or self.utility_margin is not nothing
+        return owed or self.pessimistic
+
+    @property
+    def pessimistic(self) -> bool:
+        """Whether utilities are planned for at their lower ends."""
+        return self.utility_margin is not nothing
 
     @property
     def heuristic(self) -> str:
@@ -196,6 +210,8 @@ class Planner(Row):
         """This row, resolved for a task."""
         s = self.setting(task)
         width, replan = self.width(s), self.replan(s)
+        # Hoeffding's sqrt(log / 2n), with the logarithm of the row's own widths.
+        hope, fear = (math.sqrt(0.5) * each for each in (self.bonus_scale, self.margin_scale))
         return PlannerNumbers(
             *width,
             bonus_scale=self.bonus_scale,
@@ -211,6 +227,9 @@ class Planner(Row):
             replan_first=replan.first,
             replan_factor=replan.factor,
             replan_most=replan.most,
+            objective_width=hope,
+            utility_width=-fear if self.pessimistic else hope,
+            reward_bonus=self.reward_bonus(s),
         )
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:

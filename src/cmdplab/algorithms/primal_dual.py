@@ -3,6 +3,7 @@
 Every episode k of every member does the same four things (paper, Algorithms 1 and 2):
 
     play pi^k, count the visited transitions,
+    (and, where rewards are observed, replace them by r^ = clip(mean + width, 0, 1))
     evaluate pi^k on Pbar^k for each reward n:  Q~^n = min(r^n + m^n beta + Pbar V~^n, cap^n)
     pi^{k+1} prop. to (pi^k)^{1 - eta tau} exp(eta (Q~^0 + sum_n lambda^n Q~^n))
     lambda^{k+1,n} = clip(lambda^n + eta' (b^n - V~^n_1(x_1) - tau lambda^n), 0, dual cap)
@@ -36,6 +37,7 @@ class State(NamedTuple):
     policy: Array  # [H, X, A]; exp(log_policy) can differ in the last bit, and resuming is exact
     multiplier: Array  # [N]
     episode: int  # episodes done
+    reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, H, X, A] of samples; empty if known
 
     @classmethod
     def initial(cls, task: Task, successors: int | None = None) -> State:
@@ -43,9 +45,9 @@ class State(NamedTuple):
         rewards, H, X, A = task.reward.shape
         policy = task.uniform
         log_policy = np.log(np.where(policy > 0.0, policy, 1.0)) + task.closed
-        return cls(
-            np.zeros((H, X, A, successors or X)), log_policy, policy, np.zeros(rewards - 1), 0
-        )
+        counts = np.zeros((H, X, A, successors or X))
+        multiplier = np.zeros(rewards - 1)
+        return cls(counts, log_policy, policy, multiplier, 0, task.no_samples)
 
 
 class Bonus(NamedTuple):
@@ -120,6 +122,7 @@ class Numbers(NamedTuple):
     log_actions: float
     prior_visits: float
     mixing: float
+    reward_scale: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +173,8 @@ class PrimalDual(Row):
             log_actions=setting.log_actions,
             prior_visits=self.prior_visits,
             mixing=self.mixing(setting),
+            # Hoeffding's sqrt(log / 2n) for a known K; phi itself where it holds for all n at once.
+            reward_scale=self.bonus_scale * (1.0 if bonus.iterated else math.sqrt(0.5)),
         )
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:

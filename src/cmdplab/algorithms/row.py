@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
-from cmdplab.algorithms.task import Task
+from cmdplab.algorithms.task import FEEDBACK, Task
 from cmdplab.errors import InputError
 from cmdplab.schedules import Setting
 
@@ -15,6 +15,10 @@ SLATER_GAP = "Slater gap"
 SAFE_POLICY = "safe policy"
 ACCURACY = "accuracy"
 CONSTRAINT = "a constraint"
+
+IN_PAPER = "in the paper"
+SAID_TO_EXTEND = "said to extend in the paper"
+OUR_EXTENSION = "our extension"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +38,7 @@ class Row:
     needs: tuple[str, ...] = ()  # what the learner must be told beyond the task's arrays
     guarantee: str = ""  # as proved, at scale 1
     safe: bool = False  # whether the paper promises that no episode violates
+    unknown_rewards: str = OUR_EXTENSION  # whether the paper treats rewards that are only observed
     provenance: str = ""  # where the update and each constant come from
     unverified: str = ""  # which constants no source confirms; shown wherever the row is
 
@@ -85,6 +90,10 @@ class Row:
 
     def check(self, task: Task) -> None:
         """Refuse a task that lacks what this algorithm needs to know."""
+        if task.feedback not in FEEDBACK:
+            raise InputError(
+                f"unknown rewards {task.feedback!r}: choose one of {', '.join(FEEDBACK)}"
+            )
         if CONSTRAINT in self.needs and not len(task.threshold):
             raise InputError(f"{self.name} needs a constraint, and this problem has none")
         if SLATER_GAP in self.needs and not task.slack > 0.0:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from cmdplab import exact
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP, Array, Mask, closed_pairs
+
+# What a learner learns of rewards: their means from the first; samples of 0 and 1 with those means;
+# samples in [0, 1] from outside, which on an engine are the means themselves.
+Feedback = Literal["known", "bernoulli", "bounded"]
+FEEDBACK: tuple[Feedback, ...] = ("known", "bernoulli", "bounded")
 
 
 class Baseline(NamedTuple):
@@ -21,8 +26,9 @@ class Baseline(NamedTuple):
 class Task(NamedTuple):
     """What a learner is told: everything but the kernel.
 
-    `slack`, the Slater gap, is an input of the algorithms that clip or scale by it; `baseline` one
-    of the algorithms that promise never to violate.
+    Where rewards are observed, `reward` gives a learner no more than its shape. `slack`, the Slater
+    gap, is an input of the algorithms that clip or scale by it; `baseline` one of the algorithms
+    that promise never to violate.
     """
 
     reward: Array  # [1 + N, H, X, A]
@@ -31,12 +37,35 @@ class Task(NamedTuple):
     slack: float
     baseline: Baseline | None = None
     mask: Mask | None = None  # [H, X, A], true where an action may be taken; None: everywhere
+    feedback: Feedback = "known"
 
     @classmethod
-    def of(cls, problem: CMDP, slack: float, baseline: Baseline | None = None) -> Task:
+    def of(
+        cls,
+        problem: CMDP,
+        slack: float,
+        baseline: Baseline | None = None,
+        feedback: Feedback = "known",
+    ) -> Task:
         """The task of a problem: its kernel is left out."""
         reward, threshold = problem.reward, problem.threshold
-        return cls(reward, threshold, problem.start, slack, baseline, problem.mask)
+        return cls(reward, threshold, problem.start, slack, baseline, problem.mask, feedback)
+
+    @property
+    def observed(self) -> bool:
+        """Whether rewards are learnt from samples."""
+        return self.feedback != "known"
+
+    @property
+    def spread(self) -> float:
+        """The noise of the samples that an engine draws: see `equations.reward_sample`."""
+        return 1.0 if self.feedback == "bernoulli" else 0.0
+
+    @property
+    def no_samples(self) -> Array:
+        """[1 + N, H, X, A], zero sums of samples; [0, H, X, A] where rewards are known."""
+        rewards, *rest = self.reward.shape
+        return np.zeros((rewards if self.observed else 0, *rest))
 
     @property
     def closed(self) -> Array:

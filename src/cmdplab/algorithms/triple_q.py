@@ -50,7 +50,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.row import EPISODES, Row
+from cmdplab.algorithms.row import EPISODES, IN_PAPER, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.problem import Array
 from cmdplab.schedules import Setting
@@ -273,6 +273,7 @@ TRIPLE_Q = TripleQ(
     summary="model-free: Q-learning of objective and utilities, weighed by a virtual queue",
     paper="Wei, Liu and Ying (2022), AISTATS",
     needs=(EPISODES,),
+    unknown_rewards=IN_PAPER,
     guarantee="weak regret O~(H^4 sqrt(X A) K^0.8 / slack) in expectation and weak violation <= 0, "
     "for K >= max((16 sqrt(X A H^6 iota^3) / slack)^5, e^(1 / slack))",
     provenance="update and constants [paper]; first action at a tie [derived]",

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from cmdplab.algorithms import bonuses
 from cmdplab.algorithms.primal_dual import PrimalDual, as_released
-from cmdplab.algorithms.row import EPISODES, SLATER_GAP
+from cmdplab.algorithms.row import EPISODES, SAID_TO_EXTEND, SLATER_GAP
 from cmdplab.schedules import Constant
 
 PAPER = "Kitamura et al. (2024), arXiv:2401.17780"
@@ -34,6 +34,7 @@ UOPT_RPGPD = PrimalDual(
     paper=PAPER,
     needs=(SLATER_GAP,),
     guarantee="Uniform-PAC: convergence, sublinear strong regret and PAC at once",
+    unknown_rewards=SAID_TO_EXTEND,
     provenance="[paper]; unvisited pairs at the cap: ours",
     summary="regularised primal-dual with the Uniform-PAC bonus and decaying step and temperature",
 )

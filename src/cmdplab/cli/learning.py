@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -34,6 +35,13 @@ from cmdplab.errors import InputError
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
     from cmdplab.problem import CMDP
+
+
+class Rewards(StrEnum):
+    """What a learner learns of rewards."""
+
+    known = "known"
+    bernoulli = "bernoulli"
 
 
 def reproduce_command(
@@ -115,6 +123,9 @@ def run_command(
     baseline: Annotated[
         Path | None, typer.Option(help="A .npy with the safe policy [H, X, A] to begin with.")
     ] = None,
+    rewards: Annotated[
+        Rewards, typer.Option(help="Told to the learner, or seen as samples of 0 and 1.")
+    ] = Rewards.known,
     engine: Annotated[Engine, typer.Option(help="Compiled, or plain Python.")] = Engine.cpu,
     out: Annotated[
         Path | None, typer.Option(help="Keep a record there that can be resumed.")
@@ -126,8 +137,10 @@ def run_command(
     With --out the run leaves manifest, curves and checkpoints, and survives being stopped: the same
     command, or `cmdplab resume DIR`, goes on to the last bit.
     """
-    from cmdplab import algorithms, environments, running
+    from cmdplab import algorithms, running
     from cmdplab.baselines import task_for
+    from cmdplab.experiment import observed
+    from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
 
     chosen = {
@@ -145,21 +158,23 @@ def run_command(
         warn(row.outside_theorem())
     number = _episodes(episodes)
     running.check_counts(1 if number is None else number, seed)
-    cmdp = environments.find(problem, instance_seed)
+    cmdp = find(problem, instance_seed)
     solution = solve_feasible(cmdp)
     safe = None if baseline is None else _policy(baseline)
-    task_for(row, cmdp, solution, safe)
+    task_for(row, cmdp, solution, safe, rewards.value)
     warn(row.beyond(number))
     if out is not None:
         if engine is not Engine.cpu:
             raise InputError("--out keeps records of the cpu engine only")
         if safe is not None:
             raise InputError("--out keeps records of runs from the default baseline only")
+        chosen["rewards"] = observed(rewards.value)
         _recorded(out, cmdp, row, number, seed, chosen, as_json)
         return
     if number is None:
         raise InputError("an unlimited run needs --out, where it keeps its checkpoints")
     given = {"engine": engine.value, "solution": solution, "baseline": safe}
+    given["rewards"] = rewards.value
     _in_memory(cmdp, row, number, seed, given, as_json)
 
 

@@ -16,7 +16,7 @@ from cmdplab.engines.plain import PlainPrimalDual
 from cmdplab.engines.plain_planner import PlainPlanner
 from cmdplab.engines.plain_triple_q import PlainTripleQ
 from cmdplab.engines.planning import PlanningSession
-from cmdplab.engines.protocol import Learner, LiveSession, Session
+from cmdplab.engines.protocol import CompiledSession, Learner, LiveSession, Session
 from cmdplab.engines.triple_q import TripleQSession
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
@@ -27,7 +27,7 @@ class Family(NamedTuple):
 
     state: Any  # the NamedTuple that a learner carries
     plain: Callable[[Any, Task], Learner]  # readable, the oracle
-    compiled: Callable[..., Any]  # of a problem or None: a Session and a LiveSession
+    compiled: Callable[..., CompiledSession]  # of a problem, or of None: it can then only observe
 
 
 FAMILIES: dict[type[Row], Family] = {
@@ -43,7 +43,7 @@ def family(row: Row) -> Family:
 
 
 def _host(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
-    return HostSession(problem, family(row).plain(row, task), seed, state)
+    return HostSession(problem, family(row).plain(row, task), seed, state, task)
 
 
 def _cpu(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
@@ -69,5 +69,4 @@ def live_session(algorithm: Row, task: Task, state: Any = None) -> LiveSession:
     The kernel is not known: `act` chooses actions, `observe` learns what came of them.
     """
     algorithm.check(task)
-    live: LiveSession = family(algorithm).compiled(None, algorithm, task, 0, state)
-    return live
+    return family(algorithm).compiled(None, algorithm, task, 0, state)

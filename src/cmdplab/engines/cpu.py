@@ -50,6 +50,8 @@ class CpuSession:
             self._task.start,
             steps,
             noise,
+            live.luck(self._task, self._seed, first, episodes),
+            self._task.spread,
             self._episode % 2,
             self._scratch,
             *chunk,
@@ -68,6 +70,8 @@ class CpuSession:
             steps,
             np.ascontiguousarray(states, dtype=np.int64),
             np.ascontiguousarray(actions, dtype=np.int64),
+            live.luck(self._task, self._seed, self._episode + 1, len(states)),
+            self._task.spread,
             self._scratch,
             *chunk,
         )
@@ -86,11 +90,13 @@ class CpuSession:
     def observe(
         self, states: live.Whole, actions: live.Whole, rewards: Array | None = None
     ) -> None:
-        """Learn one episode from outside: states [H + 1], actions [H]; no exact returns."""
+        """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
         episode = live.checked_episode(self._task, states, actions)
+        samples = live.checked_rewards(self._task, rewards)
         steps = self._row.schedule(self._task, self._episode + 1, 1)[0]
         start = self._task.start
-        kernels.advance(self._learner, self._numbers, start, steps, *episode, self._scratch)
+        fixed = (self._learner, self._numbers, start)
+        kernels.advance(*fixed, steps, *episode, samples, self._scratch)
         self._episode += 1
 
     def improve(self) -> None:

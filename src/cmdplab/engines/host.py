@@ -8,6 +8,9 @@ from functools import partial
 import numpy as np
 
 from cmdplab import exact
+from cmdplab.algorithms.task import Task
+from cmdplab.engines.live import luck
+from cmdplab.engines.plain_rewards import sampled
 from cmdplab.engines.protocol import Chunk, Episode, Indices, Learner, LearnerState
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP, Array
@@ -35,12 +38,18 @@ def _recorded(episode: Episode, policy: Array) -> Episode:
 
 
 class HostSession:
-    """A run of any learner on the host engine."""
+    """A run of any learner on the host engine; `task` says what it is told of rewards."""
 
     def __init__(
-        self, problem: CMDP, learner: Learner, seed: int, state: LearnerState | None = None
+        self,
+        problem: CMDP,
+        learner: Learner,
+        seed: int,
+        state: LearnerState | None = None,
+        task: Task | None = None,
     ) -> None:
         self._problem, self._seed, self._learner = problem, seed, learner
+        self._task = task if task is not None else Task.of(problem, 0.0)
         self._state = state if state is not None else learner.init()
 
     def play(self, episodes: int) -> Chunk:
@@ -48,6 +57,13 @@ class HostSession:
         first, horizon = self._state.episode + 1, self._problem.horizon
         noise = uniforms(self._seed, first, episodes, horizon)
         return self._follow(partial(roll_out, self._problem, noise=each) for each in noise)
+
+    def _told(self, episode: Episode) -> Episode:
+        """The episode with samples of its rewards, where the learner does not know them."""
+        if not self._task.observed:
+            return episode
+        drawn = luck(self._task, self._seed, self._state.episode + 1, 1)[0]
+        return sampled(self._problem, episode, drawn, self._task.spread)
 
     def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
@@ -59,7 +75,7 @@ class HostSession:
         for play in plays:
             policy = self._learner.policy(self._state)
             returns.append(exact.returns(self._problem, policy))
-            self._state = self._learner.observe(self._state, play(policy))
+            self._state = self._learner.observe(self._state, self._told(play(policy)))
             multipliers.append(self._state.multiplier)
         return Chunk(np.array(returns), np.array(multipliers))
 

@@ -14,13 +14,22 @@ from cmdplab.engines.loops import (
     sum_of_deviations,
     sum_of_roots,
 )
-from cmdplab.engines.storage import add_visit, draw_next, exact_returns, expected_pair, gather
+from cmdplab.engines.storage import (
+    add_visit,
+    draw_next,
+    exact_returns,
+    expected_pair,
+    gather,
+    mean_reward,
+)
 from cmdplab.equations import (
     bonus,
     bonus_weight,
     confidence_radius,
     multiplier_cap,
     multiplier_step,
+    reward_estimate,
+    reward_sample,
     seen_value,
     value_cap,
 )
@@ -51,6 +60,25 @@ def roll_out(world, policy, start, uniforms, states, actions):
 
 
 @compiled
+def draw_rewards(world, states, actions, uniforms, spread, samples):
+    """Samples [1 + N, H] of an episode's rewards, from uniforms [H, 1 + N]; none where known."""
+    for h in range(len(actions)):
+        for n in range(len(samples)):
+            mean = mean_reward(world, n, h, states[h], actions[h])
+            samples[n, h] = reward_sample(mean, uniforms[h, n], spread)
+
+
+@compiled
+def refresh_rewards(learner, numbers, h, i):
+    """The upper ends of one pair's rewards, where they are observed."""
+    visits = learner.visits[h, i]
+    for n in range(len(learner.reward_sums)):
+        phi = confidence_radius(visits, numbers.iterated, numbers.log, float("inf"))
+        total = learner.reward_sums[n, h, i]
+        learner.reward[n, h, i] = reward_estimate(total, visits, numbers.reward_scale * phi)
+
+
+@compiled
 def refresh_bonus(learner, numbers, h, i, row):
     """The bonus of one pair from its row of counts, gathered first so that the roots vectorise."""
     visits, inverse = learner.visits[h, i], learner.inverse[h, i]
@@ -66,22 +94,26 @@ def refresh_bonus(learner, numbers, h, i, row):
 
 @compiled
 def refresh_all(learner, numbers, row):
-    """Every bonus: at the start of a run and after a resume."""
+    """Every bonus and estimated reward: at the start of a run and after a resume."""
     H, pairs = learner.visits.shape
     for h in range(H):
         for i in range(pairs):
             refresh_bonus(learner, numbers, h, i, row)
+            refresh_rewards(learner, numbers, h, i)
 
 
 @compiled
-def count(learner, numbers, states, actions, P, row):
-    """Add one episode to the counts; only the bonuses of visited pairs change."""
+def count(learner, numbers, states, actions, samples, P, row):
+    """Add one episode; only the bonuses and estimated rewards of visited pairs change."""
     for h in range(len(actions)):
         i = actions[h] * P + states[h]
         add_visit(learner.counts, h, states[h + 1], i, learner.visits[h, i] > 0.0)
         learner.visits[h, i] += 1.0
         learner.inverse[h, i] = 1.0 / (learner.visits[h, i] + numbers.prior_visits)
         refresh_bonus(learner, numbers, h, i, row)
+        for n in range(len(samples)):
+            learner.reward_sums[n, h, i] += samples[n, h]
+        refresh_rewards(learner, numbers, h, i)
 
 
 @compiled
@@ -168,14 +200,27 @@ def improve(learner, numbers, start, steps, scratch):
 
 
 @compiled
-def advance(learner, numbers, start, steps, states, actions, scratch):
+def advance(learner, numbers, start, steps, states, actions, samples, scratch):
     """The learner's part of an episode: count it, then improve."""
-    count(learner, numbers, states, actions, len(scratch.top), scratch.row)
+    count(learner, numbers, states, actions, samples, len(scratch.top), scratch.row)
     improve(learner, numbers, start, steps, scratch)
 
 
 @compiled
-def play(world, learner, numbers, start, steps, uniforms, parity, scratch, returns, multipliers):
+def play(
+    world,
+    learner,
+    numbers,
+    start,
+    steps,
+    uniforms,
+    luck,
+    spread,
+    parity,
+    scratch,
+    returns,
+    multipliers,
+):
     """Episodes on the true kernel: exact returns of pi^k, roll-out, counts, improvement.
 
     Returns are computed for two episodes at once, an odd and the next even one: 1.7 us instead of
@@ -183,7 +228,7 @@ def play(world, learner, numbers, start, steps, uniforms, parity, scratch, retur
     takes depends on its number alone, so that the size of a chunk cannot change a bit.
     """
     episodes = len(uniforms)
-    states, actions = scratch.states, scratch.actions
+    states, actions, samples = scratch.states, scratch.actions, scratch.samples
     policies, two = scratch.policies, scratch.returns
     for k in range(episodes):
         place = (k + parity) % 2
@@ -194,16 +239,32 @@ def play(world, learner, numbers, start, steps, uniforms, parity, scratch, retur
             if place == 1 and k > 0:
                 copy(two[0], returns[k - 1])
         roll_out(world, learner.policy, start, uniforms[k], states, actions)
-        advance(learner, numbers, start, steps[k], states, actions, scratch)
+        draw_rewards(world, states, actions, luck[k], spread, samples)
+        advance(learner, numbers, start, steps[k], states, actions, samples, scratch)
         copy(learner.multiplier, multipliers[k])
 
 
 @compiled
-def replay(world, learner, numbers, start, steps, states, actions, scratch, returns, multipliers):
+def replay(
+    world,
+    learner,
+    numbers,
+    start,
+    steps,
+    states,
+    actions,
+    luck,
+    spread,
+    scratch,
+    returns,
+    multipliers,
+):
     """The same, on trajectories from outside: states [E, H + 1], actions [E, H]."""
+    samples = scratch.samples
     for k in range(len(states)):
         copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
         exact_returns(world, scratch.policies, start, scratch, scratch.returns)
         copy(scratch.returns[0], returns[k])
-        advance(learner, numbers, start, steps[k], states[k], actions[k], scratch)
+        draw_rewards(world, states[k], actions[k], luck[k], spread, samples)
+        advance(learner, numbers, start, steps[k], states[k], actions[k], samples, scratch)
         copy(learner.multiplier, multipliers[k])

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from cmdplab.algorithms.primal_dual import Numbers, State
 from cmdplab.algorithms.task import Task
 from cmdplab.arrays import aligned, from_pairs, padded, places, to_pairs
+from cmdplab.engines import live
 from cmdplab.engines.protocol import Indices
 from cmdplab.engines.storage import ListedCounts, ListedWorld, World
 from cmdplab.kernels import Sparse, lists
@@ -57,6 +58,7 @@ class Learner(NamedTuple):
     reward: Array  # [R, H, A * P]
     threshold: Array  # [N]
     closed: Array  # [H, A * P], zero where an action is open, else too low ever to be taken
+    reward_sums: Array  # [1 + N, H, A * P], of samples; [0, H, A * P] where rewards are known
 
 
 class Scratch(NamedTuple):
@@ -74,6 +76,7 @@ class Scratch(NamedTuple):
     returns: Array  # [2, 1 + N]
     states: Indices  # [H + 1]
     actions: Indices  # [H]
+    samples: Array  # [1 + N, H], of rewards; [0, H] where they are known
 
 
 def world(problem: CMDP, listed: Sparse | None = None) -> World | ListedWorld:
@@ -132,11 +135,12 @@ def scratch(task: Task, listed: Sparse | None = None) -> Scratch:
         returns=aligned(2, rewards),
         states=np.zeros(H + 1, np.int64),
         actions=np.zeros(H, np.int64),
+        samples=np.zeros((len(task.no_samples), H)),
     )
 
 
 def learner(task: Task, numbers: Numbers, state: State, listed: Sparse | None = None) -> Learner:
-    """The compiled learner's arrays, derived from a natural state; the bonus is still to be set."""
+    """The compiled learner's arrays, derived from a natural state; the rest is `refresh_all`'s."""
     rewards, H, X, A = task.reward.shape
     visits = state.counts.sum(axis=-1)
     unseen = visits == 0.0
@@ -156,6 +160,7 @@ def learner(task: Task, numbers: Numbers, state: State, listed: Sparse | None = 
         reward=reward,
         threshold=task.threshold.copy(),
         closed=to_pairs(task.closed),
+        reward_sums=to_pairs(live.checked_sums(task, state.reward_sums)),
     )
 
 
@@ -208,4 +213,5 @@ def natural_state(
         policy=from_pairs(arrays.policy, states, actions),
         multiplier=arrays.multiplier.copy(),
         episode=episode,
+        reward_sums=from_pairs(arrays.reward_sums, states, actions),
     )

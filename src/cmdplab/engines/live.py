@@ -14,6 +14,8 @@ import numpy as np
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.protocol import Indices
 from cmdplab.errors import InputError
+from cmdplab.noise import reward_uniforms
+from cmdplab.problem import Array
 
 World = TypeVar("World")
 Whole = Indices | Sequence[int]
@@ -48,6 +50,42 @@ def checked_episode(task: Task, states: Whole, actions: Whole) -> tuple[Indices,
             h = closed[0]
             raise InputError(f"action {taken[h]} is closed in state {visited[h]} at step {h}")
     return visited, taken
+
+
+def checked_rewards(task: Task, rewards: Array | None) -> Array:
+    """Samples [1 + N, H] of one episode; none, [0, H], where rewards are known."""
+    n, H = task.reward.shape[:2]
+    if not task.observed:
+        return np.empty((0, H))
+    if rewards is None:
+        raise InputError("rewards are not known to this learner: give their samples [1 + N, H]")
+    samples = np.ascontiguousarray(rewards, dtype=np.float64)
+    if samples.shape != (n, H):
+        raise InputError(f"rewards have the shape {samples.shape}, not {(n, H)}")
+    if not (samples.min() >= 0.0 and samples.max() <= 1.0):
+        i, h = np.argwhere(~((samples >= 0.0) & (samples <= 1.0)))[0]
+        raise InputError(f"rewards[{i}, {h}] is {samples[i, h]:g}, outside 0 to 1")
+    return samples
+
+
+def means(task: Task, states: Indices, actions: Indices) -> Array:
+    """[1 + N, H], the known rewards of an episode."""
+    return np.ascontiguousarray(task.reward[:, np.arange(len(actions)), states[:-1], actions])
+
+
+def checked_sums(task: Task, sums: Array) -> Array:
+    """The sums of samples in a state, [1 + N, H, X, A]; [0, H, X, A] where rewards are known."""
+    fresh = task.no_samples
+    if len(sums) != len(fresh):
+        before = "observed" if len(sums) else "known"
+        raise InputError(f"the state was learnt with {before} rewards, unlike what is to follow")
+    return sums if len(sums) else fresh
+
+
+def luck(task: Task, seed: int, first: int, episodes: int) -> Array:
+    """[episodes, H, 1 + N], the uniforms of an engine's samples; none where rewards are known."""
+    rewards, H = len(task.no_samples), task.reward.shape[1]
+    return reward_uniforms(seed, first, episodes, H, rewards)
 
 
 def _indices(what: str, given: Whole, length: int, below: int) -> Indices:

@@ -14,6 +14,7 @@ import numpy as np
 from cmdplab import equations as eq
 from cmdplab.algorithms.primal_dual import Numbers, PrimalDual, State
 from cmdplab.algorithms.task import Task
+from cmdplab.engines.plain_rewards import estimated, summed
 from cmdplab.engines.protocol import Episode
 from cmdplab.problem import Array
 
@@ -50,7 +51,9 @@ class PlainPrimalDual:
         counts = state.counts.copy()
         for h, action in enumerate(episode.actions):
             counts[h, episode.states[h], action, episode.states[h + 1]] += 1.0
-        return self.improve(state._replace(counts=counts, episode=state.episode + 1))
+        sums = summed(self.task, state.reward_sums, episode)
+        done = state.episode + 1
+        return self.improve(state._replace(counts=counts, reward_sums=sums, episode=done))
 
     def improve(self, state: State) -> State:
         """One policy step and one dual step on the counts as they are."""
@@ -66,6 +69,7 @@ class PlainPrimalDual:
         n = self.numbers
         rewards, H, X, A = self.task.reward.shape
         estimate, beta = self.model(state)
+        reward = self.rewards(state)
         q = np.zeros((rewards, H, X, A))
         value = np.zeros((rewards, H + 1, X))
         for i in range(rewards):
@@ -77,7 +81,7 @@ class PlainPrimalDual:
                 for x in range(X):
                     for a in range(A):
                         ahead = float(estimate[h, x, a] @ value[i, h + 1])
-                        r = self.task.reward[i, h, x, a]
+                        r = reward[i, h, x, a]
                         q[i, h, x, a] = eq.action_value(r, weight, beta[h, x, a], ahead, cap)
                 value[i, h] = self._values(state, h, q[i, h], soft)
         return Evaluation(q, value)
@@ -98,6 +102,15 @@ class PlainPrimalDual:
             beta[h, x, a] = eq.bonus(phi, roots, deviations, n.root, n.dev, n.flat, n.tail)
             beta[h, x, a] += 0.0 if visits else n.unvisited_extra
         return estimate, beta
+
+    def rewards(self, state: State) -> Array:
+        """[1 + N, H, X, A]: what is known, or the upper ends of what was observed."""
+        n, visits = self.numbers, state.counts.sum(axis=-1)
+        radius = np.zeros(visits.shape)
+        for at in np.ndindex(*visits.shape):
+            radius[at] = eq.confidence_radius(visits[at], n.iterated, n.log, np.inf)
+        scale = [n.reward_scale] * len(self.task.reward)
+        return estimated(self.task, state.reward_sums, visits, radius, scale)
 
     def _values(self, state: State, h: int, q: Array, tau: float) -> list[float]:
         weighting = self.numbers.entropy_weighting

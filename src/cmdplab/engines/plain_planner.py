@@ -13,6 +13,7 @@ import numpy as np
 from cmdplab import equations as eq
 from cmdplab.algorithms.planner import Planner, PlannerNumbers, PlannerState
 from cmdplab.algorithms.task import Task
+from cmdplab.engines.plain_rewards import estimated, summed
 from cmdplab.engines.protocol import Episode, Indices
 from cmdplab.problem import Array
 from cmdplab.solvers import Box, plan, policy_bounds
@@ -47,6 +48,7 @@ class PlainPlanner:
         owed = zip(state.queue, self.task.threshold, state.promised[1:], strict=True)
         state = state._replace(
             counts=counts,
+            reward_sums=summed(self.task, state.reward_sums, episode),
             queue=np.array([eq.queue_step(q, step, b, margin, value) for q, b, value in owed]),
             baseline_episodes=state.baseline_episodes + state.on_baseline,
             episode=state.episode + 1,
@@ -69,10 +71,22 @@ class PlainPlanner:
                 fear[h, x, a, y] = eq.scaled_width(width, n.margin_scale, n.cap)
                 half[h, x, a, y] = n.freedom * (hope[h, x, a, y] if visits else 1.0)
         bonus, margin = (np.cumsum(each, axis=-1)[..., -1] for each in (hope, fear))
-        signal = self.task.reward.copy()
+        signal = self.rewards(state)
         signal[0] += n.objective_bonus * bonus
         signal[1:] = signal[1:] + n.utility_bonus * bonus - n.utility_margin * margin
         return Box.around(estimate, half, self.task.mask), signal
+
+    def rewards(self, state: PlannerState) -> Array:
+        """[1 + N, H, X, A]: what is known, or the ends of what was observed, to plan with."""
+        n, visits = self.numbers, state.counts.sum(axis=-1)
+        radius = np.zeros(visits.shape)
+        for at in np.ndindex(*visits.shape):
+            radius[at] = eq.confidence_radius(visits[at], 0.0, n.log, np.inf)
+        scale = [n.objective_width] + [n.utility_width] * len(self.task.threshold)
+        reward = estimated(self.task, state.reward_sums, visits, radius, scale)
+        if self.task.observed:
+            reward[0] += n.reward_bonus * n.objective_width * radius
+        return reward
 
     def plan(self, state: PlannerState, weight: float) -> PlannerState:
         """The policy of the next episode."""

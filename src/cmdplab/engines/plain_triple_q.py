@@ -10,6 +10,7 @@ import numpy as np
 from cmdplab.algorithms import triple_q as eq
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQNumbers, TripleQState
+from cmdplab.engines.live import means
 from cmdplab.engines.protocol import Episode
 from cmdplab.problem import Array
 
@@ -71,6 +72,8 @@ class PlainTripleQ:
 
     def _learn(self, state: TripleQState, episode: Episode) -> TripleQState:
         n, states, actions = self.numbers, episode.states, episode.actions
+        rewards = episode.rewards if self.task.observed else means(self.task, states, actions)
+        assert rewards is not None
         tables = [state.objective.copy(), *state.utility.copy()]
         widths = [n.objective_width] + [n.utility_width] * len(state.utility)
         visits, tally = state.visits.copy(), state.tally.copy()
@@ -83,7 +86,7 @@ class PlainTripleQ:
                 now = table[h, x, a]
                 ahead = 0.0 if last else table[h + 1, states[h + 1], actions[h + 1]]
                 bonus = eq.width(widths[i], t, n.width_shift)
-                after = eq.learned(now, alpha, self.task.reward[i, h, x, a], ahead, bonus)
+                after = eq.learned(now, alpha, rewards[i, h], ahead, bonus)
                 table[h, x, a] = after
                 if h == 0 and i > 0:
                     tally[i - 1] += eq.blend(now, after, n.tally_after)

@@ -34,6 +34,7 @@ class Learner(NamedTuple):
     reward: Array  # [1 + N, H, A * P]
     baseline: Array  # [H, A * P]
     baseline_returns: Array  # [1 + N]
+    reward_sums: Array  # [1 + N, H, A * P], of samples; [0, H, A * P] where rewards are known
 
 
 class PlanningSession:
@@ -82,6 +83,8 @@ class PlanningSession:
             self._task.start,
             steps,
             noise,
+            live.luck(self._task, self._seed, self._episode + 1, episodes),
+            self._task.spread,
             self._episode,
             self._scratch,
             self._space,
@@ -102,12 +105,13 @@ class PlanningSession:
     def observe(
         self, states: live.Whole, actions: live.Whole, rewards: Array | None = None
     ) -> None:
-        """Learn one episode from outside: states [H + 1], actions [H]; no exact returns."""
+        """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
         episode = live.checked_episode(self._task, states, actions)
+        samples = live.checked_rewards(self._task, rewards)
         steps = self._row.schedule(self._task, self._episode + 1, 1)[0]
         done = self._episode + 1
         fixed = (self._learner, self._model, self._numbers, self._task.start)
-        kernels.advance(*fixed, steps, *episode, done, self._space)
+        kernels.advance(*fixed, steps, *episode, samples, done, self._space)
         self._episode = done
 
     def state(self) -> PlannerState:
@@ -124,6 +128,7 @@ class PlanningSession:
             on_baseline=int(arrays.tally[kernels.ON_BASELINE]),
             baseline_episodes=int(arrays.tally[kernels.BASELINE_EPISODES]),
             episode=self._episode,
+            reward_sums=from_pairs(arrays.reward_sums, X, A),
         )
 
 
@@ -141,6 +146,7 @@ def _learner(task: Task, state: PlannerState, listed: Sparse | None) -> Learner:
         reward=to_pairs(task.reward),
         baseline=to_pairs(task.uniform if baseline is None else baseline.policy),
         baseline_returns=np.zeros(len(task.reward)) if baseline is None else baseline.returns,
+        reward_sums=to_pairs(live.checked_sums(task, state.reward_sums)),
     )
 
 

@@ -1,16 +1,12 @@
 """One episode of the planning family, compiled. Sweeps and pivots are in solvers/."""
 # Numba infers the types of the compiled functions; planning.py names the shapes.
 
-from __future__ import annotations
-
-from typing import Any
-
-from cmdplab.compiling import by_type, compiled, compiled_apart, compiled_exactly
-from cmdplab.engines.kernels import roll_out
+from cmdplab.compiling import compiled, compiled_apart, compiled_exactly
+from cmdplab.engines.boxes import row_ends
+from cmdplab.engines.kernels import draw_rewards, roll_out
 from cmdplab.engines.loops import copy
 from cmdplab.engines.storage import add_visit, exact_returns
-from cmdplab.equations import confidence_radius, interval_width, queue_step, scaled_width
-from cmdplab.solvers.models import ListedBox
+from cmdplab.equations import confidence_radius, queue_step, reward_estimate
 from cmdplab.solvers.simplex import plan, write_policy
 from cmdplab.solvers.sweeps import evaluate, sweep
 
@@ -18,74 +14,22 @@ ON_BASELINE, BASELINE_EPISODES, HAS_BASELINE = 0, 1, 2  # places in the learner'
 
 
 @compiled_exactly
-def ends(p, phi, seen, numbers):
-    """Of one entry of a row: its width for bonus and box, that for margins, lower end, room."""
-    width = interval_width(p, phi, numbers.flat, numbers.dev, numbers.tail)
-    hopeful = scaled_width(width, numbers.bonus_scale, numbers.cap)
-    fearful = scaled_width(width, numbers.margin_scale, numbers.cap)
-    half = numbers.freedom * (hopeful if seen else 1.0)
-    lower = max(p - half, 0.0)
-    return hopeful, fearful, lower, min(p + half, 1.0) - lower
-
-
-@compiled_exactly
-def box_row(counts, model, numbers, h, i, visits, phi):
-    """See `row_ends`."""
-    X = counts.shape[1]
-    bonus, margin, lowest = 0.0, 0.0, 0.0
-    for y in range(X):
-        p = counts[h, y, i] / visits if visits > 0.0 else 1.0 / X
-        hopeful, fearful, lower, room = ends(p, phi, visits > 0.0, numbers)
-        bonus += hopeful
-        margin += fearful
-        lowest += lower
-        model.lower[h, y, i] = lower
-        model.room[h, y, i] = room
-    return bonus, margin, lowest
-
-
-@compiled_exactly
-def listed_row(counts, model, numbers, h, i, visits, phi):
-    """See `row_ends`: states that are not listed have no visits, and are all alike."""
-    X, seen = len(counts.states), visits > 0.0
-    hopeful, fearful, lower, room = ends(0.0 if seen else 1.0 / X, phi, seen, numbers)
-    model.floor[h, i], model.width[h, i] = lower, room
-    others = X
-    for s in range(len(model.successor)):
-        others -= model.successor[s, i] >= 0
-    bonus, margin, lowest = others * hopeful, others * fearful, others * lower
-    for s in range(len(model.successor)):
-        if model.successor[s, i] >= 0:
-            p = counts.visits[h, s, i] / visits if seen else 1.0 / X
-            hopeful, fearful, lower, room = ends(p, phi, seen, numbers)
-            bonus += hopeful
-            margin += fearful
-            lowest += lower
-            model.lower[h, s, i] = lower
-            model.room[h, s, i] = room
-    return bonus, margin, lowest
-
-
-def row_ends(
-    counts: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
-) -> tuple[float, float, float]:
-    """Write the ends of one row of the box; the sums of both widths and of the lower ends."""
-    raise NotImplementedError
-
-
-@by_type(row_ends)
-def _(counts, model, numbers, h, i, visits, phi):
-    body = listed_row if model.instance_class is ListedBox else box_row
-    return lambda counts, model, numbers, h, i, visits, phi: body(
-        counts, model, numbers, h, i, visits, phi
-    )
+def refresh_rewards(learner, numbers, h, i, phi):
+    """The ends of one pair's rewards to plan with, where they are observed."""
+    visits = learner.visits[h, i]
+    for n in range(len(learner.reward_sums)):
+        width = numbers.objective_width if n == 0 else numbers.utility_width
+        more = numbers.reward_bonus * width * phi if n == 0 else 0.0
+        r = reward_estimate(learner.reward_sums[n, h, i], visits, width * phi)
+        learner.reward[n, h, i] = r + more
 
 
 @compiled_exactly
 def refresh(learner, model, numbers, h, i):
-    """The box and the signals of one pair, from its counts."""
+    """The box and the signals of one pair, from its counts and samples."""
     visits = learner.visits[h, i]
     phi = confidence_radius(visits, 0.0, numbers.log, float("inf"))
+    refresh_rewards(learner, numbers, h, i, phi)
     bonus, margin, lowest = row_ends(learner.counts, model, numbers, h, i, visits, phi)
     model.spare[h, i] = max(1.0 - lowest, 0.0)
     model.reward[0, h, i] = learner.reward[0, h, i] + numbers.objective_bonus * bonus
@@ -105,12 +49,14 @@ def refresh_all(learner, model, numbers, X, P):
 
 
 @compiled
-def count(learner, model, numbers, P, states, actions):
+def count(learner, model, numbers, P, states, actions, samples):
     """Add one episode to the counts; only the boxes of visited pairs change."""
     for h in range(len(actions)):
         i = actions[h] * P + states[h]
         add_visit(learner.counts, h, states[h + 1], i, True)
         learner.visits[h, i] += 1.0
+        for n in range(len(samples)):
+            learner.reward_sums[n, h, i] += samples[n, h]
         refresh(learner, model, numbers, h, i)
 
 
@@ -191,11 +137,11 @@ def make_plan(learner, model, numbers, start, weight, episode, columns, basis, w
 
 
 @compiled
-def advance(learner, model, numbers, start, steps, states, actions, episode, space):
+def advance(learner, model, numbers, start, steps, states, actions, samples, episode, space):
     """The learner's part of an episode: count it, update the queue, plan if it is time."""
     columns, basis, work = space
     P = len(work.here)
-    count(learner, model, numbers, P, states, actions)
+    count(learner, model, numbers, P, states, actions, samples)
     step, margin, weight = steps
     for n in range(len(learner.queue)):
         b, value = model.threshold[n], learner.promised[n + 1]
@@ -216,6 +162,8 @@ def play(
     start,
     steps,
     uniforms,
+    luck,
+    spread,
     episode,
     scratch,
     space,
@@ -224,12 +172,14 @@ def play(
 ):
     """Episodes on the true kernel; the exact returns change only when the policy does."""
     changed = True
+    states, actions, samples = scratch.states, scratch.actions, scratch.samples
     for k in range(len(uniforms)):
         if changed:
             copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
             exact_returns(world, scratch.policies, start, scratch, scratch.returns)
         copy(scratch.returns[0], returns[k])
-        roll_out(world, learner.policy, start, uniforms[k], scratch.states, scratch.actions)
+        roll_out(world, learner.policy, start, uniforms[k], states, actions)
+        draw_rewards(world, states, actions, luck[k], spread, samples)
         done = episode + k + 1
         changed = advance(
             learner,
@@ -237,8 +187,9 @@ def play(
             numbers,
             start,
             steps[k],
-            scratch.states,
-            scratch.actions,
+            states,
+            actions,
+            samples,
             done,
             space,
         )

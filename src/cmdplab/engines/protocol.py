@@ -18,6 +18,7 @@ class Episode(NamedTuple):
 
     states: Indices  # [H + 1]
     actions: Indices  # [H]
+    rewards: Array | None = None  # [1 + N, H], samples, for a learner that does not know the means
 
 
 class LearnerState(Protocol):
@@ -92,3 +93,7 @@ class LiveSession(Protocol):
     def state(self) -> Any:
         """Everything that is needed to go on later."""
         ...
+
+
+class CompiledSession(Session, LiveSession, Protocol):
+    """A compiled session of a problem both plays and observes."""

@@ -54,6 +54,11 @@ def draw_next(world: Any, h: Any, x: Any, a: Any, u: Any) -> int:
     raise NotImplementedError
 
 
+def mean_reward(world: Any, n: Any, h: Any, x: Any, a: Any) -> float:
+    """r^n_h(x, a)."""
+    raise NotImplementedError
+
+
 def expected_pair(counts: Any, h: Any, weights: Any, first: Any, second: Any) -> None:
     """first[i] = sum_y counts_h(y, i) weights[0, y], and second[i] the same for weights[1]."""
     raise NotImplementedError
@@ -151,6 +156,21 @@ def listed_next(world, h, x, a, u):
 
 
 @compiled
+def dense_reward(world, n, h, x, a):
+    """See `mean_reward`."""
+    X, A = world.cumulative.shape[1:3]
+    P = world.kernel.shape[1] // A
+    return world.kernel[h, a * P + x, X + n]
+
+
+@compiled
+def listed_reward(world, n, h, x, a):
+    """See `mean_reward`."""
+    P = world.successor.shape[1] // world.cumulative.shape[2]
+    return world.reward[n, h, a * P + x]
+
+
+@compiled
 def dense_expected(counts, h, weights, first, second):
     """See `expected_pair`."""
     pair_product(counts[h], weights, first, second)
@@ -235,6 +255,12 @@ def _(world, policies, start, scratch, out):
 def _(world, h, x, a, u):
     body = listed_next if world.instance_class is ListedWorld else dense_next
     return lambda world, h, x, a, u: body(world, h, x, a, u)
+
+
+@by_type(mean_reward)
+def _(world, n, h, x, a):
+    body = listed_reward if world.instance_class is ListedWorld else dense_reward
+    return lambda world, n, h, x, a: body(world, n, h, x, a)
 
 
 @by_type(expected_pair)

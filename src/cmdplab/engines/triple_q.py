@@ -68,6 +68,7 @@ class Scratch(NamedTuple):
     mass: Array  # [2, X], of this step and the next; zero between calls
     states: Indices  # [H + 1]
     actions: Indices  # [H]
+    samples: Array  # [1 + N, H], of rewards: their means where they are known
 
 
 def successors(problem: CMDP) -> Successors:
@@ -107,7 +108,8 @@ class TripleQSession:
         arrays = (*state[:-1], *told, np.zeros((H, X), np.int64))
         self._tables = Tables._make(np.array(each, order="C") for each in arrays)
         visited, taken = np.zeros(H + 1, np.int64), np.zeros(H, np.int64)
-        self._scratch = Scratch(np.zeros((2, X)), visited, taken)
+        samples = np.zeros((len(task.reward), H))
+        self._scratch = Scratch(np.zeros((2, X)), visited, taken, samples)
         self._world = None if problem is None else successors(problem)
         self._numbers = row.numbers(task)
         find_all(self._tables)
@@ -117,19 +119,19 @@ class TripleQSession:
     def play(self, episodes: int) -> Chunk:
         """Play, with noise that depends on the episode's number only."""
         chunk = self._chunk(episodes)
-        return self._run(play, chunk, self._noise(episodes), self._scratch, *chunk)
+        return self._run(play, chunk, self._noise(episodes), *chunk)
 
     def learn(self, episodes: int) -> Array:
         """The same without exact returns: the multipliers [E, N] after each episode."""
         chunk = self._chunk(episodes)
-        self._run(learn, chunk, self._noise(episodes), self._scratch, chunk.multiplier)
+        self._run(learn, chunk, self._noise(episodes), chunk.multiplier)
         return chunk.multiplier
 
     def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
         chunk = self._chunk(len(states))
         given = [np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions)]
-        return self._run(replay, chunk, *given, self._scratch, *chunk)
+        return self._run(replay, chunk, given, *chunk)
 
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
@@ -145,19 +147,24 @@ class TripleQSession:
     def observe(
         self, states: live.Whole, actions: live.Whole, rewards: Array | None = None
     ) -> None:
-        """Learn one episode from outside: states [H + 1], actions [H]; no exact returns."""
+        """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
         episode = live.checked_episode(self._task, states, actions)
+        samples = live.checked_rewards(self._task, rewards)
+        if not self._task.observed:
+            samples = live.means(self._task, *episode)
         done, told = self._episode + 1, np.empty(len(self._tables.multiplier))
-        advance(self._tables, self._numbers, done, *episode, told)
+        advance(self._tables, self._numbers, done, *episode, samples, told)
         self._episode = done
 
     def state(self) -> TripleQState:
         """A copy of the learner's state."""
         return TripleQState._make([*(each.copy() for each in self._tables[:6]), self._episode])
 
-    def _run(self, kernel: Any, chunk: Chunk, *given: Any) -> Chunk:
+    def _run(self, kernel: Any, chunk: Chunk, given: list[Any], *out: Array) -> Chunk:
         world, first = live.known(self._world), self._episode + 1
-        kernel(world, self._tables, self._numbers, self._task.start, first, *given)
+        task, luck = self._task, self._luck(len(chunk.multiplier))
+        fixed = (world, self._tables, self._numbers, task.start, first)
+        kernel(*fixed, *given, luck, task.spread, self._scratch, *out)
         self._episode += len(chunk.multiplier)
         return chunk
 
@@ -165,8 +172,14 @@ class TripleQSession:
         """How much of the play of the next episode is random."""
         return exploration(float(self._episode + 1), *self._numbers[-4:])
 
-    def _noise(self, episodes: int) -> Array:
-        return uniforms(self._seed, self._episode + 1, episodes, len(self._scratch.actions))
+    def _noise(self, episodes: int) -> list[Array]:
+        return [uniforms(self._seed, self._episode + 1, episodes, len(self._scratch.actions))]
+
+    def _luck(self, episodes: int) -> Array:
+        """[episodes, H, 1 + N], for the samples of rewards; without noise they are the means."""
+        if not self._task.spread:
+            return np.zeros((episodes, *self._scratch.samples.T.shape))
+        return live.luck(self._task, self._seed, self._episode + 1, episodes)
 
     def _chunk(self, episodes: int) -> Chunk:
         rewards = len(self._tables.reward)

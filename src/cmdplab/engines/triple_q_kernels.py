@@ -10,6 +10,7 @@ from numba.extending import register_jitable
 
 from cmdplab.algorithms import triple_q as eq
 from cmdplab.compiling import compiled_exactly
+from cmdplab.equations import reward_sample
 
 _PLAY, _TABLES = (eq.exploration, eq.action_probability), (eq.rate, eq.width, eq.learned, eq.blend)
 for _formula in (*_PLAY, *_TABLES, eq.queue_step):
@@ -95,6 +96,15 @@ def roll_out(world, tables, share, start, uniforms, states, actions):
 
 
 @compiled_exactly
+def draw_rewards(tables, states, actions, uniforms, spread, samples):
+    """Samples [1 + N, H] of an episode's rewards, from uniforms [H, 1 + N]; spread 0: means."""
+    for h in range(len(actions)):
+        for n in range(len(samples)):
+            r = tables.reward[n, h, states[h], actions[h]]
+            samples[n, h] = reward_sample(r, uniforms[h, n], spread)
+
+
+@compiled_exactly
 def exact_returns(world, tables, share, start, mass, out):
     """out[n] = V^pi[P, r^n](start) of the policy played next, following its mass forward."""
     H, X, A = tables.objective.shape
@@ -120,9 +130,9 @@ def exact_returns(world, tables, share, start, mass, out):
 
 
 @compiled_exactly
-def update(tables, numbers, states, actions):
+def update(tables, numbers, states, actions, samples):
     """Both tables along an episode, step by step: step h + 1 is read before it is changed."""
-    objective, utility, reward = tables.objective, tables.utility, tables.reward
+    objective, utility = tables.objective, tables.utility
     for h in range(len(actions)):
         x, a, last = states[h], actions[h], h + 1 == len(actions)
         y, b = (0, 0) if last else (states[h + 1], actions[h + 1])
@@ -131,12 +141,12 @@ def update(tables, numbers, states, actions):
         alpha = eq.rate(t, numbers.chi)
         bonus = eq.width(numbers.objective_width, t, numbers.width_shift)
         ahead = 0.0 if last else objective[h + 1, y, b]
-        objective[h, x, a] = eq.learned(objective[h, x, a], alpha, reward[0, h, x, a], ahead, bonus)
+        objective[h, x, a] = eq.learned(objective[h, x, a], alpha, samples[0, h], ahead, bonus)
         bonus = eq.width(numbers.utility_width, t, numbers.width_shift)
         for n in range(len(utility)):
             now = utility[n, h, x, a]
             ahead = 0.0 if last else utility[n, h + 1, y, b]
-            after = eq.learned(now, alpha, reward[n + 1, h, x, a], ahead, bonus)
+            after = eq.learned(now, alpha, samples[n + 1, h], ahead, bonus)
             utility[n, h, x, a] = after
             if h == 0:
                 tables.tally[n] += eq.blend(now, after, numbers.tally_after)
@@ -167,9 +177,9 @@ def next_frame(tables, numbers):
 
 
 @compiled_exactly
-def advance(tables, numbers, k, states, actions, multiplier):
+def advance(tables, numbers, k, states, actions, samples, multiplier):
     """The learner's part of episode k; `multiplier` is told the new one."""
-    update(tables, numbers, states, actions)
+    update(tables, numbers, states, actions, samples)
     if k % int(numbers.frame) == 0:
         next_frame(tables, numbers)
     for n in range(len(multiplier)):
@@ -177,29 +187,58 @@ def advance(tables, numbers, k, states, actions, multiplier):
 
 
 @compiled_exactly
-def learn(world, tables, numbers, start, first, uniforms, scratch, multipliers):
+def learn(world, tables, numbers, start, first, uniforms, luck, spread, scratch, multipliers):
     """Episodes first, first + 1, ... on the true kernel, without their exact returns."""
-    states, actions = scratch.states, scratch.actions
+    states, actions, samples = scratch.states, scratch.actions, scratch.samples
     for e in range(len(uniforms)):
         share = eq.exploration(float(first + e), *numbers[-4:])
         roll_out(world, tables, share, start, uniforms[e], states, actions)
-        advance(tables, numbers, first + e, states, actions, multipliers[e])
+        draw_rewards(tables, states, actions, luck[e], spread, samples)
+        advance(tables, numbers, first + e, states, actions, samples, multipliers[e])
 
 
 @compiled_exactly
-def play(world, tables, numbers, start, first, uniforms, scratch, returns, multipliers):
+def play(
+    world,
+    tables,
+    numbers,
+    start,
+    first,
+    uniforms,
+    luck,
+    spread,
+    scratch,
+    returns,
+    multipliers,
+):
     """The same with the exact returns of each episode's policy."""
     for e in range(len(uniforms)):
         k, at = first + e, slice(e, e + 1)
         share = eq.exploration(float(k), *numbers[-4:])
         exact_returns(world, tables, share, start, scratch.mass, returns[e])
-        learn(world, tables, numbers, start, k, uniforms[at], scratch, multipliers[at])
+        drawn = (uniforms[at], luck[at], spread)
+        learn(world, tables, numbers, start, k, *drawn, scratch, multipliers[at])
 
 
 @compiled_exactly
-def replay(world, tables, numbers, start, first, states, actions, scratch, returns, multipliers):
+def replay(
+    world,
+    tables,
+    numbers,
+    start,
+    first,
+    states,
+    actions,
+    luck,
+    spread,
+    scratch,
+    returns,
+    multipliers,
+):
     """The same on trajectories from outside: states [E, H + 1], actions [E, H]."""
+    samples = scratch.samples
     for e in range(len(states)):
         share = eq.exploration(float(first + e), *numbers[-4:])
         exact_returns(world, tables, share, start, scratch.mass, returns[e])
-        advance(tables, numbers, first + e, states[e], actions[e], multipliers[e])
+        draw_rewards(tables, states[e], actions[e], luck[e], spread, samples)
+        advance(tables, numbers, first + e, states[e], actions[e], samples, multipliers[e])

@@ -1,0 +1,74 @@
+"""The box around an estimated row, in a table or around lists, compiled."""
+# Numba infers the types of the compiled functions; solvers/models.py names the shapes.
+
+from __future__ import annotations
+
+from typing import Any
+
+from cmdplab.compiling import by_type, compiled_exactly
+from cmdplab.equations import interval_width, scaled_width
+from cmdplab.solvers.models import ListedBox
+
+
+@compiled_exactly
+def ends(p, phi, seen, numbers):
+    """Of one entry of a row: its width for bonus and box, that for margins, lower end, room."""
+    width = interval_width(p, phi, numbers.flat, numbers.dev, numbers.tail)
+    hopeful = scaled_width(width, numbers.bonus_scale, numbers.cap)
+    fearful = scaled_width(width, numbers.margin_scale, numbers.cap)
+    half = numbers.freedom * (hopeful if seen else 1.0)
+    lower = max(p - half, 0.0)
+    return hopeful, fearful, lower, min(p + half, 1.0) - lower
+
+
+@compiled_exactly
+def box_row(counts, model, numbers, h, i, visits, phi):
+    """See `row_ends`."""
+    X = counts.shape[1]
+    bonus, margin, lowest = 0.0, 0.0, 0.0
+    for y in range(X):
+        p = counts[h, y, i] / visits if visits > 0.0 else 1.0 / X
+        hopeful, fearful, lower, room = ends(p, phi, visits > 0.0, numbers)
+        bonus += hopeful
+        margin += fearful
+        lowest += lower
+        model.lower[h, y, i] = lower
+        model.room[h, y, i] = room
+    return bonus, margin, lowest
+
+
+@compiled_exactly
+def listed_row(counts, model, numbers, h, i, visits, phi):
+    """See `row_ends`: states that are not listed have no visits, and are all alike."""
+    X, seen = len(counts.states), visits > 0.0
+    hopeful, fearful, lower, room = ends(0.0 if seen else 1.0 / X, phi, seen, numbers)
+    model.floor[h, i], model.width[h, i] = lower, room
+    others = X
+    for s in range(len(model.successor)):
+        others -= model.successor[s, i] >= 0
+    bonus, margin, lowest = others * hopeful, others * fearful, others * lower
+    for s in range(len(model.successor)):
+        if model.successor[s, i] >= 0:
+            p = counts.visits[h, s, i] / visits if seen else 1.0 / X
+            hopeful, fearful, lower, room = ends(p, phi, seen, numbers)
+            bonus += hopeful
+            margin += fearful
+            lowest += lower
+            model.lower[h, s, i] = lower
+            model.room[h, s, i] = room
+    return bonus, margin, lowest
+
+
+def row_ends(
+    counts: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
+) -> tuple[float, float, float]:
+    """Write the ends of one row of the box; the sums of both widths and of the lower ends."""
+    raise NotImplementedError
+
+
+@by_type(row_ends)
+def _(counts, model, numbers, h, i, visits, phi):
+    body = listed_row if model.instance_class is ListedBox else box_row
+    return lambda counts, model, numbers, h, i, visits, phi: body(
+        counts, model, numbers, h, i, visits, phi
+    )

@@ -1,0 +1,44 @@
+"""Rewards that are only observed, in plain Python: their samples, sums and estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cmdplab import equations as eq
+from cmdplab.algorithms.task import Task
+from cmdplab.engines.protocol import Episode
+from cmdplab.problem import CMDP, Array
+
+
+def sampled(problem: CMDP, episode: Episode, luck: Array, spread: float) -> Episode:
+    """The episode with samples of its rewards, by the uniforms luck [H, 1 + N]."""
+    samples = np.zeros(luck.T.shape)
+    for n, h in np.ndindex(*samples.shape):
+        r = float(problem.reward[n, h, episode.states[h], episode.actions[h]])
+        samples[n, h] = eq.reward_sample(r, float(luck[h, n]), spread)
+    return episode._replace(rewards=samples)
+
+
+def summed(task: Task, sums: Array, episode: Episode) -> Array:
+    """The sums of samples [1 + N, H, X, A] with one more episode; unchanged where known."""
+    if not task.observed:
+        return sums
+    assert episode.rewards is not None
+    sums = sums.copy()
+    for n, h in np.ndindex(*episode.rewards.shape):
+        sums[n, h, episode.states[h], episode.actions[h]] += episode.rewards[n, h]
+    return sums
+
+
+def estimated(
+    task: Task, sums: Array, visits: Array, radius: Array, scale: Sequence[float]
+) -> Array:
+    """[1 + N, H, X, A], the ends mean + scale[n] radius of every reward; as told where known."""
+    reward = task.reward.copy()
+    for n, h, x, a in np.ndindex(*sums.shape):
+        width = scale[n] * float(radius[h, x, a])
+        total, seen = float(sums[n, h, x, a]), float(visits[h, x, a])
+        reward[n, h, x, a] = eq.reward_estimate(total, seen, width)
+    return reward
