@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-RUN = ["README.md", "docs/add-an-algorithm.md"]
+RUN = ["README.md", "docs/add-an-algorithm.md", "docs/learn-live.md"]
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -45,7 +45,8 @@ def test_the_readme_shows_what_is_printed(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
-def test_examples_run(example, capsys):
+def test_examples_run(example, capsys, monkeypatch):
+    monkeypatch.setenv("EPISODES", "200")  # the live ones take minutes in earnest
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out
 

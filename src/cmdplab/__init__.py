@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cmdplab.errors import InputError
     from cmdplab.exact import occupancy, returns
     from cmdplab.experiment import Experiment
+    from cmdplab.live import learn
     from cmdplab.loading import load
     from cmdplab.problem import CMDP
     from cmdplab.running import Job, Run, run, run_many
@@ -32,6 +33,7 @@ _HOME = {
     "Solution": "solvers",
     "algorithm": "algorithms",
     "describe": "describing",
+    "learn": "live",
     "load": "loading",
     "make": "environments",
     "occupancy": "exact",
@@ -52,6 +54,7 @@ __all__ = [
     "Solution",
     "algorithm",
     "describe",
+    "learn",
     "load",
     "make",
     "occupancy",

@@ -75,7 +75,7 @@ class Playing:
         if optimum.value is None:
             raise InputError(f"{problem.name} cannot be run: {optimum.message}")
         task = task_for(algorithm, problem, optimum, baseline, rewards)
-        state = None if snapshot is None else _state(algorithm, snapshot)
+        state = None if snapshot is None else saved_state(algorithm, snapshot)
         self._row, self._seed = algorithm, seed
         self._session = session(engine, problem, algorithm, task, seed, state)
         known = (optimum.value, problem.threshold, problem.horizon)
@@ -120,7 +120,8 @@ class Playing:
         return state | {f"measure_{k}": v for k, v in self._measures.arrays().items()}
 
 
-def _state(row: Row, snapshot: Snapshot) -> Any:
+def saved_state(row: Row, snapshot: Snapshot) -> Any:
+    """The learner's state out of the arrays of a snapshot."""
     kind = family(row).state
     kept = [name for name in kind._fields if f"state_{name}" in snapshot]  # newer ones may lack
     arrays = {name: snapshot[f"state_{name}"] for name in kept}

@@ -1,0 +1,29 @@
+"""Three algorithms learn Gymnasium's slippery FrozenLake by playing it, on a budget of energy."""
+
+import os
+
+import gymnasium
+
+import cmdplab
+from cmdplab.formats import from_gymnasium
+from cmdplab.live import shown
+
+EPISODES = int(os.environ.get("EPISODES", "200000"))
+SETTINGS = {"UOpt-RPGPD": {}, "OptCMDP": {"bonus_scale": 0.001}, "Triple-Q": {}}
+DOWN, RIGHT = 1, 2
+
+
+def energy(state, action, *what_came_of_it):
+    """What an action takes; left and up are free."""
+    return 0.25 if action in (DOWN, RIGHT) else 0.0
+
+
+env = gymnasium.make("FrozenLake-v1", disable_env_checker=True)
+for name, settings in SETTINGS.items():
+    row = cmdplab.algorithm(name).overridden({**settings, "tuned_for": EPISODES})
+    told = {"horizon": 20, "budget": 0.4, "episodes": EPISODES, "evaluate": min(10_000, EPISODES)}
+    with shown(name) as progress:
+        learned = cmdplab.learn(env, row, cost=energy, progress=progress, **told)
+    print(learned.summary(), f"({learned.seconds:.0f} s of learning)", sep="\n", end="\n\n")
+table = from_gymnasium(env, 20, energy, budget=0.4).problem  # of this one the kernel can be had
+print(f"the certified optimum: {cmdplab.solve(table).value:.4f}")

@@ -1,0 +1,12 @@
+"""Learning on a live environment: one that can only be played, whose kernel nobody knows.
+
+learned = cmdplab.learn(env, "OptCMDP", horizon=20, episodes=200_000, budget=4.0, cost=cost)
+print(learned.summary())
+"""
+
+from cmdplab.live.evaluation import Curve, Estimate, Evaluation
+from cmdplab.live.learned import Learned
+from cmdplab.live.learning import learn
+from cmdplab.live.showing import shown
+
+__all__ = ["Curve", "Estimate", "Evaluation", "Learned", "learn", "shown"]

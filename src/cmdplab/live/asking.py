@@ -1,0 +1,126 @@
+"""What was asked for, checked: the boundary of live learning."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from cmdplab.algorithms.row import SAFE_POLICY, SLATER_GAP, Row
+from cmdplab.algorithms.task import Task
+from cmdplab.engines import family
+from cmdplab.errors import InputError
+from cmdplab.live.episodes import Setup
+from cmdplab.live.saving import Settings
+from cmdplab.live.signals import Demand
+from cmdplab.live.spaces import Env, Spaces
+from cmdplab.running import check_counts
+
+SEVERAL = "several"
+RESETS = 20  # before learning, to see whether episodes begin in one state or in several
+LARGEST = 1 << 28  # entries of a learner's counts, 2 GB
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A live run: who learns what, and for how long."""
+
+    row: Row
+    spaces: Spaces
+    horizon: int
+    demand: Demand
+    rewards: tuple[float, float]
+    slack: float | None
+    seed: int
+    episodes: int
+    evaluate: int
+
+    def __post_init__(self) -> None:
+        check_counts(self.episodes, self.seed)
+        if self.evaluate < 2:
+            raise InputError(f"evaluate is {self.evaluate}, and an interval needs two episodes")
+        if SAFE_POLICY in self.row.needs:
+            raise InputError(
+                f"{self.row.name} needs a safe policy with known returns, "
+                "which a live environment does not give"
+            )
+        if SLATER_GAP in self.row.needs and self.slack is None:
+            raise InputError(
+                f"{self.row.name} needs the Slater gap, "
+                "which a live environment does not show: pass slack="
+            )
+        if self.slack is not None and not 0.0 < self.slack < np.inf:
+            raise InputError(f"slack is {self.slack:g}, not a finite number > 0")
+
+    def settings(self, env: Env, start: int | str | None) -> Settings:
+        """What must be the same for a checkpoint to go on; the number of episodes may grow."""
+        return {
+            "environment": _name(env),
+            "algorithm": f"{self.row.name} ({self.row.preset})",
+            "constants": _constants(self.row),
+            "spaces": list(self.spaces),
+            "horizon": self.horizon,
+            self.demand.what: self.demand.limit.tolist(),
+            "reward_range": list(self.rewards),
+            "slack": self.slack or 0.0,
+            "seed": self.seed,
+            "start": start,
+        }
+
+    def setup(self, start: int | str) -> Setup:
+        """What does not change from episode to episode."""
+        at = None if isinstance(start, str) else start - self.spaces.first_state
+        what, n = self.demand.what, len(self.demand.limit)
+        names = [what] if n == 1 else [f"{what} {i + 1}" for i in range(n)]
+        scale = self.demand.scale(self.rewards)
+        read = self.demand.read
+        return Setup(self.spaces, self.horizon, at, read, scale, ("reward", *names))
+
+    def task(self, setup: Setup) -> Task:
+        """What the learner is told: sizes and thresholds; rewards come as samples."""
+        shape = (len(setup.names), setup.steps, setup.states, self.spaces.actions)
+        entries = float(np.prod([*map(float, shape[1:]), float(setup.states)]))
+        if "counts" in family(self.row).state._fields and entries > LARGEST:
+            raise InputError(
+                f"{setup.states} states, {self.spaces.actions} actions and {setup.steps} steps "
+                f"need {entries:.1e} counts, more than {LARGEST:.1e}"
+            )
+        limits = np.array([0.0, *self.demand.limit])
+        threshold = setup.scale.to_unit(limits, setup.steps)[1:]
+        slack = 1.0 if self.slack is None else self.slack  # rows that need none read none
+        told = (threshold, setup.first, slack)
+        return Task(np.zeros(shape), *told, mask=setup.mask, feedback="bounded")
+
+
+def checked_horizon(horizon: int | None) -> int:
+    """H, a positive number of steps."""
+    if horizon is None or horizon < 1:
+        what = "missing" if horizon is None else f"{horizon}"
+        raise InputError(f"horizon is {what}: say how many steps an episode has")
+    return horizon
+
+
+def first_state(env: Env, spaces: Spaces, given: int | str | None) -> int | str:
+    """The state in which episodes begin, in the environment's numbering, or "several"."""
+    if given == SEVERAL:
+        return SEVERAL
+    if isinstance(given, str):
+        raise InputError(f'start is {given!r}, not a state, "several" or None')
+    if given is not None:
+        return spaces.state(given) + spaces.first_state
+    seen = {spaces.state(env.reset()[0]) for _ in range(RESETS)}
+    return SEVERAL if len(seen) > 1 else seen.pop() + spaces.first_state
+
+
+def _name(env: Env) -> str:
+    spec = getattr(env, "spec", None)
+    return str(getattr(spec, "id", None) or type(env).__name__)
+
+
+def _constants(row: Row) -> str:
+    """A hash of every number, schedule and formula of a row; its texts do not matter."""
+    values = {f.name: getattr(row, f.name) for f in fields(row)}
+    kept = {name: each for name, each in values.items() if not isinstance(each, str)}
+    return hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", repr(kept)).encode()).hexdigest()[:12]

@@ -1,0 +1,151 @@
+"""One episode of a live environment, of the length that the learner was told.
+
+The learner counts steps 0..S - 1 and states 0..X - 1; X is the absorbing state that follows the
+end of an episode, and X + 1 the state before the first one, where episodes may begin in several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cmdplab.engines.protocol import Indices
+from cmdplab.errors import InputError
+from cmdplab.live.signals import Reader, Scale
+from cmdplab.live.spaces import Env, Spaces
+from cmdplab.problem import Array, Mask
+
+Act = Callable[[int, int, float], int]  # (step, state, uniform) -> action
+
+
+class Setup(NamedTuple):
+    """What does not change from episode to episode."""
+
+    spaces: Spaces
+    horizon: int  # H, steps of the environment
+    start: int | None  # the state in which every episode begins; None: in several
+    read: Reader
+    scale: Scale
+    names: tuple[str, ...]  # [1 + N], of the signals
+
+    @property
+    def lead(self) -> int:
+        """Steps before the environment's first: one where the start state is drawn."""
+        return int(self.start is None)
+
+    @property
+    def steps(self) -> int:
+        """S, the steps of the learner."""
+        return self.horizon + self.lead
+
+    @property
+    def absorbing(self) -> int:
+        """The state after the end."""
+        return self.spaces.states
+
+    @property
+    def states(self) -> int:
+        """The states of the learner, X + 1 or X + 2."""
+        return self.absorbing + 1 + self.lead
+
+    @property
+    def first(self) -> int:
+        """The learner's start state."""
+        return self.absorbing + 1 if self.start is None else self.start
+
+    @property
+    def mask(self) -> Mask:
+        """[S, states, A]: where the action does not matter only action 0 is open."""
+        opened = np.ones((self.steps, self.states, self.spaces.actions), dtype=bool)
+        opened[:, self.absorbing :, 1:] = False
+        return opened
+
+
+class Played(NamedTuple):
+    """One episode."""
+
+    states: Indices  # [S + 1]
+    actions: Indices  # [S]
+    signals: Array  # [1 + N, S], in the user's units, zero after the end
+
+
+def roll_out(env: Env, setup: Setup, act: Act, noise: Sequence[float], episode: int) -> Played:
+    """Play one episode: `noise` [S] are uniforms; `episode` is its number, for error messages."""
+    spaces, lead = setup.spaces, setup.lead
+    observation, _ = env.reset()
+    x = _begun(setup, observation)
+    visited, taken = [setup.first] * lead, [0] * lead
+    earned: list[tuple[Any, ...]] = []
+    for h in range(lead, setup.steps):
+        visited.append(x)
+        a = act(h, x, noise[h])
+        taken.append(a)
+        action = a + spaces.first_action
+        following, reward, ended, cut, info = _step(env, action)
+        earned.append((reward, *setup.read(observation, action, following, reward, info)))
+        observation = following
+        if ended or cut:
+            break
+        x = spaces.state(observation)
+    else:
+        visited.append(x)
+    states = np.full(setup.steps + 1, setup.absorbing)
+    states[: len(visited)] = visited
+    actions = np.zeros(setup.steps, dtype=np.int64)
+    actions[: len(taken)] = taken
+    return Played(states, actions, _checked(earned, setup, episode))
+
+
+def _begun(setup: Setup, observation: Any) -> int:
+    x = setup.spaces.state(observation)
+    if setup.start not in (None, x):
+        usual = setup.start + setup.spaces.first_state
+        raise InputError(
+            f'episodes began in state {usual}, and this one in {observation}: pass start="several"'
+        )
+    return x
+
+
+def _step(env: Env, action: int) -> tuple[Any, Any, bool, bool, Any]:
+    result = env.step(action)
+    if len(result) != 5:
+        raise InputError(
+            f"step() returned {len(result)} things, not five: cmdplab.gym.FromSafety "
+            "turns Safety-Gymnasium's six into five"
+        )
+    return result
+
+
+def _checked(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> Array:
+    """[1 + N, S]; the first signal that is no number within its range is named."""
+    signals = np.zeros((len(setup.names), setup.steps))
+    played = slice(setup.lead, setup.lead + len(earned))
+    try:
+        signals[:, played] = np.array(earned, dtype=float).T
+    except (TypeError, ValueError):
+        raise InputError(_not_a_number(earned, setup, episode)) from None
+    worst, best = setup.scale.worst[:, None], setup.scale.best[:, None]
+    within = (signals - worst) * (signals - best) <= 0.0  # false for NaN too
+    if not within.all():
+        n, h = np.argwhere(~within)[0]
+        low, high = sorted((float(setup.scale.worst[n]), float(setup.scale.best[n])))
+        more = ": pass reward_range=(lowest, highest)" if n == 0 else ""
+        raise InputError(
+            f"the {setup.names[n]} at step {h - setup.lead} of episode {episode} is "
+            f"{signals[n, h]:g}, outside [{low:g}, {high:g}]{more}"
+        )
+    return signals
+
+
+def _not_a_number(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> str:
+    for h, step in enumerate(earned):
+        for name, value in zip(setup.names, step, strict=False):
+            try:
+                wrong = np.ndim(value) > 0 or not isinstance(float(value), float)
+            except (TypeError, ValueError):
+                wrong = True
+            if wrong:
+                return f"the {name} at step {h} of episode {episode} is {value!r}, not a number"
+    return f"episode {episode} gave signals that are not numbers"

@@ -1,0 +1,124 @@
+"""What can be said of policies from episodes alone: means with intervals, never exact values."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special
+
+from cmdplab.engines.protocol import Indices
+from cmdplab.problem import Array
+from cmdplab.statistics import binomial_interval
+
+LEVEL = 0.95
+BLOCKS = 256  # a curve has at least so many blocks, and fewer than twice as many
+LATE = 0.1  # the share of the episodes that counts as the last part
+
+
+class Estimate(NamedTuple):
+    """The mean of an episode's sum over some episodes, and a 95 % interval for its expectation."""
+
+    low: float
+    mean: float
+    high: float
+    episodes: int
+
+
+class Evaluation(NamedTuple):
+    """Estimates in the user's units."""
+
+    objective: Estimate
+    constrained: tuple[Estimate, ...]  # N costs or utilities
+
+
+class Curve(NamedTuple):
+    """Means of the training returns over consecutive blocks of episodes, in the user's units."""
+
+    last: Indices  # [B], the last episode of each block
+    episodes: Indices  # [B], how many it holds
+    mean: Array  # [B, 1 + N]
+
+
+def estimate(count: int, total: float, squares: float, bounds: tuple[float, float]) -> Estimate:
+    """m ± z s / sqrt(n) within the bounds of an episode's sum, from n, sum v and sum v².
+
+    The normal interval: its level is right for many episodes. Where all episodes agree, s = 0
+    says nothing of what was never seen; then, with p the exact upper end for the probability of
+    an event that happened in none of n episodes, low = m - p (m - lowest), high = m + p (highest
+    - m).
+    """
+    low, high = bounds
+    mean = total / count
+    variance = max(squares - total * mean, 0.0) / max(count - 1, 1)
+    if variance <= 1e-12 * (high - low) ** 2:
+        p = binomial_interval(0, count, LEVEL).high
+        return Estimate(mean - p * (mean - low), mean, mean + p * (high - mean), count)
+    half = float(special.ndtri((1.0 + LEVEL) / 2.0)) * float(np.sqrt(variance / count))
+    return Estimate(max(mean - half, low), mean, min(mean + half, high), count)
+
+
+class Tally:
+    """Sums and sums of squares of returns over blocks that double when there are too many."""
+
+    def __init__(self, signals: int) -> None:
+        self.episodes = 0
+        self._length = 1  # episodes in a full block
+        self._count = np.zeros(2 * BLOCKS)
+        self._sums = np.zeros((2, 2 * BLOCKS, signals))  # of v, of v²
+
+    @classmethod
+    def resumed(cls, arrays: dict[str, Array]) -> Tally:
+        """Go on from what `arrays` gave."""
+        tally = cls(arrays["sums"].shape[-1])
+        tally._count[:] = arrays["count"]
+        tally._sums[:] = arrays["sums"]
+        tally._length = int(arrays["length"])
+        tally.episodes = int(tally._count.sum())
+        return tally
+
+    def arrays(self) -> dict[str, Array]:
+        """Everything, as arrays with names."""
+        return {
+            "count": self._count.copy(),
+            "sums": self._sums.copy(),
+            "length": np.array(self._length),
+        }
+
+    def add(self, returns: Array) -> None:
+        """One more episode: returns [1 + N]."""
+        block = self.episodes // self._length
+        if block == 2 * BLOCKS:
+            self._count = _halved(self._count)
+            self._sums = np.stack([_halved(each) for each in self._sums])
+            self._length *= 2
+            block = BLOCKS
+        self.episodes += 1
+        self._count[block] += 1
+        self._sums[0, block] += returns
+        self._sums[1, block] += returns**2
+
+    def curve(self) -> Curve:
+        """The means over the blocks."""
+        used = self._count > 0
+        count = self._count[used].astype(np.int64)
+        return Curve(np.cumsum(count), count, self._sums[0, used] / count[:, None])
+
+    def evaluation(self, bounds: Array, share: float = 1.0) -> Evaluation:
+        """Of the last blocks that hold this share of the episodes; bounds [2, 1 + N]."""
+        behind = self.episodes - np.cumsum(self._count) + self._count
+        late = (self._count > 0) & (behind <= max(share * self.episodes, self._length))
+        count = int(self._count[late].sum())
+        total, squares = self._sums[:, late].sum(axis=1)
+        low, high = bounds
+        found = [
+            estimate(count, float(t), float(s), (float(lo), float(hi)))
+            for t, s, lo, hi in zip(total, squares, low, high, strict=True)
+        ]
+        return Evaluation(found[0], tuple(found[1:]))
+
+
+def _halved(blocks: Array) -> Array:
+    """Neighbours added, with zeros behind."""
+    merged = blocks[0::2] + blocks[1::2]
+    return np.concatenate([merged, np.zeros_like(merged)])

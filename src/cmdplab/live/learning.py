@@ -1,0 +1,197 @@
+"""`learn`: a registered algorithm on an environment that can only be played."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.algorithms import algorithm as named
+from cmdplab.algorithms.row import Row
+from cmdplab.engines import live_session
+from cmdplab.errors import InputError
+from cmdplab.files import writable_folder
+from cmdplab.live import saving
+from cmdplab.live.asking import Asked, checked_horizon, first_state
+from cmdplab.live.evaluation import LATE, Tally
+from cmdplab.live.interrupting import patient
+from cmdplab.live.learned import Learned
+from cmdplab.live.playing import Playing, advanced
+from cmdplab.live.saving import Settings
+from cmdplab.live.showing import Report
+from cmdplab.live.signals import Given, checked_range, demand
+from cmdplab.live.spaces import Env, Spaces
+from cmdplab.surviving import CHECKPOINT_EVERY, BusyError, held
+
+
+def learn(
+    env: Env,
+    algorithm: Row | str,
+    *,
+    episodes: int,
+    horizon: int | None = None,
+    budget: npt.ArrayLike | None = None,
+    threshold: npt.ArrayLike | None = None,
+    cost: Given = None,
+    utilities: Given = None,
+    reward_range: tuple[float, float] = (0.0, 1.0),
+    start: int | str | None = None,
+    slack: float | None = None,
+    seed: int = 0,
+    evaluate: int = 10_000,
+    checkpoint: str | Path | None = None,
+    every: float = CHECKPOINT_EVERY,
+    progress: Report | None = None,
+) -> Learned:
+    """Let an algorithm learn a Gymnasium environment with Discrete spaces, whose kernel is unknown.
+
+    maximise E[sum of rewards] over `horizon` steps, subject to E[sum of costs] <= budget or
+    E[sum of utilities] >= threshold. Rewards, costs and utilities are learnt from samples.
+
+    algorithm : a row, or the name of one.
+    horizon : H. What runs longer is cut; after an earlier end nothing is earned or spent.
+    budget, threshold : a number, or one for each of N constraints.
+    cost, utilities : (state, action, next state, reward, info) -> a number in [0, 1], or N of
+        those; None takes info["cost"] (N = 1), info["costs"] or info["utilities"].
+    reward_range : the lowest and the highest reward of a step, mapped to [0, 1].
+    start : the state of every reset, or "several", which costs the learner a step; None looks at
+        20 resets.
+    slack : the Slater gap, for the algorithms that must be told one.
+    seed : of the environment's first reset, and of the learner's actions.
+    evaluate : episodes on which the last policy is estimated.
+    checkpoint : a folder to go on from, and to leave a checkpoint in `every` so many seconds, at
+        the end, and on Ctrl-C. The learner goes on to the last bit; the environment, whose own
+        random numbers nobody can save, is seeded anew.
+    progress : called now and then; `cmdplab.live.shown` gives one for the terminal.
+    """
+    steps = checked_horizon(horizon)
+    asked = Asked(
+        row=named(algorithm) if isinstance(algorithm, str) else algorithm,
+        spaces=Spaces.of(env),
+        horizon=steps,
+        demand=demand(steps, budget, threshold, cost, utilities),
+        rewards=checked_range(reward_range),
+        slack=slack,
+        seed=seed,
+        episodes=episodes,
+        evaluate=evaluate,
+    )
+    if not every >= 0.0:
+        raise InputError(f"every is {every}, not a number of seconds")
+    with ExitStack() as stack:
+        folder = None if checkpoint is None else _held(stack, Path(checkpoint))
+        stop = stack.enter_context(patient())
+        settings = asked.settings(env, start)
+        playing, notes = _begun(env, asked, settings, folder)
+        seconds = _learn(
+            playing, episodes, _saver(playing, folder, settings, every), stop, progress
+        )
+        tally = _evaluate(playing, evaluate, stop, progress)
+    return _learned(asked, playing, tally, notes, seconds)
+
+
+def _begun(
+    env: Env, asked: Asked, settings: Settings, folder: Path | None
+) -> tuple[Playing, list[str]]:
+    """A run at its beginning, or where its checkpoint left it; the settings are completed."""
+    saved, notes = saving.find(folder, settings, asked.row) if folder else (None, [])
+    done = 0 if saved is None else saved.tally.episodes
+    if done > asked.episodes:
+        raise InputError(f"the checkpoint in {folder} has {done} episodes, beyond {asked.episodes}")
+    if done:
+        notes = [*notes, f"Resumed after {done:,} episodes: the environment was seeded anew."]
+    env.reset(seed=_later(asked.seed, done) if done else asked.seed)
+    settings["start"] = first_state(env, asked.spaces, settings["start"])
+    setup = asked.setup(settings["start"])
+    session = live_session(asked.row, asked.task(setup), saved.state if saved else None)
+    return Playing(env, setup, session, asked.seed, saved), notes
+
+
+def _learn(
+    playing: Playing,
+    episodes: int,
+    save: Callable[[float], None],
+    stop: Callable[[], bool],
+    report: Report | None,
+) -> float:
+    """Learn, with checkpoints by the clock, at the end, and when asked to stop; the seconds."""
+
+    def look(now: float) -> bool:
+        save(now)
+        return stop()
+
+    tally, names = playing.tally, playing.setup.names
+    going = (playing.learn(episodes), tally, episodes, names, report)
+    seconds = advanced("learning", *going, look)
+    save(np.inf)
+    if stop():
+        raise KeyboardInterrupt
+    return seconds
+
+
+def _evaluate(
+    playing: Playing, episodes: int, stop: Callable[[], bool], report: Report | None
+) -> Tally:
+    """The last policy's returns."""
+    names = playing.setup.names
+    tally = Tally(len(names))
+    going = (playing.evaluate(episodes, tally), tally, episodes, names, report)
+    advanced("evaluating", *going, lambda now: stop())
+    if stop():
+        raise KeyboardInterrupt
+    return tally
+
+
+def _saver(
+    playing: Playing, folder: Path | None, settings: Settings, every: float
+) -> Callable[[float], None]:
+    """Leave a checkpoint when the time has come; nothing where no folder was given."""
+    due = [time.monotonic() + every]
+
+    def save(now: float) -> None:
+        if folder and playing.tally.episodes and now >= due[0]:
+            saving.save(folder, settings, playing.saved())
+            due[0] = time.monotonic() + every
+
+    return save
+
+
+def _learned(
+    asked: Asked, playing: Playing, tally: Tally, notes: list[str], seconds: float
+) -> Learned:
+    row, setup = asked.row, playing.setup
+    real = (slice(setup.lead, None), slice(asked.spaces.states))
+    remarks = [each for each in (row.beyond(asked.episodes), row.heuristic) if each]
+    return Learned(
+        algorithm=row,
+        policy=playing.session.policy()[real],
+        multiplier=playing.multiplier(),
+        visits=playing.visits[real],
+        episodes=playing.tally.episodes,
+        curve=playing.tally.curve(),
+        evaluation=playing.evaluation(tally),
+        late=playing.evaluation(playing.tally, LATE),
+        limit=asked.demand.limit,
+        names=setup.names,
+        reward_range=asked.rewards,
+        seconds=seconds,
+        notes=(*notes, *(f"{row.name}: {each}." for each in remarks)),
+    )
+
+
+def _held(stack: ExitStack, folder: Path) -> Path:
+    """The folder, ours alone while the stack lasts."""
+    try:
+        stack.enter_context(held(writable_folder(folder)))
+    except BusyError:
+        raise InputError(f"another process learns in {folder}") from None
+    return folder
+
+
+def _later(seed: int, episodes: int) -> int:
+    """Another seed for an environment that goes on after so many episodes."""
+    return int(np.random.SeedSequence((seed, episodes)).generate_state(1)[0])

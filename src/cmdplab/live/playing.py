@@ -1,0 +1,98 @@
+"""A live run in progress: an environment, a learner, and what was counted on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from cmdplab.engines.protocol import LiveSession
+from cmdplab.live.episodes import Played, Setup, roll_out
+from cmdplab.live.evaluation import Evaluation, Tally
+from cmdplab.live.saving import Saved
+from cmdplab.live.showing import Report, Standing
+from cmdplab.live.spaces import Env
+from cmdplab.noise import uniforms
+from cmdplab.problem import Array
+from cmdplab.running import CHUNK_SECONDS
+
+BATCH = 64  # episodes whose uniforms are drawn at once
+
+
+class Playing:
+    """A session that learns from an environment, episode by episode."""
+
+    def __init__(
+        self, env: Env, setup: Setup, session: LiveSession, seed: int, saved: Saved | None
+    ) -> None:
+        self.env, self.setup, self.session, self.seed = env, setup, session, seed
+        shape = (setup.steps, setup.states, setup.spaces.actions)
+        fresh = (Tally(len(setup.names)), np.zeros(shape, dtype=np.int64))
+        self.tally, self.visits = fresh if saved is None else (saved.tally, saved.visits)
+
+    def saved(self) -> Saved:
+        """What a checkpoint holds."""
+        return Saved(self.session.state(), self.tally, self.visits)
+
+    def learn(self, episodes: int) -> Iterator[int]:
+        """Learn until so many episodes are done in all; yields their number after each."""
+        steps = np.arange(self.setup.steps)
+        for played in self._episodes(self.tally.episodes + 1, episodes):
+            rewards = self.setup.scale.to_unit(played.signals)
+            self.session.observe(played.states, played.actions, rewards)
+            self.visits[steps, played.states[:-1], played.actions] += 1
+            self.tally.add(played.signals.sum(axis=1))
+            yield self.tally.episodes
+
+    def evaluate(self, episodes: int, tally: Tally) -> Iterator[int]:
+        """Play the policy as it is, on uniforms that no learning episode has had."""
+        done = self.tally.episodes
+        for played in self._episodes(done + 1, done + episodes):
+            tally.add(played.signals.sum(axis=1))
+            yield tally.episodes
+
+    def evaluation(self, tally: Tally, share: float = 1.0) -> Evaluation:
+        """What a tally says, with the bounds of this environment."""
+        ends = self.setup.horizon * np.array([self.setup.scale.worst, self.setup.scale.best])
+        return tally.evaluation(np.sort(ends, axis=0), share)
+
+    def multiplier(self) -> Array:
+        """[N], in the user's units: objective per unit of cost or utility."""
+        width = np.abs(self.setup.scale.best - self.setup.scale.worst)
+        return np.asarray(self.session.state().multiplier * width[0] / width[1:])
+
+    def _episodes(self, first: int, last: int) -> Iterator[Played]:
+        for begin in range(first, last + 1, BATCH):
+            size = min(BATCH, last + 1 - begin)
+            noise = uniforms(self.seed, begin, size, self.setup.steps)[:, :, 0].tolist()
+            for e in range(size):
+                yield roll_out(self.env, self.setup, self.session.act, noise[e], begin + e)
+
+
+def advanced(
+    phase: str,
+    playing: Iterator[int],
+    tally: Tally,
+    total: int,
+    names: tuple[str, ...],
+    report: Report | None,
+    look: Callable[[float], bool],
+) -> float:
+    """Go through the episodes, report now and then, and stop when `look` at the clock says so.
+
+    Gives the seconds that it took.
+    """
+    began = shown = time.monotonic()
+    before = tally.episodes
+    for done in playing:
+        now = time.monotonic()
+        if report and (done == total or now - shown >= CHUNK_SECONDS):
+            shown = now
+            means = tally.curve().mean[-1]
+            words = ", ".join(f"{n} {m:.3f}" for n, m in zip(names, means, strict=True))
+            rate = (done - before) / max(now - began, 1e-9)
+            report(Standing(phase, done, total, rate, words))
+        if look(now):
+            break
+    return time.monotonic() - began

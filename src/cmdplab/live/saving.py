@@ -1,0 +1,59 @@
+"""Checkpoints of a live run: the learner goes on to the last bit, the environment begins anew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cmdplab import checkpoint
+from cmdplab.algorithms.row import Row
+from cmdplab.engines.protocol import Indices
+from cmdplab.errors import InputError
+from cmdplab.files import writable_folder
+from cmdplab.live.evaluation import Tally
+from cmdplab.running import saved_state
+
+Settings = dict[str, Any]
+
+
+class Saved(NamedTuple):
+    """What a live run needs to go on."""
+
+    state: Any  # the learner's
+    tally: Tally
+    visits: Indices  # [S, states, A]
+
+
+def save(folder: Path, settings: Settings, run: Saved) -> None:
+    """Write a checkpoint whole; the one before it stays until then."""
+    arrays = {f"state_{k}": np.asarray(v) for k, v in run.state._asdict().items()}
+    arrays |= {f"tally_{k}": v for k, v in run.tally.arrays().items()}
+    stated = {"visits": run.visits, "settings": np.array(json.dumps(settings))}
+    checkpoint.save(writable_folder(folder), arrays | stated)
+
+
+def find(folder: Path, settings: Settings, row: Row) -> tuple[Saved | None, list[str]]:
+    """The newest good checkpoint of these settings, and complaints about damaged ones.
+
+    A setting that is None is not asked for: it is filled in from the checkpoint.
+    """
+    found = checkpoint.find(folder)
+    arrays = found.snapshot
+    if arrays is None:
+        return None, found.complaints
+    stated = json.loads(str(arrays.get("settings", "{}")))
+    for name, here in settings.items():
+        there = stated.get(name)
+        if here is None:
+            settings[name] = there
+        elif there != json.loads(json.dumps(here)):
+            raise InputError(
+                f"the checkpoint in {folder} is of another run: "
+                f"{name} is {there} there and {here} here"
+            )
+    tally = {k.removeprefix("tally_"): v for k, v in arrays.items() if k.startswith("tally_")}
+    visits = arrays["visits"].astype(np.int64)
+    return Saved(saved_state(row, arrays), Tally.resumed(tally), visits), found.complaints

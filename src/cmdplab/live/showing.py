@@ -1,0 +1,74 @@
+"""Progress of live learning: a bar in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from cmdplab.progress import LINE_EVERY
+
+
+class Standing(NamedTuple):
+    """How far a live run is."""
+
+    phase: str  # "learning" or "evaluating"
+    episodes: int
+    total: int
+    rate: float  # episodes per second, in this call
+    words: str  # means of the last block of episodes
+
+
+Report = Callable[[Standing], None]
+
+
+@contextmanager
+def shown(title: str, console: Console | None = None) -> Iterator[Report]:
+    """Show the progress of one `learn` while the block lasts; yields its `progress`."""
+    console = console if console is not None else Console(stderr=True)
+    with (_bar if console.is_terminal else _lines)(title, console) as report:
+        yield report
+
+
+@contextmanager
+def _bar(title: str, console: Console) -> Iterator[Report]:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=12),
+        TaskProgressColumn(),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        TextColumn("{task.fields[words]}"),
+    )
+    with Progress(*columns, console=console) as bars:
+        phases: dict[str, int] = {}
+
+        def report(at: Standing) -> None:
+            if at.phase not in phases:
+                phases[at.phase] = bars.add_task(f"{title} {at.phase}", total=at.total, words="")
+            words = f"{at.rate:,.0f}/s {at.words}"
+            bars.update(phases[at.phase], completed=at.episodes, words=words)  # type: ignore[arg-type]
+
+        yield report
+
+
+@contextmanager
+def _lines(title: str, console: Console) -> Iterator[Report]:
+    last = [time.monotonic()]
+
+    def report(at: Standing) -> None:
+        if at.episodes < at.total and time.monotonic() - last[0] < LINE_EVERY:
+            return
+        last[0] = time.monotonic()
+        left = (at.total - at.episodes) / max(at.rate, 1e-9)
+        console.print(
+            f"{title} {at.phase}: {at.episodes:,} of {at.total:,} episodes, "
+            f"{at.rate:,.0f}/s, {left:.0f} s left; {at.words}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    yield report

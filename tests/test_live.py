@@ -1,0 +1,474 @@
+"""Learning on environments that can only be played."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+import cmdplab
+from cmdplab import InputError, checkpoint, learn
+from cmdplab.algorithms import ALGORITHMS
+from cmdplab.algorithms.row import SLATER_GAP
+from cmdplab.algorithms.task import Task
+from cmdplab.live.asking import Asked
+from cmdplab.live.episodes import roll_out
+from cmdplab.live.evaluation import BLOCKS, Tally, estimate
+from cmdplab.live.showing import Standing, shown
+from cmdplab.live.signals import checked_range, demand
+from cmdplab.live.spaces import Spaces
+from cmdplab.surviving import held
+
+FAMILIES = ("UOpt-RPGPD", "OptCMDP", "Triple-Q")
+
+
+def discrete(n, start=0):
+    return SimpleNamespace(n=n, start=start)
+
+
+class Walk:
+    """States 5, 6, 7; action 2 goes one up, action 1 stays; beyond 7 the episode ends.
+
+    A step up pays 1 and costs 1; staying is free. Nothing is random.
+    """
+
+    observation_space = discrete(3, 5)
+    action_space = discrete(2, 1)
+    spec = SimpleNamespace(id="Walk-v0")
+
+    def __init__(self, starts=(5,)):
+        self.starts, self.resets, self.seeds = starts, 0, []
+
+    def reset(self, *, seed=None):
+        self.seeds.append(seed)
+        self.at = self.starts[self.resets % len(self.starts)]
+        self.resets += 1
+        return self.at, {}
+
+    def step(self, action):
+        up = int(action) - 1
+        assert up in (0, 1)
+        self.at += up
+        return min(self.at, 7), float(up), self.at > 7, False, {"cost": up, "utilities": [1 - up]}
+
+
+class Lever(Walk):
+    """One state: action 1 pays 1 and costs 1, action 0 does nothing. It never ends by itself.
+
+    Over H steps with budget B <= H the optimum is B, with the multiplier 1.
+    """
+
+    observation_space = discrete(1)
+    action_space = discrete(2)
+
+    def reset(self, *, seed=None):
+        return 0, {}
+
+    def step(self, action):
+        return 0, float(action), False, False, {"cost": float(action)}
+
+
+def setup(env, horizon=4, start=5, budget=2.0, rewards=(0.0, 1.0), **given):
+    asked = Asked(
+        row=cmdplab.algorithm("OptCMDP"),
+        spaces=Spaces.of(env),
+        horizon=horizon,
+        demand=demand(horizon, budget, None, given.get("cost"), None),
+        rewards=checked_range(rewards),
+        slack=None,
+        seed=0,
+        episodes=1,
+        evaluate=2,
+    )
+    return asked, asked.setup(start)
+
+
+def always(action):
+    return lambda h, x, u: action
+
+
+NOISE = [0.5] * 20
+
+
+def test_states_and_actions_are_counted_from_zero_and_sent_back_as_they_came():
+    env = Walk()
+    played = roll_out(env, setup(env, horizon=2)[1], always(1), NOISE, 1)
+    assert played.states.tolist() == [0, 1, 2]
+    assert played.actions.tolist() == [1, 1]
+    assert env.at == 7
+
+
+def test_after_the_end_an_absorbing_state_fills_the_episode_for_nothing():
+    env = Walk()
+    asked, fixed = setup(env, horizon=6)
+    played = roll_out(env, fixed, always(1), NOISE, 1)
+    assert played.states.tolist() == [0, 1, 2, 3, 3, 3, 3]
+    assert played.actions.tolist() == [1, 1, 1, 0, 0, 0]
+    assert played.signals.tolist() == [[1, 1, 1, 0, 0, 0]] * 2  # reward and cost
+    assert fixed.scale.to_unit(played.signals)[1].tolist() == [0, 0, 0, 1, 1, 1]
+    assert fixed.mask[:, 3].sum(axis=1).tolist() == [1] * 6  # nothing to choose there
+    assert asked.task(fixed).threshold.tolist() == [6 - 2]
+
+
+def test_what_would_run_longer_is_cut_at_the_horizon():
+    env = Walk()
+    played = roll_out(env, setup(env, horizon=3)[1], always(0), NOISE, 1)
+    assert played.states.tolist() == [0, 0, 0, 0]
+
+
+def test_several_start_states_take_a_step_of_their_own():
+    env = Walk(starts=(6,))
+    asked, fixed = setup(env, horizon=2, start="several")
+    played = roll_out(env, fixed, always(1), NOISE, 1)
+    assert played.states.tolist() == [4, 1, 2, 3]
+    assert played.actions.tolist() == [0, 1, 1]
+    assert played.signals.tolist() == [[0, 1, 1]] * 2
+    task = asked.task(fixed)
+    assert task.reward.shape == (2, 3, 5, 2)
+    assert task.start == 4
+    # A cost of 2 in 2 steps is all that the budget of 2 allows, with the free first step too.
+    assert fixed.scale.to_unit(played.signals)[1].sum() == task.threshold[0] == 3 - 2
+
+
+def test_several_start_states_are_noticed_before_learning():
+    learned = learn(Walk(starts=(5, 6)), "OptCMDP", horizon=2, budget=1.0, episodes=20, evaluate=10)
+    assert learned.policy.shape == learned.visits.shape == (2, 3, 2)
+    assert learned.visits[0].sum(axis=-1).tolist() == [10, 10, 0]
+
+
+def test_a_start_state_that_comes_late_is_named():
+    with pytest.raises(InputError, match=r"began in state 5, and this one in 6.*several"):
+        learn(Walk(starts=(5,) * 30 + (6,)), "OptCMDP", horizon=2, budget=1.0, episodes=20)
+
+
+def test_the_environment_is_seeded_once():
+    env = Walk()
+    learn(env, "OptCMDP", horizon=2, budget=1.0, episodes=3, evaluate=2, seed=17)
+    assert env.seeds[0] == 17
+    assert set(env.seeds[1:]) == {None}
+
+
+@pytest.mark.parametrize(
+    ("space", "shown_as"),
+    [
+        (SimpleNamespace(shape=(4,), low=0.0), "low"),
+        (SimpleNamespace(n=3), "n=3"),  # MultiBinary has n, and no start
+        (SimpleNamespace(n=[3, 2], start=[0, 0]), "start"),
+        (None, "None"),
+    ],
+)
+@pytest.mark.parametrize("which", ["observation_space", "action_space"])
+def test_other_spaces_are_refused(space, shown_as, which):
+    env = Walk()
+    setattr(env, which, space)
+    words = which.replace("_", " ")
+    with pytest.raises(InputError, match=rf"the {words} is .*{shown_as}.*only Discrete"):
+        learn(env, "OptCMDP", horizon=2, budget=1.0, episodes=2)
+
+
+def test_what_is_no_environment_is_refused():
+    with pytest.raises(InputError, match="int is not a Gymnasium environment"):
+        learn(3, "OptCMDP", horizon=2, budget=1.0, episodes=2)
+
+
+@given(
+    st.floats(-100, 0),
+    st.floats(0.1, 100),
+    st.integers(1, 50),
+    st.lists(st.floats(-5, 5), min_size=2, max_size=2),
+)
+def test_the_affine_map_leads_there_and_back(low, high, steps, sums):
+    scale = demand(steps, 0.0, None, None, None).scale((low, high))
+    values = np.array(sums)
+    back = scale.from_unit(scale.to_unit(values, steps), steps)
+    assert back == pytest.approx(values, abs=1e-9)
+
+
+def test_rewards_of_another_range_are_mapped_and_reported_as_they_were():
+    class Toll(Walk):
+        """Every step pays -2 until the end: the best is to leave in three steps."""
+
+        def step(self, action):
+            following, _, ended, cut, info = super().step(action)
+            return following, -2.0, ended, cut, info
+
+    env = Toll()
+    fixed = setup(env, horizon=5, rewards=(-2.0, 0.0))[1]
+    played = roll_out(env, fixed, always(1), NOISE, 1)
+    assert fixed.scale.to_unit(played.signals)[0].tolist() == [0, 0, 0, 1, 1]
+    told = {"horizon": 5, "budget": 5.0, "episodes": 300, "evaluate": 50}
+    learned = learn(env, "OptCMDP", reward_range=(-2.0, 0.0), **told)
+    assert learned.evaluation.objective.mean == -6.0
+    assert learned.curve.mean[0, 0] <= -6.0
+    assert "(r - -2) / 2" in learned.summary()
+
+
+STEP = "at step 0 of episode 1"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"cost": lambda *_: 1.5}, f"the cost {STEP} is 1.5, outside"),
+        ({"cost": lambda *_: float("nan")}, f"the cost {STEP} is nan, outside"),
+        ({"cost": lambda *_: "much"}, f"the cost {STEP} is 'much', not a number"),
+        ({"cost": lambda *_: [0.0, 1.0]}, f"the cost {STEP} is .*not a number"),
+        ({"cost": [lambda *_: 0.0] * 2}, "budget holds 1 numbers for 2 functions"),
+        ({"utilities": lambda *_: 1.0}, "a budget bounds cost="),
+        ({"budget": None}, "pass either budget="),
+        ({"threshold": 1.0}, "pass either budget="),
+        ({"budget": 9.0}, "budget is 9, outside 0 to the horizon"),
+        ({"budget": [1.0, float("nan")]}, "budget is nan"),
+        ({"budget": [1.0, 1.0]}, 'tells no cost: pass cost=, or put info."costs"'),
+        ({"horizon": None}, "horizon is missing"),
+        (
+            {"reward_range": (0.0, 0.5)},
+            rf"the reward {STEP} is 1, outside \[0, 0.5\].*reward_range",
+        ),
+        ({"reward_range": (1.0, 2.0)}, "must hold 0"),
+        ({"reward_range": (1.0, 0.0)}, "not a lower and an upper"),
+        ({"start": "many"}, "start is 'many'"),
+        ({"start": 9}, "outside its own space, 5 to 7"),
+        ({"start": 6}, "began in state 6, and this one in 5"),
+        ({"slack": -1.0}, "slack is -1"),
+        ({"evaluate": 1}, "evaluate is 1"),
+        ({"episodes": 0}, "episodes is 0"),
+        ({"seed": -1}, "seed is -1"),
+        ({"every": float("nan")}, "every is nan"),
+    ],
+)
+def test_bad_input_is_one_sentence(given, sentence):
+    class Up(Walk):
+        """Both actions lead up, so that the first step pays."""
+
+        def step(self, action):
+            return super().step(2)
+
+    told = {"horizon": 3, "budget": 1.0, "episodes": 5, "evaluate": 2} | given
+    with pytest.raises(InputError, match=sentence) as caught:
+        learn(Up(), "OptCMDP", **told)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_six_things_from_a_step_are_refused_with_the_way_out():
+    class Six(Walk):
+        def step(self, action):
+            return (*super().step(action), 0.0)
+
+    with pytest.raises(InputError, match=r"returned 6 things.*FromSafety"):
+        learn(Six(), "OptCMDP", horizon=3, budget=1.0, episodes=5)
+
+
+def test_a_table_beyond_memory_is_refused_before_it_is_made():
+    class Huge(Walk):
+        observation_space = discrete(100_000, 5)
+
+    with pytest.raises(InputError, match="100001 states, 2 actions and 3 steps"):
+        learn(Huge(), "OptCMDP", horizon=3, budget=1.0, episodes=5)
+
+
+def test_algorithms_that_must_be_told_more_say_so():
+    told = {"horizon": 3, "budget": 1.0, "episodes": 5, "evaluate": 2}
+    with pytest.raises(InputError, match=r"OPDOP needs the Slater gap.*slack="):
+        learn(Walk(), "OPDOP", **told)
+    assert learn(Walk(), "OPDOP", slack=1.0, **told).episodes == 5
+    with pytest.raises(InputError, match="DOPE needs a safe policy"):
+        learn(Walk(), "DOPE", **told)
+
+
+BLIND = [row for row in ALGORITHMS.values() if SLATER_GAP not in row.needs]
+
+
+@pytest.mark.parametrize("row", BLIND, ids=lambda row: f"{row.name}-{row.preset}")
+def test_rows_that_ask_for_no_slater_gap_read_none(row):
+    tasks = [Task(np.zeros((2, 3, 4, 2)), np.ones(1), 0, slack) for slack in (0.5, 1.0)]
+    assert row.numbers(tasks[0]) == row.numbers(tasks[1])
+    if hasattr(row, "schedule"):
+        assert np.array_equal(*(row.schedule(task, 1, 50) for task in tasks))
+
+
+def test_costs_and_utilities_say_the_same_in_two_ways():
+    told = {"horizon": 2, "episodes": 60, "evaluate": 10}
+    by_cost = learn(Walk(), "OptCMDP", budget=0.5, **told)
+    by_utility = learn(Walk(), "OptCMDP", threshold=1.5, **told)
+    assert np.array_equal(by_cost.policy, by_utility.policy)
+    assert by_cost.evaluation.constrained[0].mean == pytest.approx(
+        2 - by_utility.evaluation.constrained[0].mean
+    )
+    assert "cost" in by_cost.summary()
+    assert "at least 1.5 wanted" in by_utility.summary()
+
+
+@pytest.mark.parametrize("name", ["OptCMDP", "UOpt-RPGPD"])
+def test_a_lever_is_pulled_as_often_as_the_budget_allows(name):
+    learned = learn(Lever(), name, horizon=4, budget=1.0, episodes=4000, evaluate=4000)
+    assert learned.evaluation.objective.mean == pytest.approx(1.0, abs=0.1)
+    assert learned.evaluation.constrained[0].mean == learned.evaluation.objective.mean
+    assert learned.multiplier == pytest.approx([1.0], abs=0.15)
+    assert learned.visits.sum(axis=(1, 2)).tolist() == [4000] * 4
+
+
+def test_multipliers_are_in_the_users_units():
+    class Gold(Lever):
+        def step(self, action):
+            return 0, 10.0 * action, False, False, {"cost": float(action)}
+
+    told = {"horizon": 4, "budget": 1.0, "episodes": 500, "evaluate": 10}
+    paid = learn(Gold(), "OptCMDP", reward_range=(0.0, 10.0), **told)
+    plain = learn(Lever(), "OptCMDP", **told)
+    assert paid.multiplier == pytest.approx(10 * plain.multiplier)
+    assert paid.evaluation.objective.mean == 10 * plain.evaluation.objective.mean
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_resumed_learner_equals_one_that_was_never_interrupted(name, tmp_path):
+    told = {"horizon": 4, "budget": 1.5, "evaluate": 20}
+    whole = learn(Walk(), name, episodes=60, **told)
+    learn(Walk(), name, episodes=23, checkpoint=tmp_path / "run", **told)
+    resumed = learn(Walk(), name, episodes=60, checkpoint=tmp_path / "run", **told)
+    for what in ("policy", "multiplier", "visits"):
+        assert np.array_equal(getattr(resumed, what), getattr(whole, what))
+    assert all(map(np.array_equal, resumed.curve, whole.curve))
+    assert resumed.evaluation == whole.evaluation
+    assert "Resumed after 23 episodes: the environment was seeded anew." in resumed.summary()
+
+
+def test_a_resumed_environment_is_seeded_anew(tmp_path):
+    told = {"horizon": 4, "budget": 1.5, "evaluate": 2, "checkpoint": tmp_path, "seed": 3}
+    learn(Walk(), "OptCMDP", episodes=5, **told)
+    env = Walk()
+    learn(env, "OptCMDP", episodes=6, **told)
+    assert env.seeds[0] not in (None, 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"seed": 1}, "seed is 0 there and 1 here"),
+        ({"budget": 1.0}, r"cost is \[1.5\] there and \[1.0\] here"),
+        ({"horizon": 3}, "horizon is 4 there and 3 here"),
+        ({"algorithm": "Triple-Q"}, "algorithm is OptCMDP .printed. there"),
+        ({"algorithm": cmdplab.algorithm("OptCMDP").overridden({"delta": 0.2})}, "constants is"),
+        ({"start": "several"}, "start is 5 there and several here"),
+        ({"episodes": 2}, "has 5 episodes, beyond 2"),
+    ],
+)
+def test_a_checkpoint_of_another_run_is_refused(given, sentence, tmp_path):
+    told = {"algorithm": "OptCMDP", "horizon": 4, "budget": 1.5, "evaluate": 2, "episodes": 5}
+    learn(Walk(), checkpoint=tmp_path, **told)
+    with pytest.raises(InputError, match=sentence):
+        learn(Walk(), checkpoint=tmp_path, **(told | given))
+
+
+def test_ctrl_c_leaves_a_checkpoint_to_go_on_from(tmp_path):
+    told = {"horizon": 4, "budget": 1.5, "evaluate": 10}
+    whole = learn(Walk(), "UOpt-RPGPD", episodes=40, **told)
+
+    class Pressed(Walk):
+        def step(self, action):
+            if self.resets == 40:
+                self.resets += 1
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().step(action)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        learn(Pressed(), "UOpt-RPGPD", episodes=40, checkpoint=tmp_path, **told)
+    assert signal.getsignal(signal.SIGINT) is before
+    resumed = learn(Walk(), "UOpt-RPGPD", episodes=40, checkpoint=tmp_path, **told)
+    assert "Resumed after" in resumed.summary()
+    assert np.array_equal(resumed.policy, whole.policy)
+
+
+def test_checkpoints_are_left_on_the_way(tmp_path):
+    class Breaking(Walk):
+        def step(self, action):
+            if self.resets == 40:
+                raise RuntimeError("the environment broke")
+            return super().step(action)
+
+    told = {"horizon": 4, "budget": 1.5, "episodes": 60, "evaluate": 10, "checkpoint": tmp_path}
+    with pytest.raises(RuntimeError, match="broke"):
+        learn(Breaking(), "OptCMDP", every=0.0, **told)
+    done = 40 - 21 - 1  # of 40 resets one seeds, twenty look, and the last one broke
+    assert f"Resumed after {done} episodes" in learn(Walk(), "OptCMDP", **told).summary()
+
+
+def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_taken(tmp_path):
+    told = {"horizon": 4, "budget": 1.5, "evaluate": 10, "checkpoint": tmp_path}
+    learn(Walk(), "OptCMDP", episodes=7, every=0.0, **told)
+    (tmp_path / checkpoint.NEWEST).write_bytes(b"damaged")
+    learned = learn(Walk(), "OptCMDP", episodes=9, **told)
+    assert "set aside" in learned.summary()
+    assert "Resumed after 7 episodes" in learned.summary()  # saved twice: after it and at the end
+
+
+def test_two_processes_cannot_learn_in_one_folder(tmp_path):
+    with held(tmp_path), pytest.raises(InputError, match="another process learns in"):
+        learn(Walk(), "OptCMDP", horizon=4, budget=1.5, episodes=5, checkpoint=tmp_path)
+
+
+def test_an_estimate_is_the_normal_interval_within_the_bounds():
+    found = estimate(100, 50.0, 50.0, (0.0, 1.0))  # fifty zeros and fifty ones
+    half = 1.959963985 * np.sqrt(25 / 99 / 100)
+    assert found == pytest.approx((0.5 - half, 0.5, 0.5 + half, 100))
+    assert estimate(2, 1.0, 1.0, (0.0, 1.0))[::2] == (0.0, 1.0)
+
+
+def test_an_interval_does_not_vanish_where_all_episodes_agree():
+    found = estimate(100, 300.0, 900.0, (0.0, 4.0))
+    p = 1 - 0.025 ** (1 / 100)  # would be seen in 100 episodes with probability 0.975
+    assert found == pytest.approx((3 - 3 * p, 3, 3 + p, 100))
+
+
+def test_blocks_hold_the_means_of_consecutive_episodes():
+    tally, values = Tally(2), np.random.default_rng(0).normal(size=(3 * BLOCKS + 5, 2))
+    for each in values:
+        tally.add(each)
+    curve = tally.curve()
+    assert curve.episodes.sum() == curve.last[-1] == len(values)
+    assert BLOCKS <= len(curve.last) < 2 * BLOCKS
+    assert curve.mean == pytest.approx(
+        np.array([each.mean(axis=0) for each in np.split(values, curve.last[:-1])])
+    )
+    late = tally.evaluation(np.array([[-9.0, -9.0], [9.0, 9.0]]), 0.1)
+    n = late.objective.episodes
+    assert 0.09 * len(values) <= n <= 0.1 * len(values)
+    assert late.objective.mean == pytest.approx(values[-n:, 0].mean())
+
+
+def test_the_summary_says_that_nothing_is_exact():
+    learned = learn(Lever(), "OptCMDP", horizon=4, budget=1.0, episodes=50, evaluate=10)
+    assert "no exact value" in learned.summary()
+    assert "tuned for" not in learned.summary()
+
+
+def test_progress_counts_both_phases_and_is_printed():
+    seen = []
+    learn(Lever(), "OptCMDP", horizon=4, budget=1.0, episodes=70, evaluate=30, progress=seen.append)
+    ends = {at.phase: at.episodes for at in seen}
+    assert ends == {"learning": 70, "evaluating": 30}
+    for terminal in (False, True):
+        screen = io.StringIO()
+        with shown("lever", Console(file=screen, force_terminal=terminal, width=100)) as report:
+            report(Standing("learning", 70, 70, 10.0, "reward 1.000"))
+        assert "lever learning" in screen.getvalue()
+        assert "reward 1.000" in screen.getvalue()
+
+
+def test_frozen_lake_can_be_learned():
+    gymnasium = pytest.importorskip("gymnasium")
+    env = gymnasium.make("FrozenLake-v1")
+    told = {"horizon": 20, "budget": 2.0, "cost": lambda s, a, y, r, info: 0.25 * (a in (1, 2))}
+    learned = learn(env, "UOpt-RPGPD", episodes=200, evaluate=50, **told)
+    assert learned.policy.shape == (20, 16, 4)
+    assert learned.policy.sum(axis=-1) == pytest.approx(np.ones((20, 16)))
+    holes = [5, 7, 11, 12]
+    assert not learned.visits[:, holes].any()  # the episode ends there
