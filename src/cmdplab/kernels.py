@@ -138,8 +138,10 @@ class Sparse:
 
 Kernel = Dense | Sparse
 
-SPARSE_FROM = 48  # states: below, a dense row is a few cache lines and the lists gain nothing
-SPARSE_SHARE = 8  # lists are used where a row has at most one in so many states as successors
+# Lists pay from about 50 states on: an episode of UOpt-RPGPD takes 101 us instead of 130 with 64
+# states, 155 instead of 1,346 with 121, 212 instead of 6,548 with 324 (four or five successors).
+SPARSE_FROM = 48  # states
+SPARSE_SHARE = 8  # a row has at most one in so many states as successors
 
 
 def lists(kernel: Kernel) -> Sparse | None:
