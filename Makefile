@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help reproduce test test-ray test-browser torture fuzz check guarantees bench-planner bench build figures clean
+.PHONY: help reproduce test test-ray test-browser test-gpu torture fuzz check guarantees bench-planner bench-lists bench build figures clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -22,6 +22,9 @@ test-browser: .venv/ready-browser  ## the report in a real browser, if there is 
 	  $(BIN)/python -m pytest tests/browser_report.py; \
 	else echo "skipped: no Chromium here; apt-get install chromium, or give its path as CHROMIUM"; fi
 
+test-gpu: .venv/ready-gpu  ## the GPU engine on a GPU, if there is one
+	$(BIN)/python -m pytest tests/gpu_device.py
+
 torture: .venv/ready-dev  ## kill sweeps 200 times and compare (about ten minutes)
 	$(BIN)/python benchmarks/torture.py
 
@@ -39,6 +42,9 @@ guarantees: .venv/ready-dev  ## coverage, safety and averages of Table 1's algor
 bench-planner: .venv/ready-dev  ## the interval planner against HiGHS, and episodes of planners
 	$(BIN)/python benchmarks/planner.py
 	$(BIN)/python benchmarks/triple_q.py
+
+bench-lists: .venv/ready  ## large grids: time and memory against the number of transitions
+	$(BIN)/python benchmarks/sparse.py
 
 bench: .venv/ready  ## microseconds per episode, ours against plain NumPy
 	$(BIN)/python benchmarks/engines.py
@@ -78,6 +84,10 @@ clean:  ## remove the environment and everything built
 
 .venv/ready-browser: .venv/ready-dev pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,browser]'
+	@touch $@
+
+.venv/ready-gpu: .venv/ready-dev pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,gpu]'
 	@touch $@
 
 .venv/ready-dev: .venv/ready pyproject.toml

@@ -59,7 +59,7 @@ def planner_against_highs(problem: CMDP, width: float) -> None:
     ours = median_time(from_multipliers(cold), 200)
     warm = median_time(from_multipliers(1.001 * found.multiplier), 200)
     began = time.perf_counter()
-    value = extended_value(*box, problem.reward, problem.threshold, start)
+    value = extended_value(*box[:2], problem.reward, problem.threshold, start)
     highs = time.perf_counter() - began
     print(
         f"{problem.name}, width {width:g}: planner {1e6 * ours:.0f} us from nothing, "
