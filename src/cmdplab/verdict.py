@@ -1,10 +1,13 @@
-"""One run in words: converged, oscillates, biased, still moving, or too short to tell.
+"""One run in words: converged, oscillates, biased, moving, worsens, or too short to tell.
 
-A rule of thumb for tables, on scales relative to the horizon H (values lie in [0, H]):
+A rule of thumb for tables, on scales relative to the horizon H (values lie in [0, H]). The distance
+of an episode is the larger of |gap| and its violation; that of a stretch is its worst episode's.
 
-- it oscillates if, in its second half, the gap both rises and falls by more than a hundredth of H;
-- else it converged if its last policy is within H / 500 of optimal and feasible;
-- else it moves if it is now much closer than after a tenth of the run, and is biased if not.
+- It oscillates if, in its second half, the gap or the violation both rises and falls by more than a
+  hundredth of H, or by more than the distance of the last tenth where that is not small;
+- else it converged if the distance of the last tenth is within H / 500;
+- else it moves if that is much less than around a tenth of the run, or clearly less than around its
+  middle; it worsens if it is clearly more than both; and it is biased if none of these.
 """
 
 from __future__ import annotations
@@ -19,38 +22,58 @@ from cmdplab.problem import Array
 SHORTEST = 20_000  # episodes below which nothing is said
 OSCILLATES = 0.01  # of H
 CONVERGED = 0.002  # of H
-MOVING = 0.7  # of the distance at a tenth of the run
+MOVING = 0.7  # of the distance around a tenth of the run
+CLEARLY = 0.9  # of the distance around the middle
 
 
 def swing(curves: dict[str, Array]) -> float:
-    """The smaller of the largest rise and the largest fall of the gap in the second half.
+    """The smaller of the largest rise and the largest fall in the second half: gap or violation.
 
     Zero for a monotone curve, however steep. The envelope is used, so nothing between grid points
-    escapes; a rise or fall leads from one segment of the grid to a later one.
+    escapes; a rise or fall leads from one segment of the grid to a later one. A violation below
+    zero is none.
     """
     half = curves["episode"] >= curves["episode"][-1] / 2
-    low, high = curves["gap_min"][half], curves["gap_max"][half]
+    swings = [_both_ways(curves["gap_min"][half], curves["gap_max"][half])]
+    if "violation" in curves:
+        ends = (np.maximum(curves[f"violation_{end}"][half], 0.0) for end in ("min", "max"))
+        swings.append(_both_ways(*ends))
+    return max(swings)
+
+
+def _both_ways(low: Array, high: Array) -> float:
     rise = np.max(high[1:] - np.minimum.accumulate(low)[:-1], initial=0.0)
     fall = np.max(np.maximum.accumulate(high)[:-1] - low[1:], initial=0.0)
     return float(min(rise, fall))
 
 
+def distance(curves: dict[str, Array], first: float, last: float) -> float:
+    """The worst of |gap| and violation over the episodes from one share of the run to another."""
+    share = curves["episode"] / curves["episode"][-1]
+    # The point before the first is left out: its segment begins earlier.
+    here = np.flatnonzero((share > first) & (share <= last))[1:]
+    worst = [np.abs(curves["gap_min"][here]).max(), np.abs(curves["gap_max"][here]).max()]
+    if "violation" in curves:
+        worst.append(curves["violation_max"][here].max())
+    return float(max(*worst, 0.0))
+
+
 def verdict(curves: dict[str, Array], horizon: int) -> str:
     """The verdict on the curves of a run."""
-    episodes = curves["episode"]
-    if episodes[-1] < SHORTEST:
+    if curves["episode"][-1] < SHORTEST:
         return "too short to tell"
-    if swing(curves) > OSCILLATES * horizon:
-        return f"oscillates by {swing(curves):.2g}"
-    distance = np.abs(curves["gap"])
-    if "violation" in curves:
-        distance = np.maximum(distance, np.maximum(curves["violation"], 0.0))
-    if distance[-1] <= CONVERGED * horizon:
-        return f"converged to {distance[-1]:.1g}"
-    early = distance[np.searchsorted(episodes, episodes[-1] / 10)]
-    if distance[-1] < MOVING * early:
-        return f"moving, at {distance[-1]:.1g}"
-    return f"biased by {distance[-1]:.1g}"
+    late, swung = distance(curves, 0.9, 1.0), swing(curves)
+    near = late <= CONVERGED * horizon
+    if swung > OSCILLATES * horizon or (not near and swung > late):
+        return f"oscillates by {swung:.2g}"
+    if near:
+        return f"converged to {late:.1g}"
+    early, middle = distance(curves, 0.1, 0.15), distance(curves, 0.5, 0.55)
+    if late < MOVING * early or late < CLEARLY * middle:
+        return f"moving, at {late:.1g}"
+    if early < CLEARLY * late and middle < CLEARLY * late:
+        return f"worsens, at {late:.1g}"
+    return f"biased by {late:.1g}"
 
 
 def common_verdict(seeds: Sequence[dict[str, Array]], horizon: int) -> str:
