@@ -13,8 +13,7 @@ from conftest import random_problem
 
 from cmdplab import manifest, sweep
 from cmdplab.algorithms import algorithm
-from cmdplab.audit import Group, audit, gather
-from cmdplab.audit.findings import mistakes_at, sample_complexity
+from cmdplab.audit import Group, audit, gather, mistakes_at, sample_complexity
 from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, parse_experiment
@@ -37,7 +36,7 @@ def group_of(gaps, name="UOpt-RPGPD", violations=None) -> Group:
         mistakes.append(measures.mistakes())
     seeds = list(range(len(gaps)))
     row = algorithm(name, "printed")
-    return Group(name, "synthetic", row, len(gaps[0]), seeds, 1, curves, mistakes)
+    return Group(name, "synthetic", row, len(gaps[0]), seeds, ["one"] * len(gaps), curves, mistakes)
 
 
 def power_law(exponent, runs=6, noise=0.1):
@@ -86,22 +85,24 @@ def test_an_oscillation_is_not_fitted_and_its_average_is_near_zero():
 def test_one_run_has_no_band_and_no_interval():
     found = audit(group_of(power_law(0.5, runs=1)))
     assert found.mistakes["either"] is None
-    assert found.final_gap is None
-    assert "seed" in found.mistake_exponent.why_not or "run" in found.mistake_exponent.why_not
+    assert found.final_gap.middle == pytest.approx(power_law(0.5, runs=1)[0, -1])
+    assert np.isnan([found.final_gap.low, found.final_gap.high]).all()
+    assert found.mistake_exponent.slope == pytest.approx(2.0, rel=0.05)
+    assert np.isnan(found.mistake_exponent.low)
+    assert found.over == "one run"
 
 
 def test_sample_complexity_needs_enough_runs_and_final_counts():
     found = audit(group_of(power_law(0.5, runs=30)))
     epsilon = found.epsilon[np.searchsorted(found.epsilon, 0.1)]
-    count, why = sample_complexity(found, epsilon, 0.1)
-    assert why == ""
-    assert count == mistakes_at(found, epsilon)["mistakes"].max()
-    assert sample_complexity(found, epsilon, 0.01) == (
-        None,
-        "delta = 0.01 needs 299 runs, and there are 30",
-    )
+    answer = sample_complexity(found, epsilon, 0.1)
+    assert answer.why_not == ""
+    assert answer.mistakes == mistakes_at(found, epsilon).mistakes.max()
+    assert answer.over == "30 seeds of one instance"
+    few = sample_complexity(found, epsilon, 0.01)
+    assert few[:2] == (None, "delta = 0.01 needs 299 seeds, and there are 30")
     tiny = found.epsilon[0]
-    assert "longer run" in sample_complexity(found, tiny, 0.1)[1]
+    assert "longer run" in sample_complexity(found, tiny, 0.1).why_not
     with pytest.raises(InputError, match="was not counted"):
         mistakes_at(found, 1e-9)
 
@@ -238,7 +239,7 @@ def test_one_short_run_says_what_it_cannot_tell(call, tmp_path):
     assert code == 0
     assert "1 run of 5 episodes" in out
     assert "no verdict: it needs 20,000 episodes (UOpt-RPGPD)" in out
-    assert "no intervals and bands: they need two runs (UOpt-RPGPD)" in out
+    assert "no intervals and bands: one seed is too few for an interval: at least 6" in out
     code, out, _ = call("audit", tmp_path / "out", "--json", "--epsilon", "2")
     found = json.loads(out)
     assert set(found["findings"][0]["unanswered"]) == {
@@ -247,8 +248,12 @@ def test_one_short_run_says_what_it_cannot_tell(call, tmp_path):
         "exponent of the mistakes",
         "exponent of the regret",
     }
-    (count, why), *_ = found["pac"]["2"].values()
-    assert (count, why) == (None, "delta = 0.1 needs 29 runs, and there are 1")
+    (answer,) = found["pac"]["2"].values()
+    assert answer["why_not"] == "delta = 0.1 needs 29 seeds, and there are 1"
+    assert (answer["mistakes"], answer["epsilon"]) == (None, 2.0)
+    # What one run does show is shown.
+    assert found["findings"][0]["final_gap"] is not None
+    assert found["findings"][0]["over"] == "one run"
     content = json.loads((tmp_path / "out" / "audit" / "audit.json").read_text())
     assert content["findings"][0]["unanswered"] == found["findings"][0]["unanswered"]
 
@@ -258,7 +263,7 @@ def test_what_cannot_be_asked(call, swept_once, tmp_path):
         said = refusal(call, swept_once, "--epsilon", value)
         assert "epsilon is" in said
         assert "not a finite number > 0" in said
-    assert "was not counted: the nearest" in refusal(call, swept_once, "--epsilon", "1e-9")
+    assert "was not counted: the grid goes from" in refusal(call, swept_once, "--epsilon", "1e-9")
     for value in ("0", "1", "nan"):
         assert f"delta is {value}, not between 0 and 1" in refusal(
             call, swept_once, "--delta", value

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from conftest import random_problem
+from test_report import records
 
+from cmdplab import manifest, sweep
+from cmdplab.algorithms import algorithm
+from cmdplab.audit import audit, gather
+from cmdplab.audit.drawing import SATURATED, draw, visible
+from cmdplab.audit.units import units_of
 from cmdplab.compare import Comparison, compare
+from cmdplab.experiment import parse_experiment
+from cmdplab.figures import DASHES, PALETTE, figure_1, line_style, literal
+from cmdplab.frontier import draw_frontier, frontier
 from cmdplab.middles import (
     GEOMETRIC_MEAN,
     MEAN,
@@ -16,6 +28,17 @@ from cmdplab.middles import (
     words,
 )
 from cmdplab.plots import KINDS
+from cmdplab.plotted import per_instance, records_of
+from cmdplab.portrait_figures import draw_entropy, draw_occupancy
+from cmdplab.portraits import EntropyCurve, Portrait
+from cmdplab.records import read_curves
+from cmdplab.side_by_side import comparison
+from cmdplab.statistics import Band
+from cmdplab.surviving import CURVES, MISTAKES
+from cmdplab.sweeping import works_of
+
+DOLLARS = r"cost $\frac$ x"
+NASTY = "_" + DOLLARS + "\x1b[31m\u202e\ud800 $ \\$"
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +80,7 @@ def test_bands_come_with_five_seeds(folder, many_seeds, kind, shades):
     """Two seeds: an envelope for each algorithm. Six: a band more."""
     from matplotlib.figure import Figure
 
-    from cmdplab.records import read_curves
-
-    drawing, file = KINDS[kind]
+    drawing, file, _ = KINDS[kind]
     for where, number, dark in ((folder, shades[0], False), (many_seeds, shades[1], True)):
         axes = Figure().subplots()
         title = drawing(axes, read_curves(where / file))
@@ -124,3 +145,149 @@ def test_what_cannot_be_drawn(call, folder, tmp_path):
     ):
         code, _, err = call("plot", *arguments)
         assert (code, sentence in err) == (2, True)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """Three instances of `maze` and one of `lake`, two settings, two seeds."""
+    base = tmp_path_factory.mktemp("sweep")
+    for n in range(3):
+        replace(random_problem(3, 2, 2, 1, n), name=f"maze (seed {n})").save(base / f"{n}.npz")
+    replace(random_problem(4, 2, 2, 1), name="lake").save(base / "lake.npz")
+    values = {
+        "name": "two",
+        "episodes": 300,
+        "seeds": 2,
+        "problems": [{"file": f"{n}.npz"} for n in (0, 1, 2, "lake")],
+        "algorithms": [{"name": "UOpt-RPGPD", "bonus_scale": [1e-3, 1e-2]}],
+    }
+    sweep(parse_experiment(values, "here"), base / "out", base=base, workers=2)
+    return base / "out"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_a_sweep(call, swept, kind, tmp_path):
+    path = tmp_path / "f.svg"
+    code, out, err = call("plot", swept, kind, "--environment", "maze", "--out", path)
+    assert (code, out.strip(), err) == (0, str(path), "")
+    text = path.read_text()
+    assert "maze, medians over the seeds of each instance" in text
+    assert ("over 3 instances" in text) == (kind != "phase")
+    assert "UOpt-RPGPD (bonus_scale 0.01)" in text
+
+
+def test_a_sweep_s_lines_are_its_runs(swept):
+    found = records_of(swept, CURVES, "lake")
+    assert (found.sample, found.about) == ("seed", "lake")
+    labels = ["UOpt-RPGPD (bonus_scale 0.001)", "UOpt-RPGPD (bonus_scale 0.01)"]
+    assert list(found.curves) == labels
+    for label, scale in zip(labels, (1e-3, 1e-2), strict=True):
+        mine = [w for w in works_of(swept)
+                if (w.settings.problem, w.settings.bonus_scale) == ("lake", scale)]  # fmt: skip
+        for work, columns in zip(mine, found.curves[label], strict=True):
+            (of_run,) = read_curves(work.folder / CURVES).values()
+            np.testing.assert_array_equal(columns["gap"], of_run[0]["gap"])
+    over = records_of(swept, MISTAKES, "maze")
+    assert (over.sample, {len(runs) for runs in over.curves.values()}) == ("instance", {3})
+
+
+def test_an_instance_counts_once_by_the_median_of_its_seeds():
+    runs = [{"gap": np.array([v]), "gap_min": np.array([v - 1]), "gap_max": np.array([v + 1])}
+            for v in (1.0, 9.0, 2.0, 6.0)]  # fmt: skip
+    first, second = per_instance(runs, units_of(["a", "b", "a", "a"]))
+    assert [first[name][0] for name in ("gap", "gap_min", "gap_max")] == [2.0, 0.0, 7.0]
+    assert [second[name][0] for name in ("gap", "gap_min", "gap_max")] == [9.0, 8.0, 10.0]
+    assert per_instance(runs, units_of("aaaa")) == runs
+
+
+def test_which_part_of_a_sweep(call, swept, folder, tmp_path):
+    for arguments, sentence in (
+        ((swept, "gap"), "choose one --environment of"),
+        ((swept, "gap"), "maze, lake"),
+        ((swept, "gap", "--environment", "sea"), "has no environment 'sea': choose maze or lake"),
+        ((folder, "gap", "--environment", "maze"), "--environment chooses from a sweep"),
+    ):
+        code, _, err = call("plot", *arguments, "--out", tmp_path / "f.png")
+        assert (code, sentence in err.replace("\n", " ")) == (2, True)
+
+
+def test_what_a_sweep_lacks_is_said(call, swept, tmp_path):
+    last = works_of(swept)[-1].folder
+    record = manifest.read(last)
+    manifest.write(last, record.model_copy(update={"status": "failed", "error": "boom"}))
+    path = tmp_path / "f.png"
+    code, _, err = call("plot", swept, "gap", "--environment", "lake", "--out", path)
+    manifest.write(last, record)
+    assert (code, path.exists()) == (0, True)
+    assert "on lake has 1 of its 2 runs" in err
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_are_drawn_as_they_are(call, kind, tmp_path):
+    names = (DOLLARS, "_under", "UOpt-RPGPD")
+    made = records(tmp_path / "made", names=names, seeds=2, episodes=1200)
+    assert call("plot", made, kind, "--out", tmp_path / "f.svg")[0] == 0
+    text = (tmp_path / "f.svg").read_text()
+    assert all(name in text for name in names)  # Matplotlib writes every text as a comment
+
+
+def test_literal_texts():
+    assert literal("a: b_c (1e-3)") == "a: b_c (1e-3)"
+    assert literal("x\x1b\x00y\u2028\nz") == "xy\nz"
+    from matplotlib.text import Text
+
+    for name in (DOLLARS, "$", r"\$", "$$", "a$b"):
+        assert Text()._preprocess_math(literal(name)) == (name, False)
+
+
+def test_no_name_breaks_a_figure(swept, two_state, tmp_path):
+    draw_frontier(frontier(two_state, points=5), NASTY, tmp_path / "f.svg")
+    assert DOLLARS in (tmp_path / "f.svg").read_text()
+    row = replace(algorithm("UOpt-RPGPD"), name=NASTY)
+    x = np.array([1.0, 2.0, 3.0])
+    curves = [EntropyCurve(row, 0, x, x / 3, x), EntropyCurve(row, 0, x, x / 3, None)]
+    draw_entropy(curves, NASTY, tmp_path / "e.svg")
+    pairs = np.full((2, 2, 2), 0.25)
+    draw_occupancy(Portrait(pairs, pairs), NASTY, tmp_path / "o.svg")
+    findings = [audit(group)._replace(label=NASTY, environment=NASTY) for group in gather(swept)[0]]
+    made = records(tmp_path / "made", names=(NASTY.replace("\ud800", ""),), episodes=1200)
+    named = {NASTY: next(iter(read_curves(made / CURVES).values()))}
+    written = [
+        *draw(findings, tmp_path),
+        *figure_1(named, NASTY, tmp_path, {NASTY}),
+        *comparison(named, NASTY, tmp_path, {NASTY}),
+    ]
+    assert all(path.stat().st_size > 3000 for path in written)
+
+
+def grey(colour: str) -> float:
+    """The lightness of Rec. 601, 0 to 255: what a grey printer makes of it."""
+    return float(np.dot([0.299, 0.587, 0.114], [int(colour[n : n + 2], 16) for n in (1, 3, 5)]))
+
+
+def test_lines_are_apart_and_seven_of_them_in_grey():
+    looks = [line_style(n) for n in range(len(PALETTE) * len(DASHES))]
+    assert len({tuple(look.values()) for look in looks}) == len(looks)
+    for n, one in enumerate(looks[:7]):
+        for other in looks[:n]:
+            assert one["ls"] != other["ls"] or abs(grey(one["color"]) - grey(other["color"])) > 30
+
+
+def test_a_line_ends_where_all_episodes_are_mistakes():
+    counts = np.array([1000.0, 1000.0, SATURATED * 1000.0, 400.0, 3.0, 0.0])
+    np.testing.assert_array_equal(visible(counts, 1000), [np.nan, np.nan, 999.0, 400, 3, np.nan])
+
+
+def test_an_audit_s_bands_stay_below_the_episodes(swept, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("cmdplab.audit.drawing.save", lambda figure, _: drawn.append(figure))
+    (finding, *_) = [audit(group) for group in gather(swept)[0]]
+    band = Band(*(np.full(len(finding.epsilon), v) for v in (0.0, 200.0, 900.0)), 0.95, 6)
+    draw([finding._replace(mistakes=dict.fromkeys(finding.mistakes, band))], tmp_path)
+    left, right = (axes for part in drawn[0].subfigs for axes in part.axes)
+    (shade,) = left.collections
+    assert shade.get_paths()[0].vertices[:, 1].max() == finding.episodes == 300
+    assert "geometric mean" in left.get_ylabel()
+    assert "median" in right.get_ylabel()
+    assert "probability 0.95" in drawn[0].get_suptitle()
+    assert drawn[0].get_size_inches()[0] * 200 <= 1800

@@ -10,6 +10,7 @@ from scipy import stats
 
 from cmdplab.errors import InputError
 from cmdplab.statistics import (
+    FEWEST,
     bca_interval,
     binomial_interval,
     by_common_seed,
@@ -21,9 +22,12 @@ from cmdplab.statistics import (
     mean_band,
     median_band,
     median_curve,
+    median_interval,
+    power_law,
     quantile_curves,
     sign_test,
     signed_rank_test,
+    too_few,
 )
 
 S, T = 20, 40
@@ -93,6 +97,19 @@ def test_the_textbook_bca_interval_is_that_of_scipy():
         tolerance = 0.03 * (mine.high - mine.low)
         np.testing.assert_allclose((mine.low, mine.high), tuple(other), atol=tolerance)
         np.testing.assert_allclose(mine.middle, function(values), rtol=1e-14)
+
+
+def test_a_median_has_an_interval_from_six_values_on():
+    # The whole range of S values holds the median with probability 1 - 2 / 2^S.
+    assert 1.0 - 2.0 / 2.0**FEWEST >= 0.95 > 1.0 - 2.0 / 2.0 ** (FEWEST - 1)
+    assert too_few(6) == ""
+    assert too_few(5, "instances") == "5 instances are too few for an interval: at least 6"
+    assert too_few(1) == "one seed is too few for an interval: at least 6"
+    few = median_interval([3.0, 1.0, 2.0])
+    assert (few.middle, few.seeds) == (2.0, 3)
+    assert np.isnan([few.low, few.high]).all()
+    values = rng().normal(size=6)
+    assert median_interval(values) == bca_interval(values, "median")
 
 
 def test_expanded_intervals_are_wider_and_a_function_may_be_the_statistic():
@@ -376,9 +393,9 @@ def test_holm_is_the_worked_example_and_never_below_the_plain_p():
 
 def test_the_exponent_of_a_power_law_is_its_exponent():
     x = np.geomspace(1e-3, 1.0, 50)
-    fit = fit_exponent(x, [[3.0], [5.0], [8.0]] * x**-2.5)
+    fit = fit_exponent(x, np.arange(1.0, 7.0)[:, None] * x**-2.5)
     np.testing.assert_allclose(fit[:3], [-2.5] * 3, rtol=1e-12)
-    assert fit[3:] == (50, 3, "")
+    assert fit[3:] == (50, 6, "")
     bent = np.where(x < 0.1, x**-1.0, 0.1 * x**-2.0) * [[1.0], [2.0]]
     np.testing.assert_allclose(fit_exponent(x, bent, (0.0, 0.099)).slope, -1.0)
     np.testing.assert_allclose(fit_exponent(x, bent, (0.1, 1.0)).slope, -2.0)
@@ -397,13 +414,35 @@ def test_the_interval_of_an_exponent_is_over_runs_not_points():
     np.testing.assert_allclose(fit[:3], rescaled[:3], rtol=1e-9)
 
 
+def test_few_runs_have_an_exponent_and_no_interval():
+    x = np.geomspace(1.0, 100.0, 20)
+    for runs in range(1, FEWEST):
+        fit = fit_exponent(x, np.arange(1.0, runs + 1.0)[:, None] * x**0.7)
+        assert fit.slope == pytest.approx(0.7)
+        assert np.isnan([fit.low, fit.high]).all()
+        assert (fit.seeds, fit.why_not) == (runs, "")
+
+
+def test_a_bent_curve_is_no_power_law():
+    x = np.geomspace(1.0, 100.0, 41)  # half of log x lies below 10
+    runs = np.arange(1.0, 7.0)[:, None]
+    steep = np.where(x < 10.0, x**4.2, 10.0**2.7 * x**1.5)
+    fit = power_law(x, runs * steep)
+    assert fit.why_not == "no power law: slopes 4.2 and 1.5"
+    assert np.isnan(fit[:3]).all()
+    assert fit_exponent(x, runs * steep).slope > 2.0  # which is what one line would have said
+    slightly = np.where(x < 10.0, x**1.7, 10.0**0.2 * x**1.5)
+    assert 1.5 < power_law(x, runs * slightly).slope < 1.7
+    assert power_law(x, runs * x**1.5) == fit_exponent(x, runs * x**1.5)
+    assert "only 0.48 decades" in power_law(np.linspace(1.0, 3.0, 41), runs * x).why_not
+
+
 def test_no_exponent_where_the_data_carry_none():
     x = np.geomspace(1.0, 100.0, 20)
     y = np.array([[1.0], [2.0]]) * x
     zero = y.copy()
     zero[1, 7] = 0.0
     for fit, why in (
-        (fit_exponent(x, y[:1]), "one seed"),
         (fit_exponent(x, y, (1.0, 5.0)), "only 7 points"),
         (fit_exponent(np.linspace(1.0, 3.0, 20), y), "only 0.48 decades"),
         (fit_exponent(x, zero), "not positive at 1 of 20 points"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,15 +25,28 @@ STYLES: dict[str, tuple[str, str, float]] = {
     "No-regularization": ("#A0A0A0", "-", 0.35),
 }
 _OTHERS = ("#CC79A7", "#56B4E9", "#882255", "#000000")
-# For lines without a style of their own: colours, then the same with other dashes.
+# For lines without a style of their own: lines with the same dash differ in lightness.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", ":", "-.")
+MARKERS = "os^Dv<>"
 CALM = 0.1  # an algorithm that varies by less than this in its last tenth is shown enlarged
 
 
 def line_style(n: int) -> dict[str, Any]:
-    """The n-th of any number of lines that can be told apart."""
-    return {"color": PALETTE[n % len(PALETTE)], "ls": DASHES[n // len(PALETTE) % len(DASHES)]}
+    """The n-th of 28 lines that can be told apart, the first seven also in grey."""
+    turn, place = divmod(n, len(PALETTE))
+    return {"color": PALETTE[place], "ls": DASHES[(n + 2 * turn) % len(DASHES)]}
+
+
+def literal(text: str) -> str:
+    """A text from outside as Matplotlib shows it unchanged: `$` begins no formula.
+
+    Characters that no font draws (controls, formats, surrogates) are dropped, but line breaks stay.
+    A leading underscore, which would hide a line from its legend, gets a space before it.
+    """
+    unseen = ("C", "Zl", "Zp")
+    seen = [c for c in text if c == "\n" or not unicodedata.category(c).startswith(unseen)]
+    return ("" if seen[:1] != ["_"] else " ") + "".join(seen).replace("$", r"\$")
 
 
 def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:
@@ -53,14 +67,13 @@ def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str])
     for unused in axes[len(drawn) :]:
         unused.set_visible(False)
     drawn_lines = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
-    names = [name + ("*" if name in starred else "") for name in curves]
-    legend = figure.legend(
-        [drawn_lines[name] for name in curves], names, loc="outside lower center", ncols=5
-    )
+    names = [literal(name + ("*" if name in starred else "")) for name in curves]
+    lines = [drawn_lines[literal(name)] for name in curves]
+    legend = figure.legend(lines, names, loc="outside lower center", ncols=5)
     legend.set_frame_on(False)
     for line in legend.get_lines():
         line.set_linewidth(max(line.get_linewidth(), 1.5))
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(literal(title), fontsize=11)
     return [save(figure, folder / f"figure1.{kind}") for kind in ("png", "pdf")]
 
 
@@ -84,7 +97,8 @@ def _panel(axes: Axes, grouped: Curves, column: str, widest: float = np.inf) -> 
         high = np.max([c[f"{column}_max"] for c in curves], axis=0)
         axes.fill_between(episodes, low, high, color=colour, alpha=0.25, lw=0, zorder=order)
         middle = np.median([c[column] for c in curves], axis=0)
-        axes.plot(episodes, middle, color=colour, ls=style, lw=width, label=name, zorder=10 + order)
+        look: dict[str, Any] = {"color": colour, "ls": style, "lw": width, "zorder": 10 + order}
+        axes.plot(episodes, middle, label=literal(name), **look)
     axes.axhline(0.0, color="black", lw=0.6, zorder=0.5)
     axes.set_xlabel("episode")
     axes.set_xlim(0, float(_first(grouped)["episode"][-1]))

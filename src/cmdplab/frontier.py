@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.figures import PALETTE, save
+from cmdplab.figures import PALETTE, literal, save
 from cmdplab.problem import CMDP, Array
 from cmdplab.solvers import Box, plan
 from cmdplab.solvers.models import Indices
@@ -94,7 +94,7 @@ def draw_frontier(found: Frontier, name: str, path: Path) -> Path:
         )
     axes.set_xlabel(f"threshold of constraint {found.constraint}")
     axes.set_ylabel("optimal value")
-    axes.set_title(name, fontsize=10, loc="left")
+    axes.set_title(literal(name), fontsize=10, loc="left")
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     return save(figure, path)

@@ -9,15 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.figures import STYLES, line_style, save
-from cmdplab.middles import GEOMETRIC_MEAN, MEAN, Middle, spread_out, summarised, words
+from cmdplab.figures import MARKERS, STYLES, line_style, literal, save
+from cmdplab.middles import (
+    GEOMETRIC_MEAN,
+    MEAN,
+    Middle,
+    spread_out,
+    summarised,
+    words,
+)
+from cmdplab.plotted import Sampling, every_run, per_instance, records_of
 from cmdplab.problem import Array
-from cmdplab.records import Curves, read_curves
+from cmdplab.records import Curves
 from cmdplab.surviving import CURVES, MISTAKES
 
 if TYPE_CHECKING:
@@ -26,39 +34,62 @@ if TYPE_CHECKING:
 
 COLUMN = (3.5, 2.6)  # inches: one column of a two-column paper
 LEGEND_LINE = 0.12  # inches
+LONGEST_OF_TWO = 36  # letters of a name: longer ones do not fit side by side
 SUFFIXES = (".png", ".pdf", ".svg")
 
 Drawing = Callable[["Axes", Curves], str]  # draws, and says what lines and shades are
 
 
-def plot(folder: Path, kind: str, path: Path) -> Path:
-    """Draw one of `KINDS` from the records of a folder that holds one problem's runs."""
+class Kind(NamedTuple):
+    """How a figure is drawn, from which records, and what counts as a sample."""
+
+    drawing: Drawing
+    file: str
+    sampling: Sampling = per_instance
+
+
+class Drawn(NamedTuple):
+    """A figure, and what it lacks."""
+
+    path: Path
+    notes: list[str]
+
+
+def plot(folder: Path, kind: str, path: Path, environment: str | None = None) -> Drawn:
+    """Draw one of `KINDS` from the records of a folder; of a sweep's, one environment's."""
     if kind not in KINDS:
         raise InputError(f"unknown figure {kind!r}: choose one of {', '.join(KINDS)}")
     check_suffix(path)
-    drawing, file = KINDS[kind]
-    if not (folder / file).exists():
-        raise InputError(f"{folder} has no {file}: give a folder of `reproduce` or `compare`")
-    curves = read_curves(folder / file)
+    drawing, file, sampling = KINDS[kind]
+    found = records_of(folder, file, environment, sampling)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=COLUMN, layout="constrained")
     axes = figure.subplots()
-    title = drawing(axes, curves)
+    title = drawing(axes, found.curves).replace("seed", found.sample)
     in_house_style(axes)
-    legend_below(figure, axes, title)
-    return save(figure, path)
+    legend_below(figure, axes, "\n".join(filter(None, (found.about, title))))
+    return Drawn(save(figure, path), found.notes)
 
 
 def legend_below(figure: Figure, axes: Axes, title: str) -> None:
-    """Under the axes, where it covers no curve; the figure grows by what it needs."""
+    """Under the axes, where it covers no curve; the figure grows by what it needs.
+
+    The title may come from outside; the labels must be literal already. Long ones get one column.
+    """
     handles, labels = axes.get_legend_handles_labels()
-    lines = -(-len(labels) // 2) + len(title.splitlines())
+    columns = 2 if max(map(len, labels), default=0) <= LONGEST_OF_TWO else 1
+    lines = -(-len(labels) // columns) + len(title.splitlines())
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height + LEGEND_LINE * lines)
-    place: dict[str, Any] = {"loc": "outside lower center", "ncols": 2, "alignment": "left"}
-    small = {"fontsize": 6, "title_fontsize": 6, "frameon": False}
-    legend = figure.legend(handles, labels, title=title, **place, **small)
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "alignment": "left"}
+    small: dict[str, Any] = {
+        "fontsize": 6,
+        "title_fontsize": 6,
+        "frameon": False,
+        "handlelength": 3.5,
+    }
+    legend = figure.legend(handles, labels, title=literal(title), **place, **small)
     for line in legend.get_lines():
         line.set_linewidth(max(line.get_linewidth(), 1.2))
 
@@ -79,10 +110,15 @@ def in_house_style(axes: Axes) -> None:
 
 
 def styles_of(names: list[str]) -> dict[str, dict[str, Any]]:
-    """How the line of each algorithm is drawn: the paper's five as in Figure 1."""
+    """How the line of each algorithm is drawn: the paper's five as in Figure 1.
+
+    The others carry markers, apart along the line: in grey a dash of theirs may be one of the five.
+    """
     styles: dict[str, dict[str, Any]] = {}
     for n, name in enumerate(names):
-        styles[name] = line_style(n) | {"lw": 1.2}
+        marker = {"marker": MARKERS[n % len(MARKERS)], "ms": 2.4, "mew": 0.6, "mfc": "white"}
+        place = {"markevery": (0.04 * (n % 5), 0.2)}  # shares of the diagonal of the axes
+        styles[name] = line_style(n) | {"lw": 1.2} | marker | place
         if name in STYLES:
             colour, dash, width = STYLES[name]
             styles[name] = {"color": colour, "ls": dash, "lw": min(width, 1.6)}
@@ -131,7 +167,7 @@ def _lines(
     for name, curves in grouped.items():
         line = summary.middle.curve(tables[name])
         shown = np.where(line > 0.0, line, np.nan) if positive else line
-        axes.plot(x[name], shown, label=label(name, x[name], line), **styles[name])
+        axes.plot(x[name], shown, label=literal(label(name, x[name], line)), **styles[name])
         if f"{column}_min" in curves[0]:
             low = _over_seeds(curves, f"{column}_min").min(axis=0)
             high = _over_seeds(curves, f"{column}_max").max(axis=0)
@@ -204,7 +240,7 @@ def _phase(axes: Axes, grouped: Curves) -> str:
         one = grouped[name][0]
         half = one["episode"] >= one["episode"][-1] / 2
         gap, violation = one["gap"][half], _over_seeds([one], "violation")[0][half]
-        axes.plot(violation, gap, label=name, **(style | {"lw": 0.8}))
+        axes.plot(violation, gap, label=literal(name), **(style | {"lw": 0.8}))
         axes.plot(violation[-1:], gap[-1:], "o", color=style["color"], ms=3)
     _zero(axes)
     axes.axvline(0.0, color="black", lw=0.5, zorder=0.5)
@@ -213,13 +249,13 @@ def _phase(axes: Axes, grouped: Curves) -> str:
     return "the first seed, second half of its episodes"
 
 
-KINDS: dict[str, tuple[Drawing, str]] = {
-    "gap": (_linear("gap", "optimality gap"), CURVES),
-    "violation": (_linear("violation", "constraint violation"), CURVES),
-    "gap-symlog": (_symlog("gap", "optimality gap"), CURVES),
-    "violation-symlog": (_symlog("violation", "constraint violation"), CURVES),
-    "regret": (_regret, CURVES),
-    "mistakes": (_mistakes, MISTAKES),
-    "multiplier": (_linear("multiplier_1", "multiplier of constraint 1"), CURVES),
-    "phase": (_phase, CURVES),
+KINDS: dict[str, Kind] = {
+    "gap": Kind(_linear("gap", "optimality gap"), CURVES),
+    "violation": Kind(_linear("violation", "constraint violation"), CURVES),
+    "gap-symlog": Kind(_symlog("gap", "optimality gap"), CURVES),
+    "violation-symlog": Kind(_symlog("violation", "constraint violation"), CURVES),
+    "regret": Kind(_regret, CURVES),
+    "mistakes": Kind(_mistakes, MISTAKES),
+    "multiplier": Kind(_linear("multiplier_1", "multiplier of constraint 1"), CURVES),
+    "phase": Kind(_phase, CURVES, every_run),
 }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cmdplab.engines.protocol import Indices
-from cmdplab.figures import save
+from cmdplab.figures import literal, save
 from cmdplab.plots import COLUMN, in_house_style, legend_below, styles_of
 from cmdplab.portraits import EntropyCurve, Portrait
 from cmdplab.problem import Array
@@ -33,7 +33,7 @@ def draw_entropy(curves: Sequence[EntropyCurve], title: str, path: Path) -> Path
     axes = figure.subplots(panels, sharex=True, squeeze=False)[:, 0]
     styles = styles_of([c.row.name for c in curves])
     for c in curves:
-        axes[0].plot(c.episode, c.entropy, label=c.row.name, **styles[c.row.name])
+        axes[0].plot(c.episode, c.entropy, label=literal(c.row.name), **styles[c.row.name])
     axes[0].set_ylim(-0.02, 1.02)
     axes[0].set_ylabel("policy entropy\n/ (H ln A)")
     if cooled:
@@ -84,7 +84,7 @@ def draw_occupancy(portrait: Portrait, title: str, path: Path) -> Path:
     bar.set_label("Σₐ w(x, a), square-root scale", fontsize=7)
     bar.ax.tick_params(labelsize=7)
     distance = f"total-variation distance {portrait.distance:.3g}, mean over steps"
-    figure.suptitle(f"{title}\n{distance}", fontsize=7)
+    figure.suptitle(f"{literal(title)}\n{distance}", fontsize=7)
     return save(figure, path)
 
 

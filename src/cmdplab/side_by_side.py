@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.figures import PALETTE, line_style, save
+from cmdplab.figures import PALETTE, line_style, literal, save
 from cmdplab.problem import Array
 from cmdplab.records import Curves
 
@@ -31,7 +31,7 @@ def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str
     largest = max(_largest(each) for each in curves.values())
     for panel, (name, mine) in zip(panels, curves.items(), strict=False):
         _small_panel(panel, mine, largest)
-        panel.set_title(name + ("*" if name in starred else ""), fontsize=9, pad=3)
+        panel.set_title(literal(name + ("*" if name in starred else "")), fontsize=9, pad=3)
     for unused in panels[len(curves) :]:
         unused.set_visible(False)
     for lowest in panels[max(len(curves) - COLUMNS, 0) : len(curves)]:  # of each column
@@ -41,7 +41,7 @@ def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str
     )
     legend.set_frame_on(False)
     _regrets(bottom, curves, starred)
-    figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+    figure.suptitle(literal(title), fontsize=10, x=0.01, ha="left")
     return [save(figure, folder / f"compare.{kind}") for kind in ("png", "pdf")]
 
 
@@ -91,7 +91,7 @@ def _regrets(figure: Any, curves: Curves, starred: Collection[str]) -> None:
             middle = np.median([c[column] for c in mine], axis=0)
             shown = np.where(middle > 0.0, middle, np.nan)  # a sum of nothing has no logarithm
             width = 2.2 if name.startswith("UOpt-RPGPD") else 1.2
-            mark = name + ("*" if name in starred else "")
+            mark = literal(name + ("*" if name in starred else ""))
             axes.plot(mine[0]["episode"], shown, lw=width, label=mark, **line_style(n))
         axes.set_xscale("log")
         axes.set_yscale("log")

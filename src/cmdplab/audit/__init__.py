@@ -1,16 +1,20 @@
 """The audit: what many runs say about mistakes and convergence, and what they cannot say."""
 
+from cmdplab.audit.asking import Complexity, mistakes_at, sample_complexity
 from cmdplab.audit.events import EventTally, failure_events
 from cmdplab.audit.findings import Finding, audit
 from cmdplab.audit.gathering import Group, gather
 from cmdplab.audit.writing import write_audit
 
 __all__ = [
+    "Complexity",
     "EventTally",
     "Finding",
     "Group",
     "audit",
     "failure_events",
     "gather",
+    "mistakes_at",
+    "sample_complexity",
     "write_audit",
 ]

@@ -1,18 +1,25 @@
-"""The figure of an audit: mistakes for every epsilon, and how strong regret grows."""
+"""The figure of an audit: mistakes for every epsilon, and when the last of them is made."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cmdplab.audit.findings import Finding, extent
-from cmdplab.figures import line_style, save
+from cmdplab.figures import MARKERS, line_style, literal, save
+from cmdplab.middles import geometric_mean_curve
+from cmdplab.problem import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+SATURATED = 0.999  # of the episodes: as far as the eye can tell, all of them
+APART = 14  # points of the grid between two markers of a line
+LETTERS = 115  # fit into the figure's width
 
 
 def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:
@@ -20,7 +27,7 @@ def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:
     from matplotlib.figure import Figure
 
     places = list(dict.fromkeys(finding.environment for finding in findings))
-    figure = Figure(figsize=(9.0, 4.6 * len(places) + 0.3), layout="constrained")
+    figure = Figure(figsize=(9.0, 4.9 * len(places) + 0.5), layout="constrained")
     parts: Any = figure.subfigures(len(places), 1, squeeze=False)
     for part, environment in zip(parts[:, 0], places, strict=True):
         mine = [finding for finding in findings if finding.environment == environment]
@@ -28,37 +35,74 @@ def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:
         for n, finding in enumerate(mine):
             _mistakes(left, finding, n)
             _last(right, finding, n)
-        _finish(left, mine, "mistakes: episodes worse than ε")
-        _finish(right, mine, "last mistake (median run)")
-        left.set_title(f"{environment}: {extent(mine)}", fontsize=10, loc="left")
-        lines = right.get_legend_handles_labels()
-        legend = part.legend(*lines, loc="outside lower center", ncols=2, fontsize=8)
-        legend.set_frame_on(False)
-    title = "gap or violation above ε; bands hold the whole curve with probability 0.95; "
-    figure.suptitle(title + "faint: the count may still grow", fontsize=9, x=0.01, ha="left")
+        _finish(left, mine, "mistakes: episodes worse than ε\n(geometric mean)")
+        _finish(right, mine, "last mistake: its episode\n(median)")
+        title = fill(f"{environment}: {extent(mine)}", LETTERS)
+        part.suptitle(literal(title), fontsize=10, x=0.01, ha="left")
+        _legend(part, right)
+    figure.suptitle(_note(findings), fontsize=9, x=0.01, ha="left")
     return [save(figure, folder / f"audit.{kind}") for kind in ("png", "pdf")]
 
 
+def _note(findings: Sequence[Finding]) -> str:
+    """What lines and shades are: in the figure itself, where no caption can get lost."""
+    bands = [band for finding in findings for band in finding.mistakes.values() if band is not None]
+    lines = "gap or violation above ε; a line ends where all episodes are mistakes"
+    thin = "thin: the count may still grow"
+    if not bands:
+        return f"{lines}; {thin}"
+    held = f"shade: holds the whole line inside it with probability {bands[0].level:g}"
+    return f"{lines}\nleft: {thin}; {held}"
+
+
+def _whole(finding: Finding) -> str:
+    """Gap or violation together, or the gap where there is no constraint."""
+    return next(reversed(finding.counts))
+
+
 def _mistakes(axes: Axes, finding: Finding, n: int) -> None:
-    name = next(reversed(finding.counts))
-    counts, epsilon = finding.counts[name], finding.epsilon
+    """Thick where every count is final, thin from there on."""
+    name, epsilon = _whole(finding), finding.epsilon
     band = finding.mistakes[name]
-    middle = np.median(counts, axis=0) if band is None else band.middle
+    counts = finding.units.reduced(finding.counts[name])
+    middle = geometric_mean_curve(counts) if band is None else band.middle
     if band is not None:
-        low, high = (np.where(end > 0.0, end, np.nan) for end in (band.low, band.high))
+        low = np.where(band.high > 0.0, np.maximum(band.low, 1e-3), np.nan)
+        high = np.minimum(band.high, finding.episodes)
         axes.fill_between(epsilon, low, high, color=line_style(n)["color"], alpha=0.2, lw=0)
-    final = epsilon >= (np.inf if finding.settled is None else finding.settled)
-    shown = np.where(middle > 0.0, middle, np.nan)
-    axes.plot(epsilon, shown, lw=0.7, alpha=0.6, **line_style(n))
-    axes.plot(epsilon[final], shown[final], lw=1.8, label=finding.label, **line_style(n))
+    settled = np.inf if finding.settled is None else finding.settled
+    shown = visible(middle, finding.episodes)
+    for here, width in ((epsilon <= settled, 0.8), (epsilon >= settled, 1.8)):
+        axes.plot(epsilon, np.where(here, shown, np.nan), **_look(n, width))
 
 
 def _last(axes: Axes, finding: Finding, n: int) -> None:
-    last = np.median(finding.last[next(reversed(finding.last))], axis=0)
-    shown = np.where(last > 0.0, last, np.nan)
-    axes.plot(
-        finding.epsilon, shown, lw=1.4, label=f"{finding.label}: {finding.verdict}", **line_style(n)
-    )
+    last = np.median(finding.units.reduced(finding.last[_whole(finding)]), axis=0)
+    label = literal(fill(f"{finding.label}: {finding.verdict}", LETTERS))
+    axes.plot(finding.epsilon, visible(last, finding.episodes), label=label, **_look(n, 1.4))
+
+
+def visible(counts: Array, episodes: int) -> Array:
+    """Counts [E] for growing epsilon, without zeros and without all but the last saturated one."""
+    shown = np.where(counts > 0.0, counts, np.nan)
+    saturated = np.flatnonzero(counts >= SATURATED * episodes)
+    shown[saturated[:-1]] = np.nan  # they would cover each other along the top
+    return shown
+
+
+def _look(n: int, width: float) -> dict[str, Any]:
+    """Colour, dash and marker; the markers of different lines lie at different epsilon."""
+    marker = {"marker": MARKERS[n % len(MARKERS)], "ms": 3.5, "mew": 0.8, "mfc": "white"}
+    return line_style(n) | marker | {"lw": width, "markevery": (2 * n % APART, APART)}
+
+
+def _legend(part: Any, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    half = -(-len(labels) // 2)
+    longest = [max(map(len, some), default=0) for some in (labels[:half], labels[half:])]
+    columns = 2 if sum(longest) <= LETTERS + 15 else 1
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "handlelength": 4}
+    part.legend(handles, labels, fontsize=8, frameon=False, **place)
 
 
 def _finish(axes: Axes, findings: Sequence[Finding], label: str) -> None:

@@ -194,6 +194,15 @@ def _known(path: Path, settings: EventSettings, seeds: int) -> list[First]:
         raise InputError(
             f"{path} holds {len(record.first)} runs, more than {seeds}: choose another --out"
         )
+    if record.runs != len(record.first):
+        raise InputError(f"{path} says {record.runs} runs and holds {len(record.first)}")
+    for seed, run in enumerate(record.first):
+        for event, episode in zip(Failures._fields, run, strict=True):
+            if episode is not None and not 1 <= episode <= settings.episodes:
+                raise InputError(
+                    f"{path} holds an impossible run: seed {seed} has the event {event} in episode "
+                    f"{episode} of {settings.episodes}"
+                )
     return list(record.first)
 
 

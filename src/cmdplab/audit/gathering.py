@@ -26,9 +26,14 @@ class Group(NamedTuple):
     row: Row
     episodes: int
     seeds: list[int]
-    instances: int
+    instance: list[str]  # of each run, by the fingerprint of its problem
     curves: list[dict[str, Array]]  # of each run
     mistakes: list[dict[str, Array]]
+
+    @property
+    def instances(self) -> int:
+        """How many different instances there are."""
+        return len(set(self.instance))
 
     @property
     def horizon(self) -> int:
@@ -127,7 +132,7 @@ def _group(environment: str, label: str, works: list[Work]) -> Group:
         row=first.row(),
         episodes=int(curves[0]["episode"][-1]),
         seeds=[work.settings.seed for work in works],
-        instances=len({work.settings.fingerprint for work in works}),
+        instance=[work.settings.fingerprint for work in works],
         curves=curves,
         mistakes=mistakes,
     )

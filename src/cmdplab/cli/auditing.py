@@ -12,7 +12,7 @@ from cmdplab.cli.options import InstanceSeed, Json, Workers, console, errors, pr
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
-    from cmdplab.audit import Finding
+    from cmdplab.audit import Complexity, Finding
     from cmdplab.statistics import Exponent
 
 
@@ -90,11 +90,12 @@ def _audit_records(
     workers: int | None,
     as_json: bool,
 ) -> None:
-    from cmdplab.audit import audit, gather, write_audit
-    from cmdplab.audit.findings import sample_complexity, unanswered
+    from cmdplab.audit import audit, gather, sample_complexity, write_audit
+    from cmdplab.audit.findings import unanswered
 
-    folder = _swept(source, workers) if source.suffix == ".toml" else source
+    folder = _swept(source, workers, epsilon) if source.suffix == ".toml" else source
     groups, notes = gather(folder, partial)
+    _check(epsilon, {group.horizon for group in groups})
     findings = [audit(group) for group in groups]
     asked = {
         f"{value:g}": {
@@ -115,13 +116,25 @@ def _audit_records(
     console().print(f"figure, table and every count are in {target}/", highlight=False)
 
 
-def _swept(file: Path, workers: int | None) -> Path:
+def _check(epsilon: list[float], horizons: set[int]) -> None:
+    """What lies outside a grid is refused before anything is run or written."""
+    from cmdplab.audit.asking import place_of
+    from cmdplab.mistakes import epsilons
+
+    for horizon in horizons:
+        for value in epsilon:
+            place_of(epsilons(horizon), value)
+
+
+def _swept(file: Path, workers: int | None, epsilon: list[float]) -> Path:
     from cmdplab.experiment import problems, read_experiment, resolve
     from cmdplab.progress import sweep_shown
     from cmdplab.sweeping import sweep
 
     experiment = read_experiment(file)
-    runs = resolve(experiment, problems(experiment, file.parent))
+    found = problems(experiment, file.parent)
+    _check(epsilon, {problem.horizon for problem in found.values()})
+    runs = resolve(experiment, found)
     folder = Path("runs") / experiment.name
     lengths = {run.episodes for run in runs}
     with sweep_shown(len(runs), max(n or 0 for n in lengths) or None, errors()) as tell:
@@ -139,24 +152,37 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
         rows = []
         for f in mine:
             gaps = [number(i.middle if i else None, 3) for i in (f.final_gap, f.final_violation)]
-            theorem = f.theorem or {}
             slopes = [
-                _exponent(f.mistake_exponent, theorem.get("mistakes")),
-                _exponent(f.regret_exponent, theorem.get("regret")),
+                _exponent(f, f.mistake_exponent, "mistakes"),
+                _exponent(f, f.regret_exponent, "regret"),
             ]
             rows.append([f.label, f.verdict, *gaps, *slopes])
         grid(console(), f"{environment}: {extent(mine)}", header, rows, left=2)
-    console().print(
-        "medians over runs; exponents with 95 % intervals over runs, the theorem's in brackets; "
-        "– where the data carry none",
-        style="dim",
-        highlight=False,
+    _say(
+        "medians (of an instance: over its seeds first); exponents with 95 % intervals, the "
+        "theorem's in brackets; – where the data carry none"
     )
+    if any(f.theorem and f.heuristic for f in findings):
+        _say("~ no guarantee applies as it was run (audit.json: why)")
     _print_unanswered(findings)
     for value, by_label in asked.items():
-        for label, (count, why) in by_label.items():
-            words = why if count is None else f"at most {count:,.0f} mistakes"
-            console().print(f"{label}, epsilon {value}, delta {delta:g}: {words}", highlight=False)
+        for label, found in by_label.items():
+            console().print(
+                f"{label}, epsilon {value}, delta {delta:g}: {_bound(found)}",
+                highlight=False,
+                soft_wrap=True,
+            )
+
+
+def _bound(found: Complexity) -> str:
+    if found.mistakes is None:
+        return found.why_not
+    counted = f"counted at {found.epsilon:g}, over {found.over}"
+    return f"at most {found.mistakes:,.0f} mistakes ({counted})"
+
+
+def _say(text: str) -> None:
+    console().print(text, style="dim", highlight=False)
 
 
 def _print_unanswered(findings: list[Finding]) -> None:
@@ -176,6 +202,14 @@ def _print_unanswered(findings: list[Finding]) -> None:
         console().print(line, style="dim", highlight=False, soft_wrap=True)
 
 
-def _exponent(fit: Exponent, theorem: float | None) -> str:
-    words = "–" if fit.why_not else f"{fit.slope:.2f} [{fit.low:.2f}, {fit.high:.2f}]"
-    return words if theorem is None else f"{words} ({theorem:.3g})"
+def _exponent(finding: Finding, fit: Exponent, what: str) -> str:
+    from cmdplab.audit.fitting import TRANSIENT
+
+    words = f"{fit.slope:.2f} [{fit.low:.2f}, {fit.high:.2f}]"
+    if fit.why_not:
+        words = TRANSIENT if fit.why_not == TRANSIENT else "–"
+    elif not fit.low <= fit.high:  # too few samples for an interval
+        words = f"{fit.slope:.2f}"
+    if finding.theorem is None:
+        return words
+    return f"{words} ({finding.theorem[what]:.3g}{'~' * bool(finding.heuristic)})"

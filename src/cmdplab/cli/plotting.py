@@ -32,7 +32,7 @@ class Portrayed(StrEnum):
 
 
 def plot_command(
-    folder: Annotated[Path, typer.Argument(help="What `reproduce` or `compare` wrote.")],
+    folder: Annotated[Path, typer.Argument(help="What `reproduce`, `compare` or `sweep` wrote.")],
     kind: Annotated[
         str,
         typer.Argument(
@@ -42,16 +42,25 @@ def plot_command(
     out: Annotated[
         Path | None, typer.Option(help="A .png, .pdf or .svg; default: KIND.pdf in the folder.")
     ] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="Of a sweep over several: the one to draw.")
+    ] = None,
 ) -> None:
     """Draw one figure for a paper from records.
 
     A line for each algorithm over its seeds; the light shade holds every episode. From five seeds
     on, a darker shade is a 95 % band of the line, valid at all its points at once. The legend says
-    whether lines are medians or means: medians, where the seeds suffice for their bands.
+    whether lines are medians or means: medians, where the seeds suffice for their bands. Of a
+    sweep the finished runs are drawn; over several instances each counts once, by its median.
     """
     from cmdplab.plots import plot
 
-    print(plot(folder, kind, out if out is not None else folder / f"{kind}.pdf"))
+    path, notes = plot(
+        folder, kind, out if out is not None else folder / f"{kind}.pdf", environment
+    )
+    for note in notes:
+        warn(note)
+    print(path)
 
 
 def portrait_command(

@@ -145,9 +145,10 @@ function showSummary() {
     (every.some((e) => e.unverified) ? " * has constants that no source confirms." : "") +
     (every.some((e) => e.heuristic) ? " ~ guarantees are heuristic as run (see the settings)." : "");
   const r = data.rule, H = problem().horizon;
-  $("rule").textContent = `A rule of thumb, relative to the horizon H = ${fmt(H)}. A run oscillates if in its second half the gap both rises and falls by more than ` +
-    `${fmt(r.oscillates * H)}; else it converged if its last policy is within ${fmt(r.converged * H)} of optimal and feasible; else it is moving if it is now closer than ` +
-    `${fmt(r.moving)} times its distance after a tenth of the run, and biased if not. Below ${whole(r.shortest)} episodes nothing is said. ` +
+  $("rule").textContent = `A rule of thumb, relative to the horizon H = ${fmt(H)}. The distance of a stretch is the largest |gap| or violation in it. A run oscillates if in its ` +
+    `second half the gap or the violation both rises and falls by more than ${fmt(r.oscillates * H)}, or by more than the distance of its last tenth; else it converged if that distance ` +
+    `is within ${fmt(r.converged * H)}; else it is moving if it is below ${fmt(r.moving)} times that around a tenth of the run or ${fmt(r.clearly)} times that around its middle, ` +
+    `worsens if it is clearly above both, and is biased if not. Below ${whole(r.shortest)} episodes nothing is said. ` +
     "Where seeds differ, each verdict is given with its number of seeds.";
 }
 
@@ -229,7 +230,7 @@ function mistakeModel() {
     return { entry, x: p.epsilons, median, low, high, steps: false };
   });
   const ends = [p.epsilons[0], p.epsilons[p.epsilons.length - 1]];
-  return { lines, xs: log, ys: counting, whole: ends, xlabel: "ε", marker: p.epsilons[state.epsilon], at: (x) => `ε = ${fmt(x)}: ${KINDS[state.what]}`,
+  return { lines, xs: log, ys: counting, whole: ends, xlabel: "ε", number: whole, marker: p.epsilons[state.epsilon], at: (x) => `ε = ${fmt(x)}: ${KINDS[state.what]}`,
     words: `${TITLES[state.series]}: ${KINDS[state.what]} against epsilon, both logarithmic, ${lines.length} algorithms.` };
 }
 

@@ -23,7 +23,7 @@ function decode(text) {
 const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 const raised = (n) => String(n).split("").map((c) => RAISED[c]).join("");
 const minus = (text) => text.replace("-", "−");
-const whole = (n) => Number(n).toLocaleString("en-GB", { maximumFractionDigits: 1 });
+const whole = (n) => Number(n).toLocaleString("en-GB", { maximumFractionDigits: 0 });
 
 /** A number for people: so many digits, powers of ten where they help. */
 function fmt(value, digits = 3) {
@@ -344,6 +344,7 @@ class Chart {
     const off = this.cursor === null || !lines.length || (this.drag && !this.pick && Math.abs(this.drag.qx - this.drag.px) > 8);
     this.tip.hidden = Boolean(off);
     if (off) return;
+    const say = model.number || fmt; // how the model's values are written
     const near = lines.map((line) => {
       let [n, m] = [0, line.x.length - 1];
       while (m - n > 1) { const half = (n + m) >> 1; if (line.x[half] < this.cursor) n = half; else m = half; }
@@ -351,10 +352,10 @@ class Chart {
       return { line, x: line.x[k], median: line.median[k], low: line.low[k], high: line.high[k] };
     }).sort((p, q) => q.median - p.median);
     const rows = near.slice(0, 12).map(({ line, median, low, high }) => h("tr", {}, h("td", {}, swatch(line.entry), ` ${line.entry.label}`),
-      h("td", {}, h("strong", {}, fmt(median))), h("td", {}, low === high ? "" : `${fmt(low)} … ${fmt(high)}`)));
+      h("td", {}, h("strong", {}, say(median))), h("td", {}, low === high ? "" : `${say(low)} … ${say(high)}`)));
     const head = model.at(near[0].x);
     this.tip.replaceChildren(h("table", {}, h("caption", {}, head), ...rows));
-    this.spoken = `${head}: ${near.map((each) => `${each.line.entry.label} ${fmt(each.median)}`).join(", ")}`;
+    this.spoken = `${head}: ${near.map((each) => `${each.line.entry.label} ${say(each.median)}`).join(", ")}`;
     const wide = this.tip.offsetWidth, place = px + wide + 16 < W ? px + 14 : px - wide - 14;
     this.tip.style.left = `${Math.max(2, Math.min(place, W - wide - 2))}px`;
     this.tip.style.top = "14px";

@@ -20,7 +20,7 @@ from cmdplab.presenting import to_json
 from cmdplab.problem import Array
 from cmdplab.report.model import FIELDS, SERIES, Entry, Report, Section
 from cmdplab.report.thinning import Thinned
-from cmdplab.verdict import CONVERGED, MOVING, OSCILLATES, SHORTEST
+from cmdplab.verdict import CLEARLY, CONVERGED, MOVING, OSCILLATES, SHORTEST
 
 SCHEMA = 1
 _COLOURS = ("#CC79A7", "#56B4E9", "#882255", "#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00")
@@ -76,6 +76,7 @@ def content(report: Report) -> dict[str, Any]:
             "oscillates": OSCILLATES,
             "converged": CONVERGED,
             "moving": MOVING,
+            "clearly": CLEARLY,
         },
         "problems": [_problem(each) for each in report.sections],
     }

@@ -7,12 +7,13 @@ in a fixed order first, so that the order of the seeds does not matter.
 """
 
 from cmdplab.statistics.bands import Band, count_band, mean_band, median_band
-from cmdplab.statistics.exponents import Exponent, fit_exponent
+from cmdplab.statistics.exponents import Exponent, fit_exponent, power_law
 from cmdplab.statistics.intervals import (
     Frequency,
     Interval,
     bca_interval,
     binomial_interval,
+    median_interval,
 )
 from cmdplab.statistics.paired import (
     Paired,
@@ -23,9 +24,10 @@ from cmdplab.statistics.paired import (
     sign_test,
     signed_rank_test,
 )
-from cmdplab.statistics.samples import median_curve, quantile_curves
+from cmdplab.statistics.samples import FEWEST, median_curve, quantile_curves, too_few
 
 __all__ = [
+    "FEWEST",
     "Band",
     "Exponent",
     "Frequency",
@@ -42,7 +44,10 @@ __all__ = [
     "mean_band",
     "median_band",
     "median_curve",
+    "median_interval",
+    "power_law",
     "quantile_curves",
     "sign_test",
     "signed_rank_test",
+    "too_few",
 ]

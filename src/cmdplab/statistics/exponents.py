@@ -10,14 +10,18 @@ from numpy.typing import ArrayLike
 from cmdplab.errors import InputError
 from cmdplab.problem import Array
 from cmdplab.statistics.intervals import bca_interval
-from cmdplab.statistics.samples import check_resampling, checked_curves, checked_sample
+from cmdplab.statistics.samples import check_resampling, checked_curves, checked_sample, too_few
 
 FEWEST_POINTS = 8
 SHORTEST_SPAN = 0.5  # decades of x
+BEND = 0.25  # by which the slopes of the two halves of a power law may differ, relatively
 
 
 class Exponent(NamedTuple):
-    """A fitted exponent and its interval; NaN, with the reason in `why_not`, if there is none."""
+    """A fitted exponent and its interval; NaN, with the reason in `why_not`, if there is none.
+
+    The ends alone are NaN where the seeds are too few for an interval.
+    """
 
     slope: float
     low: float
@@ -44,8 +48,9 @@ def fit_exponent(
 
     All points of the grid weigh the same, so a grid equally spaced in log x is best. The interval
     is for the slope over this range of these curves: it does not say that they follow a power
-    law, nor that the exponent stays the same beyond. No fit is given (`why_not` says why) for one
-    run, fewer than 8 points, less than half a decade of x, or values that are not positive.
+    law (`power_law` asks), nor that the exponent stays the same beyond. No fit is given (`why_not`
+    says why) for fewer than 8 points, less than half a decade of x, or values that are not
+    positive; fewer than six runs have a fit and no interval.
     """
     grid, table = checked_sample(x, "x"), checked_curves(y)
     check_resampling(level, resamples)
@@ -60,16 +65,44 @@ def fit_exponent(
     why_not = _why_not(grid, table)
     if why_not:
         return Exponent(np.nan, np.nan, np.nan, points, seeds, why_not)
-    log_x = np.log(grid) - np.log(grid).mean()
-    slopes = np.log(table) @ log_x / (log_x @ log_x)
+    slopes = _slopes(grid, table)
+    if too_few(seeds):
+        return Exponent(float(slopes.mean()), np.nan, np.nan, points, seeds, "")
     fit = bca_interval(slopes, "mean", level, resamples=resamples, seed=seed)
     return Exponent(fit.middle, fit.low, fit.high, points, seeds, "")
 
 
+def power_law(x: ArrayLike, y: ArrayLike) -> Exponent:
+    """`fit_exponent` of y [S, T] in x [T], where both halves of the range of log x say the same.
+
+    The slopes of the halves, means over runs, must agree to a quarter of the larger; else there is
+    no exponent, since one number would describe neither half.
+    """
+    fit = fit_exponent(x, y)
+    if fit.why_not:
+        return fit
+    grid, table = checked_sample(x, "x"), checked_curves(y)
+    lower = np.log(grid) <= (np.log(grid.min()) + np.log(grid.max())) / 2.0
+    if min(lower.sum(), (~lower).sum()) < 2:
+        return _none(fit, "one half of the range has a single point")
+    one, other = (float(_slopes(grid[h], table[:, h]).mean()) for h in (lower, ~lower))
+    if abs(one - other) > BEND * max(abs(one), abs(other)):
+        return _none(fit, f"no power law: slopes {one:.1f} and {other:.1f}")
+    return fit
+
+
+def _none(fit: Exponent, why: str) -> Exponent:
+    return Exponent(np.nan, np.nan, np.nan, fit.points, fit.seeds, why)
+
+
+def _slopes(grid: Array, table: Array) -> Array:
+    """[S]: the least-squares slope of log y on log x of each run."""
+    log_x = np.log(grid) - np.log(grid).mean()
+    return np.asarray(np.log(table) @ log_x / (log_x @ log_x))
+
+
 def _why_not(grid: Array, table: Array) -> str:
     seeds, points = table.shape
-    if seeds < 2:
-        return "one seed gives no interval"
     if points < FEWEST_POINTS:
         return f"only {points} points in the range: at least {FEWEST_POINTS} are needed"
     decades = np.log10(grid.max() / grid.min())

@@ -11,8 +11,15 @@ from scipy import special
 
 from cmdplab.errors import InputError
 from cmdplab.problem import Array
-from cmdplab.statistics.samples import check_resampling, checked_sample, generator, need_two
+from cmdplab.statistics.samples import (
+    check_resampling,
+    checked_sample,
+    generator,
+    need_two,
+    too_few,
+)
 
+LEVEL = 0.95
 Statistic = Callable[[Array], Array]  # [..., S] to [...]
 NAMED: dict[str, Statistic] = {
     "mean": lambda samples: np.asarray(samples.mean(axis=-1)),
@@ -21,7 +28,10 @@ NAMED: dict[str, Statistic] = {
 
 
 class Interval(NamedTuple):
-    """A statistic of the seeds (middle) and an interval for its value over all seeds."""
+    """A statistic of the seeds (middle) and an interval for its value over all seeds.
+
+    The ends are NaN where the seeds are too few for an interval.
+    """
 
     low: float
     middle: float
@@ -72,7 +82,8 @@ def bca_interval(
 
     That of a mean or median never reaches beyond the smallest and largest seed, and that of a
     median ends at seeds (or between two), so that a resample more or less may move it by a whole
-    seed. Where all seeds agree it has zero width, which says nothing about other seeds.
+    seed. Where all seeds agree it has zero width, which says nothing about other seeds. With fewer
+    than six (`too_few`) it cannot hold for a median: 0.5, 0.75, 0.88, 0.94 at most for 2, 3, 4, 5.
     """
     sample = np.sort(checked_sample(values))
     check_resampling(level, resamples)
@@ -109,6 +120,14 @@ def bca_interval(
     ranks = np.where(slack > 0, special.ndtr(shifted), [0.0, 1.0])
     low, high = np.quantile(draws, ranks)
     return Interval(float(low), observed, float(high), level, S)
+
+
+def median_interval(values: ArrayLike) -> Interval:
+    """The median of `values` [S] with its BCa interval of level 0.95, or NaN with too few seeds."""
+    sample = checked_sample(values)
+    if too_few(len(sample)):
+        return Interval(np.nan, float(np.median(sample)), np.nan, LEVEL, len(sample))
+    return bca_interval(sample, "median", LEVEL)
 
 
 def binomial_interval(successes: int, trials: int, level: float = 0.95) -> Frequency:

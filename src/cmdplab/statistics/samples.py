@@ -10,6 +10,10 @@ from numpy.typing import ArrayLike
 from cmdplab.errors import InputError
 from cmdplab.problem import Array
 
+FEWEST = (
+    6  # independent samples for an interval of level 0.95: 1 - 2 / 2^6 = 0.97, 1 - 2 / 2^5 = 0.94
+)
+
 
 def quantile_curves(curves: ArrayLike, quantiles: Sequence[float] = (0.25, 0.5, 0.75)) -> Array:
     """[Q, T]: at each point, on its own, the quantiles over the seeds of `curves` [S, T].
@@ -57,6 +61,18 @@ def need_two(seeds: int, what: str) -> None:
     """One seed says nothing about the spread between seeds."""
     if seeds < 2:
         raise InputError(f"one seed gives no {what}: at least two are needed")
+
+
+def too_few(samples: int, noun: str = "seeds") -> str:
+    """Empty from `FEWEST` samples on; else why there is no interval of level 0.95, as a sentence.
+
+    The smallest and the largest of S samples hold the median with probability 1 - 2 / 2^S: with
+    fewer than six nothing between them can reach the level, whatever the method.
+    """
+    if samples >= FEWEST:
+        return ""
+    words = f"one {noun.removesuffix('s')} is" if samples == 1 else f"{samples} {noun} are"
+    return f"{words} too few for an interval: at least {FEWEST}"
 
 
 def check_resampling(level: float, resamples: int) -> None:

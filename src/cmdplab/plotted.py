@@ -1,0 +1,93 @@
+"""What a figure is drawn from: the records of one folder, of a comparison or of a sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab.audit.gathering import Group, gather
+from cmdplab.audit.units import Units, units_of
+from cmdplab.errors import InputError
+from cmdplab.problem import Array
+from cmdplab.records import Curves, read_curves
+from cmdplab.surviving import CURVES
+from cmdplab.sweeping import EXPERIMENT
+
+Runs = list[dict[str, Array]]  # the columns of each
+Sampling = Callable[[Runs, Units], Runs]
+
+
+class Plotted(NamedTuple):
+    """The runs of one environment."""
+
+    curves: Curves  # of `curves.parquet` or `mistakes.parquet`
+    about: str  # which environment, where the folder holds more than its name says
+    sample: str  # what a line is over: "seed" or "instance"
+    notes: list[str]  # what is missing
+
+
+def every_run(runs: Runs, units: Units) -> Runs:
+    """Each run for itself."""
+    return runs
+
+
+def per_instance(runs: Runs, units: Units) -> Runs:
+    """The median over the seeds of each instance, so that samples are independent.
+
+    Columns `_min` and `_max` become the extremes over the seeds. One instance is left as it is.
+    """
+    if units.noun != "instances":
+        return runs
+    tables = {name: _reduced(name, np.array([run[name] for run in runs]), units)
+              for name in runs[0]}  # fmt: skip
+    return [{name: table[n] for name, table in tables.items()} for n in range(units.samples)]
+
+
+def _reduced(name: str, values: Array, units: Units) -> Array:
+    if name.endswith("_max"):
+        return units.worst(values)
+    return -units.worst(-values) if name.endswith("_min") else units.reduced(values)
+
+
+def records_of(
+    folder: Path, file: str, environment: str | None = None, sampling: Sampling = per_instance
+) -> Plotted:
+    """The records named `file` of a folder of `reproduce` or `compare`, of a run or of a sweep.
+
+    Of a sweep's environments one is drawn, and only its finished runs.
+    """
+    if (folder / EXPERIMENT).exists():
+        return _of_sweep(folder, file, environment, sampling)
+    if environment is not None:
+        raise InputError(f"--environment chooses from a sweep, and {folder} is none")
+    if not (folder / file).exists():
+        raise InputError(
+            f"{folder} has no {file}: give a folder of `reproduce`, `compare` or `sweep`"
+        )
+    return Plotted(read_curves(folder / file), "", "seed", [])
+
+
+def _of_sweep(folder: Path, file: str, environment: str | None, sampling: Sampling) -> Plotted:
+    groups, notes = gather(folder, partial=True)
+    names = list(dict.fromkeys(group.environment for group in groups))
+    if environment is None and len(names) > 1:
+        raise InputError(f"choose one --environment of {folder}: {', '.join(names)}")
+    chosen = names[0] if environment is None else environment
+    mine = [group for group in groups if group.environment == chosen]
+    if not mine:
+        raise InputError(f"{folder} has no environment {chosen!r}: choose {' or '.join(names)}")
+    curves = {
+        g.label: sampling(g.curves if file == CURVES else g.mistakes, units_of(g.instance))
+        for g in mine
+    }
+    several = any(g.instances > 1 for g in mine) and sampling is per_instance
+    return Plotted(curves, _about(chosen, mine), "instance" if several else "seed", notes)
+
+
+def _about(environment: str, groups: list[Group]) -> str:
+    """The environment, and what stands for an instance that has several seeds."""
+    shared = any(1 < group.instances < len(group.curves) for group in groups)
+    return f"{environment}, medians over the seeds of each instance" if shared else environment
