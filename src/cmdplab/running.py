@@ -188,6 +188,11 @@ def run_many(
     for job in jobs:
         check_counts(episodes, job.seed)
     check_workers(workers)
+    if options.get("engine") == "gpu":  # one launch, not a thread a run
+        from cmdplab.running_on_gpu import run_many_on_gpu
+
+        del options["engine"]
+        return run_many_on_gpu(problem, jobs, episodes, solution=solution, **options)
     optimum = solution if solution is not None else solve_feasible(problem)
     stop = threading.Event()
 

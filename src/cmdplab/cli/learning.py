@@ -126,7 +126,7 @@ def run_command(
     rewards: Annotated[
         Rewards, typer.Option(help="Told to the learner, or seen as samples of 0 and 1.")
     ] = Rewards.known,
-    engine: Annotated[Engine, typer.Option(help="Compiled, or plain Python.")] = Engine.cpu,
+    engine: Annotated[Engine, typer.Option(help="Compiled, plain Python, or a GPU.")] = Engine.cpu,
     out: Annotated[
         Path | None, typer.Option(help="Keep a record there that can be resumed.")
     ] = None,

@@ -33,10 +33,11 @@ class Listing(StrEnum):
 
 
 class Engine(StrEnum):
-    """Compiled, or plain Python."""
+    """Compiled, plain Python, or a GPU."""
 
     cpu = "cpu"
     host = "host"
+    gpu = "gpu"
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]

@@ -50,7 +50,16 @@ def _cpu(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
     return family(row).compiled(problem, row, task, seed, state)
 
 
-ENGINES = {"cpu": _cpu, "host": _host}
+def _gpu(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
+    from cmdplab.engines.gpu import GpuSession  # numba-cuda is an extra
+    from cmdplab.engines.gpu_limits import check_row
+
+    check_row(row, task)
+    assert isinstance(row, PrimalDual)
+    return GpuSession(problem, row, task, seed, state)
+
+
+ENGINES = {"cpu": _cpu, "host": _host, "gpu": _gpu}
 
 
 def session(

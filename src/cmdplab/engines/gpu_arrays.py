@@ -1,0 +1,128 @@
+"""What lies on the card: the arrays of the problems and of the runs, and how much they take.
+
+The first axis of what belongs to a run is the run; N' is the number of constraints, at least 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.algorithms.primal_dual import Numbers, State
+from cmdplab.algorithms.task import Task
+from cmdplab.engines.gpu_layout import Form, closed_on_card, from_card, places, to_card
+from cmdplab.engines.gpu_setup import cuda
+from cmdplab.engines.layout import world as host_world
+from cmdplab.problem import CMDP, Array
+
+Card = Any  # an array on the card
+
+
+class Worlds(NamedTuple):
+    """The problems, in the order of the kernel's arguments."""
+
+    kernel: Card  # [I, H X J S], P_h(y | pair) of each problem
+    cumulative: Card  # [I, H X A X], doubles: a roll-out does not depend on the precision
+    reward: Card  # [I, (1 + N) H J S]
+    closed: Card  # [I, H J S]
+
+
+class Learners(NamedTuple):
+    """The runs' states, in the order of the kernel's arguments."""
+
+    counts: Card  # [B, H X J S], 32-bit whole numbers
+    visits: Card  # [B, H J S], likewise
+    inverse: Card  # [B, H J S]
+    bonus: Card  # [B, H J S]
+    log_policy: Card  # [B, H J S]
+    policy: Card  # [B, H J S]
+    multiplier: Card  # [B, N'], doubles
+
+
+def run_bytes(form: Form, itemsize: int) -> int:
+    """Bytes on the card for one run's state."""
+    H, X, row = form.horizon, form.states, form.row
+    return 4 * H * X * row + H * row * (4 + 4 * itemsize) + 8 * (form.columns + 64)
+
+
+def world_bytes(form: Form, itemsize: int) -> int:
+    """Bytes on the card for one problem."""
+    H, X, A, row = form.horizon, form.states, form.actions, form.row
+    return itemsize * H * row * (X + form.rewards + 1) + 8 * H * X * A * X
+
+
+def episode_bytes(form: Form) -> int:
+    """Bytes on the card for the returns, multipliers and schedule of one episode of one run."""
+    return 8 * (form.rewards + form.columns + 4)
+
+
+def worlds(
+    problems: Sequence[CMDP], tasks: Sequence[Task], form: Form, dtype: npt.DTypeLike
+) -> Worlds:
+    """Distinct problems on the card, each with the task of one of its runs."""
+
+    def sent(each: Sequence[Array], kind: npt.DTypeLike) -> Card:
+        return cuda.to_device(np.stack([np.ravel(one) for one in each]).astype(kind))
+
+    tables = [to_card(np.moveaxis(each.table, 3, 1), form) for each in problems]
+    cumulative = [host_world(each).cumulative for each in problems]
+    rewards = [to_card(each.reward, form) for each in problems]
+    closed = [closed_on_card(each.closed, form, dtype) for each in tasks]
+    return Worlds(
+        sent(tables, dtype), sent(cumulative, np.float64), sent(rewards, dtype), sent(closed, dtype)
+    )
+
+
+def learners(
+    tasks: Sequence[Task], states: Sequence[State | None], form: Form, dtype: npt.DTypeLike
+) -> Learners:
+    """States on the card; counts of fresh runs are not sent: the kernel `prepare` writes them."""
+    B, H, X, row = len(tasks), form.horizon, form.states, form.row
+    counts = cuda.device_array((B, H * X * row), np.int32)
+    visits = np.zeros((B, H, row), np.int32)
+    logs, policies = np.empty((B, H, row), dtype), np.empty((B, H, row), dtype)
+    multiplier = np.zeros((B, form.columns))
+    fresh: dict[int, tuple[Array, Array]] = {}
+    for b, (task, state) in enumerate(zip(tasks, states, strict=True)):
+        if state is None:
+            if id(task) not in fresh:
+                fresh[id(task)] = _policy(State.initial(task), form, dtype)
+            logs[b], policies[b] = fresh[id(task)]
+            continue
+        logs[b], policies[b] = _policy(state, form, dtype)
+        visits[b] = to_card(state.counts.sum(axis=-1), form)
+        multiplier[b, : form.rewards - 1] = state.multiplier
+        seen = to_card(np.moveaxis(state.counts, 3, 1), form).astype(np.int32)
+        counts[b].copy_to_device(seen.ravel())
+    flat = (B, H * row)
+    zeros = np.zeros(flat, dtype)
+    sent = [visits.reshape(flat), zeros, zeros, logs.reshape(flat), policies.reshape(flat)]
+    return Learners(counts, *(cuda.to_device(each) for each in (*sent, multiplier)))
+
+
+def _policy(state: State, form: Form, dtype: npt.DTypeLike) -> tuple[Array, Array]:
+    return closed_on_card(state.log_policy, form, dtype), to_card(state.policy, form)
+
+
+def natural_state(arrays: Learners, form: Form, b: int, episode: int) -> State:
+    """The state of run b, in natural axes: what the other engines carry."""
+    H, X, row = form.horizon, form.states, form.row
+    visits = from_card(arrays.visits[b].copy_to_host().reshape(H, row), form)
+    counts = arrays.counts[b].copy_to_host().reshape(H, X, row)[..., places(form)]
+    seen = visits[..., None] > 0.0
+    return State(
+        counts=np.where(seen, np.moveaxis(counts, 1, 3), 0.0).astype(np.float64),
+        log_policy=from_card(arrays.log_policy[b].copy_to_host().reshape(H, row), form),
+        policy=from_card(arrays.policy[b].copy_to_host().reshape(H, row), form),
+        multiplier=arrays.multiplier[b].copy_to_host()[: form.rewards - 1],
+        episode=episode,
+        reward_sums=np.zeros((0, H, X, form.actions)),
+    )
+
+
+def number_rows(numbers: Sequence[Numbers]) -> Array:
+    """[B, 19]: the resolved algorithms."""
+    return np.array(numbers, np.float64).reshape(len(numbers), len(Numbers._fields))

@@ -1,0 +1,210 @@
+"""Episodes of the primal-dual family on a GPU: one block of threads is one run.
+
+A block plays its episodes one after the other: draw the noise, roll out, count, then one backward
+sweep that evaluates pi^k twice, optimistically on the counts and exactly on the true kernel, and
+replaces it. What happens inside a step is in gpu_steps.py and gpu_sweeping.py; gpu_arrays.py names
+the shapes.
+"""
+# Numba infers the types of these functions. All that names the device is in this module: the
+# simulator replaces the device in the globals of a kernel's own module only.
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from cmdplab import compiling  # noqa: F401  (makes the formulas callable from compiled code)
+from cmdplab.engines.gpu_layout import Form
+from cmdplab.engines.gpu_philox import draw_block
+from cmdplab.engines.gpu_setup import WARP, as_kernel, cuda
+from cmdplab.engines.gpu_steps import PLACE, Learner, Space, World, counting
+from cmdplab.engines.gpu_sweeping import sweeping
+from cmdplab.equations import multiplier_cap, multiplier_step, seen_value
+from cmdplab.noise import blocks_per_episode
+
+_ALL_LANES = 0xFFFFFFFF
+
+
+@register_jitable
+def _exchange(each, lanes):
+    """What the thread holds whose number differs in the bits of `lanes`."""
+    return cuda.shfl_xor_sync(_ALL_LANES, each, lanes)
+
+
+def _rolling_out(form):
+    """The function that plays one episode, by the whole block."""
+    X, A, H = form.states, form.actions, form.horizon
+    W, S, row, threads = form.lanes, form.span, form.row, form.threads
+
+    @register_jitable
+    def draw_action(policy, h, x, u):
+        """Inverse CDF; rounding may leave u beyond the sum: then the last action with mass."""
+        total, action, found = 0.0, 0, False
+        for a in range(A):
+            p = policy[h * row + a // W * S + x * W + a % W]
+            if p > 0.0 and not found:
+                action = a
+                total += p
+                found = u < total
+        return action
+
+    @register_jitable
+    def roll_out(run, cumulative, start, draws, drawn, states, actions, t):
+        """Each thread compares its next states; the barrier that counts them tells all threads."""
+        x = start
+        for h in range(H):
+            a = draw_action(run.policy, h, x, draws[drawn + 2 * h])
+            if t == 0:
+                states[h] = x
+                actions[h] = a
+            first = ((h * X + x) * A + a) * X
+            x = 0
+            for y in range(t, t + X, threads):
+                below = 0
+                if y < X and cumulative[first + y] <= draws[drawn + 2 * h + 1]:
+                    below = 1
+                x += cuda.syncthreads_count(below)
+        if t == 0:
+            states[H] = x
+
+    return roll_out
+
+
+def _learning(form, real):
+    """The function that counts an episode, by the whole block, and the one of the dual step."""
+    H, R, threads = form.horizon, form.rewards, form.threads
+    W, S, row = form.lanes, form.span, form.row
+    tally, settle = counting(form, real, _exchange)
+
+    @register_jitable
+    def learn(run, numbers, states, actions, roots, deviations, t):
+        """A warp tallies a step at a time; then a thread settles one."""
+        for h in range(t // WARP, H, threads // WARP):
+            i = actions[h] // W * S + states[h] * W + actions[h] % W
+            sums = tally(run, numbers, h, i, states[h + 1], t % WARP)
+            if t % WARP == 0:
+                roots[h], deviations[h] = sums
+        cuda.syncthreads()
+        for h in range(t, H, threads):
+            i = actions[h] // W * S + states[h] * W + actions[h] % W
+            settle(run, numbers, h * row + i, 1, roots[h], deviations[h])
+
+    @register_jitable
+    def step_multipliers(numbers, steps, threshold, values, last, ahead, lam, t):
+        """On the value of pi^k, or (lookahead = 1) on Q~^k averaged with pi^{k+1}."""
+        eta, tau, margin = steps[1], steps[2], steps[3]
+        cap = multiplier_cap(numbers[PLACE.dual_cap], tau, numbers[PLACE.log_actions])
+        for n in range(t, R, threads):
+            if n > 0:
+                now = seen_value(values[last + n], ahead[n], numbers[PLACE.dual_lookahead])
+                aim = threshold[n - 1] + margin
+                lam[n] = multiplier_step(lam[n], eta, tau, aim, now, cap)
+
+    return learn, step_multipliers
+
+
+@cache
+def play_kernel(form: Form, real: Any, registers: int = 255) -> Any:
+    """The kernel that plays episodes, for problems of one form, in one precision."""
+    H, R, threads = form.horizon, form.rewards, form.threads
+    blocks, size = blocks_per_episode(H), 2 * form.states * form.rewards
+    roll_out, (learn, step_multipliers) = _rolling_out(form), _learning(form, real)
+    begin, improve = sweeping(form, real, _exchange)
+    pairs, each, both = form.each * R, form.each, 2 * R
+    ahead_of = max(threads // blocks, 1)  # episodes whose noise is drawn at once: no thread idles
+    places, noise, visited = 2 * size, 4 * blocks * ahead_of, H + 1
+
+    def play(
+        kernel,
+        cumulative,
+        reward,
+        closed,
+        threshold,
+        starts,
+        instance,
+        numbers,
+        steps,
+        which,
+        keys,
+        done,
+        counts,
+        visits,
+        inverse,
+        bonuses,
+        log_policy,
+        policy,
+        multiplier,
+        returns,
+        multipliers,
+    ):
+        b, t = cuda.blockIdx.x, cuda.threadIdx.x
+        values = cuda.shared.array(places, real)
+        draws = cuda.shared.array(noise, np.float64)
+        lam = cuda.shared.array(R, np.float64)
+        ahead = cuda.shared.array(R, np.float64)
+        states = cuda.shared.array(visited, np.int32)
+        actions = cuda.shared.array(H, np.int32)
+        roots = cuda.shared.array(H, real)
+        deviations = cuda.shared.array(H, real)
+        seen = cuda.local.array(pairs, real)
+        true = cuda.local.array(pairs, real)
+        total = cuda.local.array(each, real)
+        value = cuda.local.array(both, real)
+        space = Space(seen, true, total, value)
+        here = instance[b]
+        start = starts[here]
+        world = World(kernel[here], reward[here], closed[here])
+        run = Learner(counts[b], visits[b], inverse[b], bonuses[b], log_policy[b], policy[b])
+        own, mine = numbers[b], keys[b]
+        for n in range(t, R, threads):
+            lam[n] = multiplier[b, n - 1] if n > 0 else 1.0
+        for k in range(steps.shape[1]):
+            step = steps[which[b], k]
+            if k % ahead_of == 0:
+                for block in range(t, ahead_of * blocks, threads):
+                    draw_block(mine, (done[b] + k) * blocks + block, draws, 4 * block)
+                cuda.syncthreads()
+            drawn = k % ahead_of * blocks * 4
+            roll_out(run, cumulative[here], start, draws, drawn, states, actions, t)
+            begin(run, own, step[2], t, values, 0)
+            cuda.syncthreads()
+            learn(run, own, states, actions, roots, deviations, t)
+            cuda.syncthreads()
+            for back in range(H):
+                from_, to = (back % 2) * size, (1 - back % 2) * size
+                h = H - 1 - back
+                ends = (values, from_, to, ahead, start)
+                improve(run, world, own, step, lam, h, t, *ends, space)
+                cuda.syncthreads()
+            last = (H % 2) * size + start * 2 * R
+            step_multipliers(own, step, threshold[b], values, last, ahead, lam, t)
+            for n in range(t, R, threads):
+                returns[b, k, n] = values[last + R + n]
+                if n > 0:
+                    multipliers[b, k, n - 1] = lam[n]
+        for n in range(t, R, threads):
+            if n > 0:
+                multiplier[b, n - 1] = lam[n]
+
+    return as_kernel(play, threads, registers)
+
+
+@cache
+def prepare_kernel(form: Form, real: Any) -> Any:
+    """The kernel that derives what a state does not hold: bonuses, and rows of the unvisited."""
+    X, A, H, threads = form.states, form.actions, form.horizon, form.threads
+    W, S, row = form.lanes, form.span, form.row
+    tally, settle = counting(form, real, _exchange)
+
+    def prepare(numbers, counts, visits, inverse, bonuses):
+        b, t = cuda.blockIdx.x, cuda.threadIdx.x
+        run = Learner(counts[b], visits[b], inverse[b], bonuses[b], bonuses[b], bonuses[b])
+        for each in range(t // WARP, H * X * A, threads // WARP):
+            a, x, h = each % A, each // A % X, each // (A * X)
+            i = a // W * S + x * W + a % W
+            roots, deviations = tally(run, numbers[b], h, i, -1, t % WARP)
+            if t % WARP == 0:
+                settle(run, numbers[b], h * row + i, 0, roots, deviations)
+
+    return as_kernel(prepare, threads)

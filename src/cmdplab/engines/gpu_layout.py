@@ -1,0 +1,105 @@
+"""Arrays as the GPU wants them, and the way there and back.
+
+W neighbouring threads, the lanes, hold one state; each holds J of its actions, so that the sums
+over actions are sums over J registers and exchanges between W lanes. Action a = j W + lane of state
+x sits at j S + x W + lane, where S is X W rounded up to whole sectors of memory. What rounding adds
+is treated as closed actions: it never has any mass, and no loop asks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.errors import InputError
+from cmdplab.problem import CLOSED, Array
+
+MOST_EACH = 4  # actions that one thread holds, while there are lanes for the rest
+MOST_THREADS = 512
+_WARP = 32
+_SECTOR = 8  # 32 bytes of 4 each
+_SHARED = 48 * 1024  # bytes of shared memory that every block may have
+# As low as float32 allows: 2^24 steps of size one do not reach its end.
+_CLOSED_SINGLE = -1e30
+
+
+class Form(NamedTuple):
+    """The sizes of a problem and how they are spread over threads."""
+
+    states: int  # X
+    actions: int  # A
+    horizon: int  # H
+    rewards: int  # 1 + N
+    lanes: int  # W, a power of two, at most a warp
+    each: int  # J, actions a lane
+    span: int  # S
+    threads: int  # of a block, whole warps
+
+    @property
+    def row(self) -> int:
+        """J S, the length of one row of pairs."""
+        return self.each * self.span
+
+    @property
+    def columns(self) -> int:
+        """N, and 1 where there is no constraint: no array on the card is empty."""
+        return max(self.rewards - 1, 1)
+
+    def shared_bytes(self, itemsize: int) -> int:
+        """Shared memory of one block: two values of every reward and state, twice, and vectors."""
+        values = 4 * self.states * self.rewards * itemsize
+        vectors = (
+            32 * max(self.threads, self.horizon) + 16 * self.rewards + 4 * (2 * self.horizon + 1)
+        )
+        return values + vectors + 2 * self.horizon * itemsize
+
+
+def form_of(
+    shape: tuple[int, int, int, int], lanes: int | None = None, threads: int | None = None
+) -> Form:
+    """The form of a problem with rewards [1 + N, H, X, A]; `lanes` and `threads` are for tuning."""
+    R, H, X, A = shape
+    W = 1 if lanes is None else lanes
+    while lanes is None and W < _WARP and -(-A // W) > MOST_EACH:
+        W *= 2
+    unit = max(_SECTOR, W)
+    span = -(-X * W // unit) * unit
+    most = MOST_THREADS if threads is None else threads
+    whole = min(-(-span // _WARP) * _WARP, most)
+    return Form(X, A, H, R, W, -(-A // W), span, whole)
+
+
+def check_form(form: Form, itemsize: int) -> None:
+    """Refuse what no block can hold."""
+    if form.shared_bytes(itemsize) > _SHARED:
+        raise InputError(
+            f"{form.states} states with {form.rewards} rewards and {form.horizon} steps need "
+            f"{form.shared_bytes(itemsize):,} bytes a block, and the GPU engine has {_SHARED:,}: "
+            "the engine cpu has no such limit"
+        )
+
+
+def places(form: Form) -> npt.NDArray[np.int64]:
+    """[X, A], where each pair sits in a row."""
+    x, a = np.arange(form.states)[:, None], np.arange(form.actions)
+    return np.asarray(a // form.lanes * form.span + x * form.lanes + a % form.lanes, np.int64)
+
+
+def to_card(values: Array, form: Form, fill: float = 0.0) -> Array:
+    """[..., X, A] -> [..., J S], `fill` where no pair sits."""
+    out = np.full((*values.shape[:-2], form.row), fill)
+    out[..., places(form)] = values
+    return out
+
+
+def from_card(rows: Array, form: Form) -> Array:
+    """[..., J S] -> [..., X, A]."""
+    return np.ascontiguousarray(rows[..., places(form)], dtype=np.float64)
+
+
+def closed_on_card(closed: Array, form: Form, dtype: npt.DTypeLike) -> Array:
+    """[H, X, A] -> [H, J S], as low as a closed action where no pair sits; in float32 no lower."""
+    low = -np.inf if np.dtype(dtype).itemsize == 8 else _CLOSED_SINGLE
+    return np.maximum(to_card(closed, form, CLOSED), low)

@@ -1,0 +1,73 @@
+"""What the GPU engine can do: rows, precisions, and how many runs the card holds at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.task import Task
+from cmdplab.engines.gpu_arrays import episode_bytes, run_bytes, world_bytes
+from cmdplab.engines.gpu_layout import Form
+from cmdplab.engines.gpu_measures import measure_bytes
+from cmdplab.engines.gpu_setup import free_memory
+from cmdplab.errors import InputError
+
+PRECISIONS = {"float64": np.float64, "float32": np.float32}
+SINGLE_TOLERANCE = 1e-2  # what a run in float32 keeps to, in gaps and violations: benchmarks/gpu.py
+MOST_EPISODES = (1 << 31) - 1  # counts are 32-bit whole numbers
+_IN_FLIGHT = 4_000_000  # episodes of one launch, over all runs: a fifth of a second
+_LONGEST = 4096  # episodes of one launch, of one run
+_SPARE = 0.9  # of the free memory may be used
+
+
+def check_precision(precision: str, tolerance: float | None = None) -> None:
+    """Refuse an unknown precision, and one that cannot meet a tolerance."""
+    if precision not in PRECISIONS:
+        raise InputError(f"unknown precision {precision!r}: choose one of {', '.join(PRECISIONS)}")
+    if precision == "float32" and tolerance is not None and tolerance < SINGLE_TOLERANCE:
+        raise InputError(
+            f"float32 keeps to {SINGLE_TOLERANCE:g}, not to {tolerance:g}: take float64"
+        )
+
+
+def check_row(row: Row, task: Task) -> None:
+    """Refuse what this engine does not have, and say which does."""
+    if not isinstance(row, PrimalDual):
+        raise InputError(f"the engine gpu has no {row.name}: take the engine cpu")
+    if task.observed:
+        raise InputError("the engine gpu knows its rewards: take the engine cpu to observe them")
+    row.check(task)
+
+
+def foreseen_memory(form: Form, precision: str, runs: int, problems: int = 1) -> int:
+    """Bytes on the card for a batch, its measures and a chunk of its episodes included."""
+    itemsize, chunk = np.dtype(PRECISIONS[precision]).itemsize, chunk_size(runs)
+    each = run_bytes(form, itemsize) + chunk * episode_bytes(form)
+    each += measure_bytes(form.rewards - 1, chunk)
+    return runs * each + problems * world_bytes(form, itemsize)
+
+
+def chunk_size(runs: int) -> int:
+    """Episodes of one launch."""
+    return max(1, min(_LONGEST, _IN_FLIGHT // runs))
+
+
+def batches(form: Form, precision: str, runs: int, problems: int) -> list[slice]:
+    """Runs in batches of equal size that fit the card."""
+    free, size = int(_SPARE * free_memory()), runs
+    while foreseen_memory(form, precision, size, min(problems, size)) > free:
+        if size == 1:
+            raise InputError("one run is too large for this card: take the engine cpu")
+        size = -(-size // 2)
+    return [slice(first, min(first + size, runs)) for first in range(0, runs, size)]
+
+
+def check_room(form: Form, precision: str, runs: int, problems: int) -> None:
+    """Refuse a batch that the card cannot hold."""
+    wanted, free = foreseen_memory(form, precision, runs, problems), free_memory()
+    if wanted > _SPARE * free:
+        raise InputError(
+            f"{runs} runs need {wanted / 2**30:.1f} GiB on the card and {free / 2**30:.1f} are "
+            "free: take fewer at a time (`batches` says how many)"
+        )

@@ -1,0 +1,188 @@
+"""Measures that are kept on the card: only rows of the thinned curve and sums ever come back.
+
+One thread judges one run, episode after episode, in the order of `measures.Measures`, so that every
+number is the same to the last bit as if the returns had been copied and judged on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cmdplab.engines.gpu_setup import WARP, as_kernel, cuda
+from cmdplab.errors import InputError
+from cmdplab.measures import TAIL, Measures, on_grid
+from cmdplab.mistakes import epsilons
+from cmdplab.problem import Array
+
+
+def _judge(
+    returns,
+    multiplier,
+    optimum,
+    threshold,
+    grid,
+    kept,
+    first,
+    constraints,
+    sums,
+    low,
+    high,
+    last,
+    counts,
+    latest,
+    tail,
+    final,
+    rows,
+):
+    """Gap, largest violation and each violation of every episode, into all accumulators."""
+    b = cuda.grid(1)
+    if b >= len(optimum):
+        return
+    N, summed = constraints, sums.shape[2]
+    series = low.shape[1]
+    row = 0
+    for k in range(returns.shape[1]):
+        largest = -np.inf
+        for n in range(N):
+            violation = threshold[b, n] - returns[b, k, 1 + n]
+            last[b, 2 + n] = violation
+            largest = max(largest, violation)
+        last[b, 0] = optimum[b] - returns[b, k, 0]
+        if N > 0:
+            last[b, 1] = largest
+        for m in range(series):
+            low[b, m] = min(low[b, m], last[b, m])
+            high[b, m] = max(high[b, m], last[b, m])
+        for m in range(summed):
+            sums[b, 0, m] += max(last[b, m], 0.0)
+            sums[b, 1, m] += last[b, m]
+        for m in range(counts.shape[1]):
+            value = last[b, m] if m < 2 else max(last[b, 0], last[b, 1])
+            if value > grid[0]:
+                below, above = 0, len(grid)  # grid[below] < value; the first that is not, by halves
+                while above - below > 1:
+                    middle = (below + above) // 2
+                    if grid[middle] < value:
+                        below = middle
+                    else:
+                        above = middle
+                counts[b, m, above] += 1.0
+                latest[b, m, above] = first + k
+        tail[b, (first + k) % tail.shape[1]] = last[b, 0]
+        if kept[k]:
+            rows[b, row, 0] = first + k
+            for m in range(series):
+                rows[b, row, 1 + m] = last[b, m]
+                rows[b, row, 1 + series + m] = low[b, m]
+                rows[b, row, 1 + 2 * series + m] = high[b, m]
+                low[b, m], high[b, m] = np.inf, -np.inf
+            for m in range(summed):
+                rows[b, row, 1 + 3 * series + m] = sums[b, 0, m]
+                rows[b, row, 1 + 3 * series + summed + m] = sums[b, 1, m]
+            for n in range(N):
+                rows[b, row, 1 + 3 * series + 2 * summed + n] = multiplier[b, k, n]
+            row += 1
+    for n in range(N):
+        final[b, n] = multiplier[b, returns.shape[1] - 1, n]
+
+
+class Accumulators(NamedTuple):
+    """What a judge writes, in the order of its arguments; S series, M of them summed."""
+
+    sums: Any  # [B, 2, M]: of positive parts, of values
+    low: Any  # [B, S], since the last row
+    high: Any  # [B, S]
+    last: Any  # [B, S]
+    counts: Any  # [B, C, 202], a histogram over the grid of epsilon
+    latest: Any  # [B, C, 202]
+    tail: Any  # [B, TAIL], the gap of episode k at k modulo TAIL
+    final: Any  # [B, N'], the multipliers after the last episode
+
+
+def measure_bytes(constraints: int, chunk: int) -> int:
+    """Bytes on the card for the measures of one run, with a row for each episode of a chunk."""
+    judged = 3 if constraints else 1
+    kept = TAIL + 2 * judged * 202 + 4 * (constraints + 2) + 8
+    return 8 * (kept + chunk * (1 + 3 * (constraints + 2) + 4 + constraints))
+
+
+class CardMeasures:
+    """The measures of all runs of a batch, fed with what `GpuBatch.launch` gives."""
+
+    def __init__(
+        self,
+        optima: Sequence[float],
+        thresholds: Array,
+        horizon: int,
+        keep: Callable[[Array], Array] = on_grid,
+    ) -> None:
+        B, N = thresholds.shape
+        S, M, C = (N + 2, 2, 3) if N else (1, 1, 1)
+        self._optima, self._thresholds, self._horizon = list(optima), thresholds, horizon
+        grid = epsilons(horizon)
+        padded = np.zeros((B, max(N, 1)))
+        padded[:, :N] = thresholds
+        self._fixed = [cuda.to_device(each) for each in (np.array(self._optima), padded, grid)]
+        empty = {"low": np.full((B, S), np.inf), "high": np.full((B, S), -np.inf)}
+        empty |= {
+            "sums": np.zeros((B, 2, M)),
+            "last": np.zeros((B, S)),
+            "tail": np.zeros((B, TAIL)),
+        }
+        empty |= {"final": np.zeros((B, max(N, 1)))}
+        empty |= {each: np.zeros((B, C, len(grid) + 1)) for each in ("counts", "latest")}
+        self._card = Accumulators(**{name: cuda.to_device(each) for name, each in empty.items()})
+        self._columns = 1 + 3 * S + 2 * M + N
+        self._keep = keep
+        self._judge = as_kernel(_judge, WARP)
+        self._rows: list[Array] = []  # [B, points, columns]
+        self._waiting: Any = None  # the rows of the latest episodes, still on the card
+        self._episodes = 0
+
+    def add(self, returns: Any, multiplier: Any) -> None:
+        """The next episodes of every run: [B, E, 1 + N] and [B, E, N'], both on the card."""
+        B, E, _ = returns.shape
+        N = self._thresholds.shape[1]
+        kept = self._keep(self._episodes + np.arange(1, E + 1, dtype=np.float64))
+        rows = cuda.device_array((B, max(int(kept.sum()), 1), self._columns), np.float64)
+        blocks = -(-B // WARP)
+        given = (*self._fixed, cuda.to_device(kept.astype(np.int8)), self._episodes + 1, N)
+        self._judge[blocks, WARP](returns, multiplier, *given, *self._card, rows)
+        self._collect()  # what came before: the card goes on meanwhile
+        self._waiting = rows if kept.any() else None
+        self._episodes += E
+
+    def _collect(self) -> None:
+        if self._waiting is not None:
+            self._rows.append(self._waiting.copy_to_host())
+            self._waiting = None
+
+    def measures(self) -> list[Measures]:
+        """The measures of each run, on the host: as if it had been judged there."""
+        self._collect()
+        host = Accumulators(*(each.copy_to_host() for each in self._card))
+        if not np.isfinite(host.sums).all():
+            b = int(np.argmin(np.isfinite(host.sums).all(axis=(1, 2))))
+            raise InputError(f"the values of run {b} are not finite: a setting is too large")
+        ring = np.arange(max(self._episodes - TAIL, 0), self._episodes) + 1
+        rows = np.concatenate(self._rows, axis=1) if self._rows else None
+        made = []
+        for b, optimum in enumerate(self._optima):
+            arrays = {
+                "episodes": np.array(float(self._episodes)),
+                "sums": host.sums[b],
+                "low": host.low[b],
+                "high": host.high[b],
+                "last": host.last[b],
+                "last_multiplier": host.final[b][: self._thresholds.shape[1]],
+                "tail": host.tail[b][ring % TAIL],
+                "rows": np.zeros((0, self._columns)) if rows is None else rows[b],
+                "mistakes": host.counts[b],
+                "last_mistakes": host.latest[b],
+            }
+            known = (optimum, self._thresholds[b], self._horizon)
+            made.append(Measures.resumed(*known, arrays))
+        return made

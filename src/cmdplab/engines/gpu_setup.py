@@ -1,0 +1,67 @@
+"""Numba's CUDA, imported in one place: whether a device can be used, and how a kernel is compiled.
+
+With NUMBA_ENABLE_CUDASIM=1 kernels run in Numba's simulator, in plain Python, without a device.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core import config
+
+from cmdplab.errors import InputError
+
+# numba-cuda 0.30 imports a name that NumPy 2.5 removed. To be dropped when that is fixed there.
+vars(np).setdefault("row_stack", np.vstack)
+cuda = importlib.import_module("numba.cuda")
+if not config.ENABLE_CUDASIM:  # a single run is a small launch, and meant to be
+    importlib.import_module("numba.cuda.dispatcher").config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+
+__all__ = ["as_kernel", "cuda", "free_memory", "missing", "needed", "simulated"]
+
+WARP = 32  # threads that run in step and can exchange registers
+_REGISTERS = 65536  # of a multiprocessor, which one block must not exceed
+_MOST = 255  # registers a thread can have
+
+
+def simulated() -> bool:
+    """Whether kernels run in the simulator."""
+    return bool(config.ENABLE_CUDASIM)
+
+
+def missing() -> str:
+    """Empty where kernels can be run; else why they cannot, as one sentence."""
+    if simulated():
+        return ""
+    if importlib.util.find_spec("numba_cuda") is None:
+        return "the GPU engine needs numba-cuda: pip install 'cmdplab[gpu]'"
+    if not cuda.is_available():
+        return "there is no CUDA device here, or its driver is too old"
+    return ""
+
+
+def needed() -> None:
+    """Refuse to go on without a device."""
+    why = missing()
+    if why:
+        raise InputError(f"{why}; the engine cpu needs neither")
+
+
+def as_kernel(function: Callable[..., None], threads: int, registers: int = _MOST) -> Any:
+    """A function as a kernel for blocks of so many threads, with at most so many registers each."""
+    if simulated():
+        return cuda.jit(function)
+    return cuda.jit(max_registers=min(registers, _REGISTERS // threads // 8 * 8, _MOST))(function)
+
+
+def free_memory() -> int:
+    """Bytes that can still be allocated on the device."""
+    if simulated():
+        return 1 << 30
+    context = cuda.current_context()
+    context.deallocations.clear()  # what is no longer used is given back late otherwise
+    return int(context.get_memory_info()[0])

@@ -1,0 +1,114 @@
+"""What the threads of one run share, and how they count: the sweep is in gpu_sweeping.py.
+
+Threads hold pairs (see gpu_layout.py). Formulas are those of equations.py. Functions are made for
+the sizes of a problem: their short loops then unroll into registers. Nothing here names the device:
+how lanes exchange registers is an argument.
+
+Index letters: t thread, s place of a thread's state and lane, i place of a pair in a row, h step,
+x state, a action, y next state, n reward, j action of a lane.
+"""
+# Numba infers the types of these functions.
+
+import math
+from typing import Any, NamedTuple
+
+from numba.extending import register_jitable
+
+from cmdplab.algorithms.primal_dual import Numbers
+from cmdplab.engines.gpu_formulas import formulas
+from cmdplab.engines.gpu_setup import WARP
+from cmdplab.equations import bonus, confidence_radius
+
+PLACE = Numbers(*range(len(Numbers._fields)))  # of each number in the row of a run
+
+
+class Learner(NamedTuple):
+    """The arrays of one run, flat."""
+
+    counts: Any  # [H X J S], whole numbers: exact for 2^31 episodes, in half the bytes of doubles
+    visits: Any  # [H J S], whole numbers
+    inverse: Any  # [H J S], Pbar = counts * inverse
+    bonus: Any  # [H J S]
+    log_policy: Any  # [H J S]
+    policy: Any  # [H J S]
+
+
+class World(NamedTuple):
+    """The arrays of one problem, flat."""
+
+    kernel: Any  # [H X J S], P_h(y | pair)
+    reward: Any  # [(1 + N) H J S]
+    closed: Any  # [H J S], zero where an action is open, else too low ever to be taken
+
+
+class Space(NamedTuple):
+    """A thread's own registers for one step."""
+
+    seen: Any  # [J (1 + N)], sums over the counts, then Q~
+    true: Any  # [J (1 + N)], sums over the true kernel, then the new policy
+    total: Any  # [J], Q~^0 + sum_n lambda^n Q~^n, then logits
+    value: Any  # [2 (1 + N)], V~ and V
+
+
+def counting(form, real, exchange):
+    """The functions that count a transition and renew the bonus of its pair."""
+    X, row, zero = form.states, form.row, real(0.0)
+    deviation = formulas(real).deviation
+
+    @register_jitable
+    def inverse_of(numbers, visits):
+        """What turns counts into Pbar."""
+        if visits == 0:
+            return real(numbers[PLACE.unvisited_mass]) / real(X)
+        return real(1.0) / real(visits + numbers[PLACE.prior_visits])
+
+    @register_jitable
+    def warp_sum(each):
+        """The sum over the threads of a warp, known to all of them."""
+        for half in range(5):
+            each += exchange(each, 16 >> half)
+        return each
+
+    @register_jitable
+    def tally(run, numbers, h, i, to, lane):
+        """Count (h, i) -> to, or nothing for to < 0, by a whole warp: the sums of its bonus.
+
+        An unvisited row is ones or zeros. A sum whose coefficient is zero is not needed.
+        """
+        before = run.visits[h * row + i]
+        after = before + (1 if to >= 0 else 0)
+        share = inverse_of(numbers, after)
+        roots, deviations = zero, zero
+        for y in range(lane, X, WARP):
+            at = (h * X + y) * row + i
+            held = run.counts[at]
+            if before == 0:
+                held = 1 if after == 0 and numbers[PLACE.unvisited_mass] > 0.0 else 0
+            if y == to:
+                held += 1
+            if before == 0 or y == to:
+                run.counts[at] = held
+            p = real(held) * share
+            roots += math.sqrt(p)
+            if numbers[PLACE.dev] != 0.0:
+                deviations += real(deviation(p))
+        if numbers[PLACE.root] != 0.0:
+            roots = warp_sum(roots)
+        if numbers[PLACE.dev] != 0.0:
+            deviations = warp_sum(deviations)
+        return roots, deviations
+
+    @register_jitable
+    def settle(run, numbers, pair, more, roots, deviations):
+        """Visits, 1/n and the bonus of a pair that was tallied, by one thread."""
+        visits = run.visits[pair] + more
+        n = visits + numbers[PLACE.prior_visits]
+        radius = (numbers[PLACE.iterated], numbers[PLACE.log], numbers[PLACE.radius_cap])
+        phi = confidence_radius(n, *radius)
+        sums = (roots, deviations, numbers[PLACE.root], numbers[PLACE.dev])
+        beta = bonus(phi, *sums, numbers[PLACE.flat], numbers[PLACE.tail])
+        run.visits[pair] = visits
+        run.inverse[pair] = inverse_of(numbers, visits)
+        run.bonus[pair] = real(beta + (numbers[PLACE.unvisited_extra] if visits == 0 else 0.0))
+
+    return tally, settle

@@ -1,0 +1,79 @@
+"""What must hold of the GPU engine, on a device and in the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cmdplab.algorithms import ALGORITHMS
+from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.row import CONSTRAINT
+from cmdplab.algorithms.task import Task
+from cmdplab.baselines import task_for
+from cmdplab.engines.cpu import CpuSession
+from cmdplab.engines.gpu import GpuBatch
+from cmdplab.engines.gpu_layout import Form
+from cmdplab.problem import CMDP
+from cmdplab.solvers import solve_feasible
+
+
+def family_rows(problem: CMDP) -> list[PrimalDual]:
+    """Every row and preset of the family that can learn the problem."""
+    rows = [row for row in ALGORITHMS.values() if isinstance(row, PrimalDual)]
+    return [row for row in rows if problem.constraints or CONSTRAINT not in row.needs]
+
+
+def told(problem: CMDP, rows: Sequence[PrimalDual]) -> list[Task]:
+    """What each row is told of the problem."""
+    solution = solve_feasible(problem)
+    return [task_for(row, problem, solution) for row in rows]
+
+
+def batch(problem: CMDP, rows: Sequence[PrimalDual], **options: Any) -> GpuBatch:
+    """One run of each row, on the seeds 5, 6, ..."""
+    count = len(rows)
+    seeds = list(range(5, 5 + count))
+    return GpuBatch([problem] * count, list(rows), told(problem, rows), seeds, **options)
+
+
+def check_equals_cpu(
+    problem: CMDP,
+    rows: Sequence[PrimalDual],
+    episodes: int,
+    tolerance: float,
+    form: Form | None = None,
+    precision: str = "float64",
+) -> float:
+    """Returns, multipliers and policies of every run are those of the CPU engine; how nearly."""
+    runs = batch(problem, rows, form=form, precision=precision)
+    played, worst = runs.play(episodes), 0.0
+    for b, (row, task) in enumerate(zip(rows, told(problem, rows), strict=True)):
+        cpu = CpuSession(problem, row, task, 5 + b)
+        chunk, state, ours = cpu.play(episodes), cpu.state(), runs.state(b)
+        pairs = [(played.returns[b], chunk.returns), (played.multiplier[b], chunk.multiplier)]
+        pairs += [(ours.policy, state.policy)]
+        for mine, theirs in pairs:
+            np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance, err_msg=row.name)
+            worst = max(worst, float(np.abs(mine - theirs).max(initial=0.0)))
+        if precision == "float64":
+            np.testing.assert_array_equal(ours.counts, state.counts)
+    return worst
+
+
+def check_same_bits(problem: CMDP, rows: Sequence[PrimalDual], episodes: int) -> None:
+    """Neither the batch a run is in, nor chunks, nor a resume from its state change a bit."""
+    together = batch(problem, rows)
+    whole = together.play(episodes)
+    b = len(rows) - 1
+    task, seed = told(problem, rows)[b], 5 + b
+    alone = GpuBatch([problem], [rows[b]], [task], [seed])
+    pieces = [alone.play(1)]
+    resumed = GpuBatch([problem], [rows[b]], [task], [seed], [alone.state(0)])
+    pieces.append(resumed.play(episodes - 1))
+    for field in ("returns", "multiplier"):
+        joined = np.concatenate([getattr(piece, field)[0] for piece in pieces])
+        np.testing.assert_array_equal(joined, getattr(whole, field)[b])
+    for mine, theirs in zip(resumed.state(0), together.state(b), strict=True):
+        np.testing.assert_array_equal(mine, theirs)

@@ -1,0 +1,62 @@
+"""The GPU engine on a GPU: `make test-gpu`. The simulator's cases again, at sizes that matter."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gpu_cases import batch, check_equals_cpu, check_same_bits, family_rows, told
+
+from cmdplab.algorithms import algorithm
+from cmdplab.engines import gpu_setup
+from cmdplab.engines.gpu import measure_many
+from cmdplab.engines.gpu_limits import SINGLE_TOLERANCE
+from cmdplab.engines.protocol import Chunk
+from cmdplab.environments import make
+from cmdplab.errors import InputError
+from cmdplab.measures import Measures
+from cmdplab.solvers import solve_feasible
+from cmdplab.testing import random_problem
+
+if gpu_setup.missing():
+    pytest.skip(gpu_setup.missing(), allow_module_level=True)
+
+EPISODES = 10_000
+SHAPES = [(30, 3, 10, 1), (7, 40, 3, 1), (5, 4, 4, 3), (7, 3, 5, 0), (6, 3, 1, 2), (70, 5, 3, 1)]
+ROWS = [algorithm("UOpt-RPGPD", preset) for preset in ("released", "printed")]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_every_row_and_preset_equals_the_cpu(shape):
+    problem = random_problem(*shape)
+    check_equals_cpu(problem, family_rows(problem), EPISODES, 1e-9)
+
+
+def test_closed_actions_are_never_taken():
+    check_equals_cpu(random_problem(9, 5, 4, 2, closed=0.4), ROWS, EPISODES, 1e-9)
+
+
+def test_neither_batch_nor_chunks_nor_a_resume_change_a_bit():
+    check_same_bits(random_problem(30, 3, 10, 1), ROWS, 3000)
+
+
+def test_single_precision_keeps_to_what_is_said_of_it():
+    worst = check_equals_cpu(make("published"), ROWS, EPISODES, SINGLE_TOLERANCE, None, "float32")
+    assert worst > 1e-9  # it was single precision
+
+
+def test_what_is_judged_on_the_card_is_what_the_host_would_judge():
+    problem = random_problem(9, 3, 4, 2)
+    optimum = solve_feasible(problem).value
+    played = batch(problem, ROWS).play(20_000)
+    given = ([problem] * 2, ROWS, told(problem, ROWS), [5, 6], [optimum] * 2)
+    for b, ours in enumerate(measure_many(*given, 20_000)):
+        theirs = Measures(optimum, problem.threshold, problem.horizon)
+        theirs.add(Chunk(played.returns[b], played.multiplier[b]))
+        for name, array in theirs.arrays().items():
+            np.testing.assert_array_equal(ours.arrays()[name], array, err_msg=name)
+
+
+def test_a_batch_that_does_not_fit_is_foreseen():
+    problem = random_problem(100, 4, 20, 1)
+    with pytest.raises(InputError, match="GiB on the card"):
+        batch(problem, ROWS[:1] * 100_000)

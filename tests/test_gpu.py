@@ -1,0 +1,118 @@
+"""The GPU engine without a GPU: its arithmetic, its refusals, and its kernels in the simulator."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT, random_problem
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.task import Task
+from cmdplab.engines import gpu, gpu_layout, gpu_limits, gpu_setup
+from cmdplab.engines.gpu_philox import draw_block, round_keys
+from cmdplab.errors import InputError
+from cmdplab.noise import blocks_per_episode, uniforms
+
+UOPT = algorithm("UOpt-RPGPD", "released")
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(1, 10**12), st.integers(1, 9))
+def test_the_kernels_uniforms_are_numpys(seed, episode, horizon):
+    keys, blocks = round_keys(seed), blocks_per_episode(horizon)
+    drawn = np.zeros(4 * blocks)
+    for block in range(blocks):
+        draw_block(keys, (episode - 1) * blocks + block, drawn, 4 * block)
+    expected = uniforms(seed, episode, 1, horizon)[0]
+    np.testing.assert_array_equal(drawn[: 2 * horizon].reshape(horizon, 2), expected)
+
+
+@given(
+    st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(1, 70), st.integers(1, 70)),
+    st.sampled_from([None, 1, 2, 8, 32]),
+)
+def test_every_pair_has_a_place_of_its_own_and_states_stay_inside_a_warp(shape, lanes):
+    form = gpu_layout.form_of(shape, lanes)
+    places = gpu_layout.places(form)
+    assert len(np.unique(places)) == places.size
+    assert places.max() < form.row
+    assert form.threads % 32 == 0
+    threads = places % form.span
+    assert (threads // 32 == threads[:, :1] // 32).all()
+    assert (threads // form.lanes == np.arange(form.states)[:, None]).all()
+
+
+@given(st.integers(1, 9), st.integers(1, 50), st.integers(0, 10**6))
+def test_arrays_come_back_from_the_card_as_they_went(states, actions, seed):
+    values = np.random.default_rng(seed).random((2, 3, states, actions))
+    form = gpu_layout.form_of(values.shape)
+    np.testing.assert_array_equal(
+        gpu_layout.from_card(gpu_layout.to_card(values, form), form), values
+    )
+
+
+def test_memory_grows_by_the_same_for_every_run():
+    form = gpu_layout.form_of((2, 10, 30, 3))
+    small, large = (gpu_limits.foreseen_memory(form, "float32", runs) for runs in (4096, 8192))
+    assert form.row == 96
+    assert large - small >= 4096 * 4 * 10 * 30 * 96  # its counts alone
+    assert gpu_limits.foreseen_memory(form, "float64", 4096) > small
+
+
+def test_batches_cover_all_runs_and_fit(monkeypatch):
+    form = gpu_layout.form_of((2, 10, 30, 3))
+    room = 2 * gpu_limits.foreseen_memory(form, "float64", 100)
+    monkeypatch.setattr(gpu_limits, "free_memory", lambda: room)
+    parts = gpu_limits.batches(form, "float64", 1000, 1)
+    assert [each for part in parts for each in range(1000)[part]] == list(range(1000))
+    assert len(parts) > 1
+    sizes = [len(range(1000)[part]) for part in parts]
+    assert max(gpu_limits.foreseen_memory(form, "float64", size) for size in sizes) <= 0.9 * room
+    monkeypatch.setattr(gpu_limits, "free_memory", lambda: 1000)
+    with pytest.raises(InputError, match="too large for this card"):
+        gpu_limits.batches(form, "float64", 1000, 1)
+
+
+def test_what_the_engine_does_not_have_is_refused_in_one_sentence():
+    problem = random_problem(3, 2, 2, 1)
+    known, observed = Task.of(problem, 0.1), Task.of(problem, 0.1, feedback="bernoulli")
+    for name in ("OptCMDP", "DOPE", "Triple-Q"):
+        with pytest.raises(InputError, match="take the engine cpu"):
+            gpu_limits.check_row(algorithm(name), known)
+    with pytest.raises(InputError, match="take the engine cpu"):
+        gpu_limits.check_row(UOPT, observed)
+    with pytest.raises(InputError, match=r"float32 keeps to 0\.01, not to 1e-09"):
+        gpu_limits.check_precision("float32", 1e-9)
+    gpu_limits.check_precision("float64", 1e-9)
+    with pytest.raises(InputError, match="unknown precision 'half'"):
+        gpu_limits.check_precision("half")
+    with pytest.raises(InputError, match="5000 states"):
+        gpu_layout.check_form(gpu_layout.form_of((2, 3, 5000, 2)), 8)
+
+
+def test_without_a_device_one_sentence_says_so(monkeypatch):
+    monkeypatch.setattr(gpu_setup, "simulated", lambda: False)
+    monkeypatch.setattr(gpu_setup.importlib.util, "find_spec", lambda name: None)
+    problem = random_problem(3, 2, 2, 1)
+    with pytest.raises(InputError, match=r"pip install 'cmdplab\[gpu\]'"):
+        gpu.GpuSession(problem, UOPT, Task.of(problem, 0.1), 0)
+
+
+def test_the_kernels_do_in_the_simulator_what_the_cpu_does():
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "tests/gpu_simulated.py"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout

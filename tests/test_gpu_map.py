@@ -1,0 +1,63 @@
+"""The heat maps of benchmarks/gpu_map.py at toy size, on the CPU engine."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT
+
+from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.task import Task
+from cmdplab.engines.cpu import CpuSession
+from cmdplab.environments import make
+from cmdplab.errors import InputError
+from cmdplab.solvers import solve_feasible
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import gpu_map
+
+TOY = ["--engine", "cpu", "--side", "3", "--seeds", "2", "--piece", "5", "--environment"]
+TOY += ["media-streaming", "--episodes"]
+
+
+def test_the_outline_is_the_region_of_the_theorem():
+    axes, row = gpu_map.MAPS["exponents"], algorithm("UOpt-RPGPD", "printed")
+    (low, _), (_, high), (end, _) = axes.corners
+    for setting in gpu_map.settings(axes, row, 16):
+        eta, tau = setting.policy_step.exponent, setting.temperature.exponent
+        inside = eta > low and 0.0 < tau < high and eta / end + tau < 1.0
+        assert inside == (not setting.outside_theorem())
+
+
+@pytest.mark.parametrize("name", gpu_map.MAPS)
+def test_a_map_is_made_in_pieces_and_goes_on_where_it_stopped(name, tmp_path):
+    gpu_map.main([name, *TOY, "50", "--out", str(tmp_path)])
+    pieces = sorted(tmp_path.glob("piece-*.npz"))
+    assert len(pieces) == 2
+    before = [each.stat().st_mtime_ns for each in pieces]
+    table = gpu_map.gathered(tmp_path, 3)
+    pieces[1].unlink()
+    with pytest.raises(InputError, match="holds 5 of 9 settings"):
+        gpu_map.gathered(tmp_path, 3)
+    gpu_map.main([name, *TOY, "50", "--out", str(tmp_path)])
+    assert pieces[0].stat().st_mtime_ns == before[0]
+    np.testing.assert_array_equal(gpu_map.gathered(tmp_path, 3), table)
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(InputError, match="belongs to a map of other sizes"):
+        gpu_map.main([name, *TOY, "60", "--out", str(tmp_path)])
+
+
+def test_a_cell_is_the_median_of_its_runs(tmp_path):
+    gpu_map.main(["exponents", *TOY, "50", "--out", str(tmp_path), "--run"])
+    problem = make("media-streaming")
+    solution = solve_feasible(problem)
+    row = algorithm("UOpt-RPGPD", "released").with_exponents(5 / 6, 1 / 6)
+    task = Task.of(problem, solution.slack)
+    gaps = [
+        solution.value - CpuSession(problem, row, task, seed).play(50).returns[-1, 0]
+        for seed in (0, 1)
+    ]
+    assert gpu_map.gathered(tmp_path, 3)[2, 0, 0] == pytest.approx(np.median(gaps), abs=1e-12)
