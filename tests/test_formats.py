@@ -22,13 +22,13 @@ from cmdplab.exact import greedy, returns
 from cmdplab.formats import (
     Roles,
     convert,
-    drn,
     find,
     from_action_first,
     from_gymnasium,
     from_state_first,
     parse_drn,
     read_drn,
+    storing,
     to_action_first,
     to_gymnasium_table,
     to_state_first,
@@ -73,7 +73,7 @@ def test_lists_and_tables_of_a_file_agree(problem, tmp_path_factory):
     path = tmp_path_factory.mktemp("drn") / "p.drn"
     write_drn(problem, path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drn, "DENSE", 0)
+        patch.setattr(storing, "DENSE", 0)
         lists = read_drn(path)
     assert isinstance(lists.transition, Sparse)
     assert same(lists, problem)
@@ -276,6 +276,37 @@ def test_a_problem_is_its_own_transition_table(problem):
         np.testing.assert_allclose(got.threshold, problem.threshold, atol=1e-12)
 
 
+def test_a_large_table_becomes_lists():
+    """Ten thousand cells: the table of the grid, and the grid again."""
+    problem = make("slippery-grid")
+    cost = 1.0 - problem.reward[1, 0]
+    env = SimpleNamespace(P=to_gymnasium_table(problem))
+    got = from_gymnasium(env, 100, cost, budget=2.0, start=problem.start).problem
+    assert isinstance(got.transition, Sparse)
+    np.testing.assert_array_equal(got.transition.successor, problem.transition.successor)
+    np.testing.assert_allclose(
+        got.transition.probability, problem.transition.probability, atol=1e-15
+    )
+    np.testing.assert_array_equal(got.reward[:, 0], problem.reward[:, 0])
+
+
+def test_lists_and_tables_of_one_environment_are_one_problem(monkeypatch):
+    """Ends, closed actions and targets that a row lists twice included."""
+    table = {
+        0: {0: [(0.25, 1, 0.0, False), (0.5, 2, 1.0, True), (0.25, 1, 0.5, False)]},
+        1: {0: [(1.0, 1, 0.0, False)], 1: [(0.5, 0, 1.0, False), (0.5, 2, 0.0, True)]},
+        2: {0: [(1.0, 2, 0.0, True)]},
+    }
+    told = {"horizon": 4, "cost": np.eye(3, 2), "budget": 2.0}
+    dense = from_gymnasium(lake(P=table), **told).problem
+    monkeypatch.setattr(storing, "DENSE", 0)
+    lists = from_gymnasium(lake(P=table), **told).problem
+    assert isinstance(lists.transition, Sparse)
+    np.testing.assert_array_equal(lists.table, dense.table)
+    np.testing.assert_array_equal(lists.reward, dense.reward)
+    np.testing.assert_array_equal(lists.opened, dense.opened)
+
+
 def lake(**changes) -> SimpleNamespace:
     """Walk 0 -> 1 -> 2, where the episode ends; action 1 waits."""
     table = {
@@ -334,9 +365,38 @@ def test_rescaling_is_said():
         ({"env": SimpleNamespace()}, "has no transition table P"),
         ({"env": lake(P={})}, "has no transition table P"),
         ({"env": lake(P={1: {0: []}})}, "the states of P are not 0..0"),
-        ({"env": lake(P=[{0: []}])}, "P[0][0] leads outside the 1 states"),
-        ({"env": lake(P=[{0: [(1.0, 5, 0.0, False)]}])}, "P[0][0] leads outside the 1 states"),
+        ({"env": lake(P={False: lake().P[0], True: lake().P[1]})}, "the states of P are not 0..1"),
+        ({"env": lake(P=[5])}, "P[0] has no actions"),
+        ({"env": lake(P=[{0: []}])}, "P[0][0] leads nowhere"),
         ({"env": lake(P=[{0: [(1.0, 0)]}])}, "P[0][0] is no list of"),
+        *(
+            ({"env": lake(P=[{0: [(0.5, 0, 0.0, False), entry]}])}, sentence)
+            for entry, sentence in (
+                ((0.5, 5, 0.0, False), "P[0][0][1] leads to state 5, outside the 1 states"),
+                ((0.5, 0.7, 0.0, False), "the next state of P[0][0][1] is 0.7, not a whole"),
+                ((0.5, False, 0.0, False), "the next state of P[0][0][1] is False, not a whole"),
+                ((0.5, -1, 0.0, False), "the next state of P[0][0][1] is -1, not a whole"),
+                ((0.5, "0", 0.0, False), "the next state of P[0][0][1] is '0', not a whole"),
+                (("0.5", 0, 0.0, False), "the probability of P[0][0][1] is '0.5', not a number"),
+                ((-0.5, 0, 0.0, False), "the probability of P[0][0][1] is -0.5, outside [0, 1]"),
+                ((np.nan, 0, 0.0, False), "the probability of P[0][0][1] is nan, outside [0, 1]"),
+                ((0.5, 0, "1", False), "the reward of P[0][0][1] is '1', not a number"),
+                ((0.5, 0, np.inf, False), "the reward of P[0][0][1] is inf, not finite"),
+                ((0.5, 0, 0.0, "no"), "P[0][0][1] ends with 'no', not with whether"),
+            )
+        ),
+        (
+            {"env": lake(P=[{0: [(1.5, 0, 0.0, False), (-0.5, 0, 0.0, False)]}]), "start": 0},
+            "the probability of P[0][0][0] is 1.5, outside [0, 1]",
+        ),
+        (
+            {
+                "env": lake(P=[{0: [(0.6, 0, 0, False), (0.6, 0, 0, False), (-0.2, 0, 0, False)]}]),
+                "start": 0,
+            },
+            "the probability of P[0][0][2] is -0.2, outside [0, 1]",
+        ),
+        ({"env": lake(P=[{True: [(1.0, 0, 0.0, False)]}])}, "P[0] has no actions"),
         ({"env": lake(P=[{"up": [(1.0, 0, 0.0, False)]}])}, "P[0] has no actions"),
         ({"env": lake(P=[{0: [(0.7, 0, 0.0, False)]}]), "start": 0}, "sums to 0.7, not 1"),
         ({"env": lake(P=[{0: [(1.0, 0, 7.0, False)]}]), "start": 0}, "the reward lies in [7, 7]"),
@@ -549,4 +609,7 @@ def test_damaged_files_are_refused_or_read_rightly():
 def test_the_page_about_own_problems_runs():
     printed = run_blocks((ROOT / "docs" / "own-problem.md").read_text()).splitlines()
     assert float(printed[0]) == pytest.approx(float(printed[6]), abs=1e-12)
+    low, high = map(float, re.findall(r"[0-9]+\.[0-9]{3}", printed[7]))
+    assert printed[7].startswith("66 steps: ")
+    assert 0.0 <= high - low <= 0.05  # the multiplier is below 4
     assert printed[-2] == "the reward is rescaled: r = -1 + 2 r', and V = -1 H + 2 V'"

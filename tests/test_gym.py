@@ -38,10 +38,12 @@ from cmdplab.problem import CMDP
 
 
 def masked() -> CMDP:
-    """Action 1 is closed in state 0 at the first step."""
+    """Action 1 is closed in state 0 at the first step; from there it would lead to state 1."""
     mask = np.ones((3, 2, 2), dtype=bool)
     mask[0, 0, 1] = False
-    return replace(random_problem(2, 2, 3, 1), start=0, mask=mask)
+    kernel = np.zeros((2, 2, 2))
+    kernel[..., 1] = 1.0
+    return replace(random_problem(2, 2, 3, 1), transition=kernel, start=0, mask=mask)
 
 
 def episode(env: gymnasium.Env, actions, seed=None) -> list:
@@ -68,11 +70,26 @@ def same(ours, theirs) -> None:
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_every_registered_environment_passes_gymnasiums_checks(name):
+    check_env(gymnasium.make(identifier(name)).unwrapped)
+
+
+MASKED = [name for name in ENVIRONMENTS if make(name).mask is not None]
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_sampled_actions_can_be_played_closed_ones_included(name):
+    """The checks play too few of them to be sure to meet a closed one."""
     env = gymnasium.make(identifier(name)).unwrapped
-    if env.problem.mask is not None:  # the checks play closed actions, which ours refuses
-        env, spec = ProblemEnv(replace(env.problem, mask=None)), env.spec
-        env.spec = spec
-    check_env(env)
+    env.action_space.seed(0)
+    closed = 0
+    for seed in range(50):
+        state, _ = env.reset(seed=seed)
+        for _ in range(env.problem.horizon):
+            now, reward, _, _, info = env.step(env.action_space.sample())
+            closed += info["closed"]
+            assert not info["closed"] or (now, reward) == (state, 0.0)
+            state = now
+    assert closed
 
 
 @given(problems(), st.booleans())
@@ -188,7 +205,7 @@ def test_the_mean_return_of_a_policy_is_the_exact_one():
 
 @given(problems(), st.integers(1, 5), st.integers(0, 10**6), st.booleans())
 def test_a_vector_is_gymnasiums_own_vector_of_single_ones(problem, copies, seed, close):
-    """To the last bit, through ends of episodes, resets halfway and seeds for each copy."""
+    """To the last bit, through ends of episodes, closed actions, resets, seeds for each copy."""
     if close and problem.actions > 1:
         mask = np.ones((problem.horizon, problem.states, problem.actions), dtype=bool)
         mask[:, :, -1] = False
@@ -196,13 +213,12 @@ def test_a_vector_is_gymnasiums_own_vector_of_single_ones(problem, copies, seed,
     ours = ProblemVectorEnv(problem, copies)
     theirs = SyncVectorEnv([lambda: ProblemEnv(problem)] * copies)
     rng = np.random.default_rng(seed)
-    most = problem.actions - (problem.mask is not None)
     assert ours.observation_space == theirs.observation_space
     assert ours.action_space == theirs.action_space
     for seeds in (seed, None, [seed + 5 * copy for copy in range(copies)]):
         same(ours.reset(seed=seeds), theirs.reset(seed=seeds))
         for _ in range(rng.integers(3 * problem.horizon + 2)):
-            actions = rng.integers(most, size=copies)
+            actions = rng.integers(problem.actions, size=copies)
             same(ours.step(actions), theirs.step(actions))
 
 
@@ -226,7 +242,7 @@ def test_make_vec_takes_our_vector():
 
 
 def test_what_cannot_be_played_is_refused():
-    env = ProblemEnv(masked())
+    env = ProblemEnv(masked(), strict=True)
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(0)
     env.reset(seed=0)
@@ -247,7 +263,7 @@ def test_what_cannot_be_played_is_refused():
 
 
 def test_a_vector_refuses_the_same():
-    envs = ProblemVectorEnv(masked(), 2)
+    envs = ProblemVectorEnv(masked(), 2, strict=True)
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.step(np.zeros(2, dtype=int))
     envs.reset(seed=0)
@@ -263,8 +279,59 @@ def test_a_vector_refuses_the_same():
         envs.reset(options={"reset_mask": np.array([True, False])})
     with pytest.raises(InputError, match="3 seeds were given for 2 copies"):
         envs.reset(seed=[1, 2, 3])
-    with pytest.raises(InputError, match="at least one copy"):
-        ProblemVectorEnv(masked(), 0)
+    for wrong in (0, 1.5, None):
+        with pytest.raises(InputError, match=f"num_envs is {wrong}, not a whole number >= 1"):
+            ProblemVectorEnv(masked(), wrong)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_closed_action_stays_for_nothing(sparse):
+    """The row of the kernel, which is open at later steps and leaves the state, is not followed."""
+    problem = masked()
+    if sparse:
+        problem = replace(problem, transition=Sparse.of(problem.transition[0]))
+    env, envs = ProblemEnv(problem), ProblemVectorEnv(problem, 2)
+    env.reset(seed=0)
+    state, reward, _, _, info = env.step(1)
+    assert (state, reward, info["closed"], info["cost"]) == (0, 0.0, True, 1.0)
+    assert (info["utilities"].tolist(), info["costs"].tolist()) == ([0.0], [1.0])
+    state, *_, info = env.step(1)  # open from now on
+    assert (state, info["closed"]) == (1, False)
+    envs.reset(seed=0)
+    states, rewards, _, _, infos = envs.step(np.array([0, 1]))
+    assert states.tolist() == [1, 0]
+    assert rewards.tolist() == [problem.reward[0, 0, 0, 0], 0.0]
+    assert infos["closed"].tolist() == [False, True]
+
+
+def test_make_takes_strict():
+    name = identifier("inventory")
+    env, envs = gymnasium.make(name, strict=True), gymnasium.make_vec(name, 2, strict=True)
+    assert env.unwrapped.strict
+    assert envs.strict
+    assert not gymnasium.make(name).unwrapped.strict
+
+
+def test_seeds_in_an_array_are_seeds_in_a_list():
+    one, other = (ProblemVectorEnv(random_problem(6, 2, 5, 1), 3) for _ in range(2))
+    one.reset(seed=np.array([4, 9, 2]))
+    other.reset(seed=[4, 9, 2])
+    actions = np.array([0, 1, 1])
+    same([one.step(actions) for _ in range(12)], [other.step(actions) for _ in range(12)])
+
+
+@pytest.mark.parametrize(
+    "seed", [1.5, "12", True, -1, [1, 2.5], [1, -2], np.array([0.0, 1.0]), np.array([[1], [2]])]
+)
+def test_what_is_no_seed_is_refused(seed):
+    with pytest.raises(InputError, match=r"seed is .*not a whole number >= 0"):
+        ProblemVectorEnv(masked(), 2).reset(seed=seed)
+
+
+@pytest.mark.parametrize("seed", [1.5, "12", True, -1])
+def test_what_is_no_seed_of_a_single_one_is_refused(seed):
+    with pytest.raises(InputError, match=r"seed is .*not a whole number >= 0"):
+        ProblemEnv(masked()).reset(seed=seed)
 
 
 def test_the_mask_is_offered_as_gymnasium_samples_it():
@@ -330,6 +397,33 @@ def test_other_units_of_a_vector_reward_are_said():
     *_, info = env.step(0)
     np.testing.assert_array_equal(info["costs"], -info["utilities"])
     assert info["cost"] == -info["utilities"].sum()
+
+
+class Foreign(gymnasium.Env):
+    """Steps as Gymnasium's, with nothing of ours."""
+
+    observation_space = action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        return 0, {}
+
+    def step(self, action):
+        return 0, 1.0, False, False, {}
+
+
+@pytest.mark.parametrize(
+    ("wrap", "sentence"),
+    [
+        (ToSafety, 'puts no info."cost".'),
+        (FromSafety, "returned 5 things, not Safety-Gymnasium's six"),
+        (ToVectorReward, "has no reward_space"),
+        (FromVectorReward, "the reward is 1.0, not an array with the objective first"),
+        (TimeAware, "does not come from a cmdplab problem"),
+    ],
+)
+def test_a_converter_on_another_environment_is_one_sentence(wrap, sentence):
+    with pytest.raises(InputError, match=sentence):
+        wrap(Foreign()).step(0)
 
 
 def test_a_line_is_drawn():

@@ -20,6 +20,7 @@ from cmdplab.environments.paradox import paradox_arrays
 from cmdplab.environments.queue import THRESHOLDS, queue, queue_arrays
 from cmdplab.errors import InputError
 from cmdplab.exact import greedy
+from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP
 from cmdplab.solvers import solve
 
@@ -130,3 +131,82 @@ def test_bad_discounts_and_starts_are_named():
         steps_for(0.9, 0.0)
     with pytest.raises(InputError, match="4 numbers that sum to 1"):
         discounted(kernel, reward, [0.0], 0.9, np.full(4, 0.3), 5)
+
+
+@pytest.mark.parametrize("start", [2, [0.5, 0.25, 0.25, 0.0]])
+@pytest.mark.parametrize("closed", [False, True])
+def test_nested_lists_and_lists_of_successors_are_the_same_problem(start, closed):
+    kernel, reward = arrays(3)
+    kernel[kernel < 0.1] = 0.0
+    kernel /= kernel.sum(axis=-1, keepdims=True)
+    mask = np.ones((4, 3), dtype=bool)
+    mask[1, 2] = not closed
+    given = ([0.5], 0.9, start, 7, "p", mask)
+    table = discounted(kernel, reward, *given)
+    nested = discounted(kernel.tolist(), reward.tolist(), *given)
+    lists = discounted(Sparse.of(kernel), reward, *given)
+    assert isinstance(lists.transition, Sparse)
+    for other in (nested, lists):
+        assert solve(other).value == pytest.approx(solve(table).value, abs=1e-9)
+        np.testing.assert_array_equal(other.opened, table.opened)
+    average = [
+        solve(averaged(each, reward, [0.3], 7, mask=mask)).value
+        for each in (kernel, kernel.tolist(), Sparse.of(kernel))
+    ]
+    assert average == pytest.approx([average[0]] * 3, abs=1e-9)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_random_start_of_a_kernel_that_changes_is_the_mean_over_starts(sparse):
+    kernels = np.stack([arrays(h)[0] for h in range(5)])
+    rewards = np.random.default_rng(0).random((1, 5, 4, 3))
+    first = np.array([0.5, 0.0, 0.2, 0.3])
+    given = Sparse.of(kernels) if sparse else kernels
+    problem = CMDP(*_with_no_constraint(*with_random_start(given, rewards, first)))
+    each = [greedy(one := CMDP(kernels, rewards, [], x), one.reward[0])[0] for x in range(4)]
+    assert greedy(problem, problem.reward[0])[0] == pytest.approx(first @ each)
+
+
+def test_a_closed_action_is_worth_nothing_however_much_it_pays():
+    """One state: action 1 pays 1 and is closed from the second step on."""
+    kernel, reward = np.ones((1, 2, 1)), np.array([[[0.0, 1.0]]])
+    mask = np.zeros((3, 1, 2), dtype=bool)
+    mask[..., 0] = mask[0, 0, 1] = True
+    for start in (0, [1.0]):
+        assert solve(discounted(kernel, reward, [], 0.5, start, 3, mask=mask)).value == 1.0
+        assert solve(discounted(kernel, reward, [], 0.5, start, 3)).value == 1.75
+    assert solve(averaged(kernel, reward, [], 3, mask=mask)).value == 1.0
+
+
+def test_what_a_closed_pair_would_do_is_never_read():
+    kernel, reward = arrays(1, 0)
+    mask = np.ones((4, 3), dtype=bool)
+    mask[2, 1] = False
+    fine = [solve(discounted(kernel, reward, [], 0.9, s, 6, mask=mask)) for s in (0, np.eye(4)[0])]
+    kernel[2, 1], reward[0, 2, 1] = 0.0, 7.0
+    for start, known in zip((0, np.eye(4)[0]), fine, strict=True):
+        assert solve(discounted(kernel, reward, [], 0.9, start, 6, mask=mask)).value == known.value
+
+
+@pytest.mark.parametrize(
+    ("make_it", "sentence"),
+    [
+        (lambda k, r: discounted(k, r, [0.0], 0.9, 0, 2.5), "the horizon is 2.5: say how many"),
+        (lambda k, r: averaged(k, r, [0.0], 2.5), "the horizon is 2.5: say how many"),
+        (lambda k, r: tail_bound(0.9, -5), "the horizon is -5, not a whole number >= 0"),
+        (lambda k, r: tail_bound(0.9, 2.5), "the horizon is 2.5, not a whole number >= 0"),
+        (lambda k, r: tail_bound("0.9", 5), "the discount is '0.9', not a number"),
+        (lambda k, r: steps_for(0.9, "a"), "accuracy is 'a', not a number"),
+        (lambda k, r: discounted("k", r, [0.0], 0.9, 0, 5), "transition is not an array of real"),
+        (lambda k, r: averaged(k[0], r, [0.0], 5), r"\[X, A, X\], not \(3, 4\)"),
+        (lambda k, r: discounted(k, r[0], [0.0], 0.9, 0, 5), r"\[1 \+ N, X, A\], not \(4, 3\)"),
+        (lambda k, r: discounted(k, r, "b", 0.9, 0, 5), "threshold is not an array of real"),
+        (lambda k, r: averaged(k, r, "b", 5), "threshold is not an array of real"),
+        (lambda k, r: discounted(k, r, [0.0], 0.9, "0", 5), "start distribution is not an array"),
+        (lambda k, r: with_random_start(k, r, np.eye(4)[0]), r"\[1 \+ N, H, X, A\], not"),
+        (lambda k, r: with_random_start(k[:3], r[:, None], [1.0]), "but the reward has 4 states"),
+    ],
+)
+def test_what_cannot_be_cut_is_one_sentence(make_it, sentence):
+    with pytest.raises(InputError, match=sentence):
+        make_it(*arrays(0))

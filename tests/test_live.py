@@ -90,6 +90,10 @@ def setup(env, horizon=4, start=5, budget=2.0, rewards=(0.0, 1.0), **given):
     return asked, asked.setup(start)
 
 
+def spent(state, action, following, reward, info):
+    return info["cost"]
+
+
 def always(action):
     return lambda h, x, u: action
 
@@ -227,7 +231,31 @@ STEP = "at step 0 of episode 1"
         ({"budget": 9.0}, "budget is 9, outside 0 to the horizon"),
         ({"budget": [1.0, float("nan")]}, "budget is nan"),
         ({"budget": [1.0, 1.0]}, 'tells no cost: pass cost=, or put info."costs"'),
-        ({"horizon": None}, "horizon is missing"),
+        *(
+            ({"horizon": wrong}, f"the horizon is {wrong!r}: say how many steps")
+            for wrong in (None, 0, 4.0, 2.5, "4", True)
+        ),
+        *(
+            ({what: wrong}, f"{what} is {wrong!r}, not a whole number")
+            for what in ("episodes", "evaluate", "seed")
+            for wrong in (5.0, "5", None, True)
+        ),
+        ({"budget": "a"}, "budget is not an array of real numbers"),
+        ({"slack": "a"}, "slack is 'a', not a number"),
+        ({"every": "a"}, "every is 'a', not a number"),
+        *(
+            ({"reward_range": wrong}, r"reward_range is .*, not \(lowest, highest\)")
+            for wrong in (1, None, (0.0, 1.0, 2.0), ("0", "1"))
+        ),
+        ({"cost": 0.5}, r"cost= is 0.5, not a function \(state, action, next_state, reward"),
+        ({"cost": [0.5]}, r"cost= is 0.5, not a function"),
+        ({"cost": lambda s, a: 0.0}, r"cost= is a function of other arguments than \(state, "),
+        ({"algorithm": None}, "algorithm is None, not a name or a row"),
+        ({"mask": [[True, True]]}, r"mask must hold booleans .*\(3, 3, 2\) or \(3, 2\)"),
+        ({"mask": [[True], [True, True]]}, "mask must hold booleans"),
+        ({"mask": np.ones((3, 2))}, "mask must hold booleans"),
+        ({"mask": lambda: [True, True]}, r"mask is a function of other arguments than \(state\)"),
+        ({"mask": lambda s: [s != 6] * 2}, r"mask\[1\] leaves no action"),
         (
             {"reward_range": (0.0, 0.5)},
             rf"the reward {STEP} is 1, outside \[0, 0.5\].*reward_range",
@@ -253,17 +281,198 @@ def test_bad_input_is_one_sentence(given, sentence):
 
     told = {"horizon": 3, "budget": 1.0, "episodes": 5, "evaluate": 2} | given
     with pytest.raises(InputError, match=sentence) as caught:
-        learn(Up(), "OptCMDP", **told)
+        learn(Up(), **({"algorithm": "OptCMDP"} | told))
     assert len(str(caught.value).splitlines()) == 1
 
 
-def test_six_things_from_a_step_are_refused_with_the_way_out():
-    class Six(Walk):
-        def step(self, action):
-            return (*super().step(action), 0.0)
+def test_numpys_whole_numbers_are_whole_numbers():
+    told = {"horizon": 4, "episodes": 7, "evaluate": 5, "seed": 3}
+    plain = learn(Walk(), "OptCMDP", budget=1.0, **told)
+    boxed = {name: np.int64(value) for name, value in told.items()}
+    other = learn(Walk(), "OptCMDP", budget=1.0, **boxed)
+    assert np.array_equal(plain.policy, other.policy)
+    assert plain.evaluation == other.evaluation
 
-    with pytest.raises(InputError, match=r"returned 6 things.*FromSafety"):
-        learn(Six(), "OptCMDP", horizon=3, budget=1.0, episodes=5)
+
+class Six(Walk):
+    def step(self, action):
+        return (*super().step(action), 0.0)
+
+
+class Four(Walk):
+    def step(self, action):
+        return super().step(action)[:4]
+
+
+class Nothing(Walk):
+    def step(self, action):
+        return None
+
+
+class NoInfo(Walk):
+    def step(self, action):
+        return (*super().step(action)[:4], None)
+
+
+class Seedless(Walk):
+    def reset(self):
+        return super().reset()
+
+
+class Wrapped(Walk):
+    @property
+    def unwrapped(self):
+        return Seedless()
+
+
+class Bare(Walk):
+    def reset(self, *, seed=None):
+        return super().reset(seed=seed)[0]
+
+
+class Uninformed(Walk):
+    def reset(self, *, seed=None):
+        return super().reset(seed=seed)[0], None
+
+
+class Undefined(Walk):
+    def step(self, action):
+        following, _, *rest = super().step(action)
+        return following, float("nan"), *rest
+
+
+class Text(Walk):
+    def step(self, action):
+        following, _, *rest = super().step(action)
+        return following, "0.5", *rest
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        (Six, r"returned 6 things.*FromSafety turns Safety-Gymnasium's six into five$"),
+        (Four, r"returned 4 things, not five: observation, reward, terminated, truncated, info$"),
+        (Nothing, r"step\(\) returned None, not five"),
+        (NoInfo, r"step\(\) returned None as its info, not a dictionary$"),
+        (Seedless, r"reset\(\) of Seedless takes no seed=: it must$"),
+        (Wrapped, r"reset\(\) of Seedless takes no seed="),
+        (Bare, r"reset\(\) returned 5, not \(observation, info\)$"),
+        (Uninformed, r"reset\(\) returned None as its info, not a dictionary$"),
+        (Undefined, r"the reward at step 0 of episode 1 is nan, outside \[0, 1\]$"),
+        (Text, r"the reward at step 0 of episode 1 is '0.5', not a number$"),
+    ],
+)
+def test_an_environment_that_is_not_like_gymnasiums_is_one_sentence(kind, sentence):
+    with pytest.raises(InputError, match=sentence):
+        learn(kind(), "OptCMDP", horizon=3, budget=1.0, episodes=5)
+
+
+class Gate(Walk):
+    """State 6 has no way back to itself: staying, action 1, is closed there, as the info says."""
+
+    told = True
+
+    def reset(self, *, seed=None):
+        return super().reset(seed=seed)[0], self._mask()
+
+    def step(self, action):
+        assert not (self.at == 6 and action == 1)
+        *rest, info = super().step(action)
+        return *rest, info | self._mask()
+
+    def _mask(self):
+        return {"action_mask": np.array([self.at != 6, True], dtype=np.int8)} if self.told else {}
+
+
+def test_closed_actions_without_a_mask_are_refused_where_they_show():
+    told = {"horizon": 4, "budget": 3.0, "episodes": 50, "evaluate": 2}
+    with pytest.raises(InputError, match=r"closes action 1 in state 6: pass mask=.*problem\.mask"):
+        learn(Gate(), "OptCMDP", **told)
+    with pytest.raises(InputError, match="closes action 1 in state 6"):
+        learn(Gate(starts=(6,)), "OptCMDP", **told)  # at reset
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("starts", [(5,), (5, 6)])
+@pytest.mark.parametrize(
+    "mask",
+    [
+        np.array([[True, True], [False, True], [True, True]]),
+        np.broadcast_to([[True, True], [False, True], [True, True]], (4, 3, 2)),
+        lambda state: [state != 6, True],
+    ],
+)
+def test_a_closed_action_is_never_taken(name, starts, mask):
+    """The environment asserts it; the policy gives it the probability zero."""
+    told = {"horizon": 4, "budget": 3.0, "episodes": 60, "evaluate": 20}
+    learned = learn(Gate(starts), name, mask=mask, **told)
+    assert learned.visits[:, 1, 0].sum() == 0
+    assert learned.visits[:, 1, 1].sum() > 0
+    assert not learned.policy[:, 1, 0].any()
+
+
+def test_a_mask_may_change_with_the_step():
+    mask = np.ones((4, 1, 2), dtype=bool)
+    mask[2, 0, 1] = False
+    learned = learn(Lever(), "OptCMDP", horizon=4, budget=4.0, mask=mask, episodes=40, evaluate=5)
+    assert (learned.visits[:, 0, 1] > 0).tolist() == [True, True, False, True]
+
+
+def test_a_mask_with_nothing_closed_says_that_all_may_be_tried():
+    class Idle(Gate):
+        def step(self, action):
+            return (*Walk.step(self, action)[:4], {"cost": 0.0} | self._mask())
+
+    told = {"horizon": 4, "budget": 3.0, "episodes": 60, "evaluate": 20}
+    learned = learn(Idle(), "UOpt-RPGPD", mask=np.ones((3, 2), dtype=bool), **told)
+    assert learned.visits[:, 1, 0].sum() > 0
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_inventory_is_learned_with_its_mask(name):
+    gymnasium = pytest.importorskip("gymnasium")
+    gym = pytest.importorskip("cmdplab.gym")
+    env = gymnasium.make(gym.identifier("inventory"), strict=True)
+    mask = env.unwrapped.problem.mask
+    told = {"horizon": 7, "budget": 3.5, "episodes": 300, "evaluate": 50}
+    learned = learn(env, name, mask=mask, **told)
+    assert not learned.visits[~mask].any()
+    assert not learned.policy[~mask].any()
+    with pytest.raises(InputError, match=r"pass mask=.*env\.unwrapped\.problem\.mask"):
+        learn(env, name, **told)
+
+
+class Limited(Walk):
+    """Truncated after three steps, unless it ended before."""
+
+    def reset(self, *, seed=None):
+        self.left = 3
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        self.left -= 1
+        following, reward, ended, _, info = super().step(action)
+        return following, reward, ended, self.left == 0, info
+
+
+def test_truncation_before_the_horizon_is_noted(tmp_path):
+    """Only staying is open, so that every episode is cut: 20 of learning and 5 of evaluation."""
+    told = {"budget": 3.0, "evaluate": 5, "mask": lambda state: [True, False]}
+    early = learn(Limited(), "OptCMDP", horizon=5, episodes=20, **told)
+    assert "25 episodes were truncated before step 5" in early.summary()
+    for horizon in (2, 3):  # at the horizon itself nothing is lost
+        assert (
+            "truncated"
+            not in learn(
+                Limited(), "OptCMDP", horizon=horizon, episodes=20, **(told | {"budget": 2.0})
+            ).summary()
+        )
+    up = told | {"mask": lambda state: [False, True]}  # which ends in the very step of the limit
+    assert "truncated" not in learn(Limited(), "OptCMDP", horizon=5, episodes=20, **up).summary()
+    kept = told | {"horizon": 5, "checkpoint": tmp_path}
+    learn(Limited(), "OptCMDP", episodes=8, **kept)
+    resumed = learn(Limited(), "OptCMDP", episodes=20, **kept)
+    assert "25 episodes were truncated before step 5" in resumed.summary()
 
 
 def test_a_table_beyond_memory_is_refused_before_it_is_made():
@@ -358,6 +567,8 @@ def test_a_resumed_environment_is_seeded_anew(tmp_path):
         ({"algorithm": cmdplab.algorithm("OptCMDP").overridden({"delta": 0.2})}, "constants is"),
         ({"start": "several"}, "start is 5 there and several here"),
         ({"episodes": 2}, "has 5 episodes, beyond 2"),
+        ({"mask": np.eye(3, 2, dtype=bool) | [False, True]}, "mask is none there and"),
+        ({"cost": spent}, "source of cost is info there and spent here"),
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(given, sentence, tmp_path):

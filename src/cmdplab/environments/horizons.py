@@ -11,97 +11,161 @@ in the infinite problem may be attained here by a deterministic one.
 from __future__ import annotations
 
 import math
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.counting import is_whole, real_number, whole_horizon, whole_number
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP, Array
+from cmdplab.kernels import Sparse
+from cmdplab.problem import CMDP, Array, Mask
+from cmdplab.validating import check_sizes, checked_mask, floats
 
 
 def tail_bound(discount: float, horizon: int, largest: float = 1.0) -> float:
     """largest gamma^H / (1 - gamma): what a reward of that size earns from step H on."""
     _checked_discount(discount)
-    return largest * discount**horizon / (1.0 - discount)
+    return largest * discount ** whole_number("the horizon", horizon) / (1.0 - discount)
 
 
 def steps_for(discount: float, accuracy: float, largest: float = 1.0) -> int:
     """The smallest H >= 1 with tail_bound(discount, H, largest) <= accuracy."""
     _checked_discount(discount)
-    if not (accuracy > 0.0 and largest > 0.0):
+    if not (real_number("accuracy", accuracy) > 0.0 and real_number("largest", largest) > 0.0):
         raise InputError(f"accuracy is {accuracy:g} and the largest reward {largest:g}, not > 0")
     horizon = math.log(accuracy * (1.0 - discount) / largest) / math.log(discount)
     return max(1, math.ceil(horizon))
 
 
 def discounted(
-    kernel: Array,
-    reward: Array,
+    kernel: npt.ArrayLike | Sparse,
+    reward: npt.ArrayLike,
     threshold: npt.ArrayLike,
     discount: float,
-    start: int | Array,
+    start: int | npt.ArrayLike,
     horizon: int,
     name: str = "discounted",
+    mask: Mask | None = None,
 ) -> CMDP:
     """A discounted problem cut after `horizon` steps: r_h = gamma^h r, the same thresholds.
 
-    kernel : [X, A, X]. reward : [1 + N, X, A] in [0, 1]. threshold : [N], on discounted sums.
+    kernel : [X, A, X] or lists. reward : [1 + N, X, A] in [0, 1]. threshold : [N], on discounted
+    sums. mask : [X, A] or [H, X, A], as in `CMDP`.
     start : a state, or the distribution [X] of the first state (then H + 1 steps, X + 1 states).
     Every policy earns at most tail_bound(discount, horizon) less here than in the original, in
     every reward. Hence, with the optimal multipliers of the problem made here,
     V*_inf - (1 + sum of multipliers) tail <= V*_H <= V*_inf.
     """
     _checked_discount(discount)
-    weights = discount ** np.arange(horizon)
-    weighted = weights[None, :, None, None] * np.asarray(reward)[:, None]
-    if isinstance(start, int | np.integer):
-        return CMDP(kernel, weighted, np.asarray(threshold), int(start), name=name)
-    kernel, weighted, first = with_random_start(kernel, weighted, start)
-    return CMDP(kernel, weighted, np.asarray(threshold), first, name=name)
+    weights = discount ** np.arange(whole_horizon(horizon))
+    rows, stationary = _rows(kernel), floats("reward", reward)
+    if stationary.ndim != 3:
+        raise InputError(f"reward must have the shape [1 + N, X, A], not {stationary.shape}")
+    weighted = weights[None, :, None, None] * stationary[:, None]
+    bounds = floats("threshold", threshold)
+    if is_whole(start):
+        return CMDP(rows, weighted, bounds, int(start), name=name, mask=mask)
+    opened = _with_a_step_before(checked_mask(mask, weighted.shape[1:]))
+    rows, weighted, first = with_random_start(rows, weighted, start)
+    return CMDP(rows, weighted, bounds, first, name=name, mask=opened)
 
 
 def averaged(
-    kernel: Array,
-    reward: Array,
+    kernel: npt.ArrayLike | Sparse,
+    reward: npt.ArrayLike,
     threshold: npt.ArrayLike,
     horizon: int,
     start: int = 0,
     name: str = "averaged",
+    mask: Mask | None = None,
 ) -> CMDP:
     """An average-reward problem over H steps from one state: the same rewards, thresholds H b.
 
-    kernel : [X, A, X]. reward : [1 + N, X, A] in [0, 1]. threshold : [N], per step.
+    kernel : [X, A, X] or lists. reward : [1 + N, X, A] in [0, 1]. threshold : [N], per step.
+    mask : [X, A] or [H, X, A], as in `CMDP`.
     V* / H tends to the optimal average; where all states communicate the difference is O(1 / H).
     """
-    return CMDP(kernel, reward, horizon * np.asarray(threshold), start, horizon, name)
+    steps, rewards = whole_horizon(horizon), floats("reward", reward)
+    bounds = steps * floats("threshold", threshold)
+    return CMDP(_rows(kernel), rewards, bounds, start, steps, name, mask)
+
+
+@overload
+def with_random_start(
+    kernel: Sparse, reward: npt.ArrayLike, distribution: npt.ArrayLike
+) -> tuple[Sparse, Array, int]: ...
+
+
+@overload
+def with_random_start(
+    kernel: npt.ArrayLike, reward: npt.ArrayLike, distribution: npt.ArrayLike
+) -> tuple[Array, Array, int]: ...
 
 
 def with_random_start(
-    kernel: Array, reward: Array, distribution: npt.ArrayLike
-) -> tuple[Array, Array, int]:
+    kernel: npt.ArrayLike | Sparse, reward: npt.ArrayLike, distribution: npt.ArrayLike
+) -> tuple[Array | Sparse, Array, int]:
     """(kernel, reward, start) of the problem whose first state is random.
 
-    kernel : [X, A, X] or [H, X, A, X]. reward : [1 + N, H, X, A]. distribution : [X].
+    kernel : [X, A, X] or [H, X, A, X], or lists. reward : [1 + N, H, X, A]. distribution : [X].
     The new start is state X. Every action leads from it into `distribution` and earns nothing;
     the rewards of step h move to step h + 1. No value changes, and so no threshold.
     """
-    first = np.asarray(distribution, dtype=np.float64)
-    rewards, horizon, states, actions = reward.shape
+    rows, paid = _rows(kernel), floats("reward", reward)
+    first = floats("the start distribution", distribution)
+    if paid.ndim != 4:
+        raise InputError(f"reward must have the shape [1 + N, H, X, A], not {paid.shape}")
+    check_sizes(rows, paid)
+    rewards, horizon, states, actions = paid.shape
     if first.shape != (states,) or not math.isclose(float(first.sum()), 1.0, abs_tol=1e-8):
         raise InputError(f"the start distribution must be {states} numbers that sum to 1")
-    steps = () if kernel.ndim == 3 else (horizon + 1,)
-    wider = np.zeros((*steps, states + 1, actions, states + 1))
-    if steps:
-        wider[1:, :states, :, :states] = kernel
-        wider[0, :states, :, :states] = kernel[0]
-    else:
-        wider[:states, :, :states] = kernel
-    wider[..., states, :, :states] = first
     later = np.zeros((rewards, horizon + 1, states + 1, actions))
-    later[:, 1:, :states] = reward
-    return wider, later, states
+    later[:, 1:, :states] = paid
+    if not isinstance(rows, Sparse):
+        return _with_a_state_more(rows, first, states + 1), later, states
+    reached = np.flatnonzero(first)
+    most = max(rows.successor.shape[-1], len(reached))
+    successor = _with_a_state_more(rows.successor, reached, most)
+    probability = _with_a_state_more(rows.probability, first[reached], most)
+    return Sparse(successor.astype(np.int64), probability), later, states
+
+
+def _rows(kernel: npt.ArrayLike | Sparse) -> Array | Sparse:
+    """A table of real numbers, [X, A, X] or [H, X, A, X], or the lists as they are."""
+    if isinstance(kernel, Sparse):
+        return kernel
+    table = floats("transition", kernel)
+    if table.ndim not in (3, 4):
+        raise InputError(
+            f"transition must have the shape [H, X, A, X] or [X, A, X], not {table.shape}"
+        )
+    return table
+
+
+def _with_a_state_more(rows: npt.NDArray[Any], last: npt.NDArray[Any], width: int) -> Array:
+    """Rows [X, A, K] or [H, X, A, K] and a last state with rows `last`, all of them `width` long.
+
+    Rows of H steps become rows of H + 1, the first step twice: nobody is in those states then.
+    """
+    steps = () if rows.ndim == 3 else (len(rows) + 1,)
+    states, actions, places = rows.shape[-3:]
+    wider = np.zeros((*steps, states + 1, actions, width))
+    wider[..., :states, :, :places] = rows if not steps else rows[[0, *range(len(rows))]]
+    wider[..., states, :, : len(last)] = last
+    return wider
+
+
+def _with_a_step_before(mask: Mask | None) -> Mask | None:
+    """[H, X, A] -> [H + 1, X + 1, A]: in the state before the first one all actions are open."""
+    if mask is None:
+        return None
+    steps, states, actions = mask.shape
+    wider = np.ones((steps + 1, states + 1, actions), dtype=np.bool_)
+    wider[:, :states] = mask[[0, *range(steps)]]
+    return wider
 
 
 def _checked_discount(discount: float) -> None:
-    if not 0.0 < discount < 1.0:
+    if not 0.0 < real_number("the discount", discount) < 1.0:
         raise InputError(f"the discount is {discount:g}, not between 0 and 1")

@@ -63,14 +63,6 @@ def check_unit(table: Array, what: str) -> None:
         raise InputError(f"the {what} lies in [{low:g}, {high:g}], not in [0, 1]: rescale it")
 
 
-def whole_horizon(horizon: object) -> int:
-    """H, or one sentence where it is missing or no positive whole number."""
-    whole = isinstance(horizon, int | np.integer) and not isinstance(horizon, bool)
-    if not whole or not 1 <= int(horizon) <= LARGEST:  # type: ignore[call-overload]
-        raise InputError(f"the horizon is {horizon!r}: say how many steps an episode has")
-    return int(horizon)  # type: ignore[call-overload, no-any-return]
-
-
 def assembled(
     kernel: Array | Sparse,
     objective: Array,

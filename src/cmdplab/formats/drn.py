@@ -37,11 +37,11 @@ from cmdplab.formats.assembling import (
 )
 from cmdplab.formats.drn_lines import TEXT_TOLERANCE, Model
 from cmdplab.formats.roles import Roles
-from cmdplab.kernels import ROW_SUM_TOLERANCE, Array, Indices, Sparse
+from cmdplab.formats.storing import Transitions, stored
+from cmdplab.kernels import ROW_SUM_TOLERANCE, Array, Indices
 from cmdplab.problem import CMDP, Mask
 
 LARGEST_FILE = 1 << 30  # bytes
-DENSE = 1_000_000  # entries up to which a kernel is stored as a full table
 
 
 def parse_drn(path: str | Path) -> Model:
@@ -104,7 +104,9 @@ def problem_of(model: Model, roles: Roles, name: str, path: str) -> CMDP:
         within_budget(_table(model, each, column, mask, path), float(budget), roles.horizon, each)
         for each, budget in roles.costs.items()
     ]
-    kernel = _kernel(model, column, mask, path)
+    owner, action = model.owner[model.choice], column[model.choice]
+    every = Transitions(owner, action, model.target, model.probability)
+    kernel = stored(every, mask, path)
     return assembled(
         kernel,
         objective,
@@ -141,25 +143,3 @@ def _table(model: Model, name: str, column: Indices, mask: Mask, path: str) -> A
     table = np.zeros(mask.shape)
     table[model.owner, column] = paid
     return table
-
-
-def _kernel(model: Model, column: Indices, mask: Mask, path: str) -> Array | Sparse:
-    """[X, A, X] where that is small, lists otherwise; closed pairs stay where they are."""
-    X, A = mask.shape
-    if X * A * X <= DENSE:
-        table = np.zeros((X, A, X))
-        table[~mask] = np.eye(X)[np.nonzero(~mask)[0]]
-        table[model.owner[model.choice], column[model.choice], model.target] = model.probability
-        return table
-    first = np.searchsorted(model.choice, np.arange(len(model.owner)))
-    place = np.arange(len(model.choice)) - first[model.choice]
-    most = int(place.max()) + 1
-    if X * A * most > LARGEST:
-        raise InputError(f"{path}: {X} states, {A} actions, {most} successors are too many")
-    successor = np.zeros((X, A, most), dtype=np.int64)
-    probability = np.zeros((X, A, most))
-    successor[..., 0] = np.arange(X)[:, None]
-    probability[..., 0] = ~mask
-    at = (model.owner[model.choice], column[model.choice], place)
-    successor[at], probability[at] = model.target, model.probability
-    return Sparse(successor, probability)

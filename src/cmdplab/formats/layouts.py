@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.counting import whole_horizon
 from cmdplab.errors import InputError
 from cmdplab.formats.assembling import (
     Constraint,
     assembled,
     stationary_tables,
-    whole_horizon,
     within_budget,
 )
 from cmdplab.kernels import Array

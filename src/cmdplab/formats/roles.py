@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from cmdplab.counting import whole_horizon
 from cmdplab.errors import InputError
-from cmdplab.formats.assembling import whole_horizon
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,12 @@ episodes end. Paying it nothing instead would reward or punish an early end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.counting import whole_horizon
 from cmdplab.errors import InputError
 from cmdplab.formats.assembling import (
     LARGEST,
@@ -26,16 +27,15 @@ from cmdplab.formats.assembling import (
     check_unit,
     stationary_tables,
     unit_map,
-    whole_horizon,
     within_budget,
 )
-from cmdplab.kernels import Array
+from cmdplab.formats.entries import Row, Table, table_of
+from cmdplab.formats.storing import Transitions, stored
+from cmdplab.kernels import Array, Sparse
 from cmdplab.problem import CMDP, Mask
 
 Cost = Callable[[int, int, int], float] | Array
 """c(state, action, next state), or a table [S, A] or [S, A, S]."""
-Row = list[tuple[float, int, float, bool]]
-Table = list[dict[int, Row]]
 
 
 class Imported(NamedTuple):
@@ -50,7 +50,7 @@ class Imported(NamedTuple):
 class _Rows(NamedTuple):
     """The table with its last state added: X = S, or S + 1 where anything terminates."""
 
-    kernel: Array  # [X, A, X]
+    kernel: Array | Sparse  # [X, A, X], or lists
     reward: Array  # [X, A], expected
     costs: list[Array]  # [X, A], expected
     mask: Mask  # [X, A]
@@ -75,7 +75,7 @@ def from_gymnasium(
     start : the first state; default: the environment's, where it has only one.
     rescale : map rewards or costs that leave [0, 1] onto it; `Imported` says how.
     """
-    table = _table(env)
+    table = table_of(env)
     H = whole_horizon(horizon)
     if cost is None:
         raise InputError("say what is constrained: give a cost and its budget")
@@ -124,38 +124,6 @@ def to_gymnasium_table(
         }
         for x in range(problem.states)
     }
-
-
-def _table(env: Any) -> Table:
-    """The transition table, with whole numbers for states and actions, checked."""
-    given = getattr(getattr(env, "unwrapped", env), "P", None)
-    if not isinstance(given, Mapping | Sequence) or len(given) == 0:
-        what = type(getattr(env, "unwrapped", env)).__name__
-        raise InputError(f"{what} has no transition table P: only finite, known models can be read")
-    states = len(given)
-    if isinstance(given, Mapping) and set(given) != set(range(states)):
-        raise InputError(f"the states of P are not 0..{states - 1}")
-    return [_actions(given[s], s, states) for s in range(states)]
-
-
-def _actions(given: Any, s: int, states: int) -> dict[int, Row]:
-    rows = dict(given) if isinstance(given, Mapping) else dict(enumerate(given))
-    if not rows or not all(isinstance(a, int | np.integer) and 0 <= a < LARGEST for a in rows):
-        raise InputError(f"P[{s}] has no actions 0, 1, ...")
-    found = {}
-    for a, row in rows.items():
-        try:
-            entries = [(float(p), int(y), float(r), bool(end)) for p, y, r, end in row]
-        except (TypeError, ValueError, OverflowError):
-            raise InputError(
-                f"P[{s}][{a}] is no list of (probability, next state, reward, terminated)"
-            ) from None
-        if not entries or not all(
-            0 <= y < states and np.isfinite([p, r]).all() for p, y, r, _ in entries
-        ):
-            raise InputError(f"P[{s}][{a}] leads outside the {states} states, or is not finite")
-        found[int(a)] = entries
-    return found
 
 
 def _budgets(
@@ -210,21 +178,25 @@ def _rows(table: Table, costs: list[Cost], cleared: set[int]) -> _Rows:
     ends = bool(cleared) or any(end for row in table for e in row.values() for *_, end in e)
     S, A = len(table), 1 + max(a for row in table for a in row)
     X = S + ends
-    if X * A * X > LARGEST:
+    if X * A > LARGEST:
         raise InputError(f"a table of {X} states and {A} actions is too large")
     pay = [_cost(each, S, A) for each in costs]
-    kernel, mask = np.zeros((X, A, X)), np.zeros((X, A), dtype=np.bool_)
-    paid = np.zeros((1 + len(costs), X, A))
+    mask, paid = np.zeros((X, A), dtype=np.bool_), np.zeros((1 + len(costs), X, A))
+    leads: dict[tuple[int, int, int], float] = {}  # (state, action, next state) -> probability
     if ends:
         over = [*sorted(cleared), S]
-        kernel[over, :, S], mask[over] = 1.0, True
+        leads |= {(x, a, S): 1.0 for x in over for a in range(A)}
+        mask[over] = True
     for s, row in enumerate(table):
         for a, entries in row.items() if s not in cleared else ():
             mask[s, a] = True
             for p, y, r, end in entries:
-                kernel[s, a, S if end else y] += p
+                to = (s, a, S if end else y)
+                leads[to] = leads.get(to, 0.0) + p
                 paid[:, s, a] += p * np.array([r, *(each(s, a, y) for each in pay)])
-    return _Rows(kernel, paid[0], list(paid[1:]), mask)
+    state, action, target = np.array(list(leads), dtype=np.int64).T
+    every = Transitions(state, action, target, np.array(list(leads.values())))
+    return _Rows(stored(every, mask, "P"), paid[0], list(paid[1:]), mask)
 
 
 def _cost(given: Cost, S: int, A: int) -> Callable[[int, int, int], float]:

@@ -14,6 +14,7 @@ import gymnasium
 import numpy as np
 from gymnasium import Env, Wrapper
 
+from cmdplab.errors import InputError
 from cmdplab.gym.dynamics import costs_of
 from cmdplab.gym.env import Info
 from cmdplab.problem import Array
@@ -32,7 +33,8 @@ class ToSafety(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArg
 
     def step(self, action: Any) -> Six:  # type: ignore[override]  # another interface on purpose
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return observation, float(reward), float(info["cost"]), terminated, truncated, info
+        cost = float(_told(info, "cost"))
+        return observation, float(reward), cost, terminated, truncated, info
 
 
 class FromSafety(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
@@ -44,6 +46,8 @@ class FromSafety(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorA
 
     def step(self, action: Any) -> Five:
         six: Any = self.env.step(action)
+        if len(six) != 6:
+            raise InputError(f"step() returned {len(six)} things, not Safety-Gymnasium's six")
         observation, reward, cost, terminated, truncated, info = six
         return observation, reward, terminated, truncated, {**info, "cost": float(cost)}
 
@@ -54,12 +58,21 @@ class ToVectorReward(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstruc
     def __init__(self, env: Env[Any, Any]) -> None:
         gymnasium.utils.RecordConstructorArgs.__init__(self)
         super().__init__(env)
+        if not env.has_wrapper_attr("reward_space"):
+            raise InputError(f"{env} has no reward_space: its utilities are unknown")
         self.reward_space: gymnasium.spaces.Box = env.get_wrapper_attr("reward_space")
 
     def step(self, action: Any) -> Vector:
         observation, reward, terminated, truncated, info = self.env.step(action)
-        signals = np.concatenate([[float(reward)], info["utilities"]])
+        signals = np.concatenate([[float(reward)], _told(info, "utilities")])
         return observation, signals, terminated, truncated, info
+
+
+def _told(info: Info, key: str) -> Any:
+    """What a step told under a key."""
+    if key not in info:
+        raise InputError(f'the environment puts no info["{key}"], which is needed here')
+    return info[key]
 
 
 def _rest_as_utilities(signals: Array) -> Array:
@@ -84,6 +97,8 @@ class FromVectorReward(Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> Five:
         result: Any = self.env.step(action)
         observation, signals, terminated, truncated, info = result
-        costs = self._costs(np.asarray(signals))
+        if np.ndim(signals) != 1:
+            raise InputError(f"the reward is {signals!r}, not an array with the objective first")
+        costs = np.atleast_1d(np.asarray(self._costs(np.asarray(signals))))
         told = {**info, "cost": float(costs.sum()), "costs": costs}
         return observation, float(signals[0]), terminated, truncated, told

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.compiling import compiled_exactly
+from cmdplab.errors import InputError
 from cmdplab.kernels import Array, Indices, Kernel, Sparse
 from cmdplab.problem import CMDP, Mask
 
@@ -100,6 +101,18 @@ class Dynamics(NamedTuple):
         if self.mask is None or step == self.horizon:
             return np.ones((*np.shape(state), self.shape[1]), dtype=np.int8)
         return np.asarray(self.mask[step, state], dtype=np.int8)
+
+    def closed(self, step: int, state: Any, action: Any) -> Any:
+        """Whether an action is closed in a state, or each of [n]; None where there is no mask.
+
+        A closed pair stays where it is, for nothing, as `CMDP` has it. The kernel's own row is not
+        asked: it is common to all steps where the kernel is stationary and the mask need not be.
+        """
+        return None if self.mask is None else ~self.mask[step, state, action]
+
+    def refuse(self, step: int, state: int, action: int, whose: str = "") -> InputError:
+        """What a strict environment says to a closed action."""
+        return InputError(f"action {action} is not allowed in state {state} at step {step}{whose}")
 
 
 def costs_of(utilities: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from cmdplab.counting import whole_number
 from cmdplab.errors import InputError
 from cmdplab.gym.dynamics import Dynamics, costs_of
 from cmdplab.problem import CMDP
@@ -23,7 +24,10 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
     of the problem. `reset` draws the H uniforms of its episode; step h moves by inverse CDF.
 
     info : "step", the steps taken so far; after a step also "utilities" [N], "costs" [N]
-        = 1 - utilities and "cost", their sum; with a mask also "action_mask" [A], int8.
+        = 1 - utilities and "cost", their sum; with a mask also "action_mask" [A], int8, and
+        after a step "closed", whether the action was.
+    strict : a closed action raises. Otherwise it does what `CMDP` says of a closed pair: the state
+        stays, the reward and all utilities are 0 (each cost 1).
     reward_space : Box [1 + N], where (reward, utilities) lies; `ToVectorReward` returns them.
     """
 
@@ -32,11 +36,13 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
         "render_fps": 1,
     }
 
-    def __init__(self, problem: CMDP, render_mode: str | None = None) -> None:
+    def __init__(
+        self, problem: CMDP, render_mode: str | None = None, *, strict: bool = False
+    ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise InputError(f"render_mode is {render_mode!r}, but only 'ansi' can be drawn")
         self.problem = problem
-        self.render_mode = render_mode
+        self.render_mode, self.strict = render_mode, strict
         self.observation_space = spaces.Discrete(problem.states)
         self.action_space = spaces.Discrete(problem.actions)
         self.reward_space = spaces.Box(0.0, 1.0, (1 + problem.constraints,), np.float64)
@@ -48,7 +54,7 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[int, Info]:
         """Back to the start state."""
         check_options(options)
-        super().reset(seed=seed)
+        super().reset(seed=None if seed is None else whole_number("seed", seed))
         self._noise = self.np_random.random(self._dynamics.horizon).tolist()
         self._state, self._step = self._dynamics.start, 0
         return self._state, self._told({})
@@ -60,12 +66,19 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
             raise gymnasium.error.ResetNeeded("the episode is over: call reset() before step()")
         self._check(action)
         pair = state * dynamics.shape[1] + int(action)
-        signals = dynamics.reward[:, h, pair].copy()
-        self._state = dynamics.successors[h].draw(pair, self._noise[h])
+        closed = dynamics.closed(h, state, int(action))
+        if closed and self.strict:
+            raise dynamics.refuse(h, state, action)
+        if closed:
+            signals = np.zeros(len(dynamics.reward))
+        else:
+            signals = dynamics.reward[:, h, pair].copy()
+            self._state = dynamics.successors[h].draw(pair, self._noise[h])
         self._step = h + 1
         utilities = signals[1:]
         costs = costs_of(utilities)
         told = {"cost": float(costs.sum()), "costs": costs, "utilities": utilities}
+        told |= {} if closed is None else {"closed": bool(closed)}
         return self._state, float(signals[0]), h + 1 == dynamics.horizon, False, self._told(told)
 
     def render(self) -> str | None:
@@ -85,10 +98,6 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
         if not self.action_space.contains(action):
             actions = self.problem.actions
             raise InputError(f"action {action!r} is not one of 0..{actions - 1}")
-        mask = self._dynamics.mask
-        if mask is not None and not mask[self._step, self._state, action]:
-            where = f"in state {self._state} at step {self._step}"
-            raise InputError(f"action {action} is not allowed {where}")
 
 
 def check_options(options: Info | None) -> None:
@@ -109,6 +118,8 @@ class TimeAware(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCon
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         gymnasium.utils.RecordConstructorArgs.__init__(self)
         super().__init__(env)
+        if not env.has_wrapper_attr("problem"):
+            raise InputError(f"{env} does not come from a cmdplab problem: its steps are unknown")
         problem: CMDP = env.get_wrapper_attr("problem")
         self.observation_space = spaces.MultiDiscrete([problem.states, problem.horizon + 1])
 

@@ -31,14 +31,17 @@ def register() -> None:
 
 
 def make_env(
-    environment: str, instance_seed: int = 0, render_mode: str | None = None
+    environment: str,
+    instance_seed: int = 0,
+    render_mode: str | None = None,
+    strict: bool = False,
 ) -> ProblemEnv:
     """One copy of a named environment; `instance_seed` chooses the instance where it is random."""
-    return ProblemEnv(make(environment, instance_seed), render_mode)
+    return ProblemEnv(make(environment, instance_seed), render_mode, strict=strict)
 
 
 def make_vector_env(
-    environment: str, instance_seed: int = 0, num_envs: int = 1
+    environment: str, instance_seed: int = 0, num_envs: int = 1, strict: bool = False
 ) -> ProblemVectorEnv:
     """Many copies of one instance of a named environment."""
-    return ProblemVectorEnv(make(environment, instance_seed), num_envs)
+    return ProblemVectorEnv(make(environment, instance_seed), num_envs, strict=strict)

@@ -13,6 +13,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from cmdplab.counting import whole_number
 from cmdplab.errors import InputError
 from cmdplab.gym.dynamics import Dynamics, costs_of
 from cmdplab.gym.env import Info, check_options
@@ -20,7 +21,7 @@ from cmdplab.problem import CMDP, Array
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-Seeds = int | Sequence[int] | None
+Seeds = int | Sequence[int] | Numbers | None
 AHEAD = 256  # uniforms that a generator is asked for at once; they are the same whatever this is
 
 
@@ -29,7 +30,8 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
 
     Every copy has a generator of its own, seeded with seed, seed + 1, ..., and the same numbers
     come out. All copies are reset together, so that one clock serves all: after step H the next
-    step ignores its actions and begins new episodes (AutoresetMode.NEXT_STEP).
+    step ignores its actions and begins new episodes (AutoresetMode.NEXT_STEP). Closed actions are
+    as in `ProblemEnv`, with `strict` or without.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -37,10 +39,9 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
 
-    def __init__(self, problem: CMDP, num_envs: int = 1) -> None:
-        if num_envs < 1:
-            raise InputError(f"num_envs is {num_envs}, but at least one copy is needed")
-        self.problem, self.num_envs = problem, num_envs
+    def __init__(self, problem: CMDP, num_envs: int = 1, *, strict: bool = False) -> None:
+        num_envs = whole_number("num_envs", num_envs, least=1)
+        self.problem, self.num_envs, self.strict = problem, num_envs, strict
         self.single_observation_space = spaces.Discrete(problem.states)
         self.single_action_space = spaces.Discrete(problem.actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -70,12 +71,17 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
             states, infos = self._begin()
             return states, np.zeros(n), ended, never, infos
         pairs = self._pairs(actions)
+        closed = self._closed(np.asarray(actions))
         signals = dynamics.reward[:, h].take(pairs, axis=1)
-        self._states = dynamics.successors[h].draw_each(pairs, self._noise[self._episode, h])
-        self._step = h + 1
+        states = dynamics.successors[h].draw_each(pairs, self._noise[self._episode, h])
+        if closed is not None:
+            signals[:, closed] = 0.0
+            states[closed] = self._states[closed]
+        self._states, self._step = states, h + 1
         utilities = signals[1:].T.copy()
         costs = costs_of(utilities)
-        told = {"cost": costs.sum(axis=1), "costs": costs, "utilities": utilities}
+        told: Info = {"cost": costs.sum(axis=1), "costs": costs, "utilities": utilities}
+        told |= {} if closed is None else {"closed": closed}
         ended.fill(h + 1 == dynamics.horizon)
         return self._states.copy(), signals[0].copy(), ended, never, self._told(told)
 
@@ -84,12 +90,7 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
         n = self.num_envs
         if seed is None and self._generators:
             return
-        each: Sequence[int | None] = seed if isinstance(seed, Sequence) else [None] * n
-        if isinstance(seed, int | np.integer):
-            each = range(int(seed), int(seed) + n)
-        if len(each) != n:
-            raise InputError(f"{len(each)} seeds were given for {n} copies")
-        self._generators = [seeding.np_random(one)[0] for one in each]
+        self._generators = [seeding.np_random(one)[0] for one in _one_each(seed, n)]
         self._noise = self._noise[:0]
 
     def _begin(self) -> tuple[Numbers, Info]:
@@ -112,7 +113,7 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
         return infos | {f"_{key}": self._present.copy() for key in infos}
 
     def _pairs(self, actions: npt.ArrayLike) -> Numbers:
-        """[n], the pairs of the copies' states with actions that are allowed there."""
+        """[n], the pairs of the copies' states with their actions."""
         given = np.asarray(actions)
         if given.shape != (self.num_envs,) or given.dtype.kind not in "iu":
             raise InputError(f"actions must be {self.num_envs} whole numbers, one for each copy")
@@ -123,15 +124,26 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
             raise InputError(
                 f"action {wrong} is not one of 0..{self.problem.actions - 1}"
             ) from None
-        self._check_mask(given)
         return pairs
 
-    def _check_mask(self, actions: Numbers) -> None:
-        mask = self._dynamics.mask
-        if mask is None:
-            return
-        allowed = mask[self._step, self._states, actions]
-        if not allowed.all():
-            copy = int(np.argmin(allowed))
-            where = f"in state {self._states[copy]} at step {self._step} (copy {copy})"
-            raise InputError(f"action {actions[copy]} is not allowed {where}")
+    def _closed(self, actions: Numbers) -> Flags | None:
+        """[n], which copies take a closed action; None where there is no mask."""
+        closed: Flags | None = self._dynamics.closed(self._step, self._states, actions)
+        if self.strict and closed is not None and closed.any():
+            copy = int(np.argmax(closed))
+            place = (self._step, int(self._states[copy]), int(actions[copy]))
+            raise self._dynamics.refuse(*place, whose=f" (copy {copy})")
+        return closed
+
+
+def _one_each(seed: object, copies: int) -> list[int | None]:
+    """A seed for each copy: seed, seed + 1, ..., or those listed; None: from the system."""
+    given = seed.tolist() if isinstance(seed, np.ndarray) else seed
+    if given is None:
+        return [None] * copies
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        first = whole_number("seed", given)
+        return list(range(first, first + copies))
+    if len(given) != copies:
+        raise InputError(f"{len(given)} seeds were given for {copies} copies")
+    return [None if one is None else whole_number("a seed", one) for one in given]

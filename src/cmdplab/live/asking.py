@@ -8,14 +8,18 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from cmdplab.algorithms import algorithm as named
 from cmdplab.algorithms.row import SAFE_POLICY, SLATER_GAP, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.engines import family
 from cmdplab.errors import InputError
+from cmdplab.live.calling import begun
 from cmdplab.live.episodes import Setup
+from cmdplab.live.masking import digest
 from cmdplab.live.saving import Settings
 from cmdplab.live.signals import Demand
 from cmdplab.live.spaces import Env, Spaces
+from cmdplab.problem import Mask
 from cmdplab.running import check_counts
 
 SEVERAL = "several"
@@ -36,6 +40,7 @@ class Asked:
     seed: int
     episodes: int
     evaluate: int
+    mask: Mask | None = None  # [H, X, A], where an action may be tried; None: nothing was said
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, self.seed)
@@ -63,6 +68,8 @@ class Asked:
             "spaces": list(self.spaces),
             "horizon": self.horizon,
             self.demand.what: self.demand.limit.tolist(),
+            f"source of {self.demand.what}": self.demand.source,
+            "mask": digest(self.mask),
             "reward_range": list(self.rewards),
             "slack": self.slack or 0.0,
             "seed": self.seed,
@@ -76,7 +83,8 @@ class Asked:
         names = [what] if n == 1 else [f"{what} {i + 1}" for i in range(n)]
         scale = self.demand.scale(self.rewards)
         read = self.demand.read
-        return Setup(self.spaces, self.horizon, at, read, scale, ("reward", *names))
+        told = (read, scale, ("reward", *names), self.mask)
+        return Setup(self.spaces, self.horizon, at, *told)
 
     def task(self, setup: Setup) -> Task:
         """What the learner is told: sizes and thresholds; rewards come as samples."""
@@ -94,12 +102,13 @@ class Asked:
         return Task(np.zeros(shape), *told, mask=setup.mask, feedback="bounded")
 
 
-def checked_horizon(horizon: int | None) -> int:
-    """H, a positive number of steps."""
-    if horizon is None or horizon < 1:
-        what = "missing" if horizon is None else f"{horizon}"
-        raise InputError(f"horizon is {what}: say how many steps an episode has")
-    return horizon
+def checked_row(algorithm: Row | str) -> Row:
+    """A row, or the row of a name."""
+    if isinstance(algorithm, str):
+        return named(algorithm)
+    if not isinstance(algorithm, Row):
+        raise InputError(f"algorithm is {algorithm!r}, not a name or a row")
+    return algorithm
 
 
 def first_state(env: Env, spaces: Spaces, given: int | str | None) -> int | str:
@@ -110,7 +119,7 @@ def first_state(env: Env, spaces: Spaces, given: int | str | None) -> int | str:
         raise InputError(f'start is {given!r}, not a state, "several" or None')
     if given is not None:
         return spaces.state(given) + spaces.first_state
-    seen = {spaces.state(env.reset()[0]) for _ in range(RESETS)}
+    seen = {spaces.state(begun(env)[0]) for _ in range(RESETS)}
     return SEVERAL if len(seen) > 1 else seen.pop() + spaces.first_state
 
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from cmdplab.engines.protocol import Indices
 from cmdplab.errors import InputError
+from cmdplab.live.calling import begun, stepped
+from cmdplab.live.masking import check_told
 from cmdplab.live.signals import Reader, Scale
 from cmdplab.live.spaces import Env, Spaces
 from cmdplab.problem import Array, Mask
@@ -29,6 +31,7 @@ class Setup(NamedTuple):
     read: Reader
     scale: Scale
     names: tuple[str, ...]  # [1 + N], of the signals
+    opened: Mask | None = None  # [H, X, A], what was said of closed actions; None: nothing
 
     @property
     def lead(self) -> int:
@@ -60,6 +63,8 @@ class Setup(NamedTuple):
         """[S, states, A]: where the action does not matter only action 0 is open."""
         opened = np.ones((self.steps, self.states, self.spaces.actions), dtype=bool)
         opened[:, self.absorbing :, 1:] = False
+        if self.opened is not None:
+            opened[self.lead :, : self.absorbing] = self.opened
         return opened
 
 
@@ -69,21 +74,24 @@ class Played(NamedTuple):
     states: Indices  # [S + 1]
     actions: Indices  # [S]
     signals: Array  # [1 + N, S], in the user's units, zero after the end
+    cut: bool  # whether it was truncated before its last step
 
 
 def roll_out(env: Env, setup: Setup, act: Act, noise: Sequence[float], episode: int) -> Played:
     """Play one episode: `noise` [S] are uniforms; `episode` is its number, for error messages."""
     spaces, lead = setup.spaces, setup.lead
-    observation, _ = env.reset()
-    x = _begun(setup, observation)
+    observation, info = begun(env)
+    x, ended, cut = _start(setup, observation), False, False
     visited, taken = [setup.first] * lead, [0] * lead
     earned: list[tuple[Any, ...]] = []
     for h in range(lead, setup.steps):
         visited.append(x)
+        if setup.opened is None:
+            check_told(info, observation, spaces)
         a = act(h, x, noise[h])
         taken.append(a)
         action = a + spaces.first_action
-        following, reward, ended, cut, info = _step(env, action)
+        following, reward, ended, cut, info = stepped(env, action)
         earned.append((reward, *setup.read(observation, action, following, reward, info)))
         observation = following
         if ended or cut:
@@ -95,10 +103,11 @@ def roll_out(env: Env, setup: Setup, act: Act, noise: Sequence[float], episode: 
     states[: len(visited)] = visited
     actions = np.zeros(setup.steps, dtype=np.int64)
     actions[: len(taken)] = taken
-    return Played(states, actions, _checked(earned, setup, episode))
+    early = bool(cut and not ended) and len(taken) < setup.steps
+    return Played(states, actions, _checked(earned, setup, episode), early)
 
 
-def _begun(setup: Setup, observation: Any) -> int:
+def _start(setup: Setup, observation: Any) -> int:
     x = setup.spaces.state(observation)
     if setup.start not in (None, x):
         usual = setup.start + setup.spaces.first_state
@@ -108,22 +117,16 @@ def _begun(setup: Setup, observation: Any) -> int:
     return x
 
 
-def _step(env: Env, action: int) -> tuple[Any, Any, bool, bool, Any]:
-    result = env.step(action)
-    if len(result) != 5:
-        raise InputError(
-            f"step() returned {len(result)} things, not five: cmdplab.gym.FromSafety "
-            "turns Safety-Gymnasium's six into five"
-        )
-    return result
-
-
 def _checked(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> Array:
     """[1 + N, S]; the first signal that is no number within its range is named."""
     signals = np.zeros((len(setup.names), setup.steps))
     played = slice(setup.lead, setup.lead + len(earned))
     try:
-        signals[:, played] = np.array(earned, dtype=float).T
+        values = np.array(earned)
+        mixed = values.dtype.kind == "O"
+        if values.dtype.kind not in "biufO" or (mixed and any(map(_is_text, values.flat))):
+            raise ValueError  # text that looks like a number is none
+        signals[:, played] = values.astype(float).T
     except (TypeError, ValueError):
         raise InputError(_not_a_number(earned, setup, episode)) from None
     worst, best = setup.scale.worst[:, None], setup.scale.best[:, None]
@@ -131,7 +134,8 @@ def _checked(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> Array
     if not within.all():
         n, h = np.argwhere(~within)[0]
         low, high = sorted((float(setup.scale.worst[n]), float(setup.scale.best[n])))
-        more = ": pass reward_range=(lowest, highest)" if n == 0 else ""
+        wider = n == 0 and np.isfinite(signals[n, h])
+        more = ": pass reward_range=(lowest, highest)" if wider else ""
         raise InputError(
             f"the {setup.names[n]} at step {h - setup.lead} of episode {episode} is "
             f"{signals[n, h]:g}, outside [{low:g}, {high:g}]{more}"
@@ -139,11 +143,15 @@ def _checked(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> Array
     return signals
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str | bytes)
+
+
 def _not_a_number(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> str:
     for h, step in enumerate(earned):
         for name, value in zip(setup.names, step, strict=False):
             try:
-                wrong = np.ndim(value) > 0 or not isinstance(float(value), float)
+                wrong = _is_text(value) or np.ndim(value) > 0 or not isinstance(float(value), float)
             except (TypeError, ValueError):
                 wrong = True
             if wrong:

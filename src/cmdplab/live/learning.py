@@ -10,16 +10,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.algorithms import algorithm as named
 from cmdplab.algorithms.row import Row
+from cmdplab.counting import real_number, whole_horizon, whole_number
 from cmdplab.engines import live_session
 from cmdplab.errors import InputError
 from cmdplab.files import writable_folder
 from cmdplab.live import saving
-from cmdplab.live.asking import Asked, checked_horizon, first_state
+from cmdplab.live.asking import Asked, checked_row, first_state
+from cmdplab.live.calling import begun, check_seeds
 from cmdplab.live.evaluation import LATE, Tally
 from cmdplab.live.interrupting import patient
 from cmdplab.live.learned import Learned
+from cmdplab.live.masking import Masking, opened
 from cmdplab.live.playing import Playing, advanced
 from cmdplab.live.saving import Settings
 from cmdplab.live.showing import Report
@@ -41,6 +43,7 @@ def learn(
     reward_range: tuple[float, float] = (0.0, 1.0),
     start: int | str | None = None,
     slack: float | None = None,
+    mask: Masking | None = None,
     seed: int = 0,
     evaluate: int = 10_000,
     checkpoint: str | Path | None = None,
@@ -61,6 +64,9 @@ def learn(
     start : the state of every reset, or "several", which costs the learner a step; None looks at
         20 resets.
     slack : the Slater gap, for the algorithms that must be told one.
+    mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
+        a state to [A]; None: all may, and an environment whose info["action_mask"] closes any is
+        refused.
     seed : of the environment's first reset, and of the learner's actions.
     evaluate : episodes on which the last policy is estimated.
     checkpoint : a folder to go on from, and to leave a checkpoint in `every` so many seconds, at
@@ -68,29 +74,30 @@ def learn(
         random numbers nobody can save, is seeded anew.
     progress : called now and then; `cmdplab.live.shown` gives one for the terminal.
     """
-    steps = checked_horizon(horizon)
+    steps, spaces = whole_horizon(horizon), Spaces.of(env)
     asked = Asked(
-        row=named(algorithm) if isinstance(algorithm, str) else algorithm,
-        spaces=Spaces.of(env),
+        row=checked_row(algorithm),
+        spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities),
         rewards=checked_range(reward_range),
-        slack=slack,
-        seed=seed,
-        episodes=episodes,
-        evaluate=evaluate,
+        slack=None if slack is None else real_number("slack", slack),
+        seed=whole_number("seed", seed),
+        episodes=whole_number("episodes", episodes, least=1),
+        evaluate=whole_number("evaluate", evaluate),
+        mask=opened(mask, spaces, steps),
     )
-    if not every >= 0.0:
+    check_seeds(env)
+    if not real_number("every", every) >= 0.0:
         raise InputError(f"every is {every}, not a number of seconds")
     with ExitStack() as stack:
         folder = None if checkpoint is None else _held(stack, Path(checkpoint))
         stop = stack.enter_context(patient())
         settings = asked.settings(env, start)
         playing, notes = _begun(env, asked, settings, folder)
-        seconds = _learn(
-            playing, episodes, _saver(playing, folder, settings, every), stop, progress
-        )
-        tally = _evaluate(playing, evaluate, stop, progress)
+        save = _saver(playing, folder, settings, every)
+        seconds = _learn(playing, asked.episodes, save, stop, progress)
+        tally = _evaluate(playing, asked.evaluate, stop, progress)
     return _learned(asked, playing, tally, notes, seconds)
 
 
@@ -104,7 +111,7 @@ def _begun(
         raise InputError(f"the checkpoint in {folder} has {done} episodes, beyond {asked.episodes}")
     if done:
         notes = [*notes, f"Resumed after {done:,} episodes: the environment was seeded anew."]
-    env.reset(seed=_later(asked.seed, done) if done else asked.seed)
+    begun(env, seed=_later(asked.seed, done) if done else asked.seed)
     settings["start"] = first_state(env, asked.spaces, settings["start"])
     setup = asked.setup(settings["start"])
     session = live_session(asked.row, asked.task(setup), saved.state if saved else None)
@@ -179,7 +186,7 @@ def _learned(
         names=setup.names,
         reward_range=asked.rewards,
         seconds=seconds,
-        notes=(*notes, *(f"{row.name}: {each}." for each in remarks)),
+        notes=(*notes, *playing.remarks(), *(f"{row.name}: {each}." for each in remarks)),
     )
 
 

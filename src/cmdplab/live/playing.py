@@ -28,12 +28,12 @@ class Playing:
     ) -> None:
         self.env, self.setup, self.session, self.seed = env, setup, session, seed
         shape = (setup.steps, setup.states, setup.spaces.actions)
-        fresh = (Tally(len(setup.names)), np.zeros(shape, dtype=np.int64))
-        self.tally, self.visits = fresh if saved is None else (saved.tally, saved.visits)
+        fresh = (Tally(len(setup.names)), np.zeros(shape, dtype=np.int64), 0)
+        self.tally, self.visits, self.cut = fresh if saved is None else saved[1:]
 
     def saved(self) -> Saved:
         """What a checkpoint holds."""
-        return Saved(self.session.state(), self.tally, self.visits)
+        return Saved(self.session.state(), self.tally, self.visits, self.cut)
 
     def learn(self, episodes: int) -> Iterator[int]:
         """Learn until so many episodes are done in all; yields their number after each."""
@@ -62,12 +62,23 @@ class Playing:
         width = np.abs(self.setup.scale.best - self.setup.scale.worst)
         return np.asarray(self.session.state().multiplier * width[0] / width[1:])
 
+    def remarks(self) -> list[str]:
+        """What should be said about the episodes."""
+        if not self.cut:
+            return []
+        return [
+            f"{self.cut:,} episodes were truncated before step {self.setup.horizon}, which the "
+            "learner takes for an end: raise the time limit (max_episode_steps) or lower horizon=."
+        ]
+
     def _episodes(self, first: int, last: int) -> Iterator[Played]:
         for begin in range(first, last + 1, BATCH):
             size = min(BATCH, last + 1 - begin)
             noise = uniforms(self.seed, begin, size, self.setup.steps)[:, :, 0].tolist()
             for e in range(size):
-                yield roll_out(self.env, self.setup, self.session.act, noise[e], begin + e)
+                played = roll_out(self.env, self.setup, self.session.act, noise[e], begin + e)
+                self.cut += played.cut
+                yield played
 
 
 def advanced(

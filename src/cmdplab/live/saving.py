@@ -25,13 +25,15 @@ class Saved(NamedTuple):
     state: Any  # the learner's
     tally: Tally
     visits: Indices  # [S, states, A]
+    cut: int  # episodes that were truncated before their last step
 
 
 def save(folder: Path, settings: Settings, run: Saved) -> None:
     """Write a checkpoint whole; the one before it stays until then."""
     arrays = {f"state_{k}": np.asarray(v) for k, v in run.state._asdict().items()}
     arrays |= {f"tally_{k}": v for k, v in run.tally.arrays().items()}
-    stated = {"visits": run.visits, "settings": np.array(json.dumps(settings))}
+    arrays |= {"visits": run.visits, "cut": np.array(run.cut)}
+    stated = {"settings": np.array(json.dumps(settings))}
     checkpoint.save(writable_folder(folder), arrays | stated)
 
 
@@ -56,4 +58,5 @@ def find(folder: Path, settings: Settings, row: Row) -> tuple[Saved | None, list
             )
     tally = {k.removeprefix("tally_"): v for k, v in arrays.items() if k.startswith("tally_")}
     visits = arrays["visits"].astype(np.int64)
-    return Saved(saved_state(row, arrays), Tally.resumed(tally), visits), found.complaints
+    kept = (Tally.resumed(tally), visits, int(arrays["cut"]))
+    return Saved(saved_state(row, arrays), *kept), found.complaints

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.counting import real_number
 from cmdplab.errors import InputError
+from cmdplab.live.calling import Info, check_call
 from cmdplab.problem import Array
+from cmdplab.validating import floats
 
-Info = Mapping[str, Any]
 Signal = Callable[[Any, Any, Any, float, Info], float]  # (state, action, next state, reward, info)
 Reader = Callable[[Any, Any, Any, Any, Info], Sequence[Any]]  # the same, to N numbers
 Given = Signal | Sequence[Signal] | None
+ARGUMENTS = "state, action, next_state, reward, info"  # of a `Signal`
+INFO = "info"
 
 
 class Scale(NamedTuple):
@@ -46,6 +50,7 @@ class Demand(NamedTuple):
     read: Reader
     limit: Array  # [N], the sum over an episode, in the user's units
     what: str  # "cost" or "utility"
+    source: str = INFO  # or the qualified names of the functions
 
     @property
     def worst(self) -> float:
@@ -75,7 +80,7 @@ def demand(
     if other is not None:
         raise InputError("a budget bounds cost= from above, a threshold utilities= from below")
     name = "budget" if what == "cost" else "threshold"
-    limit = np.atleast_1d(np.asarray(budget if what == "cost" else threshold, dtype=float))
+    limit = np.atleast_1d(floats(name, budget if what == "cost" else threshold))  # type: ignore[arg-type]
     if limit.ndim != 1 or not len(limit):
         raise InputError(f"{name} must be a number or a list of numbers")
     for each in limit:
@@ -83,15 +88,21 @@ def demand(
             raise InputError(f"{name} is {each:g}, outside 0 to the horizon, {horizon}")
     if functions is None:
         return Demand(_from_info(what, len(limit)), limit, what)
-    listed = [functions] if callable(functions) else list(functions)
+    listed: list[Any] = list(functions) if isinstance(functions, list | tuple) else [functions]
+    for each in listed:
+        check_call("cost=" if what == "cost" else "utilities=", each, ARGUMENTS)
     if len(listed) != len(limit):
         raise InputError(f"{name} holds {len(limit)} numbers for {len(listed)} functions")
-    return Demand(_from_functions(listed), limit, what)
+    source = ", ".join(getattr(each, "__qualname__", type(each).__qualname__) for each in listed)
+    return Demand(_from_functions(listed), limit, what, source)
 
 
 def checked_range(reward_range: tuple[float, float]) -> tuple[float, float]:
     """(low, high) of the reward of a step; zero, what a step after the end earns, lies within."""
-    low, high = (float(each) for each in reward_range)
+    try:
+        low, high = (real_number("an end of reward_range", each) for each in reward_range)
+    except (TypeError, ValueError):
+        raise InputError(f"reward_range is {reward_range!r}, not (lowest, highest)") from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise InputError(f"reward_range is ({low:g}, {high:g}), not a lower and an upper number")
     if not low <= 0.0 <= high:
