@@ -14,6 +14,7 @@ import numpy as np
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
 from cmdplab.baselines import task_for
+from cmdplab.counting import is_whole
 from cmdplab.engines import family, session
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, Summary
@@ -231,7 +232,7 @@ def check_workers(workers: int | None) -> None:
 
 def check_counts(episodes: int, seed: int) -> None:
     """Refuse what cannot be run before anything is touched."""
-    if episodes < 1:
+    if not is_whole(episodes) or episodes < 1:
         raise InputError(f"episodes is {episodes}, not a positive number")
-    if not 0 <= seed < 1 << 63:
+    if not is_whole(seed) or not 0 <= seed < 1 << 63:
         raise InputError(f"seed is {seed}, not a number >= 0 and below 2^63")
