@@ -8,7 +8,7 @@ not depend on the batch it is in, nor on how its episodes are cut into chunks.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -41,10 +41,15 @@ REGISTERS = {"float32": 64, "float64": 128}
 
 
 class CardChunk(NamedTuple):
-    """What one launch gave, still on the card."""
+    """What one launch gives, on the card, when `played` has happened.
+
+    Who has read it records `read`; only then is its place written again.
+    """
 
     returns: gpu_arrays.Card  # [B, E, 1 + N]
     multiplier: gpu_arrays.Card  # [B, E, N']
+    played: Any
+    read: Any
 
 
 class GpuBatch:
@@ -77,8 +82,9 @@ class GpuBatch:
         self.runs, self._rows, self._tasks = len(rows), rows, tasks
         self._done = np.array([0 if s is None else s.episode for s in states], np.int64)
         self.kernel = play_kernel(self.form, dtype, registers or REGISTERS[precision])
-        self._results: CardChunk | None = None
+        self._results: list[CardChunk] = []  # two, by turns: one is read while the other is played
         self._ahead: Array | None = None
+        self._playing, self._reading = cuda.stream(), cuda.stream()
         self._put(problems, seeds, states, dtype)
 
     def _put(
@@ -128,42 +134,71 @@ class GpuBatch:
         N = self.form.rewards - 1
         returns = np.empty((self.runs, episodes, 1 + N))
         multiplier = np.empty((self.runs, episodes, N))
+        before: tuple[CardChunk, slice] | None = None
         at = 0
-        while at < episodes:
-            size = min(chunk_size(self.runs), episodes - at)
-            chunk = self.launch(size)
-            returns[:, at : at + size] = chunk.returns.copy_to_host()
-            multiplier[:, at : at + size] = chunk.multiplier.copy_to_host()[..., :N]
-            at += size
+        while at < episodes or before is not None:
+            now: tuple[CardChunk, slice] | None = None
+            if at < episodes:
+                size = min(chunk_size(self.runs), episodes - at)
+                now = self.launch(size), slice(at, at + size)
+                at += size
+            if before is not None:  # copied while the next one is played
+                chunk, part = before
+                returns[:, part] = self._fetched(chunk, chunk.returns)
+                multiplier[:, part] = self._fetched(chunk, chunk.multiplier)[..., :N]
+                chunk.read.record(self._reading)
+            before = now
         return Chunk(returns, multiplier)
 
-    def launch(self, episodes: int) -> CardChunk:
-        """The same as one launch, which is not waited for; the next one may overwrite its results.
+    def _fetched(self, chunk: CardChunk, array: gpu_arrays.Card) -> Array:
+        chunk.played.wait(self._reading)
+        found = array.copy_to_host(stream=self._reading)
+        self._reading.synchronize()
+        return np.asarray(found)
 
-        While the card works, the schedules of a next launch of the same size are computed.
+    def _place(self, episodes: int) -> CardChunk:
+        """Where the next launch writes: not where the one before does."""
+        if not self._results or self._results[0].returns.shape[1] != episodes:
+            self._results = [
+                CardChunk(
+                    cuda.device_array((self.runs, episodes, self.form.rewards), np.float64),
+                    cuda.device_array((self.runs, episodes, self.form.columns), np.float64),
+                    cuda.event(),
+                    cuda.event(),
+                )
+                for _ in range(2)
+            ]
+        self._results.reverse()
+        return self._results[0]
+
+    def launch(self, episodes: int) -> CardChunk:
+        """The same as one launch, which is not waited for.
+
+        While the card works, the schedules of a next launch of the same size are computed. All
+        copies name their stream: one on the default stream would wait for everything.
         """
         if int(self._done.max()) + episodes > MOST_EPISODES:
             raise InputError(f"the engine gpu counts to {MOST_EPISODES:,} episodes a run, no more")
-        if self._results is None or self._results.returns.shape[1] != episodes:
-            returns = cuda.device_array((self.runs, episodes, self.form.rewards), np.float64)
-            multipliers = cuda.device_array((self.runs, episodes, self.form.columns), np.float64)
-            self._results = CardChunk(returns, multipliers)
+        chunk, stream = self._place(episodes), self._playing
         if self._ahead is None or self._ahead.shape[1] != episodes:
             self._ahead = self._schedules(episodes)
-        self.kernel[self.runs, self.form.threads](
+        chunk.read.wait(stream)
+        self.kernel[self.runs, self.form.threads, stream](
             *self._worlds,
             *self._fixed,
             self._numbers,
-            cuda.to_device(self._ahead),
+            cuda.to_device(self._ahead, stream=stream),
             self._which,
             self._keys,
-            cuda.to_device(self._done),
+            cuda.to_device(self._done, stream=stream),
             *self._learners,
-            *self._results,
+            chunk.returns,
+            chunk.multiplier,
         )
+        chunk.played.record(stream)
         self._done = self._done + episodes
         self._ahead = self._schedules(episodes)
-        return self._results
+        return chunk
 
     def _schedules(self, episodes: int) -> Array:
         """[D, E, 4], of the distinct algorithms."""
@@ -191,12 +226,13 @@ class GpuBatch:
         while episodes > 0:
             size = min(chunk_size(self.runs), episodes)
             chunk = self.launch(size)
-            measures.add(chunk.returns, chunk.multiplier)
+            measures.add(chunk, self._reading)
             episodes -= size
         return measures
 
     def state(self, run: int) -> State:
         """The state of a run in natural axes: any engine goes on from it."""
+        self._playing.synchronize()
         return gpu_arrays.natural_state(self._learners, self.form, run, int(self._done[run]))
 
 

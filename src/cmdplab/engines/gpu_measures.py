@@ -141,28 +141,40 @@ class CardMeasures:
         self._rows: list[Array] = []  # [B, points, columns]
         self._waiting: Any = None  # the rows of the latest episodes, still on the card
         self._episodes = 0
+        self._stream: Any = None
 
-    def add(self, returns: Any, multiplier: Any) -> None:
-        """The next episodes of every run: [B, E, 1 + N] and [B, E, N'], both on the card."""
-        B, E, _ = returns.shape
+    def add(self, chunk: Any, stream: Any) -> None:
+        """The next episodes of every run, a `CardChunk`: judged while others are played.
+
+        One thread a run leaves room for the blocks that play: beside them it takes no time.
+        """
+        self._collect(stream)  # what came before
+        B, E, _ = chunk.returns.shape
         N = self._thresholds.shape[1]
         kept = self._keep(self._episodes + np.arange(1, E + 1, dtype=np.float64))
         rows = cuda.device_array((B, max(int(kept.sum()), 1), self._columns), np.float64)
         blocks = -(-B // WARP)
-        given = (*self._fixed, cuda.to_device(kept.astype(np.int8)), self._episodes + 1, N)
-        self._judge[blocks, WARP](returns, multiplier, *given, *self._card, rows)
-        self._collect()  # what came before: the card goes on meanwhile
+        marked = cuda.to_device(kept.astype(np.int8), stream=stream)
+        given = (*self._fixed, marked, self._episodes + 1, N)
+        chunk.played.wait(stream)
+        judged = (chunk.returns, chunk.multiplier)
+        self._judge[blocks, WARP, stream](*judged, *given, *self._card, rows)
+        chunk.read.record(stream)
+        self._stream = stream
         self._waiting = rows if kept.any() else None
         self._episodes += E
 
-    def _collect(self) -> None:
+    def _collect(self, stream: Any) -> None:
         if self._waiting is not None:
-            self._rows.append(self._waiting.copy_to_host())
+            self._rows.append(self._waiting.copy_to_host(stream=stream))
+            stream.synchronize()
             self._waiting = None
 
     def measures(self) -> list[Measures]:
         """The measures of each run, on the host: as if it had been judged there."""
-        self._collect()
+        if self._stream is not None:
+            self._collect(self._stream)
+            self._stream.synchronize()
         host = Accumulators(*(each.copy_to_host() for each in self._card))
         if not np.isfinite(host.sums).all():
             b = int(np.argmin(np.isfinite(host.sums).all(axis=(1, 2))))
