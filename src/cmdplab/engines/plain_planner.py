@@ -17,6 +17,7 @@ from cmdplab.engines.plain_rewards import estimated, summed
 from cmdplab.engines.protocol import Episode, Indices
 from cmdplab.problem import Array
 from cmdplab.solvers import Box, plan, policy_bounds
+from cmdplab.solvers.sweeps import FINE, TIE
 
 
 @dataclass(frozen=True)
@@ -134,13 +135,14 @@ class PlainPlanner:
         weights = np.array([1.0, *multiplier])
         policy, value = np.zeros((H, X, A)), np.zeros((rewards, X))
         for h in reversed(range(H)):
-            order = np.argsort(-(weights @ value), kind="stable")
+            order = np.argsort(-np.floor(weights @ value * FINE + 0.5), kind="stable")
             q = np.zeros((rewards, X, A))
             cap = self.numbers.truncation * (H - h)
             for x, a in np.ndindex(X, A):
                 row = poured(box.lower[h, x, a], box.upper[h, x, a], order)
                 q[:, x, a] = np.minimum(signal[:, h, x, a] + value @ row, cap)
-            best = np.argmax(self.task.closed[h] + np.tensordot(weights, q, axes=1), axis=-1)
+            total = self.task.closed[h] + np.tensordot(weights, q, axes=1)
+            best = np.array([first_best(each) for each in total])
             policy[h, np.arange(X), best] = 1.0
             value = q[:, np.arange(X), best]
         return policy, value[:, self.task.start]
@@ -155,6 +157,15 @@ class PlainPlanner:
             if before < n.replan_most and since >= max(n.replan_first, n.replan_factor * before):
                 return True
         return False
+
+
+def first_best(total: Array) -> int:
+    """The first action of the largest value; one that is better by rounding alone is not."""
+    best = 0
+    for a in range(1, len(total)):
+        if total[a] > total[best] + TIE * (1.0 + abs(total[best])):
+            best = a
+    return best
 
 
 def poured(lower: Array, upper: Array, order: Indices) -> Array:

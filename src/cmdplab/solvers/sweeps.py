@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cmdplab.compiling import by_type, compiled, compiled_apart
 from cmdplab.solvers.models import ListedBox, ListedModel, Model
 
@@ -30,6 +32,16 @@ def sort_states(values, order):
             order[s + 1] = order[s]
             s -= 1
         order[s + 1] = y
+
+
+FINE = 1e11  # see `coarsen`; a plan loses at most H / FINE by it
+
+
+@compiled
+def coarsen(values, order):
+    """Values on a grid of 1 / FINE: states that differ by rounding alone are then equal."""
+    for t in range(len(order)):
+        values[t] = np.floor(values[t] * FINE + 0.5)
 
 
 @compiled
@@ -65,6 +77,7 @@ def pour_all(lower, room, spare, order, value, left, row, q):
 def expect_box(model, h, order, value, work, q):
     """See `expect`."""
     lower, room, spare = model.lower[h], model.room[h], model.spare[h]
+    coarsen(work.total, order)
     sort_states(work.total, order)
     pour_all(lower, room, spare, order, value, work.left, work.row, q)
 
@@ -117,6 +130,7 @@ def room_of(model, h, i, y):
 @compiled
 def expect_listed_box(model, h, order, value, work, q):
     """See `expect`. Pair by pair: pouring ends after a few states where rows have few."""
+    coarsen(work.total, order)
     sort_states(work.total, order)
     for n in range(len(value)):
         everywhere = 0.0
@@ -192,16 +206,19 @@ def finish(reward, cap, q):
         q[i] = min(q[i] + reward[i], cap)
 
 
+TIE = 1e-12  # relative: rounding must not choose between actions that are equally good
+
+
 @compiled
 def choose(total, top, best):
-    """best[x] = the first action that maximises total, top[x] its value."""
+    """best[x] = the first action that maximises total but for ties, top[x] its value."""
     P = len(top)
     for x in range(P):
         top[x] = total[x]
         best[x] = 0
     for a in range(1, len(total) // P):
         for x in range(P):
-            better = total[a * P + x] > top[x]
+            better = total[a * P + x] > top[x] + TIE * (1.0 + abs(top[x]))
             best[x] = a if better else best[x]
             top[x] = total[a * P + x] if better else top[x]
 
