@@ -184,7 +184,8 @@ def run_many(
 ) -> list[Run]:
     """Many runs over the cores, in the order of `jobs`; no result depends on the number of workers.
 
-    Threads suffice: the compiled loops hold no lock. Ctrl-C ends every run after its chunk.
+    Threads suffice: the compiled loops hold no lock. Ctrl-C ends every run after its chunk. On the
+    engine gpu all runs are one launch at a time, which has no workers and shows no progress.
     """
     for job in jobs:
         check_counts(episodes, job.seed)
