@@ -70,8 +70,8 @@ def resident(batch: GpuBatch) -> tuple[int, int, int]:
     """Registers and spilt bytes of a thread, and runs that one multiprocessor holds at a time."""
     if simulated():
         return 0, 0, 0
-    registers = max(batch.kernel.get_regs_per_thread().values())
-    spilt = max(batch.kernel.get_local_mem_per_thread().values())
+    registers = max(batch.player.kernel.get_regs_per_thread().values())
+    spilt = max(batch.player.kernel.get_local_mem_per_thread().values())
     threads = batch.form.threads
     blocks = min(32, 2048 // threads, 65536 // (-(-registers // 8) * 8 * threads))
     return registers, spilt, blocks

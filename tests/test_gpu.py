@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.engines import gpu, gpu_layout, gpu_limits, gpu_setup
+from cmdplab.engines.gpu_families import CARD_FAMILIES
 from cmdplab.engines.gpu_philox import draw_block, round_keys
 from cmdplab.errors import InputError
 from cmdplab.noise import blocks_per_episode, uniforms
@@ -57,25 +59,34 @@ def test_arrays_come_back_from_the_card_as_they_went(states, actions, seed):
 
 
 def test_memory_grows_by_the_same_for_every_run():
-    form = gpu_layout.form_of((2, 10, 30, 3))
-    small, large = (gpu_limits.foreseen_memory(form, "float32", runs) for runs in (4096, 8192))
+    family, form = CARD_FAMILIES[PrimalDual], gpu_layout.form_of((2, 10, 30, 3))
+
+    def foreseen(precision, runs):
+        return gpu_limits.foreseen_memory(family, form, precision, runs)
+
+    small, large = foreseen("float32", 4096), foreseen("float32", 8192)
     assert form.row == 96
     assert large - small >= 4096 * 4 * 10 * 30 * 96  # its counts alone
-    assert gpu_limits.foreseen_memory(form, "float64", 4096) > small
+    assert foreseen("float64", 4096) > small
 
 
 def test_batches_cover_all_runs_and_fit(monkeypatch):
-    form = gpu_layout.form_of((2, 10, 30, 3))
-    room = 2 * gpu_limits.foreseen_memory(form, "float64", 100)
+    family, task = CARD_FAMILIES[PrimalDual], Task.of(random_problem(30, 3, 10, 1), 0.1)
+    form = family.form(task.reward.shape)
+    given = (UOPT, task, "float64", 1000, 1)
+
+    def foreseen(runs):
+        return gpu_limits.foreseen_memory(family, form, "float64", runs)
+
+    room = 2 * foreseen(100)
     monkeypatch.setattr(gpu_limits, "free_memory", lambda: room)
-    parts = gpu_limits.batches(form, "float64", 1000, 1)
+    parts = gpu_limits.batches(*given)
     assert [each for part in parts for each in range(1000)[part]] == list(range(1000))
     assert len(parts) > 1
-    sizes = [len(range(1000)[part]) for part in parts]
-    assert max(gpu_limits.foreseen_memory(form, "float64", size) for size in sizes) <= 0.9 * room
+    assert max(foreseen(len(range(1000)[part])) for part in parts) <= 0.9 * room
     monkeypatch.setattr(gpu_limits, "free_memory", lambda: 1000)
     with pytest.raises(InputError, match="too large for this card"):
-        gpu_limits.batches(form, "float64", 1000, 1)
+        gpu_limits.batches(*given)
 
 
 def test_what_the_engine_does_not_have_is_refused_in_one_sentence():

@@ -6,11 +6,9 @@ import threading
 import time
 from collections.abc import Sequence
 
-from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Feedback, Task
 from cmdplab.baselines import task_for
 from cmdplab.engines.gpu import GpuBatch
-from cmdplab.engines.gpu_layout import form_of
 from cmdplab.engines.gpu_limits import batches, check_precision, check_row, chunk_size
 from cmdplab.engines.gpu_measures import CardMeasures
 from cmdplab.engines.gpu_setup import needed
@@ -49,12 +47,11 @@ def run_many_on_gpu(
     for job in jobs:
         if id(job.algorithm) not in tasks:
             told = task_for(job.algorithm, problem, optimum, baseline, rewards)
-            check_row(job.algorithm, told)
+            check_row(job.algorithm, told, precision)
             tasks[id(job.algorithm)] = told
 
     runs: list[Run] = []
-    form = form_of(problem.reward.shape)
-    for part in batches(form, precision, len(jobs), 1):
+    for part in batches(jobs[0].algorithm, next(iter(tasks.values())), precision, len(jobs), 1):
         if stop is None or not stop.is_set():
             told_part = [tasks[id(job.algorithm)] for job in jobs[part]]
             runs += _batch(problem, jobs[part], told_part, episodes, optimum.value, precision, stop)
@@ -73,7 +70,7 @@ def _batch(
     stop: threading.Event | None,
 ) -> list[Run]:
     """One batch to its end, or to a stop."""
-    rows = [job.algorithm for job in jobs if isinstance(job.algorithm, PrimalDual)]
+    rows = [job.algorithm for job in jobs]
     seeds = [job.seed for job in jobs]
     count = len(jobs)
     batch = GpuBatch([problem] * count, rows, tasks, seeds, precision=precision)

@@ -52,10 +52,7 @@ def _cpu(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
 
 def _gpu(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
     from cmdplab.engines.gpu import GpuSession  # numba-cuda is an extra
-    from cmdplab.engines.gpu_limits import check_row
 
-    check_row(row, task)
-    assert isinstance(row, PrimalDual)
     return GpuSession(problem, row, task, seed, state)
 
 

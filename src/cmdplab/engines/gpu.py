@@ -1,4 +1,4 @@
-"""The GPU engine: many runs of the primal-dual family in one launch, one block of threads each.
+"""The GPU engine: many runs of one family in one launch, one block of threads each.
 
 The runs of a batch may differ in seed, algorithm, hyper-parameters and problem, but not in sizes.
 States stay on the card between chunks. A run equals that of the CPU engine up to rounding, and does
@@ -11,13 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from cmdplab.algorithms.primal_dual import PrimalDual, State
+from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
-from cmdplab.engines import gpu_arrays
-from cmdplab.engines.gpu_kernels import play_kernel, prepare_kernel
-from cmdplab.engines.gpu_layout import Form, check_form, form_of
+from cmdplab.engines.gpu_arrays import Card
+from cmdplab.engines.gpu_families import CARD_FAMILIES
 from cmdplab.engines.gpu_limits import (
     MOST_EPISODES,
     PRECISIONS,
@@ -28,16 +26,11 @@ from cmdplab.engines.gpu_limits import (
     chunk_size,
 )
 from cmdplab.engines.gpu_measures import CardMeasures
-from cmdplab.engines.gpu_philox import round_keys
 from cmdplab.engines.gpu_setup import cuda, needed
 from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, on_grid
 from cmdplab.problem import CMDP, Array
-
-# Registers of a thread, of the values tried on an H200 (48 to 128) the fastest at the paper's size:
-# fewer spill, and more leave fewer runs on a multiprocessor at a time.
-REGISTERS = {"float32": 64, "float64": 128}
 
 
 class CardChunk(NamedTuple):
@@ -46,25 +39,25 @@ class CardChunk(NamedTuple):
     Who has read it records `read`; only then is its place written again.
     """
 
-    returns: gpu_arrays.Card  # [B, E, 1 + N]
-    multiplier: gpu_arrays.Card  # [B, E, N']
+    returns: Card  # [B, E, 1 + N]
+    multiplier: Card  # [B, E, N']
     played: Any
     read: Any
 
 
 class GpuBatch:
-    """Runs side by side on the card, advanced together."""
+    """Runs of one family side by side on the card, advanced together."""
 
     def __init__(
         self,
         problems: Sequence[CMDP],
-        rows: Sequence[PrimalDual],
+        rows: Sequence[Row],
         tasks: Sequence[Task],
         seeds: Sequence[int],
-        states: Sequence[State | None] | None = None,
+        states: Sequence[Any] | None = None,
         precision: str = "float64",
-        form: Form | None = None,
-        registers: int | None = None,
+        form: Any = None,
+        **tuning: Any,
     ) -> None:
         needed()
         check_precision(precision)
@@ -72,62 +65,22 @@ class GpuBatch:
         if not rows or len({len(each) for each in (problems, rows, tasks, seeds, states)}) > 1:
             raise InputError("a batch needs one problem, row, task and seed for each of its runs")
         for row, task in zip(rows, tasks, strict=True):
-            check_row(row, task)
+            check_row(row, task, precision)
+        if len({type(row) for row in rows}) > 1:
+            raise InputError("the algorithms of a batch are of several families")
         if len({task.reward.shape for task in tasks}) > 1:
             raise InputError("the problems of a batch differ in their sizes")
-        dtype = PRECISIONS[precision]
-        self.form = form if form is not None else form_of(tasks[0].reward.shape)
-        check_form(self.form, np.dtype(dtype).itemsize)
-        check_room(self.form, precision, len(rows), len({id(each) for each in problems}))
-        self.runs, self._rows, self._tasks = len(rows), rows, tasks
+        family, real = CARD_FAMILIES[type(rows[0])], PRECISIONS[precision]
+        self.form = form if form is not None else family.form(tasks[0].reward.shape)
+        family.check(self.form, np.dtype(real).itemsize)
+        check_room(family, self.form, precision, len(rows), len({id(each) for each in problems}))
+        self.runs, self._tasks = len(rows), tasks
         self._done = np.array([0 if s is None else s.episode for s in states], np.int64)
-        self.kernel = play_kernel(self.form, dtype, registers or REGISTERS[precision])
+        given = (problems, rows, tasks, seeds, states, self.form, real)
+        self.player = family.player(*given, **tuning)
         self._results: list[CardChunk] = []  # two, by turns: one is read while the other is played
         self._ahead: Array | None = None
         self._playing, self._reading = cuda.stream(), cuda.stream()
-        self._put(problems, seeds, states, dtype)
-
-    def _put(
-        self,
-        problems: Sequence[CMDP],
-        seeds: Sequence[int],
-        states: Sequence[State | None],
-        dtype: type,
-    ) -> None:
-        """Everything that does not change between chunks, and the states, onto the card."""
-        distinct = {id(each): b for b, each in enumerate(problems)}
-        order = {each: at for at, each in enumerate(distinct)}
-        chosen = list(distinct.values())
-        given = [problems[b] for b in chosen], [self._tasks[b] for b in chosen]
-        self._worlds = gpu_arrays.worlds(*given, self.form, dtype)
-        threshold = np.zeros((self.runs, self.form.columns))
-        for b, task in enumerate(self._tasks):
-            threshold[b, : len(task.threshold)] = task.threshold
-        numbers = [row.numbers(task) for row, task in zip(self._rows, self._tasks, strict=True)]
-        self._numbers = cuda.to_device(gpu_arrays.number_rows(numbers))
-        starts = np.array([task.start for task in given[1]], np.int32)
-        instance = np.array([order[id(each)] for each in problems], np.int32)
-        keys = np.stack([round_keys(seed) for seed in seeds])
-        which, self._kinds = self._distinct()
-        self._which = cuda.to_device(which)
-        self._fixed = [cuda.to_device(each) for each in (threshold, starts, instance)]
-        self._keys = cuda.to_device(keys)
-        self._learners = gpu_arrays.learners(self._tasks, states, self.form, dtype)
-        prepare = prepare_kernel(self.form, dtype)[self.runs, self.form.threads]
-        prepare(self._numbers, *self._learners[:4])
-
-    def _distinct(self) -> tuple[npt.NDArray[np.int32], list[int]]:
-        """Which of the distinct schedules each run has, and a run that has each."""
-        kinds: dict[object, int] = {}
-        first: list[int] = []
-        which = np.empty(self.runs, np.int32)
-        for b, (row, task) in enumerate(zip(self._rows, self._tasks, strict=True)):
-            key = (row, row.setting(task), int(self._done[b]))
-            if key not in kinds:
-                kinds[key] = len(first)
-                first.append(b)
-            which[b] = kinds[key]
-        return which, first
 
     def play(self, episodes: int) -> Chunk:
         """So many more episodes of every run: returns [B, E, 1 + N], multipliers [B, E, N]."""
@@ -150,7 +103,7 @@ class GpuBatch:
             before = now
         return Chunk(returns, multiplier)
 
-    def _fetched(self, chunk: CardChunk, array: gpu_arrays.Card) -> Array:
+    def _fetched(self, chunk: CardChunk, array: Card) -> Array:
         chunk.played.wait(self._reading)
         found = array.copy_to_host(stream=self._reading)
         self._reading.synchronize()
@@ -181,32 +134,13 @@ class GpuBatch:
             raise InputError(f"the engine gpu counts to {MOST_EPISODES:,} episodes a run, no more")
         chunk, stream = self._place(episodes), self._playing
         if self._ahead is None or self._ahead.shape[1] != episodes:
-            self._ahead = self._schedules(episodes)
+            self._ahead = self.player.schedules(self._done, episodes)
         chunk.read.wait(stream)
-        self.kernel[self.runs, self.form.threads, stream](
-            *self._worlds,
-            *self._fixed,
-            self._numbers,
-            cuda.to_device(self._ahead, stream=stream),
-            self._which,
-            self._keys,
-            cuda.to_device(self._done, stream=stream),
-            *self._learners,
-            chunk.returns,
-            chunk.multiplier,
-        )
+        self.player.launch(stream, self._ahead, self._done, chunk.returns, chunk.multiplier)
         chunk.played.record(stream)
         self._done = self._done + episodes
-        self._ahead = self._schedules(episodes)
+        self._ahead = self.player.schedules(self._done, episodes)
         return chunk
-
-    def _schedules(self, episodes: int) -> Array:
-        """[D, E, 4], of the distinct algorithms."""
-        columns = [
-            self._rows[b].schedule(self._tasks[b], int(self._done[b]) + 1, episodes)
-            for b in self._kinds
-        ]
-        return np.stack(columns)
 
     def measure(
         self,
@@ -230,15 +164,15 @@ class GpuBatch:
             episodes -= size
         return measures
 
-    def state(self, run: int) -> State:
+    def state(self, run: int) -> Any:
         """The state of a run in natural axes: any engine goes on from it."""
         self._playing.synchronize()
-        return gpu_arrays.natural_state(self._learners, self.form, run, int(self._done[run]))
+        return self.player.state(run, int(self._done[run]))
 
 
 def measure_many(
     problems: Sequence[CMDP],
-    rows: Sequence[PrimalDual],
+    rows: Sequence[Row],
     tasks: Sequence[Task],
     seeds: Sequence[int],
     optima: Sequence[float],
@@ -251,9 +185,9 @@ def measure_many(
     `optima` are the values of optima; `keep` says which episodes become points of the curves.
     """
     needed()
-    check_precision(precision)
-    form, found = form_of(tasks[0].reward.shape), list[Measures]()
-    for part in batches(form, precision, len(rows), len({id(each) for each in problems})):
+    found = list[Measures]()
+    problem_count = len({id(each) for each in problems})
+    for part in batches(rows[0], tasks[0], precision, len(rows), problem_count):
         batch = GpuBatch(problems[part], rows[part], tasks[part], seeds[part], precision=precision)
         found += batch.measure(optima[part], episodes, keep=keep).measures()
     return found
@@ -265,10 +199,10 @@ class GpuSession:
     def __init__(
         self,
         problem: CMDP,
-        algorithm: PrimalDual,
+        algorithm: Row,
         task: Task,
         seed: int,
-        state: State | None = None,
+        state: Any = None,
         precision: str = "float64",
     ) -> None:
         given = None if state is None else [state]
@@ -278,5 +212,5 @@ class GpuSession:
         chunk = self._batch.play(episodes)
         return Chunk(chunk.returns[0], chunk.multiplier[0])
 
-    def state(self) -> State:
+    def state(self) -> Any:
         return self._batch.state(0)

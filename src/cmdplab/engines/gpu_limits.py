@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.gpu_arrays import episode_bytes, run_bytes, world_bytes
-from cmdplab.engines.gpu_layout import Form
+from cmdplab.engines.gpu_arrays import episode_bytes
+from cmdplab.engines.gpu_families import CARD_FAMILIES, CardFamily
 from cmdplab.engines.gpu_measures import measure_bytes
 from cmdplab.engines.gpu_setup import free_memory
 from cmdplab.errors import InputError
@@ -31,21 +32,26 @@ def check_precision(precision: str, tolerance: float | None = None) -> None:
         )
 
 
-def check_row(row: Row, task: Task) -> None:
+def check_row(row: Row, task: Task, precision: str = "float64") -> None:
     """Refuse what this engine does not have, and say which does."""
-    if not isinstance(row, PrimalDual):
+    family = CARD_FAMILIES.get(type(row))
+    if family is None:
         raise InputError(f"the engine gpu has no {row.name}: take the engine cpu")
+    if precision not in family.precisions:
+        raise InputError(f"{row.name} runs in {family.precisions[0]} only, not in {precision}")
     if task.observed:
         raise InputError("the engine gpu knows its rewards: take the engine cpu to observe them")
     row.check(task)
 
 
-def foreseen_memory(form: Form, precision: str, runs: int, problems: int = 1) -> int:
+def foreseen_memory(
+    family: CardFamily, form: Any, precision: str, runs: int, problems: int = 1
+) -> int:
     """Bytes on the card for a batch, its measures and a chunk of its episodes included."""
     itemsize, chunk = np.dtype(PRECISIONS[precision]).itemsize, chunk_size(runs)
-    each = run_bytes(form, itemsize) + chunk * episode_bytes(form)
+    each = family.run_bytes(form, itemsize) + chunk * episode_bytes(form)
     each += measure_bytes(form.rewards - 1, chunk)
-    return runs * each + problems * world_bytes(form, itemsize)
+    return runs * each + problems * family.world_bytes(form, itemsize)
 
 
 def chunk_size(runs: int) -> int:
@@ -53,19 +59,23 @@ def chunk_size(runs: int) -> int:
     return max(1, min(_LONGEST, _IN_FLIGHT // runs))
 
 
-def batches(form: Form, precision: str, runs: int, problems: int) -> list[slice]:
-    """Runs in batches of equal size that fit the card."""
+def batches(row: Row, task: Task, precision: str, runs: int, problems: int) -> list[slice]:
+    """Runs like this one in batches of equal size that fit the card."""
+    check_precision(precision)
+    check_row(row, task, precision)
+    family = CARD_FAMILIES[type(row)]
+    form = family.form(task.reward.shape)
     free, size = int(_SPARE * free_memory()), runs
-    while foreseen_memory(form, precision, size, min(problems, size)) > free:
+    while foreseen_memory(family, form, precision, size, min(problems, size)) > free:
         if size == 1:
             raise InputError("one run is too large for this card: take the engine cpu")
         size = -(-size // 2)
     return [slice(first, min(first + size, runs)) for first in range(0, runs, size)]
 
 
-def check_room(form: Form, precision: str, runs: int, problems: int) -> None:
+def check_room(family: CardFamily, form: Any, precision: str, runs: int, problems: int) -> None:
     """Refuse a batch that the card cannot hold."""
-    wanted, free = foreseen_memory(form, precision, runs, problems), free_memory()
+    wanted, free = foreseen_memory(family, form, precision, runs, problems), free_memory()
     if wanted > _SPARE * free:
         raise InputError(
             f"{runs} runs need {wanted / 2**30:.1f} GiB on the card and {free / 2**30:.1f} are "

@@ -1,0 +1,62 @@
+"""The families of algorithms that the GPU engine has: the one list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.row import Row
+from cmdplab.engines import gpu_arrays
+from cmdplab.engines.gpu_layout import check_form, form_of
+from cmdplab.engines.gpu_primal_dual import PrimalDualPlayer
+from cmdplab.problem import Array
+
+
+class Player(Protocol):
+    """Runs of one family, side by side on the card."""
+
+    def schedules(self, done: npt.NDArray[np.int64], episodes: int) -> Array:
+        """What the host tells the next episodes, after `done` [B] of them: [D, E, ...]."""
+        ...
+
+    def launch(
+        self,
+        stream: Any,
+        schedules: Array,
+        done: npt.NDArray[np.int64],
+        returns: gpu_arrays.Card,
+        multiplier: gpu_arrays.Card,
+    ) -> None:
+        """An episode for each of the schedules: returns [B, E, 1 + N], multipliers [B, E, N']."""
+        ...
+
+    def state(self, run: int, episode: int) -> Any:
+        """The state of a run in natural axes: any engine goes on from it."""
+        ...
+
+
+class CardFamily(NamedTuple):
+    """How the rows of one kind are run on the card."""
+
+    form: Callable[[tuple[int, int, int, int]], Any]  # of a problem with rewards [1 + N, H, X, A]
+    check: Callable[[Any, int], None]  # refuses a form that no block holds, by bytes of a number
+    player: Callable[..., Player]
+    run_bytes: Callable[[Any, int], int]
+    world_bytes: Callable[[Any, int], int]
+    precisions: tuple[str, ...]
+
+
+CARD_FAMILIES: dict[type[Row], CardFamily] = {
+    PrimalDual: CardFamily(
+        form_of,
+        check_form,
+        PrimalDualPlayer,
+        gpu_arrays.run_bytes,
+        gpu_arrays.world_bytes,
+        ("float64", "float32"),
+    ),
+}
