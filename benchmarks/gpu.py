@@ -1,12 +1,13 @@
 """The GPU engine, measured: what it is equal to, how fast it is, and what limits it.
 
-    python benchmarks/gpu.py --part device equal bits single speed   (or one of them, small, tune)
+    python benchmarks/gpu.py --part device equal bits single speed triple_q   (or small, tune)
 
 `device` names the card and its copy bandwidth; `equal` compares every row and preset with the CPU
 engine in float64; `bits` cuts the same runs into other batches and chunks; `single` measures the
 error of float32; `speed` is episodes a second over runs, sizes and precision, exact returns and
-measures of every episode included; `tune` tries lanes and registers at the paper's size; `small` is
-for compute-sanitizer. Each part takes under three minutes. Tables are markdown.
+measures of every episode included; `triple_q` is the same of Triple-Q, over registers; `tune`
+tries lanes and registers at the paper's size; `small` is for compute-sanitizer. Each part takes
+under three minutes. Tables are markdown.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from gpu_cases import check_equals_cpu, check_same_bits, family_rows, told
+from gpu_cases import check_equals_cpu, check_same_bits, family_rows, mild_rows, told
 
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.triple_q import TRIPLE_Q
 from cmdplab.engines.gpu import GpuBatch
 from cmdplab.engines.gpu_layout import Form, form_of
 from cmdplab.engines.gpu_limits import chunk_size
@@ -78,10 +81,15 @@ def resident(batch: GpuBatch) -> tuple[int, int, int]:
 
 
 def batch_of(
-    problem: CMDP, runs: int, precision: str, form: Form | None, registers: int | None
+    problem: CMDP,
+    runs: int,
+    precision: str,
+    form: Form | None = None,
+    registers: int | None = None,
+    row: Row = ROW,
 ) -> GpuBatch:
-    task = told(problem, [ROW])[0]
-    given = ([problem] * runs, [ROW] * runs, [task] * runs, list(range(runs)))
+    task = told(problem, [row])[0]
+    given = ([problem] * runs, [row] * runs, [task] * runs, list(range(runs)))
     return GpuBatch(*given, precision=precision, form=form, registers=registers)
 
 
@@ -139,9 +147,13 @@ def equal(shapes: tuple[tuple[int, ...], ...] = SHAPES, episodes: int = 10_000) 
     yield "| X, A, H, N | rows | episodes | largest difference |\n|---|---|---|---|"
     for shape in shapes:
         problem = random_problem(*shape)
-        rows = family_rows(problem)
-        worst = check_equals_cpu(problem, rows, episodes, 1e-9)
-        yield f"| {', '.join(map(str, shape))} | {len(rows)} | {episodes} | {worst:.1e} |"
+        for name, rows in (
+            ("primal-dual", family_rows(problem)),
+            ("Triple-Q", mild_rows(problem, episodes)),
+        ):
+            worst = check_equals_cpu(problem, rows, episodes, 1e-9)
+            sizes = ", ".join(map(str, shape))
+            yield f"| {sizes} | {len(rows)} {name} | {episodes} | {worst:.1e} |"
 
 
 def small() -> Iterator[str]:
@@ -176,6 +188,18 @@ def speed() -> Iterator[str]:
             yield line(random_problem(*shape), 4096, precision)
 
 
+def triple_q() -> Iterator[str]:
+    """Triple-Q as printed, at the paper's size, in float64, over runs and registers."""
+    yield "| runs | registers | spilt bytes | million episodes/s |\n|---|---|---|---|"
+    paper = make("published")
+    optimum = solve_feasible(paper).value or 0.0
+    for runs in (64, 4096):
+        for registers in (48, 64, 96):
+            batch = batch_of(paper, runs, "float64", None, registers, TRIPLE_Q)
+            speed, used = rate(batch, optimum), resident(batch)
+            yield f"| {runs} | {used[0]} | {used[1]} | {speed / 1e6:.2f} |"
+
+
 def tune() -> Iterator[str]:
     """Lanes and registers at the paper's size."""
     yield HEADER
@@ -188,7 +212,7 @@ def tune() -> Iterator[str]:
 
 
 PARTS: dict[str, Callable[[], Iterator[str]]] = {
-    each.__name__: each for each in (device, equal, bits, single, speed, small, tune)
+    each.__name__: each for each in (device, equal, bits, single, speed, triple_q, small, tune)
 }
 
 

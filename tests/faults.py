@@ -14,7 +14,8 @@ import numpy as np
 
 from cmdplab import checkpoint
 from cmdplab.algorithms import ALGORITHMS
-from cmdplab.sweeping import status_of, works_of
+from cmdplab.status import status_of
+from cmdplab.sweeping import works_of
 
 Result = dict[str, tuple[bytes, str]]
 

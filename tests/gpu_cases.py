@@ -9,29 +9,45 @@ import numpy as np
 
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.primal_dual import PrimalDual
-from cmdplab.algorithms.row import CONSTRAINT
+from cmdplab.algorithms.row import CONSTRAINT, Row
 from cmdplab.algorithms.task import Task
+from cmdplab.algorithms.triple_q import TripleQ, TripleQState
 from cmdplab.baselines import task_for
-from cmdplab.engines.cpu import CpuSession
+from cmdplab.engines import session
 from cmdplab.engines.gpu import GpuBatch
-from cmdplab.engines.gpu_layout import Form
 from cmdplab.problem import CMDP
 from cmdplab.solvers import solve_feasible
 
+# What is compared of a state, up to a tolerance, and which of its counts must be equal.
+NEAR: dict[type[Row], tuple[str, ...]] = {
+    PrimalDual: ("policy", "multiplier"),
+    TripleQ: TripleQState._fields,
+}
+COUNTED: dict[type[Row], str] = {PrimalDual: "counts", TripleQ: "visits"}
+MILD = {"printed": 1e-6, "released": 100.0}  # scales for margins of the size of the values
 
-def family_rows(problem: CMDP) -> list[PrimalDual]:
-    """Every row and preset of the family that can learn the problem."""
-    rows = [row for row in ALGORITHMS.values() if isinstance(row, PrimalDual)]
+
+def family_rows(problem: CMDP, kind: type[Row] = PrimalDual) -> list[Row]:
+    """Every row and preset of a family that can learn the problem."""
+    rows = [row for row in ALGORITHMS.values() if isinstance(row, kind)]
     return [row for row in rows if problem.constraints or CONSTRAINT not in row.needs]
 
 
-def told(problem: CMDP, rows: Sequence[PrimalDual]) -> list[Task]:
+def mild_rows(problem: CMDP, tuned_for: int) -> list[Row]:
+    """Every row and preset of Triple-Q, with margins that leave something to the objective."""
+    rows = family_rows(problem, TripleQ)
+    return [
+        row.overridden({"tuned_for": tuned_for, "margin_scale": MILD[row.preset]}) for row in rows
+    ]
+
+
+def told(problem: CMDP, rows: Sequence[Row]) -> list[Task]:
     """What each row is told of the problem."""
     solution = solve_feasible(problem)
     return [task_for(row, problem, solution) for row in rows]
 
 
-def batch(problem: CMDP, rows: Sequence[PrimalDual], **options: Any) -> GpuBatch:
+def batch(problem: CMDP, rows: Sequence[Row], **options: Any) -> GpuBatch:
     """One run of each row, on the seeds 5, 6, ..."""
     count = len(rows)
     seeds = list(range(5, 5 + count))
@@ -40,29 +56,30 @@ def batch(problem: CMDP, rows: Sequence[PrimalDual], **options: Any) -> GpuBatch
 
 def check_equals_cpu(
     problem: CMDP,
-    rows: Sequence[PrimalDual],
+    rows: Sequence[Row],
     episodes: int,
     tolerance: float,
-    form: Form | None = None,
+    form: Any = None,
     precision: str = "float64",
 ) -> float:
-    """Returns, multipliers and policies of every run are those of the CPU engine; how nearly."""
+    """Returns, multipliers and states of every run are those of the CPU engine; how nearly."""
     runs = batch(problem, rows, form=form, precision=precision)
     played, worst = runs.play(episodes), 0.0
     for b, (row, task) in enumerate(zip(rows, told(problem, rows), strict=True)):
-        cpu = CpuSession(problem, row, task, 5 + b)
+        cpu = session("cpu", problem, row, task, 5 + b)
         chunk, state, ours = cpu.play(episodes), cpu.state(), runs.state(b)
         pairs = [(played.returns[b], chunk.returns), (played.multiplier[b], chunk.multiplier)]
-        pairs += [(ours.policy, state.policy)]
+        pairs += [(getattr(ours, name), getattr(state, name)) for name in NEAR[type(row)]]
         for mine, theirs in pairs:
             np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance, err_msg=row.name)
             worst = max(worst, float(np.abs(mine - theirs).max(initial=0.0)))
         if precision == "float64":
-            np.testing.assert_array_equal(ours.counts, state.counts)
+            counted = COUNTED[type(row)]
+            np.testing.assert_array_equal(getattr(ours, counted), getattr(state, counted))
     return worst
 
 
-def check_same_bits(problem: CMDP, rows: Sequence[PrimalDual], episodes: int) -> None:
+def check_same_bits(problem: CMDP, rows: Sequence[Row], episodes: int) -> None:
     """Neither the batch a run is in, nor chunks, nor a resume from its state change a bit."""
     together = batch(problem, rows)
     whole = together.play(episodes)

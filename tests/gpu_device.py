@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from gpu_cases import batch, check_equals_cpu, check_same_bits, family_rows, told
+from gpu_cases import batch, check_equals_cpu, check_same_bits, family_rows, mild_rows, told
 
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.triple_q import TripleQ
 from cmdplab.engines import gpu_setup
 from cmdplab.engines.gpu import measure_many
 from cmdplab.engines.gpu_limits import SINGLE_TOLERANCE
@@ -29,6 +30,24 @@ ROWS = [algorithm("UOpt-RPGPD", preset) for preset in ("released", "printed")]
 def test_every_row_and_preset_equals_the_cpu(shape):
     problem = random_problem(*shape)
     check_equals_cpu(problem, family_rows(problem), EPISODES, 1e-9)
+
+
+@pytest.mark.parametrize("shape", SHAPES[:5], ids=str)
+def test_every_row_of_triple_q_equals_the_cpu(shape):
+    problem = random_problem(*shape)
+    rows = [row.overridden({"tuned_for": EPISODES}) for row in family_rows(problem, TripleQ)]
+    check_equals_cpu(problem, rows + mild_rows(problem, EPISODES), EPISODES, 1e-9)
+
+
+def test_triple_q_never_takes_a_closed_action():
+    problem = random_problem(9, 5, 4, 2, closed=0.4)
+    check_equals_cpu(problem, mild_rows(problem, EPISODES), EPISODES, 1e-9)
+
+
+def test_neither_batch_nor_chunks_nor_a_resume_change_a_bit_of_triple_q():
+    problem = random_problem(30, 3, 10, 1)
+    for row in mild_rows(problem, EPISODES):
+        check_same_bits(problem, [*mild_rows(problem, 1000), row], 3000)
 
 
 def test_closed_actions_are_never_taken():

@@ -18,7 +18,8 @@ from ray.cluster_utils import Cluster  # noqa: E402
 
 from cmdplab.experiment import read_experiment  # noqa: E402
 from cmdplab.on_ray import ray_executor  # noqa: E402
-from cmdplab.sweeping import status_of, sweep, works_of  # noqa: E402
+from cmdplab.status import status_of  # noqa: E402
+from cmdplab.sweeping import sweep, works_of  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import subprocess
 import sys
@@ -12,12 +13,15 @@ from conftest import ROOT, random_problem
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmdplab.algorithms import algorithm
+from cmdplab.algorithms import algorithm, triple_q
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
-from cmdplab.engines import gpu, gpu_layout, gpu_limits, gpu_setup
+from cmdplab.algorithms.triple_q import TripleQ
+from cmdplab.engines import choosing, gpu, gpu_layout, gpu_limits, gpu_setup
 from cmdplab.engines.gpu_families import CARD_FAMILIES
 from cmdplab.engines.gpu_philox import draw_block, round_keys
+from cmdplab.engines.gpu_rounding import unfused
+from cmdplab.engines.triple_q_kernels import find_best
 from cmdplab.errors import InputError
 from cmdplab.noise import blocks_per_episode, uniforms
 
@@ -70,6 +74,22 @@ def test_memory_grows_by_the_same_for_every_run():
     assert foreseen("float64", 4096) > small
 
 
+def test_what_is_foreseen_for_triple_q_holds_its_tables_and_its_kernel():
+    family, shape = CARD_FAMILIES[TripleQ], (3, 10, 30, 3)
+    form = family.form(shape)
+    assert form.threads == 64  # 30 next states and 3 rewards, in whole warps
+    assert family.run_bytes(form, 8) >= 8 * 4 * 10 * 30 * 3  # two tables of C, Q and visits
+    assert family.world_bytes(form, 8) >= 2 * 8 * 10 * 30 * 3 * 30  # P and its cumulative sums
+
+
+def test_no_product_is_left_that_a_gpu_could_fuse_with_a_sum():
+    for formula in (triple_q.learned, triple_q.blend, find_best.py_func):
+        names = [each.argrepr for each in dis.get_instructions(unfused(formula))]
+        assert "*" in [each.argrepr for each in dis.get_instructions(formula)]
+        assert "*" not in names
+        assert any("product" in each for each in names)
+
+
 def test_batches_cover_all_runs_and_fit(monkeypatch):
     family, task = CARD_FAMILIES[PrimalDual], Task.of(random_problem(30, 3, 10, 1), 0.1)
     form = family.form(task.reward.shape)
@@ -92,7 +112,7 @@ def test_batches_cover_all_runs_and_fit(monkeypatch):
 def test_what_the_engine_does_not_have_is_refused_in_one_sentence():
     problem = random_problem(3, 2, 2, 1)
     known, observed = Task.of(problem, 0.1), Task.of(problem, 0.1, feedback="bernoulli")
-    for name in ("OptCMDP", "DOPE", "Triple-Q"):
+    for name in ("OptCMDP", "DOPE"):
         with pytest.raises(InputError, match="take the engine cpu"):
             gpu_limits.check_row(algorithm(name), known)
     with pytest.raises(InputError, match="take the engine cpu"):
@@ -102,8 +122,11 @@ def test_what_the_engine_does_not_have_is_refused_in_one_sentence():
     gpu_limits.check_precision("float64", 1e-9)
     with pytest.raises(InputError, match="unknown precision 'half'"):
         gpu_limits.check_precision("half")
-    with pytest.raises(InputError, match="5000 states"):
-        gpu_layout.check_form(gpu_layout.form_of((2, 3, 5000, 2)), 8)
+    with pytest.raises(InputError, match="Triple-Q runs in float64 only, not in float32"):
+        gpu_limits.check_row(algorithm("Triple-Q"), known, "float32")
+    for family in CARD_FAMILIES.values():
+        with pytest.raises(InputError, match="5000 states"):
+            family.check(family.form((2, 3, 5000, 2)), 8)
 
 
 def test_without_a_device_one_sentence_says_so(monkeypatch):
@@ -114,11 +137,12 @@ def test_without_a_device_one_sentence_says_so(monkeypatch):
         gpu.GpuSession(problem, UOPT, Task.of(problem, 0.1), 0)
 
 
-def test_the_kernels_do_in_the_simulator_what_the_cpu_does():
+@pytest.mark.parametrize("cases", ["gpu_simulated.py", "gpu_simulated_runs.py"])
+def test_in_the_simulator_all_is_as_on_the_cpu(cases):
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, "tests/gpu_simulated.py"],
+        [*command, f"tests/{cases}"],
         cwd=ROOT,
         env=environment,
         capture_output=True,
@@ -127,3 +151,69 @@ def test_the_kernels_do_in_the_simulator_what_the_cpu_does():
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
+
+
+NO_CARD = "there is no CUDA device here, or its driver is too old"
+EXPERIMENT = """
+name = "small"
+episodes = 50
+[[problems]]
+environment = "three-state"
+[[algorithms]]
+name = "UOpt-RPGPD"
+"""
+
+
+@pytest.fixture
+def no_card(monkeypatch):
+    monkeypatch.setattr(gpu_setup, "missing", lambda: NO_CARD)
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(EXPERIMENT)
+    return file
+
+
+def test_without_a_card_gpu_is_refused_and_nothing_is_written(call, no_card, experiment, tmp_path):
+    out = tmp_path / "out"
+    for command in (
+        ("run",),
+        ("run", "--precision", "float32"),
+        ("compare",),
+        ("sweep", experiment),
+    ):
+        code, _, complaint = call(*command, "--engine", "gpu", "--out", out)
+        assert (code, complaint.strip()) == (2, f"cmdplab: {NO_CARD}; the engine cpu needs neither")
+        assert not out.exists()
+    code, _, complaint = call("run", "--engine", "auto", "--precision", "float32")
+    assert (code, NO_CARD in complaint) == (2, True)
+    code, _, complaint = call("sweep", experiment, "--engine", "gpu", "--ray", "local")
+    assert (code, "--ray runs on the cores" in complaint) == (2, True)
+
+
+def test_without_a_card_auto_says_so_and_takes_the_cpu(
+    call, no_card, experiment, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    few = ("--episodes", "20", "--seeds", "1", "--algorithms", "UOpt-RPGPD")
+    compared = ("compare", "--problem", "three-state", *few, "--out", "compared")
+    alone = ("run", "--episodes", "20", "--out", "alone")
+    for command in (alone, compared, ("sweep", experiment), ("audit", experiment)):
+        code, _, said = call(*command, "--engine", "auto")
+        assert code == 0, said
+        assert (f"engine cpu: {NO_CARD}" in said) == (command[0] != "audit")  # nothing was left
+
+
+def test_auto_weighs_runs_against_cores():
+    problem = random_problem(30, 3, 10, 1)
+    task = Task.of(problem, 0.1)
+
+    def taken(runs, episodes, cores):
+        wanted = [choosing.Wanted(UOPT, task, episodes)] * runs
+        return bool(choosing._worth(wanted, cores))
+
+    assert taken(4096, 10**6, 16)
+    assert not taken(64, 10**6, 16)  # the cores are faster
+    assert not taken(4096, 100, 16)  # over before a kernel is compiled

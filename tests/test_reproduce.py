@@ -94,7 +94,7 @@ def test_a_snapshot_goes_on_to_the_last_bit(cut):
     second = Playing(problem, row, 6, snapshot=first.snapshot())
     second.advance(4000 - cut)
     assert second.summary() == whole.summary
-    for column, values in second.curves().items():
+    for column, values in second.reached().measures.curves().items():
         np.testing.assert_array_equal(values, whole.curves[column])
     for a, b in zip(second.state(), whole.state, strict=True):
         np.testing.assert_array_equal(a, b)

@@ -16,8 +16,9 @@ from cmdplab.algorithms import ALGORITHMS
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, fingerprint, parse_experiment, read_experiment
 from cmdplab.running import run
+from cmdplab.status import status_of
 from cmdplab.surviving import FILES, BusyError, held, perform
-from cmdplab.sweeping import status_of, works_of
+from cmdplab.sweeping import works_of
 
 
 @pytest.fixture(scope="module")

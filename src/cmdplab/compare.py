@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.row import SAFE_POLICY, Row
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.baselines import safe_baseline, task_for
+from cmdplab.engines.choosing import Wanted, choose
 from cmdplab.errors import InputError
 from cmdplab.formats import find
 from cmdplab.problem import CMDP
@@ -79,15 +80,23 @@ class Comparison:
 
 
 def compare(
-    settings: Comparison, progress: Progress | None = None, workers: int | None = None
+    settings: Comparison,
+    progress: Progress | None = None,
+    workers: int | None = None,
+    *,
+    engine: str = "cpu",
+    precision: str = "float64",
+    say: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[list[Run], dict[str, Any]]:
     """Run everything, write compare.png, compare.pdf, curves.parquet and summary.json."""
     check_workers(workers)
     todo, problem = settings.jobs(), find(settings.problem, settings.instance_seed)
     solution = solve_feasible(problem)
-    for row in settings.rows():  # what one of them lacks is said now, not after an hour
-        task_for(row, problem, solution)
+    # What one of them lacks, or the engine, is said now, not after an hour.
+    told = [Wanted(row, task_for(row, problem, solution), 1, precision) for row in settings.rows()]
+    choose(engine, told, 1)
     given: dict[str, Any] = {"solution": solution, "progress": progress, "workers": workers}
+    given |= {"engine": engine, "precision": precision, "say": say}
 
     def draw(curves: Curves, folder: Path) -> None:
         from cmdplab.side_by_side import comparison

@@ -122,15 +122,20 @@ def _compile(function: Function, fastmath: set[str], inline: bool = True) -> Fun
         forceinline=inline,
         pipeline_class=_Lean,
     )(function)
-    previous = numba_config.CACHE_DIR
-    numba_config.CACHE_DIR = _CACHE
+    keep(dispatcher, numba_config)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def keep(dispatcher: Any, config: Any) -> None:
+    """Let a compiled function be kept on disk; `config` is that of its compiler."""
+    previous = config.CACHE_DIR
+    config.CACHE_DIR = _CACHE
     try:
         dispatcher.enable_caching()
     except RuntimeError:  # no folder can be written: compile anew in every process
         pass
     finally:
-        numba_config.CACHE_DIR = previous
-    return dispatcher  # type: ignore[no-any-return]
+        config.CACHE_DIR = previous
 
 
 for _, _formula in inspect.getmembers(equations, inspect.isfunction):

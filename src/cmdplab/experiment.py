@@ -43,7 +43,7 @@ OVERRIDES = (
     "alpha_eta",
     "alpha_tau",
 )
-_NEWER = {"margin_scale", "slack_factor", "tightening", "epsilon", "replan", "rewards"}
+_NEWER = {"margin_scale", "slack_factor", "tightening", "epsilon", "replan", "rewards", "precision"}
 LARGEST_FILE = 1 << 20  # bytes of a TOML file
 MOST_RUNS = 1_000_000
 
@@ -94,6 +94,7 @@ class Experiment(_Strict):
     ) = 1
     preset: Preset | None = None  # default: `released` where an algorithm has it
     rewards: Literal["known", "bernoulli"] = "known"  # told, or observed as samples of 0 and 1
+    precision: Literal["float64", "float32"] = "float64"  # float32 needs the engine gpu
     problems: Annotated[list[ProblemSpec], Field(min_length=1)]
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
 
@@ -120,6 +121,7 @@ class RunSettings(_Strict):
     alpha_eta: float | None = None
     alpha_tau: float | None = None
     rewards: Literal["bernoulli"] | None = None  # None: known
+    precision: Literal["float32"] | None = None  # None: float64
     episodes: int | None  # None: until stopped
     seed: int
 
@@ -149,6 +151,11 @@ class RunSettings(_Strict):
 def observed(rewards: str) -> Literal["bernoulli"] | None:
     """How rewards stand in the settings of a run: known ones leave no trace."""
     return "bernoulli" if rewards == "bernoulli" else None
+
+
+def single(precision: str) -> Literal["float32"] | None:
+    """How a precision stands in the settings of a run: float64 leaves no trace."""
+    return "float32" if precision == "float32" else None
 
 
 def fingerprint(problem: CMDP) -> str:
@@ -253,6 +260,7 @@ def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]
                     episodes=episodes,
                     seed=seed,
                     rewards=observed(experiment.rewards),
+                    precision=single(experiment.precision),
                     **overrides,
                 )
             )

@@ -8,8 +8,9 @@ from typing import Any
 from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES
 from cmdplab.files import LARGEST_FILE, written_whole
+from cmdplab.status import status_of
 from cmdplab.surviving import CURVES
-from cmdplab.sweeping import status_of, works_of
+from cmdplab.sweeping import works_of
 
 LABELS = ("run", "problem", "algorithm", "preset", *OVERRIDES, "seed")
 _WORDS = {"run", "problem", "algorithm", "preset", "replan"}

@@ -54,20 +54,25 @@ class _Tally:
     """Episodes done, over all seeds of an algorithm and over all algorithms."""
 
     def __init__(self) -> None:
-        self.done: dict[tuple[tuple[str, str], int], int] = {}
+        self._done: dict[tuple[tuple[str, str], int], int] = {}
+        self._of_row: dict[tuple[str, str], int] = {}
+        self.total = 0
         self.began = time.monotonic()
         self.lock = threading.Lock()
 
-    def update(self, run: Run) -> tuple[int, int]:
-        row = key(run.algorithm)
-        if not self.done:  # what came before was compiling: it says nothing about the rest
+    def update(self, run: Run) -> int:
+        """Of the run's algorithm, after what the run says. Not by sums: a GPU has 10^4 runs."""
+        row, now = key(run.algorithm), run.summary.episodes
+        if not self._done:  # what came before was compiling: it says nothing about the rest
             self.began = time.monotonic()
-        self.done[row, run.seed] = run.summary.episodes
-        of_row = sum(n for (other, _), n in self.done.items() if other == row)
-        return of_row, sum(self.done.values())
+        more = now - self._done.get((row, run.seed), 0)
+        self._done[row, run.seed] = now
+        self._of_row[row] = self._of_row.get(row, 0) + more
+        self.total += more
+        return self._of_row[row]
 
     def rate(self) -> float:
-        return sum(self.done.values()) / max(time.monotonic() - self.began, 1e-9)
+        return self.total / max(time.monotonic() - self.began, 1e-9)
 
 
 @contextmanager
@@ -99,7 +104,7 @@ def _bars(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Repo
 
         def report(run: Run) -> None:
             with tally.lock:
-                done, _ = tally.update(run)
+                done = tally.update(run)
             task = tasks[key(run.algorithm)]
             bars.start_task(task)
             rate = f"{1e6 / run.us_per_episode:,.0f}/s"
@@ -115,8 +120,9 @@ def _lines(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Rep
 
     def report(run: Run) -> None:
         with tally.lock:
-            first = not tally.done
-            _, done = tally.update(run)
+            first = not tally.total
+            tally.update(run)
+            done = tally.total
             if first:
                 last[0] = time.monotonic()
             if done < total and time.monotonic() - last[0] < LINE_EVERY:
@@ -158,7 +164,7 @@ def _sweep_bars(runs: int, episodes: int | None, console: Console) -> Iterator[T
             if isinstance(event, Standing):
                 if event.folder not in under_way:
                     under_way[event.folder] = bars.add_task(
-                        event.folder, total=episodes, standing=""
+                        _name(event), total=episodes, standing=""
                     )
                 words = f"{event.rate:,.0f}/s gap {event.gap:+.3f}"
                 if event.violation is not None:
@@ -186,15 +192,21 @@ def _sweep_lines(runs: int, episodes: int | None, console: Console) -> Iterator[
             return
         else:
             far = f"{event.episodes:,}" + (f" of {episodes:,}" if episodes else "")
-            words = f"{event.folder}: {far} episodes, {event.rate:,.0f}/s, gap {event.gap:+.3f}"
+            words = f"{_name(event)}: {far} episodes, {event.rate:,.0f}/s, gap {event.gap:+.3f}"
             if event.violation is not None:
                 words += f", violation {event.violation:+.3f}"
             if episodes:
-                words += f", {(episodes - event.episodes) / event.rate:,.0f} s left of this run"
+                left = (episodes - event.episodes) * event.runs / event.rate
+                words += f", {left:,.0f} s left of this run"
         last[0] = time.monotonic()
         console.print(words, highlight=False, soft_wrap=True)
 
     yield tell
+
+
+def _name(event: Standing) -> str:
+    """A run, or the first of a batch and how many go on with it."""
+    return event.folder if event.runs == 1 else f"{event.folder} and {event.runs - 1:,} more"
 
 
 def _how(event: Ended) -> str:

@@ -16,6 +16,7 @@ from cmdplab.algorithms.task import Feedback
 from cmdplab.baselines import task_for
 from cmdplab.counting import is_whole
 from cmdplab.engines import family, session
+from cmdplab.engines.choosing import check_cpu
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, Summary
 from cmdplab.problem import CMDP, Array
@@ -54,6 +55,26 @@ class Job(NamedTuple):
     seed: int
 
 
+class Reached(NamedTuple):
+    """How far a run is: all of it but the problem."""
+
+    algorithm: Row
+    seed: int
+    measures: Measures
+    state: Any
+
+    def so_far(self, seconds: float) -> Run:
+        """What the run has given."""
+        m = self.measures
+        measured = (m.summary(), m.curves(), m.mistakes())
+        return Run(self.algorithm, self.seed, *measured, self.state, seconds)
+
+    def snapshot(self) -> Snapshot:
+        """Everything, as arrays with names."""
+        state = {f"state_{k}": np.asarray(v) for k, v in self.state._asdict().items()}
+        return state | {f"measure_{k}": v for k, v in self.measures.arrays().items()}
+
+
 class Playing:
     """A run in progress: a session on an engine and its measures, advanced together.
 
@@ -82,8 +103,7 @@ class Playing:
         known = (optimum.value, problem.threshold, problem.horizon)
         self._measures = Measures(*known)
         if snapshot is not None:
-            kept = {k.removeprefix("measure_"): v for k, v in snapshot.items()}
-            self._measures = Measures.resumed(*known, kept)
+            self._measures = Measures.resumed(*known, saved_measures(snapshot))
         self.episodes = 0 if state is None else state.episode
 
     def advance(self, episodes: int) -> int:
@@ -98,27 +118,23 @@ class Playing:
         """Where the run stands."""
         return self._measures.summary()
 
-    def curves(self) -> dict[str, Array]:
-        """The curves so far."""
-        return self._measures.curves()
-
-    def mistakes(self) -> dict[str, Array]:
-        """The mistakes so far, for every epsilon."""
-        return self._measures.mistakes()
-
     def state(self) -> Any:
         """The learner's state."""
         return self._session.state()
 
-    def so_far(self, seconds: float) -> Run:
-        """What the run has given."""
-        measured = (self.summary(), self.curves(), self.mistakes())
-        return Run(self._row, self._seed, *measured, self.state(), seconds)
+    def reached(self) -> Reached:
+        """All that the run has come to."""
+        return Reached(self._row, self._seed, self._measures, self.state())
 
     def snapshot(self) -> Snapshot:
         """Everything, as arrays with names."""
-        state = {f"state_{k}": np.asarray(v) for k, v in self.state()._asdict().items()}
-        return state | {f"measure_{k}": v for k, v in self._measures.arrays().items()}
+        return self.reached().snapshot()
+
+
+def saved_measures(snapshot: Snapshot) -> dict[str, Array]:
+    """The arrays of the measures out of those of a snapshot."""
+    mark = "measure_"
+    return {k.removeprefix(mark): v for k, v in snapshot.items() if k.startswith(mark)}
 
 
 def saved_state(row: Row, snapshot: Snapshot) -> Any:
@@ -136,6 +152,7 @@ def run(
     seed: int = 0,
     *,
     engine: str = "cpu",
+    precision: str = "float64",
     chunk: int | None = None,
     solution: Solution | None = None,
     baseline: Array | None = None,
@@ -150,14 +167,17 @@ def run(
     already; `baseline` [H, X, A] the safe policy of an algorithm that needs one, which by default
     comes from the problem. With `rewards="bernoulli"` the learner is not told the rewards, but sees
     a sample of 0 or 1 in every step. `progress` is called after every chunk; setting `stop` ends
-    the run after the current one.
+    the run after the current one. On the engine gpu this is `run_many` with one run.
     """
     check_counts(episodes, seed)
+    given: dict[str, Any] = {"solution": solution, "baseline": baseline, "rewards": rewards}
+    if engine in ("auto", "gpu"):
+        given |= {"engine": engine, "precision": precision, "progress": progress, "stop": stop}
+        return run_many(problem, [Job(algorithm, seed)], episodes, **given)[0]
+    check_cpu(precision)
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk is {chunk}, not a positive number of episodes")
-    given = {"engine": engine, "solution": solution, "baseline": baseline}
-    given["rewards"] = rewards
-    playing = Playing(problem, algorithm, seed, **given)  # type: ignore[arg-type]
+    playing = Playing(problem, algorithm, seed, engine=engine, **given)
     began = time.perf_counter()
     size = chunk or FIRST_CHUNK
     while playing.episodes < episodes and not (stop and stop.is_set()):
@@ -169,7 +189,7 @@ def run(
     if not playing.episodes:
         raise InterruptedError("stopped before the first chunk was done")
     seconds = time.perf_counter() - began
-    return playing.so_far(seconds)
+    return playing.reached().so_far(seconds)
 
 
 def run_many(
@@ -177,29 +197,51 @@ def run_many(
     jobs: Sequence[Job],
     episodes: int,
     *,
+    engine: str = "cpu",
+    precision: str = "float64",
     workers: int | None = None,
     solution: Solution | None = None,
     progress: Progress | None = None,
+    say: Callable[[str], None] = lambda sentence: None,
     **options: Any,
 ) -> list[Run]:
     """Many runs over the cores, in the order of `jobs`; no result depends on the number of workers.
 
-    Threads suffice: the compiled loops hold no lock. Ctrl-C ends every run after its chunk. On the
-    engine gpu all runs are one launch at a time, which has no workers and shows no progress.
+    Ctrl-C ends every run after its chunk. On the engine gpu, and on auto where it is worth it, runs
+    are a few launches (`running_on_gpu.run_many_with_gpu`): float32 is a choice there, and `say` is
+    told what auto chose. Further options are those of `run`.
     """
+    if not jobs:
+        raise InputError("there is no run to be done")
     for job in jobs:
         check_counts(episodes, job.seed)
     check_workers(workers)
-    if options.get("engine") == "gpu":  # one launch, not a thread a run
-        from cmdplab.running_on_gpu import run_many_on_gpu
-
-        del options["engine"]
-        return run_many_on_gpu(problem, jobs, episodes, solution=solution, **options)
     optimum = solution if solution is not None else solve_feasible(problem)
-    stop = threading.Event()
+    given = {"workers": workers, "solution": optimum, "progress": progress, **options}
+    if engine in ("auto", "gpu"):
+        from cmdplab.running_on_gpu import run_many_with_gpu  # numba-cuda is an extra
+
+        given |= {"precision": precision, "say": say}
+        return run_many_with_gpu(problem, jobs, episodes, engine=engine, **given)
+    check_cpu(precision)
+    return over_threads(problem, jobs, episodes, engine=engine, **given)
+
+
+def over_threads(
+    problem: CMDP,
+    jobs: Sequence[Job],
+    episodes: int,
+    workers: int | None,
+    solution: Solution,
+    progress: Progress | None,
+    stop: threading.Event | None = None,
+    **options: Any,
+) -> list[Run]:
+    """A thread a run: that suffices, since the compiled loops hold no lock."""
+    stop = stop or threading.Event()
 
     def one(job: Job) -> Run:
-        given = {"solution": optimum, "progress": progress, "stop": stop, **options}
+        given = {"solution": solution, "progress": progress, "stop": stop, **options}
         return run(problem, job.algorithm, episodes, job.seed, **given)
 
     with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:

@@ -1,89 +1,201 @@
-"""Many runs at once on a GPU: what `run_many` does with threads, as a few launches."""
+"""Many runs at once on a GPU: what `running.py` does with threads, as a few launches."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback, Task
 from cmdplab.baselines import task_for
+from cmdplab.engines.choosing import Wanted, choose
 from cmdplab.engines.gpu import GpuBatch
-from cmdplab.engines.gpu_limits import batches, check_precision, check_row, chunk_size
-from cmdplab.engines.gpu_measures import CardMeasures
-from cmdplab.engines.gpu_setup import needed
+from cmdplab.engines.gpu_limits import batches, check_precision, chunk_size
+from cmdplab.engines.gpu_measures import Standing
 from cmdplab.errors import InputError
+from cmdplab.measures import Summary
 from cmdplab.problem import CMDP, Array
-from cmdplab.running import Job, Run, check_counts
-from cmdplab.solvers import Solution, solve_feasible
+from cmdplab.running import (
+    Job,
+    Progress,
+    Reached,
+    Run,
+    Snapshot,
+    over_threads,
+    saved_measures,
+    saved_state,
+)
+from cmdplab.solvers import Solution
+
+REPORT_EVERY = 1.0  # seconds between two reports of a batch, each of which names all its runs
 
 
-def run_many_on_gpu(
+class Entry(NamedTuple):
+    """One run of a batch."""
+
+    problem: CMDP
+    algorithm: Row
+    task: Task
+    seed: int
+    optimum: float
+
+
+class PlayingOnGpu:
+    """Runs in progress on the card, with their measures: the counterpart of `Playing`.
+
+    They are of one family and of one size. Snapshots, if given, are equally far.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        precision: str = "float64",
+        snapshots: Sequence[Snapshot] | None = None,
+    ) -> None:
+        self._entries = entries
+        columns = zip(*entries, strict=True)
+        problems, rows, tasks, seeds, self._optima = (list(each) for each in columns)
+        states, before = None, None
+        if snapshots is not None:
+            pairs = zip(entries, snapshots, strict=True)
+            states = [saved_state(each.algorithm, snapshot) for each, snapshot in pairs]
+            before = [saved_measures(snapshot) for snapshot in snapshots]
+        self._batch = GpuBatch(problems, rows, tasks, seeds, states, precision)
+        self._measures = self._batch.judge(self._optima, before=before)
+        self.episodes = 0 if states is None else states[0].episode
+        self.chunk = chunk_size(len(entries))  # episodes of a launch
+
+    def advance(self, episodes: int) -> None:
+        """Let every run play so many more episodes."""
+        self._batch.measure(self._optima, episodes, self._measures)
+        self.episodes += episodes
+
+    def standing(self) -> Standing | None:
+        """Where all runs stood one launch ago."""
+        return self._measures.standing
+
+    def broken(self) -> list[int]:
+        """The runs whose values are not finite."""
+        return self._measures.broken()
+
+    def reached(self) -> Iterator[Reached]:
+        """All that every run has come to, one after the other."""
+        judged, states = self._measures.measures(), self._batch.states()
+        for entry, measures, state in zip(self._entries, judged, states, strict=True):
+            yield Reached(entry.algorithm, entry.seed, measures, state)
+
+
+def run_many_with_gpu(
     problem: CMDP,
     jobs: Sequence[Job],
     episodes: int,
     *,
-    solution: Solution | None = None,
-    baseline: Array | None = None,
-    rewards: Feedback = "known",
+    engine: str,
+    solution: Solution,
+    workers: int | None = None,
     precision: str = "float64",
     tolerance: float | None = None,
+    say: Callable[[str], None] = lambda sentence: None,
+    progress: Progress | None = None,
     stop: threading.Event | None = None,
+    baseline: Array | None = None,
+    rewards: Feedback = "known",
 ) -> list[Run]:
-    """All runs side by side, in the order of `jobs`, in as many batches as the card asks for.
+    """All runs in the order of `jobs`: those of the GPU as a few launches, then any others.
 
-    The numbers are those of the engine cpu, up to rounding. `seconds` of a run is what its batch
-    took. Setting `stop` ends the batch after the current launch; runs that never began are left
-    out. `tolerance` is what the caller needs of gaps and violations: float32 may not give it.
+    The numbers are those of the engine cpu, up to rounding. `seconds` of a run is its share of what
+    its batch took. Setting `stop` ends a batch after the current launch; runs that never began are
+    left out. `tolerance` is what the caller needs of gaps and violations: float32 may not give it.
     """
-    needed()
     check_precision(precision, tolerance)
-    for job in jobs:
-        check_counts(episodes, job.seed)
-    optimum = solution if solution is not None else solve_feasible(problem)
-    if optimum.value is None:
-        raise InputError(f"{problem.name} cannot be run: {optimum.message}")
-    tasks: dict[int, Task] = {}
-    for job in jobs:
-        if id(job.algorithm) not in tasks:
-            told = task_for(job.algorithm, problem, optimum, baseline, rewards)
-            check_row(job.algorithm, told, precision)
-            tasks[id(job.algorithm)] = told
-
-    runs: list[Run] = []
-    for part in batches(jobs[0].algorithm, next(iter(tasks.values())), precision, len(jobs), 1):
+    if solution.value is None:
+        raise InputError(f"{problem.name} cannot be run: {solution.message}")
+    told = {id(job.algorithm): job.algorithm for job in jobs}
+    tasks = {key: task_for(row, problem, solution, baseline, rewards) for key, row in told.items()}
+    wanted = [Wanted(job.algorithm, tasks[id(job.algorithm)], episodes, precision) for job in jobs]
+    choice = choose(engine, wanted, workers or os.cpu_count() or 1)
+    say(choice.sentence)
+    entries = [
+        Entry(problem, job.algorithm, tasks[id(job.algorithm)], job.seed, solution.value)
+        for job in jobs
+    ]
+    taken = [n for n, there in enumerate(choice.on_gpu) if there]
+    found: dict[int, Run] = {}
+    for part in parts(entries, taken, precision):
         if stop is None or not stop.is_set():
-            told_part = [tasks[id(job.algorithm)] for job in jobs[part]]
-            runs += _batch(problem, jobs[part], told_part, episodes, optimum.value, precision, stop)
-    if not runs:
+            runs = _batch([entries[n] for n in part], episodes, precision, progress, stop)
+            found |= dict(zip(part, runs, strict=True))
+    left = [n for n, there in enumerate(choice.on_gpu) if not there]
+    if left:
+        given: dict[str, Any] = {"baseline": baseline, "rewards": rewards, "stop": stop}
+        rest = [jobs[n] for n in left]
+        runs = over_threads(problem, rest, episodes, workers, solution, progress, **given)
+        found |= dict(zip(left, runs, strict=True))
+    if not found:
         raise InterruptedError("stopped before the first launch was done")
-    return runs
+    return [found[n] for n in sorted(found)]
+
+
+def parts(entries: Sequence[Entry], which: Sequence[int], precision: str) -> list[list[int]]:
+    """The runs of `which` in batches: of one family and one size, and such that the card holds."""
+    kinds: dict[object, list[int]] = {}
+    for n in which:
+        kind = (type(entries[n].algorithm), entries[n].task.reward.shape)
+        kinds.setdefault(kind, []).append(n)
+    found = []
+    for mine in kinds.values():
+        first = entries[mine[0]]
+        problems = len({id(entries[n].problem) for n in mine})
+        cuts = batches(first.algorithm, first.task, precision, len(mine), problems)
+        found += [mine[cut] for cut in cuts]
+    return found
 
 
 def _batch(
-    problem: CMDP,
-    jobs: Sequence[Job],
-    tasks: Sequence[Task],
+    entries: Sequence[Entry],
     episodes: int,
-    optimum: float,
     precision: str,
+    progress: Progress | None,
     stop: threading.Event | None,
 ) -> list[Run]:
     """One batch to its end, or to a stop."""
-    rows = [job.algorithm for job in jobs]
-    seeds = [job.seed for job in jobs]
-    count = len(jobs)
-    batch = GpuBatch([problem] * count, rows, tasks, seeds, precision=precision)
-    began, done = time.perf_counter(), 0
-    measures: CardMeasures | None = None
-    while done < episodes and not (done and stop and stop.is_set()):
-        size = min(chunk_size(count), episodes - done)
-        measures = batch.measure([optimum] * count, size, measures)
-        done += size
-    assert measures is not None
-    judged = measures.measures()
-    seconds = time.perf_counter() - began
-    return [
-        Run(job.algorithm, job.seed, m.summary(), m.curves(), m.mistakes(), batch.state(b), seconds)
-        for b, (job, m) in enumerate(zip(jobs, judged, strict=True))
-    ]
+    playing = PlayingOnGpu(entries, precision)
+    began = told = time.perf_counter()
+
+    def share() -> float:
+        return (time.perf_counter() - began) / len(entries)
+
+    while playing.episodes < episodes and not (playing.episodes and stop and stop.is_set()):
+        playing.advance(min(playing.chunk, episodes - playing.episodes))
+        if progress and time.perf_counter() - told >= REPORT_EVERY:
+            told = time.perf_counter()
+            _report(playing, entries, share(), progress)
+    for n in playing.broken()[:1]:
+        name, seed = entries[n].algorithm.name, entries[n].seed
+        raise InputError(
+            f"the values of {name} (seed {seed}) are not finite: a setting is too large"
+        )
+    runs = [each.so_far(share()) for each in playing.reached()]
+    for run in runs if progress else ():
+        assert progress is not None
+        progress(run)
+    return runs
+
+
+def _report(
+    playing: PlayingOnGpu, entries: Sequence[Entry], seconds: float, progress: Progress
+) -> None:
+    """Where every run stands; what is summed up stays on the card until the end."""
+    standing = playing.standing()
+    if standing is None:
+        return
+    for entry, last in zip(entries, standing.last, strict=True):
+        violation = float(last[1]) if len(last) > 1 else None
+        later = (np.nan, np.nan, np.nan, np.nan, None, None)
+        summary = Summary(standing.episodes, float(last[0]), violation, *later)
+        progress(Run(entry.algorithm, entry.seed, summary, {}, {}, None, seconds))

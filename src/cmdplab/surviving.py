@@ -25,7 +25,7 @@ from cmdplab.manifest import Manifest
 from cmdplab.noise import philox_key
 from cmdplab.problem import CMDP
 from cmdplab.records import write_curves, write_mistakes
-from cmdplab.running import FIRST_CHUNK, Playing, Snapshot
+from cmdplab.running import FIRST_CHUNK, Playing, Reached, Snapshot
 
 CHECKPOINT_EVERY = 30.0  # seconds
 CURVES = "curves.parquet"
@@ -45,6 +45,7 @@ class Standing(NamedTuple):
     rate: float  # episodes per second, in this attempt
     gap: float
     violation: float | None
+    runs: int = 1  # that go on together: `rate` is of all, gap and violation are medians
 
 
 @contextmanager
@@ -88,25 +89,38 @@ def perform(
     """
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
-        for left in folder.glob(".*.tmp"):  # of a process that was killed while it wrote
-            left.unlink(missing_ok=True)
-        known = _known(folder, settings)
-        if known is not None and is_done(folder, known):
-            return known
-        record = known or Manifest(settings=settings, status="running")
-        record.notes += _aside(folder, record)
-        record.stream = [hex(int(each)) for each in philox_key(settings.seed)]
-        record.attempts += 1
-        record.error = ""
-        try:
-            _play(folder, record, problem_file, stop, report, every)
-        except Exception as error:
-            record.status = "failed"
-            plain = isinstance(error, InputError)
-            record.error = str(error) if plain else traceback.format_exc()
-            with contextlib.suppress(InputError):  # the disk may be what failed
-                manifest.write(folder, record)
+        record = begin(folder, settings)
+        if record.status != "done":
+            try:
+                _play(folder, record, problem_file, stop, report, every)
+            except Exception as error:
+                fail(folder, record, error)
         return record
+
+
+def begin(folder: Path, settings: RunSettings) -> Manifest:
+    """The record of a run: a finished one as it is, any other ready for a next attempt."""
+    for left in folder.glob(".*.tmp"):  # of a process that was killed while it wrote
+        left.unlink(missing_ok=True)
+    known = _known(folder, settings)
+    if known is not None and is_done(folder, known):
+        return known
+    record = known or Manifest(settings=settings, status="running")
+    record.notes += _aside(folder, record)
+    record.stream = [hex(int(each)) for each in philox_key(settings.seed)]
+    record.status = "running"
+    record.attempts += 1
+    record.error = ""
+    return record
+
+
+def fail(folder: Path, record: Manifest, error: Exception) -> None:
+    """Record a crash."""
+    record.status = "failed"
+    plain = isinstance(error, InputError)
+    record.error = str(error) if plain else "".join(traceback.format_exception(error))
+    with contextlib.suppress(InputError):  # the disk may be what failed
+        manifest.write(folder, record)
 
 
 def is_done(folder: Path, record: Manifest) -> bool:
@@ -157,20 +171,33 @@ def _play(
     every: float,
 ) -> None:
     settings = record.settings
-    problem = CMDP.load(problem_file)
+    if settings.precision is not None:
+        raise InputError(f"a run in {settings.precision} needs the engine gpu")
+    problem = problem_of(settings, problem_file)
+    snapshot = enter(folder, record, manifest.machine())
+    told = {"rewards": settings.rewards or "known", "snapshot": snapshot}
+    playing = Playing(problem, settings.row(), settings.seed, **told)  # type: ignore[arg-type]
+    _advance(folder, record, playing, stop, report, every)
+
+
+def problem_of(settings: RunSettings, file: Path) -> CMDP:
+    """The problem of a run, which must be the one that it was started on."""
+    problem = CMDP.load(file)
     if fingerprint(problem) != settings.fingerprint:
-        raise InputError(f"{problem_file} is not the problem that this run was started on")
-    snapshot, complaints = _snapshot(folder, settings)
+        raise InputError(f"{file} is not the problem that this run was started on")
+    return problem
+
+
+def enter(folder: Path, record: Manifest, here: dict[str, str]) -> Snapshot | None:
+    """The snapshot to go on from, if any; the record says that the run goes on, and where."""
+    snapshot, complaints = _snapshot(folder, record.settings)
     record.notes += complaints
-    here = manifest.machine()
     if snapshot is not None and record.machine:
         record.notes += _changes(record, here)
     record.machine, record.versions = here, manifest.versions()
     record.status = "running"
     manifest.write(folder, record)
-    told = {"rewards": settings.rewards or "known", "snapshot": snapshot}
-    playing = Playing(problem, settings.row(), settings.seed, **told)  # type: ignore[arg-type]
-    _advance(folder, record, playing, stop, report, every)
+    return snapshot
 
 
 def _changes(record: Manifest, here: dict[str, str]) -> list[str]:
@@ -205,25 +232,33 @@ def _advance(
         report(Standing(folder.name, playing.episodes, rate, s.final_gap, s.final_violation))
         record.seconds = spent + now - began
         if now - saved >= every:
-            _save(folder, record, playing)
+            save(folder, record, playing.reached())
             saved = now
-    done = playing.episodes >= target
-    record.status = "done" if done else "interrupted"
-    if playing.episodes:
-        run = [playing.so_far(record.seconds)]
-        write_curves(run, folder / CURVES)
-        write_mistakes(run, folder / MISTAKES)
-        _save(folder, record, playing)
-    else:
+    close(folder, record, playing.reached() if playing.episodes else None)
+
+
+def close(folder: Path, record: Manifest, reached: Reached | None) -> None:
+    """Leave a run that is done or was stopped: its tables, its checkpoint, its manifest."""
+    settings = record.settings
+    record.status = "interrupted"
+    if reached is None:
         manifest.write(folder, record)
+        return
+    run = [reached.so_far(record.seconds)]
+    if settings.episodes is not None and run[0].summary.episodes >= settings.episodes:
+        record.status = "done"
+    write_curves(run, folder / CURVES)
+    write_mistakes(run, folder / MISTAKES)
+    save(folder, record, reached)
 
 
-def _save(folder: Path, record: Manifest, playing: Playing) -> None:
+def save(folder: Path, record: Manifest, reached: Reached) -> None:
     """The checkpoint first: a manifest never promises what is not there."""
     mine = {"run": np.array(record.settings.folder)}
-    checkpoint.save(folder, playing.snapshot() | mine)
-    record.episodes = playing.episodes
-    record.summary = playing.summary()._asdict()
+    checkpoint.save(folder, reached.snapshot() | mine)
+    summary = reached.measures.summary()
+    record.episodes = summary.episodes
+    record.summary = summary._asdict()
     if record.status == "done":
         record.sha256 = {name: manifest.sha256(folder / name) for name in FILES}
     manifest.write(folder, record)

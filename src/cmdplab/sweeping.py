@@ -12,12 +12,12 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cmdplab import checkpoint, manifest
 from cmdplab.baselines import task_for
+from cmdplab.engines.choosing import Wanted, choose
 from cmdplab.errors import InputError
 from cmdplab.experiment import (
     Experiment,
@@ -33,7 +33,8 @@ from cmdplab.pool import Ended, Event, Interrupt, Work, run_locally, signals
 from cmdplab.problem import CMDP
 from cmdplab.running import check_workers
 from cmdplab.solvers import solve_feasible
-from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, MISTAKES, is_done, is_held
+from cmdplab.status import RunStatus, status_of, with_end
+from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, MISTAKES, is_done
 
 EXPERIMENT = "experiment.json"
 _OF_A_RUN = {"problem.npz", ".lock", f"{manifest.NAME}.damaged", manifest.NAME, checkpoint.NEWEST}
@@ -42,24 +43,6 @@ SCHEMA = 1
 
 Tell = Callable[[Event], None]
 Executor = Callable[[list[Work], Tell, Interrupt, float], None]
-
-
-class RunStatus(NamedTuple):
-    """One line of `cmdplab status`."""
-
-    folder: str
-    problem: str
-    algorithm: str
-    preset: str
-    seed: int
-    status: str  # missing, running, interrupted, done, damaged, failed
-    episodes: int
-    of: int | None
-    rate: float | None  # episodes per second of computing
-    gap: float | None
-    violation: float | None
-    error: str
-    notes: list[str]  # what happened on the way: files set aside, another processor
 
 
 class Folder(BaseModel):
@@ -80,20 +63,27 @@ def sweep(
     workers: int | None = None,
     tell: Tell = lambda event: None,
     every: float = CHECKPOINT_EVERY,
+    engine: str = "cpu",
+    say: Callable[[str], None] = lambda sentence: None,
     executor: Executor | None = None,
 ) -> list[RunStatus]:
     """Do what is missing of an experiment; where each of its runs then stands.
 
     `base` is where the experiment's problem files are; `executor` does the work elsewhere, for
-    instance on Ray. Ctrl-C lets every run finish its chunk and checkpoint.
+    instance on Ray. On the engine gpu, and on auto where it is worth it (`say` is told), runs are
+    played in batches. Ctrl-C lets every run finish its chunk and checkpoint.
     """
     check_workers(workers)
     folder = Path(out)
     found = problems(experiment, Path(base))
     runs = resolve(experiment, found)
     solutions = {mark: solve_feasible(problem) for mark, problem in found.items()}
-    for each in {(run.fingerprint, run.row()): run for run in runs}.values():
-        task_for(each.row(), found[each.fingerprint], solutions[each.fingerprint])
+    tasks = {
+        (mark, row): task_for(row, found[mark], solutions[mark], None, experiment.rewards)
+        for mark, row in {(run.fingerprint, run.row()) for run in runs}
+    }
+    wanted = [Wanted(row, told, 1, experiment.precision) for (_, row), told in tasks.items()]
+    choose(engine, wanted, 1)  # refuses what the engine has not
     check_every(every)
     _earlier(experiment, folder)  # refuses before anything is written
     writable_folder(folder / "runs")
@@ -107,7 +97,8 @@ def sweep(
         with written_whole(folder / EXPERIMENT) as temporary:
             temporary.write_text(content.model_dump_json(indent=1, exclude_none=True) + "\n")
     works = [_work(folder, settings) for settings in runs]
-    return do_missing(works, workers, tell, every, executor)
+    given = {"engine": engine, "say": say, "executor": executor}
+    return do_missing(works, workers, tell, every, **given)  # type: ignore[arg-type]
 
 
 def do_missing(
@@ -115,11 +106,19 @@ def do_missing(
     workers: int | None = None,
     tell: Tell = lambda event: None,
     every: float = CHECKPOINT_EVERY,
+    engine: str = "cpu",
+    say: Callable[[str], None] = lambda sentence: None,
     executor: Executor | None = None,
 ) -> list[RunStatus]:
     """Do the works that are not done."""
     check_workers(workers)
     check_every(every)
+    if engine != "cpu":
+        if executor is not None:
+            raise InputError(f"the engine {engine} is for the local machine only")
+        from cmdplab.sweeping_on_gpu import gpu_executor  # numba-cuda is an extra
+
+        executor = gpu_executor(engine, workers, say)
     ends: dict[str, Ended] = {}
 
     def note(event: Event) -> None:
@@ -137,7 +136,7 @@ def do_missing(
             executor(missing, note, interrupt, every)
         elif missing:
             run_locally(missing, workers or os.cpu_count() or 1, note, interrupt, every)
-    return [_with_end(status_of(work), ends.get(work.folder.name)) for work in works]
+    return [with_end(status_of(work), ends.get(work.folder.name)) for work in works]
 
 
 def _finished(work: Work) -> bool:
@@ -145,13 +144,6 @@ def _finished(work: Work) -> bool:
     if record is None or record.settings.folder != work.settings.folder:
         return False
     return is_done(work.folder, record)
-
-
-def _with_end(status: RunStatus, end: Ended | None) -> RunStatus:
-    """A failure that could not be written down is told all the same."""
-    if end is not None and end.status == "failed" and status.status != "failed":
-        return status._replace(status="failed", error=end.error)
-    return status
 
 
 def check_every(every: float) -> None:
@@ -186,7 +178,7 @@ def _keep(problem: CMDP, path: Path, mark: str) -> None:
     problem.save(path)
 
 
-def single(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
+def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
     """A run in a folder of its own, which must be new or hold the same run."""
     known = manifest.read_if_good(folder)
     if known is not None and known.settings != settings:
@@ -257,31 +249,3 @@ def _earlier(experiment: Experiment, folder: Path) -> list[RunSettings]:
     if strangers:
         raise InputError(f"{folder} holds other files ({strangers[0]}) and no experiment")
     return []
-
-
-def status_of(work: Work) -> RunStatus:
-    """Where a run stands, from its manifest and its lock."""
-    record = manifest.read_if_good(work.folder)
-    s: RunSettings = work.settings
-    head = (work.folder.name, s.problem, s.algorithm, s.preset, s.seed)
-    if record is None:
-        return RunStatus(*head, "missing", 0, s.episodes, None, None, None, "", [])
-    return RunStatus(
-        *head,
-        _status(work.folder, record),
-        record.episodes,
-        s.episodes,
-        record.episodes / record.seconds if record.seconds else None,
-        record.summary.get("final_gap"),
-        record.summary.get("final_violation"),
-        record.error,
-        record.notes,
-    )
-
-
-def _status(folder: Path, record: Manifest) -> str:
-    if record.status == "running" and not is_held(folder):
-        return "interrupted"  # its process is gone
-    if record.status == "done" and not is_done(folder, record):
-        return "damaged"
-    return record.status

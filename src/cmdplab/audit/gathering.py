@@ -14,8 +14,9 @@ from cmdplab.experiment import OVERRIDES, RunSettings
 from cmdplab.pool import Work
 from cmdplab.problem import CMDP, Array
 from cmdplab.records import read_curves
+from cmdplab.status import RunStatus, status_of
 from cmdplab.surviving import CURVES, MISTAKES
-from cmdplab.sweeping import RunStatus, status_of, works_of
+from cmdplab.sweeping import works_of
 
 
 class Group(NamedTuple):

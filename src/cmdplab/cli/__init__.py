@@ -16,7 +16,7 @@ from cmdplab.cli.auditing import audit_command
 from cmdplab.cli.checking import bench_command, verify_command
 from cmdplab.cli.comparing import compare_command
 from cmdplab.cli.converting import convert_command
-from cmdplab.cli.learning import reproduce_command, run_command
+from cmdplab.cli.learning import run_command
 from cmdplab.cli.plotting import plot_command, portrait_command
 from cmdplab.cli.problems import (
     describe_command,
@@ -25,6 +25,7 @@ from cmdplab.cli.problems import (
     solve_command,
 )
 from cmdplab.cli.reporting import report_command
+from cmdplab.cli.reproducing import reproduce_command
 from cmdplab.cli.sweeping import export_command, resume_command, status_command, sweep_command
 from cmdplab.errors import InputError
 

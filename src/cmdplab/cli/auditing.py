@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cmdplab.cli.failure_events import count_events
-from cmdplab.cli.options import InstanceSeed, Json, Workers, console, errors, print_json
+from cmdplab.cli.options import (
+    Engine,
+    EngineOption,
+    InstanceSeed,
+    Json,
+    Workers,
+    console,
+    errors,
+    print_json,
+    say,
+)
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,6 +62,7 @@ def audit_command(
     ] = None,
     instance_seed: InstanceSeed = 0,
     workers: Workers = None,
+    engine: EngineOption = Engine.cpu,
     as_json: Json = False,
 ) -> None:
     """Is it Uniform-PAC? Mistakes for every epsilon at once, with bands, exponents and verdicts.
@@ -62,7 +73,9 @@ def audit_command(
     """
     if not 0.0 < delta < 1.0:
         raise InputError(f"delta is {delta:g}, not between 0 and 1")
-    of_records = {"--epsilon": epsilon or None, "--partial": partial, "--workers": workers}
+    other = engine if engine is not Engine.cpu else None
+    of_records: dict[str, Any] = {"--epsilon": epsilon or None, "--partial": partial}
+    of_records |= {"--workers": workers, "--engine": other}
     given_instance = instance_seed or None
     of_events = {"--seeds": seeds, "--episodes": episodes, "--instance-seed": given_instance}
     if failure_events:
@@ -72,7 +85,11 @@ def audit_command(
     _refuse(of_events, "needs --failure-events")
     if source is None:
         raise InputError("say which sweep or experiment to audit, or give --failure-events")
-    _audit_records(source, out, epsilon or [], delta, partial, workers, as_json)
+    if source.suffix == ".toml":
+        source = _swept(source, workers, engine, epsilon or [])
+    elif other:
+        raise InputError("--engine is for an experiment (TOML): a folder is not run again")
+    _audit_records(source, out, epsilon or [], delta, partial, as_json)
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:
@@ -82,18 +99,16 @@ def _refuse(options: dict[str, Any], why: str) -> None:
 
 
 def _audit_records(
-    source: Path,
+    folder: Path,
     out: Path | None,
     epsilon: list[float],
     delta: float,
     partial: bool,
-    workers: int | None,
     as_json: bool,
 ) -> None:
     from cmdplab.audit import audit, gather, sample_complexity, write_audit
     from cmdplab.audit.findings import unanswered
 
-    folder = _swept(source, workers, epsilon) if source.suffix == ".toml" else source
     groups, notes = gather(folder, partial)
     _check(epsilon, {group.horizon for group in groups})
     findings = [audit(group) for group in groups]
@@ -126,7 +141,7 @@ def _check(epsilon: list[float], horizons: set[int]) -> None:
             place_of(epsilons(horizon), value)
 
 
-def _swept(file: Path, workers: int | None, epsilon: list[float]) -> Path:
+def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]) -> Path:
     from cmdplab.experiment import problems, read_experiment, resolve
     from cmdplab.progress import sweep_shown
     from cmdplab.sweeping import sweep
@@ -138,7 +153,15 @@ def _swept(file: Path, workers: int | None, epsilon: list[float]) -> Path:
     folder = Path("runs") / experiment.name
     lengths = {run.episodes for run in runs}
     with sweep_shown(len(runs), max(n or 0 for n in lengths) or None, errors()) as tell:
-        sweep(experiment, folder, base=file.parent, workers=workers, tell=tell)
+        sweep(
+            experiment,
+            folder,
+            base=file.parent,
+            workers=workers,
+            tell=tell,
+            engine=engine.value,
+            say=say,
+        )
     return folder
 
 

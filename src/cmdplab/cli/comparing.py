@@ -9,15 +9,20 @@ import typer
 
 from cmdplab.cli.options import (
     AnyPreset,
+    Engine,
+    EngineOption,
     InstanceSeed,
     Json,
     OwnBonusScale,
     OwnMarginScale,
+    Precision,
+    PrecisionOption,
     TunedFor,
     Workers,
     console,
     errors,
     print_json,
+    say,
     warn,
 )
 
@@ -45,6 +50,8 @@ def compare_command(
     tuned_for: TunedFor = None,
     instance_seed: InstanceSeed = 0,
     workers: Workers = None,
+    engine: EngineOption = Engine.cpu,
+    precision: PrecisionOption = Precision.float64,
     out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("runs/compare"),
     as_json: Json = False,
 ) -> None:
@@ -74,7 +81,8 @@ def compare_command(
     for row in settings.rows():
         warn(row.beyond(episodes))
     with shown(settings.jobs(), episodes, errors()) as progress:
-        runs, summary = compare(settings, progress, workers)
+        place = {"engine": engine.value, "precision": precision.value}
+        runs, summary = compare(settings, progress, workers, say=say, **place)
     if as_json:
         print_json(summary)
         return

@@ -1,7 +1,9 @@
-"""`cmdplab reproduce` and `cmdplab run`."""
+"""`cmdplab run`."""
 
 from __future__ import annotations
 
+import math
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,31 +12,37 @@ import typer
 
 from cmdplab.cli.options import (
     AnyPreset,
-    BonusScale,
-    Engine,
     Epsilon,
-    Instance,
     InstanceSeed,
     Json,
     OwnBonusScale,
     OwnMarginScale,
-    Preset,
-    PresetOption,
+    Precision,
+    PrecisionOption,
     ProblemArgument,
     Replanning,
     Tightening,
     TunedFor,
-    Workers,
-    console,
     errors,
     print_json,
+    say,
     warn,
 )
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
+    from cmdplab.engines.choosing import Wanted
     from cmdplab.problem import CMDP
+
+
+class RunEngine(StrEnum):
+    """Where one run is played."""
+
+    auto = "auto"
+    cpu = "cpu"
+    gpu = "gpu"
+    host = "host"
 
 
 class Rewards(StrEnum):
@@ -42,61 +50,6 @@ class Rewards(StrEnum):
 
     known = "known"
     bernoulli = "bernoulli"
-
-
-def reproduce_command(
-    preset: PresetOption = Preset.released,
-    episodes: Annotated[int, typer.Option(help="Episodes of each run.")] = 300_000,
-    seeds: Annotated[int, typer.Option(help="Runs of each algorithm: seeds 0, 1, ...")] = 5,
-    instance: Annotated[
-        Instance | None,
-        typer.Option(help="Default: published for --preset released, random for printed."),
-    ] = None,
-    instance_seed: InstanceSeed = 0,
-    bonus_scale: BonusScale = 1e-3,
-    algorithm: Annotated[
-        list[str] | None, typer.Option(help="Only this one (repeat for more); default: all five.")
-    ] = None,
-    workers: Workers = None,
-    out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("runs/figure1"),
-    as_json: Json = False,
-) -> None:
-    """Redraw the paper's Figure 1: five algorithms on one CMDP.
-
-    Writes report.html, figure1.png and .pdf, curves.parquet, mistakes.parquet and summary.json, and
-    prints a table that says what converged, what oscillates and by how much.
-    """
-    from cmdplab.algorithms import FIGURE_1
-    from cmdplab.cli.tables import print_runs
-    from cmdplab.progress import shown
-    from cmdplab.reproduce import Reproduction, reproduce
-
-    settings = Reproduction(
-        preset=preset.value,
-        instance=_instance(instance, preset),
-        instance_seed=instance_seed,
-        episodes=episodes,
-        seeds=seeds,
-        bonus_scale=bonus_scale,
-        algorithms=tuple(algorithm or FIGURE_1),
-        out=out,
-    )
-    with shown(settings.jobs(), episodes, errors()) as progress:
-        runs, summary = reproduce(settings, progress, workers)
-    if as_json:
-        print_json(summary)
-        return
-    over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
-    print_runs(runs, settings.problem().horizon, f"{summary['instance']}, {preset.value}: {over}")
-    console().print(
-        f"open {out}/report.html; figure, curves and summary are there too", highlight=False
-    )
-
-
-def _instance(instance: Instance | None, preset: Preset) -> str:
-    if instance is not None:
-        return instance.value
-    return "published" if preset is Preset.released else "random"
 
 
 def run_command(
@@ -126,7 +79,13 @@ def run_command(
     rewards: Annotated[
         Rewards, typer.Option(help="Told to the learner, or seen as samples of 0 and 1.")
     ] = Rewards.known,
-    engine: Annotated[Engine, typer.Option(help="Compiled, plain Python, or a GPU.")] = Engine.cpu,
+    engine: Annotated[
+        RunEngine,
+        typer.Option(
+            help="The cores, plain Python (host), a GPU, or `auto`: for one run the cores."
+        ),
+    ] = RunEngine.cpu,
+    precision: PrecisionOption = Precision.float64,
     out: Annotated[
         Path | None, typer.Option(help="Keep a record there that can be resumed.")
     ] = None,
@@ -139,7 +98,8 @@ def run_command(
     """
     from cmdplab import algorithms, running
     from cmdplab.baselines import task_for
-    from cmdplab.experiment import observed
+    from cmdplab.engines.choosing import Wanted
+    from cmdplab.experiment import observed, single
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
 
@@ -161,21 +121,34 @@ def run_command(
     cmdp = find(problem, instance_seed)
     solution = solve_feasible(cmdp)
     safe = None if baseline is None else _policy(baseline)
-    task_for(row, cmdp, solution, safe, rewards.value)
+    task = task_for(row, cmdp, solution, safe, rewards.value)
     warn(row.beyond(number))
+    place = _place(engine, Wanted(row, task, number or math.inf, precision.value))
     if out is not None:
-        if engine is not Engine.cpu:
-            raise InputError("--out keeps records of the cpu engine only")
         if safe is not None:
             raise InputError("--out keeps records of runs from the default baseline only")
-        chosen["rewards"] = observed(rewards.value)
-        _recorded(out, cmdp, row, number, seed, chosen, as_json)
+        if engine is RunEngine.host:
+            raise InputError("--out keeps records of the engines cpu and gpu only")
+        chosen |= {"rewards": observed(rewards.value), "precision": single(precision.value)}
+        _recorded(out, cmdp, row, number, seed, chosen, place, as_json)
         return
     if number is None:
         raise InputError("an unlimited run needs --out, where it keeps its checkpoints")
-    given = {"engine": engine.value, "solution": solution, "baseline": safe}
-    given["rewards"] = rewards.value
+    given: dict[str, Any] = {"engine": place, "precision": precision.value, "solution": solution}
+    given |= {"baseline": safe, "rewards": rewards.value}
     _in_memory(cmdp, row, number, seed, given, as_json)
+
+
+def _place(engine: RunEngine, run: Wanted) -> str:
+    """The engine for one run; for `auto` it is said."""
+    from cmdplab.engines.choosing import check_cpu, choose
+
+    if engine is RunEngine.host:
+        check_cpu(run.precision)
+        return engine.value
+    choice = choose(engine.value, [run], os.cpu_count() or 1)
+    say(choice.sentence)
+    return "gpu" if choice.on_gpu[0] else "cpu"
 
 
 def _episodes(text: str) -> int | None:
@@ -233,12 +206,13 @@ def _recorded(
     episodes: int | None,
     seed: int,
     chosen: dict[str, Any],
+    engine: str,
     as_json: bool,
 ) -> None:
     from cmdplab.cli.sweeping import finish
     from cmdplab.experiment import RunSettings, fingerprint
     from cmdplab.progress import sweep_shown
-    from cmdplab.sweeping import do_missing, single
+    from cmdplab.sweeping import alone_in, do_missing
 
     settings = RunSettings(
         problem=cmdp.name,
@@ -249,7 +223,7 @@ def _recorded(
         seed=seed,
         **chosen,
     ).complete()
-    work = single(out, settings, cmdp)
+    work = alone_in(out, settings, cmdp)
     with sweep_shown(1, episodes, errors()) as tell:
-        found = do_missing([work], 1, tell)
+        found = do_missing([work], 1, tell, engine=engine)
     finish(found, out, as_json)

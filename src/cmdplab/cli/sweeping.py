@@ -10,11 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cmdplab.cli.options import Json, Workers, console, errors, print_json
+from cmdplab.cli.options import (
+    Engine,
+    EngineOption,
+    Json,
+    Workers,
+    console,
+    errors,
+    print_json,
+    say,
+)
+from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.experiment import RunSettings
-    from cmdplab.sweeping import RunStatus
+    from cmdplab.status import RunStatus
 
 
 class Format(StrEnum):
@@ -43,6 +53,7 @@ def sweep_command(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the runs.")] = False,
     workers: Workers = None,
+    engine: EngineOption = Engine.cpu,
     ray: Ray = None,
     checkpoint_every: Every = 30.0,
     as_json: Json = False,
@@ -62,7 +73,10 @@ def sweep_command(
     if dry_run:
         _print_plan([each.model_dump() | {"folder": each.folder} for each in runs], as_json)
         return
-    with _executor(ray) as executor, sweep_shown(len(runs), _episodes(runs), errors()) as tell:
+    with (
+        _executor(ray, engine) as executor,
+        sweep_shown(len(runs), _episodes(runs), errors()) as tell,
+    ):
         found = sweep(
             experiment,
             folder,
@@ -70,6 +84,8 @@ def sweep_command(
             workers=workers,
             tell=tell,
             every=checkpoint_every,
+            engine=engine.value,
+            say=say,
             executor=executor,
         )
     finish(found, folder, as_json)
@@ -78,6 +94,7 @@ def sweep_command(
 def resume_command(
     folder: Folder,
     workers: Workers = None,
+    engine: EngineOption = Engine.cpu,
     ray: Ray = None,
     checkpoint_every: Every = 30.0,
     as_json: Json = False,
@@ -89,16 +106,18 @@ def resume_command(
     works = works_of(folder)
     every_run = [work.settings for work in works]
     with (
-        _executor(ray) as executor,
+        _executor(ray, engine) as executor,
         sweep_shown(len(works), _episodes(every_run), errors()) as tell,
     ):
-        found = do_missing(works, workers, tell, checkpoint_every, executor)
+        given = (engine.value, say, executor)
+        found = do_missing(works, workers, tell, checkpoint_every, *given)
     finish(found, folder, as_json)
 
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
     """What is done, running, interrupted, failed or missing, how far, and how fast."""
-    from cmdplab.sweeping import status_of, works_of
+    from cmdplab.status import status_of
+    from cmdplab.sweeping import works_of
 
     found = [status_of(work) for work in works_of(folder)]
     if as_json:
@@ -127,10 +146,12 @@ def _episodes(runs: list[RunSettings]) -> int | None:
 
 
 @contextmanager
-def _executor(ray: str | None) -> Iterator[Any]:
+def _executor(ray: str | None, engine: Engine) -> Iterator[Any]:
     if ray is None:
         yield None
         return
+    if engine is not Engine.cpu:
+        raise InputError(f"--ray runs on the cores of a cluster: --engine {engine} is for here")
     from cmdplab.on_ray import ray_executor
 
     with ray_executor(None if ray == "local" else ray) as execute:

@@ -7,7 +7,7 @@ not depend on the batch it is in, nor on how its episodes are cut into chunks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,12 +135,22 @@ class GpuBatch:
         chunk, stream = self._place(episodes), self._playing
         if self._ahead is None or self._ahead.shape[1] != episodes:
             self._ahead = self.player.schedules(self._done, episodes)
-        chunk.read.wait(stream)
+        chunk.read.synchronize()  # the host is never more than two launches ahead
         self.player.launch(stream, self._ahead, self._done, chunk.returns, chunk.multiplier)
         chunk.played.record(stream)
         self._done = self._done + episodes
         self._ahead = self.player.schedules(self._done, episodes)
         return chunk
+
+    def judge(
+        self,
+        optima: Sequence[float],
+        keep: Callable[[Array], Array] = on_grid,
+        before: Sequence[dict[str, Array]] | None = None,
+    ) -> CardMeasures:
+        """Measures for `measure`; `before` is what `Measures.arrays` gave, to go on from."""
+        thresholds = np.stack([task.threshold for task in self._tasks])
+        return CardMeasures(optima, thresholds, self.form.horizon, keep, before)
 
     def measure(
         self,
@@ -154,9 +164,7 @@ class GpuBatch:
         Given what an earlier call returned, it goes on with that. `keep` says which episodes
         become points of the curves.
         """
-        if measures is None:
-            thresholds = np.stack([task.threshold for task in self._tasks])
-            measures = CardMeasures(optima, thresholds, self.form.horizon, keep)
+        measures = self.judge(optima, keep) if measures is None else measures
         while episodes > 0:
             size = min(chunk_size(self.runs), episodes)
             chunk = self.launch(size)
@@ -168,6 +176,10 @@ class GpuBatch:
         """The state of a run in natural axes: any engine goes on from it."""
         self._playing.synchronize()
         return self.player.state(run, int(self._done[run]))
+
+    def states(self) -> Iterator[Any]:
+        """The states of all runs, one after the other."""
+        return map(self.state, range(self.runs))
 
 
 def measure_many(
@@ -189,7 +201,11 @@ def measure_many(
     problem_count = len({id(each) for each in problems})
     for part in batches(rows[0], tasks[0], precision, len(rows), problem_count):
         batch = GpuBatch(problems[part], rows[part], tasks[part], seeds[part], precision=precision)
-        found += batch.measure(optima[part], episodes, keep=keep).measures()
+        judged = batch.measure(optima[part], episodes, keep=keep)
+        for b in judged.broken()[:1]:
+            name = rows[part][b].name
+            raise InputError(f"the values of {name} are not finite: a setting is too large")
+        found += judged.measures()
     return found
 
 

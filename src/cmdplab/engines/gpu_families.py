@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
-from cmdplab.engines import gpu_arrays
+from cmdplab.algorithms.triple_q import TripleQ
+from cmdplab.engines import gpu_arrays, gpu_triple_q
 from cmdplab.engines.gpu_layout import check_form, form_of
 from cmdplab.engines.gpu_primal_dual import PrimalDualPlayer
 from cmdplab.problem import Array
@@ -58,5 +59,13 @@ CARD_FAMILIES: dict[type[Row], CardFamily] = {
         gpu_arrays.run_bytes,
         gpu_arrays.world_bytes,
         ("float64", "float32"),
+    ),
+    TripleQ: CardFamily(
+        gpu_triple_q.triple_q_form,
+        check_form,
+        gpu_triple_q.TripleQPlayer,
+        gpu_triple_q.run_bytes,
+        gpu_triple_q.world_bytes,
+        ("float64",),
     ),
 }

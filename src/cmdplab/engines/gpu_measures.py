@@ -7,6 +7,7 @@ number is the same to the last bit as if the returns had been copied and judged 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,8 +110,23 @@ def measure_bytes(constraints: int, chunk: int) -> int:
     return 8 * (kept + chunk * (1 + 3 * (constraints + 2) + 4 + constraints))
 
 
+class Standing(NamedTuple):
+    """Where all runs stood after an episode."""
+
+    episodes: int
+    last: Array  # [B, 1 or 2], gap and largest violation
+
+
+@cache
+def _judge_kernel() -> Any:
+    return as_kernel(_judge, WARP)
+
+
 class CardMeasures:
-    """The measures of all runs of a batch, fed with what `GpuBatch.launch` gives."""
+    """The measures of all runs of a batch, fed with what `GpuBatch.launch` gives.
+
+    `before` is what `Measures.arrays` gave of each run, to go on from: all of them equally far.
+    """
 
     def __init__(
         self,
@@ -118,30 +134,55 @@ class CardMeasures:
         thresholds: Array,
         horizon: int,
         keep: Callable[[Array], Array] = on_grid,
+        before: Sequence[dict[str, Array]] | None = None,
     ) -> None:
         B, N = thresholds.shape
         S, M, C = (N + 2, 2, 3) if N else (1, 1, 1)
         self._optima, self._thresholds, self._horizon = list(optima), thresholds, horizon
         grid = epsilons(horizon)
-        padded = np.zeros((B, max(N, 1)))
-        padded[:, :N] = thresholds
-        self._fixed = [cuda.to_device(each) for each in (np.array(self._optima), padded, grid)]
-        empty = {"low": np.full((B, S), np.inf), "high": np.full((B, S), -np.inf)}
-        empty |= {
-            "sums": np.zeros((B, 2, M)),
-            "last": np.zeros((B, S)),
-            "tail": np.zeros((B, TAIL)),
-        }
-        empty |= {"final": np.zeros((B, max(N, 1)))}
-        empty |= {each: np.zeros((B, C, len(grid) + 1)) for each in ("counts", "latest")}
-        self._card = Accumulators(**{name: cuda.to_device(each) for name, each in empty.items()})
+        self._fixed = [
+            cuda.to_device(each) for each in (np.array(self._optima), _padded(thresholds), grid)
+        ]
+        counted = (B, C, len(grid) + 1)
+        empty = Accumulators(
+            sums=np.zeros((B, 2, M)),
+            low=np.full((B, S), np.inf),
+            high=np.full((B, S), -np.inf),
+            last=np.zeros((B, S)),
+            counts=np.zeros(counted),
+            latest=np.zeros(counted),
+            tail=np.zeros((B, TAIL)),
+            final=np.zeros((B, max(N, 1))),
+        )
         self._columns = 1 + 3 * S + 2 * M + N
         self._keep = keep
-        self._judge = as_kernel(_judge, WARP)
         self._rows: list[Array] = []  # [B, points, columns]
-        self._waiting: Any = None  # the rows of the latest episodes, still on the card
         self._episodes = 0
-        self._stream: Any = None
+        if before is not None:
+            empty = self._resumed(before)
+        self._card = Accumulators(*(cuda.to_device(each) for each in empty))
+        self._waiting: Any = None  # the rows of the latest episodes, still on the card
+        self._stream: Any = None  # on which something was judged
+        self.standing: Standing | None = None  # one launch behind: nobody waits for it
+
+    def _resumed(self, before: Sequence[dict[str, Array]]) -> Accumulators:
+        if len({float(each["episodes"]) for each in before}) > 1:
+            raise InputError("the runs of a batch are not equally far")
+        self._episodes = int(before[0]["episodes"])
+
+        def of(name: str) -> Array:
+            return np.stack([each[name] for each in before])
+
+        self._rows = [of("rows")]
+        tail = np.zeros((len(before), TAIL))
+        tail[:, self._ring() % TAIL] = of("tail")
+        spread = (of("sums"), of("low"), of("high"), of("last"), of("mistakes"))
+        multiplier = _padded(of("last_multiplier"))
+        return Accumulators(*spread, of("last_mistakes"), tail, multiplier)
+
+    def _ring(self) -> Any:
+        """The numbers of the last TAIL episodes."""
+        return np.arange(max(self._episodes - TAIL, 0), self._episodes) + 1
 
     def add(self, chunk: Any, stream: Any) -> None:
         """The next episodes of every run, a `CardChunk`: judged while others are played.
@@ -158,29 +199,36 @@ class CardMeasures:
         given = (*self._fixed, marked, self._episodes + 1, N)
         chunk.played.wait(stream)
         judged = (chunk.returns, chunk.multiplier)
-        self._judge[blocks, WARP, stream](*judged, *given, *self._card, rows)
+        _judge_kernel()[blocks, WARP, stream](*judged, *given, *self._card, rows)
         chunk.read.record(stream)
         self._stream = stream
         self._waiting = rows if kept.any() else None
         self._episodes += E
 
     def _collect(self, stream: Any) -> None:
+        """Wait for what was judged last, while the card plays on, and fetch what is to be kept."""
+        if self._stream is None:
+            return
         if self._waiting is not None:
             self._rows.append(self._waiting.copy_to_host(stream=stream))
-            stream.synchronize()
             self._waiting = None
+        last = self._card.last.copy_to_host(stream=stream)
+        stream.synchronize()
+        self.standing = Standing(self._episodes, last[:, :2])
+
+    def broken(self) -> list[int]:
+        """The runs whose values are not finite: a setting of theirs is too large."""
+        if self._stream is not None:
+            self._stream.synchronize()
+        good = np.isfinite(self._card.sums.copy_to_host()).all(axis=(1, 2))
+        return [int(b) for b in np.flatnonzero(~good)]
 
     def measures(self) -> list[Measures]:
         """The measures of each run, on the host: as if it had been judged there."""
         if self._stream is not None:
             self._collect(self._stream)
-            self._stream.synchronize()
         host = Accumulators(*(each.copy_to_host() for each in self._card))
-        if not np.isfinite(host.sums).all():
-            b = int(np.argmin(np.isfinite(host.sums).all(axis=(1, 2))))
-            raise InputError(f"the values of run {b} are not finite: a setting is too large")
-        ring = np.arange(max(self._episodes - TAIL, 0), self._episodes) + 1
-        rows = np.concatenate(self._rows, axis=1) if self._rows else None
+        ring = self._ring() % TAIL
         made = []
         for b, optimum in enumerate(self._optima):
             arrays = {
@@ -190,11 +238,16 @@ class CardMeasures:
                 "high": host.high[b],
                 "last": host.last[b],
                 "last_multiplier": host.final[b][: self._thresholds.shape[1]],
-                "tail": host.tail[b][ring % TAIL],
-                "rows": np.zeros((0, self._columns)) if rows is None else rows[b],
+                "tail": host.tail[b][ring],
+                "rows": np.concatenate([np.zeros((0, self._columns)), *(r[b] for r in self._rows)]),
                 "mistakes": host.counts[b],
                 "last_mistakes": host.latest[b],
             }
             known = (optimum, self._thresholds[b], self._horizon)
             made.append(Measures.resumed(*known, arrays))
         return made
+
+
+def _padded(columns: Array) -> Array:
+    """[B, N] -> [B, N']: no array on the card is empty."""
+    return columns if columns.shape[1] else np.zeros((len(columns), 1))

@@ -15,6 +15,7 @@ from cmdplab.engines.gpu_kernels import play_kernel, prepare_kernel
 from cmdplab.engines.gpu_layout import Form
 from cmdplab.engines.gpu_philox import round_keys
 from cmdplab.engines.gpu_setup import cuda
+from cmdplab.engines.gpu_sharing import distinct, told
 from cmdplab.problem import CMDP, Array
 
 # Registers of a thread, of the values tried on an H200 (48 to 128) the fastest at the paper's size:
@@ -38,38 +39,18 @@ class PrimalDualPlayer:
     ) -> None:
         self.form, self._rows, self._tasks = form, rows, tasks
         self.kernel = play_kernel(form, real, registers or REGISTERS[np.dtype(real).itemsize])
-        distinct = {id(each): b for b, each in enumerate(problems)}
-        order = {each: at for at, each in enumerate(distinct)}
-        chosen = list(distinct.values())
-        given = [problems[b] for b in chosen], [tasks[b] for b in chosen]
-        self._worlds = gpu_arrays.worlds(*given, form, real)
-        threshold = np.zeros((len(rows), form.columns))
-        for b, task in enumerate(tasks):
-            threshold[b, : len(task.threshold)] = task.threshold
+        self._told, chosen, asked = told(problems, tasks, form.columns)
+        self._worlds = gpu_arrays.worlds(chosen, asked, form, real)
         numbers = [row.numbers(task) for row, task in zip(rows, tasks, strict=True)]
         self._numbers = cuda.to_device(gpu_arrays.number_rows(numbers))
-        starts = np.array([task.start for task in given[1]], np.int32)
-        instance = np.array([order[id(each)] for each in problems], np.int32)
-        self._fixed = [cuda.to_device(each) for each in (threshold, starts, instance)]
         self._keys = cuda.to_device(np.stack([round_keys(seed) for seed in seeds]))
-        which, self._kinds = self._distinct([0 if s is None else s.episode for s in states])
+        done = [0 if state is None else state.episode for state in states]
+        kinds = [(r, r.setting(t), k) for r, t, k in zip(rows, tasks, done, strict=True)]
+        which, self._kinds = distinct(kinds)
         self._which = cuda.to_device(which)
         self._learners = gpu_arrays.learners(tasks, states, form, real)
         prepare = prepare_kernel(form, real)[len(rows), form.threads]
         prepare(self._numbers, *self._learners[:4])
-
-    def _distinct(self, done: Sequence[int]) -> tuple[npt.NDArray[np.int32], list[int]]:
-        """Which of the distinct schedules each run has, and a run that has each."""
-        kinds: dict[object, int] = {}
-        first: list[int] = []
-        which = np.empty(len(done), np.int32)
-        for b, (row, task) in enumerate(zip(self._rows, self._tasks, strict=True)):
-            key = (row, row.setting(task), done[b])
-            if key not in kinds:
-                kinds[key] = len(first)
-                first.append(b)
-            which[b] = kinds[key]
-        return which, first
 
     def schedules(self, done: npt.NDArray[np.int64], episodes: int) -> Array:
         """[D, E, 4], of the distinct algorithms, after `done` [B] episodes."""
@@ -89,7 +70,7 @@ class PrimalDualPlayer:
         """An episode for each of the schedules: returns [B, E, 1 + N], multipliers [B, E, N']."""
         self.kernel[len(self._rows), self.form.threads, stream](
             *self._worlds,
-            *self._fixed,
+            *self._told,
             self._numbers,
             cuda.to_device(schedules, stream=stream),
             self._which,

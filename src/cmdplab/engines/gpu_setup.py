@@ -8,11 +8,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numba.core import config
 
+from cmdplab.compiling import keep
 from cmdplab.errors import InputError
 
 # numba-cuda 0.30 imports a name that NumPy 2.5 removed. To be dropped when that is fixed there.
@@ -21,7 +23,7 @@ cuda = importlib.import_module("numba.cuda")
 if not config.ENABLE_CUDASIM:  # a single run is a small launch, and meant to be
     importlib.import_module("numba.cuda.dispatcher").config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 
-__all__ = ["as_kernel", "cuda", "free_memory", "missing", "needed", "simulated"]
+__all__ = ["as_kernel", "card", "cuda", "free_memory", "missing", "needed", "simulated"]
 
 WARP = 32  # threads that run in step and can exchange registers
 _REGISTERS = 65536  # of a multiprocessor, which one block must not exceed
@@ -55,7 +57,20 @@ def as_kernel(function: Callable[..., None], threads: int, registers: int = _MOS
     """A function as a kernel for blocks of so many threads, with at most so many registers each."""
     if simulated():
         return cuda.jit(function)
-    return cuda.jit(max_registers=min(registers, _REGISTERS // threads // 8 * 8, _MOST))(function)
+    most = min(registers, _REGISTERS // threads // 8 * 8, _MOST)
+    kernel = cuda.jit(max_registers=most)(function)
+    keep(kernel, importlib.import_module("numba.cuda.dispatcher").config)
+    return kernel
+
+
+def card(precision: str) -> dict[str, str]:
+    """The device and its compiler, which decide the last bits, in the words of a manifest."""
+    if simulated():
+        return {"processor": "CUDA simulator", "features": precision}
+    device = cuda.get_current_device()
+    name = device.name.decode() if isinstance(device.name, bytes) else str(device.name)
+    made = f"numba-cuda {version('numba-cuda')}"
+    return {"processor": name, "features": f"{precision} {device.compute_capability} {made}"}
 
 
 def free_memory() -> int:

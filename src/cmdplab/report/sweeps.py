@@ -18,8 +18,9 @@ from cmdplab.problem import CMDP, Array
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
 from cmdplab.report.thinning import points_for
 from cmdplab.solvers import solve_feasible
+from cmdplab.status import RunStatus, status_of
 from cmdplab.surviving import CURVES, MISTAKES
-from cmdplab.sweeping import EXPERIMENT, RunStatus, read_folder, status_of, works_of
+from cmdplab.sweeping import EXPERIMENT, read_folder, works_of
 
 Read = Callable[[Path], list[dict[int, dict[str, Array]]]]
 _COLUMNS = 17  # of curves with one constraint: decides how finely they are thinned

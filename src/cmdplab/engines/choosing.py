@@ -1,0 +1,110 @@
+"""Which runs go to the GPU: all, none, or where the work is worth it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.task import Task
+from cmdplab.errors import InputError
+
+CHOICES = ("auto", "cpu", "gpu")
+
+# Measured on an H200 and the 16 cores beside it (benchmarks/gpu.md): a single run takes up to 17
+# times as long as on a core, so that fewer runs than this are faster on the cores; and a start
+# takes some ten seconds of compiling and copying.
+RUNS_A_CORE = 16
+WORTH_SECONDS = 30.0
+_TRANSITION_SECONDS = 0.3e-9  # of the engine cpu, for each of the H X^2 A transitions
+
+
+class Wanted(NamedTuple):
+    """A run that somebody wants."""
+
+    algorithm: Row
+    task: Task
+    episodes: float
+    precision: str = "float64"
+
+
+class Choice(NamedTuple):
+    """Where each run goes, and what is to be said about it."""
+
+    on_gpu: list[bool]
+    sentence: str
+
+
+def choose(engine: str, runs: Sequence[Wanted], cores: int) -> Choice:
+    """`gpu` refuses what the card has not; `auto` leaves it, and what is too little, to the cpu.
+
+    A run in float32 is the card's or nobody's.
+    """
+    if engine == "cpu":
+        for each in runs:
+            check_cpu(each.precision)
+        return Choice([False] * len(runs), "")
+    if engine not in CHOICES:
+        raise InputError(f"unknown engine {engine!r}: choose one of {', '.join(CHOICES)}")
+    from cmdplab.engines.gpu_limits import check_precision, check_row
+    from cmdplab.engines.gpu_setup import missing, needed
+
+    single = any(each.precision != "float64" for each in runs)
+    if engine == "gpu" or single:
+        needed()
+        for each in runs:
+            check_precision(each.precision)
+            check_row(each.algorithm, each.task, each.precision)
+        return Choice([True] * len(runs), "")
+    if missing():
+        return Choice([False] * len(runs), f"engine cpu: {missing()}")
+    worth = _worth(runs, cores)
+    on_gpu = [_kind(each) in worth and _has(each) for each in runs]
+    return Choice(on_gpu, _sentence(runs, on_gpu))
+
+
+def check_cpu(precision: str) -> None:
+    """The engine cpu computes in float64."""
+    if precision != "float64":
+        raise InputError(f"the engine cpu has no {precision}: take the engine gpu")
+
+
+def _kind(run: Wanted) -> tuple[object, ...]:
+    """What the runs of one launch have in common."""
+    return type(run.algorithm), run.task.reward.shape, run.episodes
+
+
+def _has(run: Wanted) -> bool:
+    """Whether the card has it."""
+    from cmdplab.engines.gpu_limits import check_row
+
+    try:
+        check_row(run.algorithm, run.task, run.precision)
+    except InputError:
+        return False
+    return True
+
+
+def _worth(runs: Sequence[Wanted], cores: int) -> set[tuple[object, ...]]:
+    """The kinds that are many enough, and long enough."""
+    counts = Counter(_kind(each) for each in runs)
+    worth = set()
+    for each in {_kind(run): run for run in runs}.values():
+        _, H, X, A = each.task.reward.shape
+        many = counts[_kind(each)]
+        seconds = many * each.episodes * H * X * X * A * _TRANSITION_SECONDS / cores
+        if many >= RUNS_A_CORE * cores and seconds >= WORTH_SECONDS:
+            worth.add(_kind(each))
+    return worth
+
+
+def _sentence(runs: Sequence[Wanted], on_gpu: Sequence[bool]) -> str:
+    there = sum(on_gpu)
+    if there == len(runs):
+        return f"engine gpu: {there} runs"
+    if not there:
+        return "engine cpu: for the GPU this is too little work, or none that it has"
+    names = {run.algorithm.name for run, taken in zip(runs, on_gpu, strict=True) if not taken}
+    left = ", ".join(sorted(names))
+    return f"engine gpu: {there} runs; engine cpu: {len(runs) - there} ({left})"

@@ -1,0 +1,190 @@
+"""Runs of Triple-Q on the card: what lies there, and a launch of them.
+
+Doubles only: a greedy choice turns one bit into another action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.algorithms.task import Task
+from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
+from cmdplab.engines.gpu_arrays import Card
+from cmdplab.engines.gpu_philox import round_keys
+from cmdplab.engines.gpu_setup import WARP, cuda
+from cmdplab.engines.gpu_sharing import distinct, told
+from cmdplab.engines.gpu_triple_q_kernels import play_kernel
+from cmdplab.engines.layout import world as host_world
+from cmdplab.noise import blocks_per_episode
+from cmdplab.problem import CMDP, Array
+
+REGISTERS = 64  # of a thread: a multiprocessor then holds 32 runs of one warp
+MOST_THREADS = 512
+
+
+class TripleQForm(NamedTuple):
+    """The sizes of a problem, and how many threads play it."""
+
+    states: int  # X
+    actions: int  # A
+    horizon: int  # H
+    rewards: int  # 1 + N
+    threads: int  # of a block
+
+    @property
+    def columns(self) -> int:
+        """N' = N, and 1 where there is no constraint: no array on the card is empty."""
+        return max(self.rewards - 1, 1)
+
+    @property
+    def episodes_drawn(self) -> int:
+        """Episodes whose noise is drawn at once, so that no thread idles."""
+        return max(self.threads // blocks_per_episode(self.horizon), 1)
+
+    def shared_bytes(self, itemsize: int) -> int:
+        """Shared memory of one block: mass, noise, chances, queues, values ahead; a trajectory."""
+        noise = 4 * blocks_per_episode(self.horizon) * self.episodes_drawn
+        doubles = 2 * self.states + noise + 2 * (self.actions + 1) + 3 * self.columns
+        doubles += self.rewards * (1 + self.horizon)
+        return itemsize * doubles + 2 * 4 * self.horizon
+
+
+class TripleQWorlds(NamedTuple):
+    """The problems, in the order of the kernel's arguments; L = 1 where all are stationary."""
+
+    flows: Card  # [I, L X A X + H X A (1 + N)], the true kernels, then the rewards
+    cumulative: Card  # [I, L X A X]
+    closed: Card  # [I, H, X, A]
+    opened: Card  # [I, H, X], 32-bit whole numbers
+
+
+class TripleQLearners(NamedTuple):
+    """The runs' states, in the order of the kernel's arguments."""
+
+    objective: Card  # [B, H, X, A]
+    utility: Card  # [B, N', H, X, A]
+    visits: Card  # [B, H, X, A]
+    queue: Card  # [B, N']
+    tally: Card  # [B, N']
+    multiplier: Card  # [B, N']
+    best: Card  # [B, H, X], 32-bit whole numbers, found by the kernel
+
+
+def triple_q_form(shape: tuple[int, int, int, int], threads: int | None = None) -> TripleQForm:
+    """The form of a problem with rewards [1 + N, H, X, A]; `threads` is for tuning."""
+    R, H, X, A = shape
+    whole = min(-(-(X + R) // WARP) * WARP, MOST_THREADS)
+    return TripleQForm(X, A, H, R, whole if threads is None else threads)
+
+
+def run_bytes(form: TripleQForm, itemsize: int) -> int:
+    """Bytes on the card for one run's state."""
+    pairs = form.horizon * form.states * form.actions
+    return itemsize * (pairs * (2 + form.columns) + 4 * form.columns + 64) + 4 * pairs
+
+
+def world_bytes(form: TripleQForm, itemsize: int) -> int:
+    """Bytes on the card for one problem."""
+    pairs = form.horizon * form.states * form.actions
+    return itemsize * pairs * (2 * form.states + form.rewards + 1) + 4 * pairs
+
+
+def _worlds(problems: Sequence[CMDP], tasks: Sequence[Task], layers: int) -> TripleQWorlds:
+    flows = [
+        np.concatenate([each.table[:layers].ravel(), np.moveaxis(each.reward, 0, 3).ravel()])
+        for each in problems
+    ]
+    cumulative = [host_world(each).cumulative[:layers].ravel() for each in problems]
+    closed = [each.closed for each in tasks]
+    opened = [np.count_nonzero(each == 0.0, axis=-1).astype(np.int32) for each in closed]
+    arrays = (flows, cumulative, closed, opened)
+    return TripleQWorlds(*(cuda.to_device(np.stack(each)) for each in arrays))
+
+
+def _learners(states: Sequence[TripleQState], form: TripleQForm) -> TripleQLearners:
+    """States on the card; what stands for a constraint where there is none is zero."""
+    N, pairs = form.rewards - 1, (form.horizon, form.states, form.actions)
+    queues = np.zeros((3, len(states), form.columns))
+    utility = np.zeros((len(states), form.columns, *pairs))
+    for b, state in enumerate(states):
+        utility[b, :N] = state.utility
+        queues[:, b, :N] = state.queue, state.tally, state.multiplier
+    objective = np.stack([state.objective for state in states])
+    visits = np.stack([state.visits for state in states])
+    best = np.zeros((len(states), *pairs[:2]), np.int32)
+    arrays = (objective, utility, visits, *queues, best)
+    return TripleQLearners._make(cuda.to_device(each) for each in arrays)
+
+
+class TripleQPlayer:
+    """Runs side by side, which may differ in everything but their sizes."""
+
+    def __init__(
+        self,
+        problems: Sequence[CMDP],
+        rows: Sequence[TripleQ],
+        tasks: Sequence[Task],
+        seeds: Sequence[int],
+        states: Sequence[TripleQState | None],
+        form: TripleQForm,
+        real: Any,
+        registers: int | None = None,
+    ) -> None:
+        self.form, self._runs = form, len(rows)
+        self._told, chosen, asked = told(problems, tasks, form.columns)
+        layers = 1 if all(each.stationary for each in chosen) else form.horizon
+        self.kernel = play_kernel(form, layers, registers or REGISTERS)
+        self._worlds = _worlds(chosen, asked, layers)
+        numbers = [row.numbers(task) for row, task in zip(rows, tasks, strict=True)]
+        begun = [
+            TripleQState.initial(row, task) if state is None else state
+            for row, task, state in zip(rows, tasks, states, strict=True)
+        ]
+        kinds = [(n[-4:], state.episode) for n, state in zip(numbers, begun, strict=True)]
+        which, self._first = distinct(kinds)
+        self._exploration = [numbers[b][-4:] for b in self._first]
+        keys = np.stack([round_keys(seed) for seed in seeds])
+        self._numbers = cuda.to_device(np.array(numbers, np.float64))
+        self._which, self._keys = cuda.to_device(which), cuda.to_device(keys)
+        self._learners = _learners(begun, form)
+
+    def schedules(self, done: npt.NDArray[np.int64], episodes: int) -> Array:
+        """[D, E, 1], the shares of random play of the distinct rows, after `done` [B] episodes."""
+        shares = [
+            [exploration(float(k), *row) for k in range(done[b] + 1, done[b] + episodes + 1)]
+            for b, row in zip(self._first, self._exploration, strict=True)
+        ]
+        return np.array(shares)[..., None]
+
+    def launch(
+        self,
+        stream: Any,
+        schedules: Array,
+        done: npt.NDArray[np.int64],
+        returns: Card,
+        multiplier: Card,
+    ) -> None:
+        """An episode for each of the schedules: returns [B, E, 1 + N], multipliers [B, E, N']."""
+        self.kernel[self._runs, self.form.threads, stream](
+            *self._worlds,
+            *self._told,
+            self._numbers,
+            cuda.to_device(schedules, stream=stream),
+            self._which,
+            self._keys,
+            cuda.to_device(done, stream=stream),
+            *self._learners,
+            returns,
+            multiplier,
+        )
+
+    def state(self, run: int, episode: int) -> TripleQState:
+        """The state of a run in natural axes."""
+        N, found = self.form.rewards - 1, [each[run].copy_to_host() for each in self._learners]
+        objective, utility, visits, queue, tally, multiplier, _ = found
+        constrained = (queue[:N], tally[:N], multiplier[:N])
+        return TripleQState(objective, utility[:N], visits, *constrained, episode)

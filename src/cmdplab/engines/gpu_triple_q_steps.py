@@ -1,0 +1,200 @@
+"""Triple-Q inside a step of a GPU's kernel: sums, choices and tables.
+
+Every sum is taken in the order of triple_q_kernels.py, and no product is fused with it, so that the
+bits are those of the CPU. Functions are made for the sizes of a problem. Nothing here names the
+device: barriers are in gpu_triple_q_kernels.py, shapes in gpu_triple_q.py.
+
+Index letters: t thread, h step, x state, a action, y next state, n reward, i pair.
+"""
+# Numba infers the types of these functions.
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from cmdplab.algorithms import triple_q as eq
+from cmdplab.engines import triple_q_kernels as cpu
+from cmdplab.engines.gpu_rounding import product, unfused
+
+PLACE = eq.TripleQNumbers(*range(len(eq.TripleQNumbers._fields)))  # in the row of a run
+
+find_best, action_probability = unfused(cpu.find_best), unfused(eq.action_probability)
+rate, learned, blend = unfused(eq.rate), unfused(eq.learned), unfused(eq.blend)
+width, queue_step = unfused(eq.width, rate=rate), unfused(eq.queue_step)
+
+
+class Run(NamedTuple):
+    """The arrays of one run, and what `find_best` reads of its problem."""
+
+    objective: Any  # [H, X, A]
+    utility: Any  # [N', H, X, A]
+    visits: Any  # [H, X, A]
+    best: Any  # [H, X], the greedy action
+    multiplier: Any  # [N'], in shared memory, like the next two
+    queue: Any  # [N']
+    tally: Any  # [N']
+    closed: Any  # [H, X, A], zero where an action is open
+
+
+class World(NamedTuple):
+    """The arrays of one problem."""
+
+    flows: Any  # [L X A X + H X A (1 + N)], the true kernel, then the rewards
+    cumulative: Any  # [L X A X], beyond every uniform from the last possible state on
+    opened: Any  # [H, X], how many actions are open
+
+
+class Play(NamedTuple):
+    """What an episode plays by."""
+
+    share: Any  # of random actions
+    chances: Any  # [2 (A + 1)], of an action that is not, and is, greedy, by how many are open
+
+
+@register_jitable
+def _chance(run, world, play, h, x, a):
+    """pi_h(a | x): nothing for a closed action."""
+    if run.closed[h, x, a] != 0.0:
+        return 0.0
+    greedy = 1 if a == run.best[h, x] else 0
+    return play.chances[2 * world.opened[h, x] + greedy]
+
+
+def summing(form):
+    """The function that adds what flows into a column: a next state, or a reward."""
+    A = form.actions
+
+    @register_jitable
+    def greedy_flow(run, world, h, x, at, step, mass, here):
+        """What one state sends into a column, all by its greedy action."""
+        pair = np.uint64(x * A + run.best[h, x])
+        return product(mass[here + x], world.flows[at + pair * step])
+
+    @register_jitable
+    def greedy_sum(run, world, h, first, last, at, step, mass, here, total):
+        """total + sum_x mass(x) column(x, best).
+
+        Six states a turn, written out: a thread would wait for each of its loads otherwise. A
+        state without mass adds zero.
+        """
+        x = first
+        while x + 6 <= last:
+            given = (at, step, mass, here)
+            f0 = greedy_flow(run, world, h, x, *given)
+            f1 = greedy_flow(run, world, h, x + 1, *given)
+            f2 = greedy_flow(run, world, h, x + 2, *given)
+            f3 = greedy_flow(run, world, h, x + 3, *given)
+            f4 = greedy_flow(run, world, h, x + 4, *given)
+            f5 = greedy_flow(run, world, h, x + 5, *given)
+            total = total + f0 + f1 + f2 + f3 + f4 + f5
+            x += 6
+        while x < last:
+            total += greedy_flow(run, world, h, x, at, step, mass, here)
+            x += 1
+        return total
+
+    @register_jitable
+    def column_sum(run, world, play, h, first, last, at, step, mass, here, total):
+        """total + sum_x mass(x) sum_a pi(a | x) flows[at + (x A + a) step], x from first to last.
+
+        Without random play the greedy action has the whole mass. Unsigned places need no test for
+        being negative.
+        """
+        if play.share == 0.0:
+            return greedy_sum(run, world, h, first, last, at, step, mass, here, total)
+        for x in range(first, last):
+            for a in range(A):
+                flow = product(mass[here + x], _chance(run, world, play, h, x, a))
+                total += product(flow, world.flows[at + np.uint64(x * A + a) * step])
+        return total
+
+    return column_sum
+
+
+def drawing(form):
+    """The function that draws an action."""
+    A = form.actions
+
+    @register_jitable
+    def draw_action(run, world, play, h, x, u):
+        """Inverse CDF; rounding may leave u beyond the sum: then the last action with mass."""
+        total, action, found = 0.0, np.int64(run.best[h, x]), play.share == 0.0
+        for a in range(A):
+            if not found:
+                p = _chance(run, world, play, h, x, a)
+                if p > 0.0:
+                    action = np.int64(a)
+                    total += p
+                    found = u < total
+        return action
+
+    return draw_action
+
+
+def updating(form, layers):
+    """The functions that read, and that learn, one step of an episode."""
+    X, A, H, R = form.states, form.actions, form.horizon, form.rewards
+    N, rewards = R - 1, layers * X * A * X
+
+    @register_jitable
+    def look_ahead(run, states, actions, h, ahead):
+        """ahead[h, n], the values of the next pair; nothing after the end."""
+        for n in range(R):
+            ahead[h * R + n] = 0.0
+        if h + 1 < H:
+            y, b = states[h + 1], actions[h + 1]
+            ahead[h * R] = run.objective[h + 1, y, b]
+            for n in range(N):
+                ahead[h * R + 1 + n] = run.utility[n, h + 1, y, b]
+
+    @register_jitable
+    def update(run, world, numbers, x, a, h, ahead):
+        """Both tables of the pair of step h, from `ahead`; then its state's greedy action."""
+        earned, shift = rewards + ((h * X + x) * A + a) * R, numbers[PLACE.width_shift]
+        visits = run.visits[h, x, a] + 1.0
+        run.visits[h, x, a] = visits
+        alpha = rate(visits, numbers[PLACE.chi])
+        bonus = width(numbers[PLACE.objective_width], visits, shift)
+        now, r = run.objective[h, x, a], world.flows[earned]
+        run.objective[h, x, a] = learned(now, alpha, r, ahead[h * R], bonus)
+        bonus = width(numbers[PLACE.utility_width], visits, shift)
+        for n in range(N):
+            now, r = run.utility[n, h, x, a], world.flows[earned + 1 + n]
+            after = learned(now, alpha, r, ahead[h * R + 1 + n], bonus)
+            run.utility[n, h, x, a] = after
+            if h == 0:
+                run.tally[n] += blend(now, after, numbers[PLACE.tally_after])
+        find_best(run, h, x)
+
+    return look_ahead, update
+
+
+def framing(form):
+    """The functions that begin a new frame: for one pair, and for one constraint."""
+    X, A, N = form.states, form.actions, form.rewards - 1
+
+    @register_jitable
+    def renew(run, numbers, i):
+        """Raise or reset the tables of a pair, and forget its visits."""
+        h, x, a = i // (X * A), i // A % X, i % A
+        q = run.objective[h, x, a] + numbers[PLACE.raised]
+        beyond = q > numbers[PLACE.objective_limit]
+        for n in range(N):
+            beyond = beyond or run.utility[n, h, x, a] > numbers[PLACE.utility_limit]
+        run.objective[h, x, a] = numbers[PLACE.objective_start] if beyond else q
+        reset = numbers[PLACE.utility_reset] if beyond else 0.0
+        for n in range(N):
+            now, then = run.utility[n, h, x, a], numbers[PLACE.utility_start]
+            run.utility[n, h, x, a] = blend(now, then, reset)
+        run.visits[h, x, a] = 0.0
+
+    @register_jitable
+    def step_queue(run, numbers, b, n):
+        """The queue of a constraint with the threshold b, and its multiplier."""
+        margin, frame = numbers[PLACE.margin], numbers[PLACE.frame]
+        run.queue[n] = queue_step(run.queue[n], b, margin, run.tally[n], frame)
+        run.multiplier[n] = run.queue[n] / numbers[PLACE.eta]
+        run.tally[n] = 0.0
+
+    return renew, step_queue
