@@ -1,5 +1,8 @@
 """Numba's CUDA simulator, with what it lacks: the exchange of registers inside a warp.
 
+And with shared arrays that are shared: of two threads that ask for one at the same time, the
+simulator gives each an array of its own, now and then.
+
 Not a test: test_gpu.py runs it in a process of its own, with NUMBA_ENABLE_CUDASIM=1.
 """
 
@@ -9,6 +12,7 @@ import sys
 import threading
 from typing import Any
 
+import numpy as np
 from numba.cuda.simulator import kernelapi
 
 WARP = 32
@@ -38,6 +42,14 @@ def shfl_xor_sync(module: Any, mask: int, value: Any, lanes: int) -> Any:
     return held[lane ^ lanes]
 
 
+def shared_array(self: Any, shape: int, dtype: Any) -> Any:
+    """The array of a block that a line of code asks for, one for all threads."""
+    caller = sys._getframe(1)
+    place = (caller.f_code.co_filename, caller.f_lineno)
+    return self._allocations.setdefault(place, np.empty(shape, dtype))  # in one step
+
+
 _making = threading.Lock()
+kernelapi.FakeCUDAShared.array = shared_array
 kernelapi.FakeCUDAModule.shfl_xor_sync = shfl_xor_sync
 sys.setswitchinterval(1e-4)  # the simulator's own loop spins; the threads are what matters

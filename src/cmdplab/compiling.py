@@ -126,10 +126,13 @@ def _compile(function: Function, fastmath: set[str], inline: bool = True) -> Fun
     return dispatcher  # type: ignore[no-any-return]
 
 
-def keep(dispatcher: Any, config: Any) -> None:
-    """Let a compiled function be kept on disk; `config` is that of its compiler."""
+def keep(dispatcher: Any, config: Any, apart: str = "") -> None:
+    """Let a compiled function be kept on disk; `config` is that of its compiler.
+
+    `apart` names a folder of its own: for options of the compiler that its cache does not look at.
+    """
     previous = config.CACHE_DIR
-    config.CACHE_DIR = _CACHE
+    config.CACHE_DIR = str(Path(_CACHE) / apart)
     try:
         dispatcher.enable_caching()
     except RuntimeError:  # no folder can be written: compile anew in every process

@@ -32,6 +32,8 @@ from cmdplab.errors import InputError
 from cmdplab.measures import Measures, on_grid
 from cmdplab.problem import CMDP, Array
 
+_FETCHED = 32  # runs whose states come to the host at a time
+
 
 class CardChunk(NamedTuple):
     """What one launch gives, on the card, when `played` has happened.
@@ -175,11 +177,16 @@ class GpuBatch:
     def state(self, run: int) -> Any:
         """The state of a run in natural axes: any engine goes on from it."""
         self._playing.synchronize()
-        return self.player.state(run, int(self._done[run]))
+        return self.player.states(slice(run, run + 1), int(self._done[run]))[0]
 
     def states(self) -> Iterator[Any]:
-        """The states of all runs, one after the other."""
-        return map(self.state, range(self.runs))
+        """The states of all runs, one after the other, fetched a few at a time."""
+        self._playing.synchronize()
+        for first in range(0, self.runs, _FETCHED):
+            part = slice(first, min(first + _FETCHED, self.runs))
+            states = self.player.states(part, 0)
+            for state, done in zip(states, self._done[part], strict=True):
+                yield state._replace(episode=int(done))
 
 
 def measure_many(

@@ -107,20 +107,23 @@ def _policy(state: State, form: Form, dtype: npt.DTypeLike) -> tuple[Array, Arra
     return closed_on_card(state.log_policy, form, dtype), to_card(state.policy, form)
 
 
-def natural_state(arrays: Learners, form: Form, b: int, episode: int) -> State:
-    """The state of run b, in natural axes: what the other engines carry."""
-    H, X, row = form.horizon, form.states, form.row
-    visits = from_card(arrays.visits[b].copy_to_host().reshape(H, row), form)
-    counts = arrays.counts[b].copy_to_host().reshape(H, X, row)[..., places(form)]
-    seen = visits[..., None] > 0.0
-    return State(
-        counts=np.where(seen, np.moveaxis(counts, 1, 3), 0.0).astype(np.float64),
-        log_policy=from_card(arrays.log_policy[b].copy_to_host().reshape(H, row), form),
-        policy=from_card(arrays.policy[b].copy_to_host().reshape(H, row), form),
-        multiplier=arrays.multiplier[b].copy_to_host()[: form.rewards - 1],
-        episode=episode,
-        reward_sums=np.zeros((0, H, X, form.actions)),
-    )
+def natural_states(arrays: Learners, form: Form, runs: slice, episode: int) -> list[State]:
+    """The states of some runs, in natural axes: what the other engines carry."""
+    H, X, row, N = form.horizon, form.states, form.row, form.rewards - 1
+    host = Learners(*(each[runs].copy_to_host() for each in arrays))
+    count = len(host.visits)
+
+    def natural(rows: Array) -> Array:
+        return from_card(rows.reshape(count, H, row), form)
+
+    visits, logs, policies = map(natural, (host.visits, host.log_policy, host.policy))
+    counts = host.counts.reshape(count, H, X, row)[..., places(form)]
+    seen = np.moveaxis(counts, 2, 4) * (visits[..., None] > 0.0)
+    nothing = np.zeros((0, H, X, form.actions))
+    return [
+        State(seen[b].astype(np.float64), logs[b], policies[b], lam[:N], episode, nothing)
+        for b, lam in enumerate(host.multiplier)
+    ]
 
 
 def number_rows(numbers: Sequence[Numbers]) -> Array:

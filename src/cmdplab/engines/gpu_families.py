@@ -35,8 +35,8 @@ class Player(Protocol):
         """An episode for each of the schedules: returns [B, E, 1 + N], multipliers [B, E, N']."""
         ...
 
-    def state(self, run: int, episode: int) -> Any:
-        """The state of a run in natural axes: any engine goes on from it."""
+    def states(self, runs: slice, episode: int) -> list[Any]:
+        """The states of some runs, after so many episodes, in natural axes: any engine goes on."""
         ...
 
 

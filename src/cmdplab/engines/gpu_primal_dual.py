@@ -81,6 +81,6 @@ class PrimalDualPlayer:
             multiplier,
         )
 
-    def state(self, run: int, episode: int) -> State:
-        """The state of a run in natural axes."""
-        return gpu_arrays.natural_state(self._learners, self.form, run, episode)
+    def states(self, runs: slice, episode: int) -> list[State]:
+        """The states of some runs in natural axes."""
+        return gpu_arrays.natural_states(self._learners, self.form, runs, episode)

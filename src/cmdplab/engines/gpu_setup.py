@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -53,13 +54,24 @@ def needed() -> None:
         raise InputError(f"{why}; the engine cpu needs neither")
 
 
-def as_kernel(function: Callable[..., None], threads: int, registers: int = _MOST) -> Any:
-    """A function as a kernel for blocks of so many threads, with at most so many registers each."""
+def as_kernel(
+    function: Callable[..., None],
+    threads: int,
+    registers: int = _MOST,
+    holds: Sequence[object] = (),
+) -> Any:
+    """A function as a kernel for blocks of so many threads, with at most so many registers each.
+
+    It is kept on disk. `holds` is what all of its closure follows from, in words: the compiler's
+    own key pickles the closure, which gives other bytes in every process, and forgets registers.
+    """
     if simulated():
         return cuda.jit(function)
     most = min(registers, _REGISTERS // threads // 8 * 8, _MOST)
     kernel = cuda.jit(max_registers=most)(function)
-    keep(kernel, importlib.import_module("numba.cuda.dispatcher").config)
+    apart = "-".join(map(str, (most, *holds)))
+    keep(kernel, importlib.import_module("numba.cuda.dispatcher").config, f"gpu-{apart}")
+    kernel._cache._py_func = SimpleNamespace(__code__=function.__code__, __closure__=None)
     return kernel
 
 

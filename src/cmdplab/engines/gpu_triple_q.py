@@ -182,9 +182,11 @@ class TripleQPlayer:
             multiplier,
         )
 
-    def state(self, run: int, episode: int) -> TripleQState:
-        """The state of a run in natural axes."""
-        N, found = self.form.rewards - 1, [each[run].copy_to_host() for each in self._learners]
-        objective, utility, visits, queue, tally, multiplier, _ = found
-        constrained = (queue[:N], tally[:N], multiplier[:N])
-        return TripleQState(objective, utility[:N], visits, *constrained, episode)
+    def states(self, runs: slice, episode: int) -> list[TripleQState]:
+        """The states of some runs in natural axes."""
+        N = self.form.rewards - 1
+        host = TripleQLearners._make(each[runs].copy_to_host() for each in self._learners)
+        return [
+            TripleQState(Q, C[:N], visits, queue[:N], tally[:N], multiplier[:N], episode)
+            for Q, C, visits, queue, tally, multiplier, _ in zip(*host, strict=True)
+        ]
