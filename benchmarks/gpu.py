@@ -42,6 +42,7 @@ SHAPES = ((30, 3, 10, 1), (7, 40, 3, 1), (5, 4, 4, 3), (7, 3, 5, 0), (6, 3, 1, 2
 SIZES = ((10, 3, 10, 1), (100, 3, 10, 1), (30, 10, 10, 1), (30, 3, 40, 1), (30, 3, 10, 3))
 RUNS = (64, 512, 2112, 4096, 8192)
 SECONDS = 1.5  # of measuring, for each line of a table
+WARM = 3  # launches before
 GIGA = 1e9
 
 
@@ -94,10 +95,10 @@ def batch_of(
 
 
 def rate(batch: GpuBatch, optimum: float) -> float:
-    """Episodes a second, judged on the card, after a launch that warms up."""
+    """Episodes a second, judged on the card, once curves are thin: not one point an episode."""
     size = chunk_size(batch.runs) if not simulated() else 1
     optima = [optimum] * batch.runs
-    measures = batch.measure(optima, size)
+    measures = batch.measure(optima, WARM * size)
     cuda.synchronize()
     began, played = time.perf_counter(), 0
     while played == 0 or time.perf_counter() - began < SECONDS:

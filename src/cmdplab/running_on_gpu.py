@@ -180,7 +180,8 @@ def _batch(
         raise InputError(
             f"the values of {name} (seed {seed}) are not finite: a setting is too large"
         )
-    runs = [each.so_far(share()) for each in playing.reached()]
+    seconds = share()
+    runs = [each.so_far(seconds) for each in playing.reached()]
     for run in runs if progress else ():
         assert progress is not None
         progress(run)

@@ -12,10 +12,10 @@ from cmdplab.errors import InputError
 
 CHOICES = ("auto", "cpu", "gpu")
 
-# Measured on an H200 and the 16 cores beside it (benchmarks/gpu.md): a single run takes up to 17
-# times as long as on a core, so that fewer runs than this are faster on the cores; and a start
-# takes some ten seconds of compiling and copying.
-RUNS_A_CORE = 16
+# Measured on an H200 and the 16 cores beside it (benchmarks/gpu.md): 3 to 6 runs a core are where
+# the card overtakes the cores, for X of 5 to 30, and 1 for X = 100. A start takes six seconds, and
+# some ten more where the kernels of a size must be compiled.
+RUNS_A_CORE = 8
 WORTH_SECONDS = 30.0
 _TRANSITION_SECONDS = 0.3e-9  # of the engine cpu, for each of the H X^2 A transitions
 

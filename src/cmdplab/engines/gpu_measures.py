@@ -18,6 +18,10 @@ from cmdplab.measures import TAIL, Measures, on_grid
 from cmdplab.mistakes import epsilons
 from cmdplab.problem import Array
 
+# Of a thread: no more than a thread that plays has, so that one takes the room of the other. With
+# 255 a multiprocessor that judges holds 28 runs in float32 instead of 31.
+_REGISTERS = 64
+
 
 def _judge(
     returns,
@@ -119,7 +123,7 @@ class Standing(NamedTuple):
 
 @cache
 def _judge_kernel() -> Any:
-    return as_kernel(_judge, WARP)
+    return as_kernel(_judge, WARP, _REGISTERS)
 
 
 class CardMeasures:
