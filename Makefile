@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help reproduce test test-ray test-browser test-gpu torture fuzz check guarantees bench-planner bench-lists bench build figures clean
+.PHONY: help reproduce test test-ray test-browser test-gpu torture fuzz check guarantees bench-planner bench-lists bench-gpu bench build figures clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -45,6 +45,10 @@ bench-planner: .venv/ready-dev  ## the interval planner against HiGHS, and episo
 
 bench-lists: .venv/ready  ## large grids: time and memory against the number of transitions
 	$(BIN)/python benchmarks/sparse.py
+
+bench-gpu: .venv/ready-gpu  ## the GPU engine: speed, limits, where it overtakes the cores
+	$(BIN)/python benchmarks/gpu.py --part device speed triple_q
+	$(BIN)/python benchmarks/gpu_runs.py public crossing sweep
 
 bench: .venv/ready  ## microseconds per episode, ours against plain NumPy
 	$(BIN)/python benchmarks/engines.py

@@ -185,7 +185,7 @@ def test_without_a_card_gpu_is_refused_and_nothing_is_written(call, no_card, exp
         ("sweep", experiment),
     ):
         code, _, complaint = call(*command, "--engine", "gpu", "--out", out)
-        assert (code, complaint.strip()) == (2, f"cmdplab: {NO_CARD}; the engine cpu needs neither")
+        assert (code, complaint.strip()) == (2, f"cmdplab: {NO_CARD}; the engine cpu works without")
         assert not out.exists()
     code, _, complaint = call("run", "--engine", "auto", "--precision", "float32")
     assert (code, NO_CARD in complaint) == (2, True)

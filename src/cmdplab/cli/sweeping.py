@@ -58,7 +58,7 @@ def sweep_command(
     checkpoint_every: Every = 30.0,
     as_json: Json = False,
 ) -> None:
-    """Run an experiment: problems x algorithms x seeds, over all cores or on a Ray cluster.
+    """Run an experiment: problems x algorithms x seeds, over all cores, on a GPU or on Ray.
 
     Running it again does only what is missing. Ctrl-C finishes the current chunks and checkpoints;
     the same command, or `cmdplab resume`, goes on from there to the last bit.

@@ -55,8 +55,11 @@ def world_bytes(form: Form, itemsize: int) -> int:
 
 
 def episode_bytes(form: Form) -> int:
-    """Bytes on the card for the returns, multipliers and schedule of one episode of one run."""
-    return 8 * (form.rewards + form.columns + 4)
+    """Bytes on the card for the returns, multipliers and schedule of one episode of one run.
+
+    Twice: one launch is read while the next one is played.
+    """
+    return 2 * 8 * (form.rewards + form.columns + 4)
 
 
 def worlds(

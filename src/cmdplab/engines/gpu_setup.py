@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
@@ -39,19 +40,38 @@ def simulated() -> bool:
 def missing() -> str:
     """Empty where kernels can be run; else why they cannot, as one sentence."""
     if simulated():
-        return ""
+        device = importlib.import_module("numba.cuda.simulator.kernelapi").FakeCUDAModule
+        complete = hasattr(device, "shfl_xor_sync")  # the tests add what it lacks
+        return "" if complete else "NUMBA_ENABLE_CUDASIM is set, and that is for tests only"
     if importlib.util.find_spec("numba_cuda") is None:
         return "the GPU engine needs numba-cuda: pip install 'cmdplab[gpu]'"
     if not cuda.is_available():
         return "there is no CUDA device here, or its driver is too old"
-    return ""
+    return _trouble()
+
+
+@cache
+def _trouble() -> str:
+    """What is wrong with compiling and running the smallest of kernels, as one sentence."""
+
+    def probe(out):  # type: ignore[no-untyped-def]
+        out[0] = 1
+
+    try:
+        place = cuda.to_device(np.zeros(1, np.int32))
+        as_kernel(probe, WARP)[1, 1](place)
+        worked = place.copy_to_host()[0] == 1
+    except Exception as error:  # a driver older than the toolkit, a toolkit without a compiler
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        return f"the CUDA device cannot be used: {first.rstrip('.')}"
+    return "" if worked else "the CUDA device does not compute"
 
 
 def needed() -> None:
     """Refuse to go on without a device."""
     why = missing()
     if why:
-        raise InputError(f"{why}; the engine cpu needs neither")
+        raise InputError(f"{why}; the engine cpu works without")
 
 
 def as_kernel(
