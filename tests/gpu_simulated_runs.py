@@ -11,17 +11,20 @@ import numpy as np
 import pytest
 import simulated_gpu  # noqa: F401  (completes the simulator)
 
-from cmdplab import checkpoint, manifest, sweeping_on_gpu
+from cmdplab import CMDP, checkpoint, manifest, running_on_gpu, surviving, sweeping_on_gpu
 from cmdplab.algorithms import algorithm
+from cmdplab.baselines import task_for
 from cmdplab.engines import choosing
 from cmdplab.errors import InputError
 from cmdplab.experiment import parse_experiment
+from cmdplab.kernels import Sparse
 from cmdplab.pool import Ended, Interrupt
 from cmdplab.records import read_curves
 from cmdplab.running import Job, jobs, run, run_many
 from cmdplab.running_on_gpu import PlayingOnGpu
+from cmdplab.solvers import solve_feasible
 from cmdplab.status import status_of
-from cmdplab.surviving import CURVES, Standing, perform
+from cmdplab.surviving import CURVES, Standing, held, perform
 from cmdplab.sweeping import sweep, works_of
 from cmdplab.testing import random_problem
 
@@ -195,7 +198,7 @@ def test_runs_that_are_not_equally_far_are_one_sweep(tmp_path, monkeypatch):
 def test_float32_is_a_run_of_its_own_and_only_the_gpus(tmp_path):
     only = {"algorithms": [{"name": "UOpt-RPGPD", "preset": "released"}], "precision": "float32"}
     experiment = experiment_of(tmp_path, **only)
-    with pytest.raises(InputError, match="the engine cpu has no float32"):
+    with pytest.raises(InputError, match="only the engine gpu has float32"):
         sweep(experiment, tmp_path / "out", base=tmp_path)
     assert not (tmp_path / "out").exists()
     found = sweep(experiment, tmp_path / "out", base=tmp_path, engine="gpu")
@@ -226,3 +229,90 @@ def test_a_run_that_is_not_finite_fails_alone(tmp_path):
     assert sorted(each.status for each in found) == ["done", "failed"]
     assert "not finite" in next(each.error for each in found if each.status == "failed")
     assert not any(isinstance(each, Standing) and each.runs != 2 for each in told)
+
+
+def always_worth(monkeypatch):
+    monkeypatch.setattr(choosing, "RUNS_A_CORE", 0)
+    monkeypatch.setattr(choosing, "WORTH_SECONDS", 0.0)
+
+
+def test_lists_of_successors_and_what_no_block_holds_are_left_to_the_cpu(tmp_path, monkeypatch):
+    always_worth(monkeypatch)
+    table = random_problem(3, 2, 2, 1)
+    successor = np.broadcast_to(np.arange(3), (3, 2, 3))
+    lists = CMDP(Sparse(successor, table.transition), table.reward, table.threshold)
+    large = random_problem(900, 2, 1, 1)
+    only = {"algorithms": [{"name": "UOpt-RPGPD"}]}
+    for problem, why in ((lists, "no lists of successors"), (large, "900 states")):
+        said = []
+        (run,) = run_many(problem, [Job(RELEASED, 0)], 3, engine="auto", say=said.append)
+        assert said == ["engine cpu: for the GPU this is too little work, or none that it has"]
+        assert run.summary.episodes == 3
+        experiment = experiment_of(tmp_path, **only)
+        problem.save(tmp_path / "problem.npz")
+        with pytest.raises(InputError, match=why):
+            sweep(experiment, tmp_path / "out", base=tmp_path, engine="gpu")
+        assert not (tmp_path / "out").exists()
+
+
+def test_more_episodes_than_are_counted_are_refused_at_once():
+    with pytest.raises(InputError, match="counts to 2,147,483,647 episodes"):
+        run(random_problem(3, 2, 2, 1), RELEASED, 3_000_000_000, engine="gpu")
+
+
+def test_a_stop_keeps_what_the_gpu_has_done(monkeypatch):
+    always_worth(monkeypatch)
+    stop = threading.Event()
+
+    class Stopped(PlayingOnGpu):
+        def advance(self, episodes):
+            super().advance(2)
+            stop.set()
+
+    monkeypatch.setattr(running_on_gpu, "PlayingOnGpu", Stopped)
+    work = jobs([RELEASED, algorithm("OptCMDP")], 1)
+    runs = run_many(random_problem(3, 2, 2, 1), work, 5, engine="auto", stop=stop)
+    assert [(each.algorithm.name, each.summary.episodes) for each in runs] == [("UOpt-RPGPD", 2)]
+
+
+def test_one_that_cannot_be_written_fails_alone(tmp_path, monkeypatch):
+    experiment, folder = only_begun(tmp_path)
+    first = works_of(folder)[0].folder
+
+    def close(where, record, reached):
+        if where == first:
+            raise MemoryError("no room")
+        surviving.close(where, record, reached)
+
+    monkeypatch.setattr(sweeping_on_gpu, "close", close)
+    found = sweep(experiment, folder, base=tmp_path, engine="gpu")
+    assert [each.status for each in found] == ["failed", "done"]
+    assert "no room" in found[0].error
+
+
+def test_an_interrupt_before_the_first_launch_leaves_runs_to_be_gone_on_with(tmp_path):
+    experiment, folder = only_begun(tmp_path)
+    told, interrupt, works = [], Interrupt(), works_of(folder)
+
+    def ask(event):
+        interrupt()
+        told.append(event)
+
+    works[0].folder.mkdir()
+    with held(works[0].folder):  # the first is busy, which is told before the other is taken
+        sweeping_on_gpu.gpu_executor("gpu", 1, print)(works, ask, interrupt, 30.0)
+    assert [each.status for each in told] == ["busy"]
+    assert {each.status for each in map(status_of, works)} == {"missing"}
+    ended = sweep(experiment, folder, base=tmp_path, engine="gpu")
+    assert {each.status for each in ended} == {"done"}
+
+
+def test_auto_decides_for_every_run_by_itself(monkeypatch):
+    always_worth(monkeypatch)
+    problem = random_problem(3, 2, 2, 1)
+    solution = solve_feasible(problem)
+    wanted = [
+        choosing.Wanted(problem, row, task_for(row, problem, solution), 5, precision)
+        for row, precision in ((RELEASED, "float32"), (algorithm("OptCMDP"), "float64"))
+    ]
+    assert choosing.choose("auto", wanted, 1).on_gpu == [True, False]

@@ -206,14 +206,15 @@ def test_without_a_card_auto_says_so_and_takes_the_cpu(
         assert (f"engine cpu: {NO_CARD}" in said) == (command[0] != "audit")  # nothing was left
 
 
-def test_auto_weighs_runs_against_cores():
-    problem = random_problem(30, 3, 10, 1)
-    task = Task.of(problem, 0.1)
+def test_auto_weighs_runs_against_cores(monkeypatch):
+    monkeypatch.setattr(gpu_limits, "free_memory", lambda: 1 << 36)
 
-    def taken(runs, episodes, cores):
-        wanted = [choosing.Wanted(UOPT, task, episodes)] * runs
+    def taken(runs, episodes, cores, sizes=(30, 3, 10, 1)):
+        problem = random_problem(*sizes)
+        wanted = [choosing.Wanted(problem, UOPT, Task.of(problem, 0.1), episodes)] * runs
         return bool(choosing._worth(wanted, cores))
 
     assert taken(4096, 10**6, 16)
+    assert taken(10_000, 10**6, 16, (3, 2, 6, 1))  # half an hour of the cores
     assert not taken(64, 10**6, 16)  # the cores are faster
     assert not taken(4096, 100, 16)  # over before a kernel is compiled

@@ -93,8 +93,9 @@ def compare(
     todo, problem = settings.jobs(), find(settings.problem, settings.instance_seed)
     solution = solve_feasible(problem)
     # What one of them lacks, or the engine, is said now, not after an hour.
-    told = [Wanted(row, task_for(row, problem, solution), 1, precision) for row in settings.rows()]
-    choose(engine, told, 1)
+    told = [(row, task_for(row, problem, solution)) for row in settings.rows()]
+    length = settings.episodes
+    choose(engine, [Wanted(problem, *each, length, precision) for each in told], 1)
     given: dict[str, Any] = {"solution": solution, "progress": progress, "workers": workers}
     given |= {"engine": engine, "precision": precision, "say": say}
 
@@ -104,10 +105,11 @@ def compare(
         marked = [name for name in curves if _unverified(name, settings)]
         comparison(curves, title(settings, problem), folder, marked)
 
+    place = {"engine": engine, "precision": precision}
     return run_into(
         settings.out,
         lambda: run_many(problem, todo, settings.episodes, **given),
-        lambda runs: summarise(settings, problem, solution, runs),
+        lambda runs: summarise(settings, problem, solution, runs) | place,
         draw,
     )
 

@@ -30,6 +30,7 @@ _PACKAGE = Path(__file__).resolve().parent
 _SOURCES = (
     "compiling.py",
     "equations.py",
+    "noise.py",
     "algorithms/primal_dual.py",
     "algorithms/planner.py",
     "algorithms/triple_q.py",

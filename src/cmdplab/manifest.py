@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
@@ -50,11 +51,21 @@ class Manifest(BaseModel):
 
 def versions() -> dict[str, str]:
     """Of this package and what its numbers depend on."""
-    return {"cmdplab": __version__, **{name: version(name) for name in _PACKAGES}}
+    return {"cmdplab": __version__, **_installed()}
+
+
+@cache
+def _installed() -> dict[str, str]:
+    return {name: version(name) for name in _PACKAGES}  # 4 ms, and a sweep may have 10^4 runs
 
 
 def machine() -> dict[str, str]:
     """The processor decides the last bits: sums are vectorised to its width."""
+    return dict(_processor())
+
+
+@cache
+def _processor() -> dict[str, str]:
     from llvmlite import binding
 
     features = sorted(k for k, on in dict(binding.get_host_cpu_features()).items() if on)

@@ -16,7 +16,7 @@ from cmdplab.algorithms.task import Feedback
 from cmdplab.baselines import task_for
 from cmdplab.counting import is_whole
 from cmdplab.engines import family, session
-from cmdplab.engines.choosing import check_cpu
+from cmdplab.engines.choosing import check_single
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, Summary
 from cmdplab.problem import CMDP, Array
@@ -174,7 +174,7 @@ def run(
     if engine in ("auto", "gpu"):
         given |= {"engine": engine, "precision": precision, "progress": progress, "stop": stop}
         return run_many(problem, [Job(algorithm, seed)], episodes, **given)[0]
-    check_cpu(precision)
+    check_single(precision)
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk is {chunk}, not a positive number of episodes")
     playing = Playing(problem, algorithm, seed, engine=engine, **given)
@@ -223,7 +223,7 @@ def run_many(
 
         given |= {"precision": precision, "say": say}
         return run_many_with_gpu(problem, jobs, episodes, engine=engine, **given)
-    check_cpu(precision)
+    check_single(precision)
     return over_threads(problem, jobs, episodes, engine=engine, **given)
 
 

@@ -85,7 +85,7 @@ class PlayingOnGpu:
 
     def reached(self) -> Iterator[Reached]:
         """All that every run has come to, one after the other."""
-        judged, states = self._measures.measures(), self._batch.states()
+        judged, states = self._measures.each(), self._batch.states()
         for entry, measures, state in zip(self._entries, judged, states, strict=True):
             yield Reached(entry.algorithm, entry.seed, measures, state)
 
@@ -117,7 +117,10 @@ def run_many_with_gpu(
         raise InputError(f"{problem.name} cannot be run: {solution.message}")
     told = {id(job.algorithm): job.algorithm for job in jobs}
     tasks = {key: task_for(row, problem, solution, baseline, rewards) for key, row in told.items()}
-    wanted = [Wanted(job.algorithm, tasks[id(job.algorithm)], episodes, precision) for job in jobs]
+    wanted = [
+        Wanted(problem, job.algorithm, tasks[id(job.algorithm)], episodes, precision)
+        for job in jobs
+    ]
     choice = choose(engine, wanted, workers or os.cpu_count() or 1)
     say(choice.sentence)
     entries = [
@@ -131,7 +134,7 @@ def run_many_with_gpu(
             runs = _batch([entries[n] for n in part], episodes, precision, progress, stop)
             found |= dict(zip(part, runs, strict=True))
     left = [n for n, there in enumerate(choice.on_gpu) if not there]
-    if left:
+    if left and not (found and stop and stop.is_set()):
         given: dict[str, Any] = {"baseline": baseline, "rewards": rewards, "stop": stop}
         rest = [jobs[n] for n in left]
         runs = over_threads(problem, rest, episodes, workers, solution, progress, **given)

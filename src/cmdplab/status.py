@@ -28,6 +28,7 @@ class RunStatus(NamedTuple):
     violation: float | None
     error: str
     notes: list[str]  # what happened on the way: files set aside, another processor
+    precision: str = "float64"
 
 
 def with_end(status: RunStatus, end: Ended | None) -> RunStatus:
@@ -42,8 +43,9 @@ def status_of(work: Work) -> RunStatus:
     record = manifest.read_if_good(work.folder)
     s: RunSettings = work.settings
     head = (work.folder.name, s.problem, s.algorithm, s.preset, s.seed)
+    precision = s.precision or "float64"
     if record is None:
-        return RunStatus(*head, "missing", 0, s.episodes, None, None, None, "", [])
+        return RunStatus(*head, "missing", 0, s.episodes, None, None, None, "", [], precision)
     return RunStatus(
         *head,
         _status(work.folder, record),
@@ -54,6 +56,7 @@ def status_of(work: Work) -> RunStatus:
         record.summary.get("final_violation"),
         record.error,
         record.notes,
+        precision,
     )
 
 

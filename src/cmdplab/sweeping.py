@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cmdplab import checkpoint, manifest
 from cmdplab.baselines import task_for
-from cmdplab.engines.choosing import Wanted, choose
+from cmdplab.engines.choosing import Wanted, check_single, choose
 from cmdplab.errors import InputError
 from cmdplab.experiment import (
     Experiment,
@@ -82,7 +83,11 @@ def sweep(
         (mark, row): task_for(row, found[mark], solutions[mark], None, experiment.rewards)
         for mark, row in {(run.fingerprint, run.row()) for run in runs}
     }
-    wanted = [Wanted(row, told, 1, experiment.precision) for (_, row), told in tasks.items()]
+    length = math.inf if experiment.episodes == "unlimited" else float(experiment.episodes)
+    wanted = [
+        Wanted(found[mark], row, told, length, experiment.precision)
+        for (mark, row), told in tasks.items()
+    ]
     choose(engine, wanted, 1)  # refuses what the engine has not
     check_every(every)
     _earlier(experiment, folder)  # refuses before anything is written
@@ -127,6 +132,9 @@ def do_missing(
         tell(event)
 
     missing = [work for work in works if not _finished(work)]
+    if engine == "cpu":
+        for work in missing:
+            check_single(work.settings.precision or "float64")
     undone = {work.folder for work in missing}
     for work in works:
         if work.folder not in undone:

@@ -98,9 +98,12 @@ def _execute(
 
 
 def _wanted(work: Work, entry: Entry) -> Wanted:
-    settings = work.settings
-    episodes = math.inf if settings.episodes is None else settings.episodes
-    return Wanted(entry.algorithm, entry.task, episodes, settings.precision or "float64")
+    """What is left of a run: stragglers are few, and auto leaves them to the cores."""
+    settings, record = work.settings, manifest.read_if_good(work.folder)
+    target = math.inf if settings.episodes is None else settings.episodes
+    left = target - (record.episodes if record is not None else 0)
+    precision = settings.precision or "float64"
+    return Wanted(entry.problem, entry.algorithm, entry.task, left, precision)
 
 
 class _Told:
@@ -159,6 +162,8 @@ def _play(
     groups: dict[int, list[tuple[Taken, Snapshot | None]]] = {}
     with ExitStack() as locks:
         for work, entry in runs:
+            if interrupt.asked:
+                return
             found = _taken(work, entry, locks)
             if isinstance(found, Ended):
                 tell(found)
@@ -175,7 +180,8 @@ def _play(
                 _advance(group, snapshots, tell, interrupt, every)
             except Exception as error:
                 for each in group:
-                    fail(each.work.folder, each.record, error)
+                    if each.record.status not in ("done", "failed"):
+                        fail(each.work.folder, each.record, error)
             for each in group:
                 tell(each.end())
 
@@ -223,8 +229,12 @@ def _advance(
             _keep(save, group, playing, (now - began) / len(group), interrupt)
             saved = time.monotonic()
             pause = max(every, SAVING_SHARE * (saved - now))
-    if playing.episodes:
+    if playing.episodes > before:
         _keep(close, group, playing, (time.monotonic() - began) / len(group), interrupt)
+    for each in group:
+        if each.record.status == "running":  # stopped at once: what was saved before stays
+            each.record.status = "interrupted"
+            manifest.write(each.work.folder, each.record)
 
 
 def _report(
@@ -256,12 +266,12 @@ def _keep(
             if n in broken:
                 raise InputError("its values are not finite: a setting is too large")
             how(folder, record, reached)
-        except InputError as error:
+        except Exception as error:
             fail(folder, record, error)
 
     numbered = enumerate(playing.reached())
     with ThreadPoolExecutor(_WRITERS) as pool:
         while part := list(islice(numbered, _AT_ONCE)):
             if interrupt.asked > 1:
-                return  # at once: what was saved before stays
+                return
             list(pool.map(lambda pair: one(*pair), part))

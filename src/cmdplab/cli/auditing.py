@@ -147,6 +147,10 @@ def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]
     from cmdplab.sweeping import sweep
 
     experiment = read_experiment(file)
+    if experiment.precision == "float32" and epsilon:
+        from cmdplab.engines.gpu_limits import check_precision
+
+        check_precision("float32", min(epsilon))
     found = problems(experiment, file.parent)
     _check(epsilon, {problem.horizon for problem in found.values()})
     runs = resolve(experiment, found)

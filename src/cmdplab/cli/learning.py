@@ -123,7 +123,7 @@ def run_command(
     safe = None if baseline is None else _policy(baseline)
     task = task_for(row, cmdp, solution, safe, rewards.value)
     warn(row.beyond(number))
-    place = _place(engine, Wanted(row, task, number or math.inf, precision.value))
+    place = _place(engine, Wanted(cmdp, row, task, number or math.inf, precision.value))
     if out is not None:
         if safe is not None:
             raise InputError("--out keeps records of runs from the default baseline only")
@@ -141,10 +141,10 @@ def run_command(
 
 def _place(engine: RunEngine, run: Wanted) -> str:
     """The engine for one run; for `auto` it is said."""
-    from cmdplab.engines.choosing import check_cpu, choose
+    from cmdplab.engines.choosing import check_single, choose
 
     if engine is RunEngine.host:
-        check_cpu(run.precision)
+        check_single(run.precision)
         return engine.value
     choice = choose(engine.value, [run], os.cpu_count() or 1)
     say(choice.sentence)
@@ -190,6 +190,7 @@ def _in_memory(
     if as_json:
         head = {"problem": cmdp.name, "algorithm": row.name, "preset": row.preset, "seed": seed}
         tail = {"multiplier": done.state.multiplier, "us_per_episode": done.us_per_episode}
+        tail |= {"engine": given["engine"], "precision": given["precision"]}
         tail |= {"needs": row.needs, "heuristic": row.heuristic, "unverified": row.unverified}
         if SAFE_POLICY in row.needs:
             tail |= {"baseline_episodes": done.state.baseline_episodes}

@@ -168,7 +168,9 @@ def finish(found: list[RunStatus], folder: Path, as_json: bool) -> None:
     if "failed" in statuses:
         raise typer.Exit(1)
     if statuses != {"done"}:
-        errors().print(f"not done yet; go on with: cmdplab resume {folder}", highlight=False)
+        left = {each.precision for each in found if each.status != "done"}
+        more = " --engine gpu" if "float32" in left else ""
+        errors().print(f"not done yet; go on with: cmdplab resume {folder}{more}", highlight=False)
         raise typer.Exit(130 if statuses & {"interrupted", "missing"} else 1)
 
 

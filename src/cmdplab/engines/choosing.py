@@ -9,6 +9,8 @@ from typing import NamedTuple
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
+from cmdplab.kernels import Sparse
+from cmdplab.problem import CMDP
 
 CHOICES = ("auto", "cpu", "gpu")
 
@@ -17,15 +19,18 @@ CHOICES = ("auto", "cpu", "gpu")
 # some ten more where the kernels of a size must be compiled.
 RUNS_A_CORE = 8
 WORTH_SECONDS = 30.0
-_TRANSITION_SECONDS = 0.3e-9  # of the engine cpu, for each of the H X^2 A transitions
+# Of the engine cpu: an episode takes 2.8 us at X, A, H = 3, 2, 6, 4.1 at 10, 2, 10, 8 at 30, 3, 10.
+_STEP_SECONDS = 0.3e-6
+_TRANSITION_SECONDS = 0.2e-9  # for each of the H X^2 A transitions
 
 
 class Wanted(NamedTuple):
     """A run that somebody wants."""
 
+    problem: CMDP
     algorithm: Row
     task: Task
-    episodes: float
+    episodes: float  # left to be played
     precision: str = "float64"
 
 
@@ -43,58 +48,66 @@ def choose(engine: str, runs: Sequence[Wanted], cores: int) -> Choice:
     """
     if engine == "cpu":
         for each in runs:
-            check_cpu(each.precision)
+            check_single(each.precision)
         return Choice([False] * len(runs), "")
     if engine not in CHOICES:
         raise InputError(f"unknown engine {engine!r}: choose one of {', '.join(CHOICES)}")
-    from cmdplab.engines.gpu_limits import check_precision, check_row
     from cmdplab.engines.gpu_setup import missing, needed
 
-    single = any(each.precision != "float64" for each in runs)
-    if engine == "gpu" or single:
+    bound = [engine == "gpu" or each.precision != "float64" for each in runs]
+    if any(bound):
         needed()
-        for each in runs:
-            check_precision(each.precision)
-            check_row(each.algorithm, each.task, each.precision)
-        return Choice([True] * len(runs), "")
+        kinds = {_kind(each): each for each, must in zip(runs, bound, strict=True) if must}
+        rows = {each.algorithm: each for each, must in zip(runs, bound, strict=True) if must}
+        for each in (*kinds.values(), *rows.values()):
+            _check(each)
+    if all(bound):
+        return Choice(bound, "")
     if missing():
-        return Choice([False] * len(runs), f"engine cpu: {missing()}")
+        return Choice(bound, f"engine cpu: {missing()}")
     worth = _worth(runs, cores)
-    on_gpu = [_kind(each) in worth and _has(each) for each in runs]
+    on_gpu = [must or _kind(each) in worth for each, must in zip(runs, bound, strict=True)]
     return Choice(on_gpu, _sentence(runs, on_gpu))
 
 
-def check_cpu(precision: str) -> None:
-    """The engine cpu computes in float64."""
+def check_single(precision: str) -> None:
+    """The other engines compute in float64."""
     if precision != "float64":
-        raise InputError(f"the engine cpu has no {precision}: take the engine gpu")
+        raise InputError(f"only the engine gpu has {precision}")
 
 
 def _kind(run: Wanted) -> tuple[object, ...]:
     """What the runs of one launch have in common."""
-    return type(run.algorithm), run.task.reward.shape, run.episodes
+    listed = isinstance(run.problem.transition, Sparse)
+    sizes = (run.task.reward.shape, run.episodes)
+    return type(run.algorithm), *sizes, run.task.observed, listed, run.precision
 
 
 def _has(run: Wanted) -> bool:
     """Whether the card has it."""
-    from cmdplab.engines.gpu_limits import check_row
-
     try:
-        check_row(run.algorithm, run.task, run.precision)
+        _check(run)
     except InputError:
         return False
     return True
 
 
+def _check(run: Wanted) -> None:
+    from cmdplab.engines.gpu_limits import check_run
+
+    check_run(*run)
+
+
 def _worth(runs: Sequence[Wanted], cores: int) -> set[tuple[object, ...]]:
-    """The kinds that are many enough, and long enough."""
+    """The kinds that the card has, and that are many enough and long enough."""
     counts = Counter(_kind(each) for each in runs)
     worth = set()
     for each in {_kind(run): run for run in runs}.values():
         _, H, X, A = each.task.reward.shape
         many = counts[_kind(each)]
-        seconds = many * each.episodes * H * X * X * A * _TRANSITION_SECONDS / cores
-        if many >= RUNS_A_CORE * cores and seconds >= WORTH_SECONDS:
+        episode = H * (_STEP_SECONDS + X * X * A * _TRANSITION_SECONDS)
+        seconds = many * each.episodes * episode / cores
+        if many >= RUNS_A_CORE * cores and seconds >= WORTH_SECONDS and _has(each):
             worth.add(_kind(each))
     return worth
 

@@ -20,9 +20,8 @@ from cmdplab.engines.gpu_limits import (
     MOST_EPISODES,
     PRECISIONS,
     batches,
-    check_precision,
     check_room,
-    check_row,
+    check_run,
     chunk_size,
 )
 from cmdplab.engines.gpu_measures import CardMeasures
@@ -62,12 +61,12 @@ class GpuBatch:
         **tuning: Any,
     ) -> None:
         needed()
-        check_precision(precision)
         states = [None] * len(rows) if states is None else states
         if not rows or len({len(each) for each in (problems, rows, tasks, seeds, states)}) > 1:
             raise InputError("a batch needs one problem, row, task and seed for each of its runs")
-        for row, task in zip(rows, tasks, strict=True):
-            check_row(row, task, precision)
+        given = zip(problems, rows, tasks, strict=True)
+        for run in {tuple(map(id, each)): each for each in given}.values():
+            check_run(*run, precision=precision)
         if len({type(row) for row in rows}) > 1:
             raise InputError("the algorithms of a batch are of several families")
         if len({task.reward.shape for task in tasks}) > 1:
@@ -78,8 +77,8 @@ class GpuBatch:
         check_room(family, self.form, precision, len(rows), len({id(each) for each in problems}))
         self.runs, self._tasks = len(rows), tasks
         self._done = np.array([0 if s is None else s.episode for s in states], np.int64)
-        given = (problems, rows, tasks, seeds, states, self.form, real)
-        self.player = family.player(*given, **tuning)
+        runs = (problems, rows, tasks, seeds, states, self.form, real)
+        self.player = family.player(*runs, **tuning)
         self._results: list[CardChunk] = []  # two, by turns: one is read while the other is played
         self._ahead: Array | None = None
         self._playing, self._reading = cuda.stream(), cuda.stream()

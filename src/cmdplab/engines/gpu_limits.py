@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from cmdplab.engines.gpu_families import CARD_FAMILIES, CardFamily
 from cmdplab.engines.gpu_measures import measure_bytes
 from cmdplab.engines.gpu_setup import free_memory
 from cmdplab.errors import InputError
+from cmdplab.kernels import Sparse
+from cmdplab.problem import CMDP
 
 PRECISIONS = {"float64": np.float64, "float32": np.float32}
 SINGLE_TOLERANCE = 1e-2  # what a run in float32 keeps to, in gaps and violations: benchmarks/gpu.py
@@ -32,8 +35,25 @@ def check_precision(precision: str, tolerance: float | None = None) -> None:
         )
 
 
+def check_run(
+    problem: CMDP, row: Row, task: Task, episodes: float = 0, precision: str = "float64"
+) -> None:
+    """Refuse what this engine does not have or hold, and say which does; inf: until stopped."""
+    check_precision(precision)
+    check_row(row, task, precision)
+    if isinstance(problem.transition, Sparse):  # whose states hold lists too
+        raise InputError("the engine gpu has no lists of successors: take the engine cpu")
+    if MOST_EPISODES < episodes < math.inf:
+        raise InputError(f"the engine gpu counts to {MOST_EPISODES:,} episodes a run, no more")
+    family, itemsize = CARD_FAMILIES[type(row)], np.dtype(PRECISIONS[precision]).itemsize
+    form = family.form(task.reward.shape)
+    family.check(form, itemsize)
+    if foreseen_memory(family, form, precision, 1) > _SPARE * free_memory():
+        raise InputError("one run is too large for this card: take the engine cpu")
+
+
 def check_row(row: Row, task: Task, precision: str = "float64") -> None:
-    """Refuse what this engine does not have, and say which does."""
+    """Refuse algorithms and tasks that this engine does not have, and say which does."""
     family = CARD_FAMILIES.get(type(row))
     if family is None:
         raise InputError(f"the engine gpu has no {row.name}: take the engine cpu")
@@ -60,9 +80,7 @@ def chunk_size(runs: int) -> int:
 
 
 def batches(row: Row, task: Task, precision: str, runs: int, problems: int) -> list[slice]:
-    """Runs like this one in batches of equal size that fit the card."""
-    check_precision(precision)
-    check_row(row, task, precision)
+    """Runs like this one in batches that fit the card."""
     family = CARD_FAMILIES[type(row)]
     form = family.form(task.reward.shape)
     free, size = int(_SPARE * free_memory()), runs
@@ -79,5 +97,5 @@ def check_room(family: CardFamily, form: Any, precision: str, runs: int, problem
     if wanted > _SPARE * free:
         raise InputError(
             f"{runs} runs need {wanted / 2**30:.1f} GiB on the card and {free / 2**30:.1f} are "
-            "free: take fewer at a time (`batches` says how many)"
+            "free: take fewer at a time"
         )
