@@ -316,3 +316,14 @@ def test_auto_decides_for_every_run_by_itself(monkeypatch):
         for row, precision in ((RELEASED, "float32"), (algorithm("OptCMDP"), "float64"))
     ]
     assert choosing.choose("auto", wanted, 1).on_gpu == [True, False]
+
+
+def test_a_damaged_table_of_a_finished_run_is_written_again(tmp_path):
+    experiment, folder = only_begun(tmp_path)
+    sweep(experiment, folder, base=tmp_path, engine="gpu")
+    table = works_of(folder)[0].folder / CURVES
+    whole = table.read_bytes()
+    table.write_bytes(whole[:-9])
+    ended = sweep(experiment, folder, base=tmp_path, engine="gpu")
+    assert {each.status for each in ended} == {"done"}
+    assert table.read_bytes() == whole

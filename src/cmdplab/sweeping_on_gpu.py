@@ -229,7 +229,7 @@ def _advance(
             _keep(save, group, playing, (now - began) / len(group), interrupt)
             saved = time.monotonic()
             pause = max(every, SAVING_SHARE * (saved - now))
-    if playing.episodes > before:
+    if playing.episodes:
         _keep(close, group, playing, (time.monotonic() - began) / len(group), interrupt)
     for each in group:
         if each.record.status == "running":  # stopped at once: what was saved before stays

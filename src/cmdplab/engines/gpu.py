@@ -17,9 +17,9 @@ from cmdplab.algorithms.task import Task
 from cmdplab.engines.gpu_arrays import Card
 from cmdplab.engines.gpu_families import CARD_FAMILIES
 from cmdplab.engines.gpu_limits import (
-    MOST_EPISODES,
     PRECISIONS,
     batches,
+    check_count,
     check_room,
     check_run,
     chunk_size,
@@ -131,13 +131,21 @@ class GpuBatch:
         While the card works, the schedules of a next launch of the same size are computed. All
         copies name their stream: one on the default stream would wait for everything.
         """
-        if int(self._done.max()) + episodes > MOST_EPISODES:
-            raise InputError(f"the engine gpu counts to {MOST_EPISODES:,} episodes a run, no more")
+        check_count(int(self._done.max()) + episodes)
         chunk, stream = self._place(episodes), self._playing
         if self._ahead is None or self._ahead.shape[1] != episodes:
             self._ahead = self.player.schedules(self._done, episodes)
         chunk.read.synchronize()  # the host is never more than two launches ahead
-        self.player.launch(stream, self._ahead, self._done, chunk.returns, chunk.multiplier)
+        player = self.player
+        player.kernel[self.runs, self.form.threads, stream](
+            *player.fixed,
+            cuda.to_device(self._ahead, stream=stream),
+            *player.drawn,
+            cuda.to_device(self._done, stream=stream),
+            *player.learners,
+            chunk.returns,
+            chunk.multiplier,
+        )
         chunk.played.record(stream)
         self._done = self._done + episodes
         self._ahead = self.player.schedules(self._done, episodes)

@@ -18,21 +18,19 @@ from cmdplab.problem import Array
 
 
 class Player(Protocol):
-    """Runs of one family, side by side on the card."""
+    """Runs of one family, side by side on the card, and the kernel that plays them.
+
+    Its arguments are `fixed`, the schedules, `drawn`, how many episodes each run has done,
+    `learners`, and where returns [B, E, 1 + N] and multipliers [B, E, N'] go.
+    """
+
+    kernel: Any
+    fixed: Any  # arrays on the card: problems, tasks and algorithms
+    drawn: Any  # which schedules, and the keys of the random numbers
+    learners: Any  # what the kernel changes
 
     def schedules(self, done: npt.NDArray[np.int64], episodes: int) -> Array:
         """What the host tells the next episodes, after `done` [B] of them: [D, E, ...]."""
-        ...
-
-    def launch(
-        self,
-        stream: Any,
-        schedules: Array,
-        done: npt.NDArray[np.int64],
-        returns: gpu_arrays.Card,
-        multiplier: gpu_arrays.Card,
-    ) -> None:
-        """An episode for each of the schedules: returns [B, E, 1 + N], multipliers [B, E, N']."""
         ...
 
     def states(self, runs: slice, episode: int) -> list[Any]:

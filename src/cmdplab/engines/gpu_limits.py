@@ -43,12 +43,22 @@ def check_run(
     check_row(row, task, precision)
     if isinstance(problem.transition, Sparse):  # whose states hold lists too
         raise InputError("the engine gpu has no lists of successors: take the engine cpu")
-    if MOST_EPISODES < episodes < math.inf:
-        raise InputError(f"the engine gpu counts to {MOST_EPISODES:,} episodes a run, no more")
+    if episodes < math.inf:
+        check_count(episodes)
     family, itemsize = CARD_FAMILIES[type(row)], np.dtype(PRECISIONS[precision]).itemsize
     form = family.form(task.reward.shape)
     family.check(form, itemsize)
-    if foreseen_memory(family, form, precision, 1) > _SPARE * free_memory():
+    _check_fits(family, form, precision)
+
+
+def check_count(episodes: float) -> None:
+    """Refuse more episodes than counts can hold."""
+    if episodes > MOST_EPISODES:
+        raise InputError(f"the engine gpu counts to {MOST_EPISODES:,} episodes a run, no more")
+
+
+def _check_fits(family: CardFamily, form: Any, precision: str) -> None:
+    if foreseen_memory(family, form, precision, 1) > int(_SPARE * free_memory()):
         raise InputError("one run is too large for this card: take the engine cpu")
 
 
@@ -83,10 +93,9 @@ def batches(row: Row, task: Task, precision: str, runs: int, problems: int) -> l
     """Runs like this one in batches that fit the card."""
     family = CARD_FAMILIES[type(row)]
     form = family.form(task.reward.shape)
+    _check_fits(family, form, precision)
     free, size = int(_SPARE * free_memory()), runs
-    while foreseen_memory(family, form, precision, size, min(problems, size)) > free:
-        if size == 1:
-            raise InputError("one run is too large for this card: take the engine cpu")
+    while size > 1 and foreseen_memory(family, form, precision, size, min(problems, size)) > free:
         size = -(-size // 2)
     return [slice(first, min(first + size, runs)) for first in range(0, runs, size)]
 

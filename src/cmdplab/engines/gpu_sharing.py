@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.gpu_arrays import Card
+from cmdplab.engines.gpu_philox import round_keys
 from cmdplab.engines.gpu_setup import cuda
 from cmdplab.problem import CMDP
 
@@ -33,6 +34,12 @@ def distinct(keys: Sequence[Hashable]) -> tuple[npt.NDArray[np.int32], list[int]
             first.append(b)
         which[b] = places[key]
     return which, first
+
+
+def streams(which: npt.NDArray[np.int32], seeds: Sequence[int]) -> tuple[Card, Card]:
+    """On the card: which schedule each run has [B], and the keys of its random numbers [B, 20]."""
+    keys = np.stack([round_keys(seed) for seed in seeds])
+    return cuda.to_device(which), cuda.to_device(keys)
 
 
 def told(

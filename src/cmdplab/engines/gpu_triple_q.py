@@ -14,9 +14,8 @@ import numpy.typing as npt
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
 from cmdplab.engines.gpu_arrays import Card
-from cmdplab.engines.gpu_philox import round_keys
 from cmdplab.engines.gpu_setup import WARP, cuda
-from cmdplab.engines.gpu_sharing import distinct, told
+from cmdplab.engines.gpu_sharing import distinct, streams, told
 from cmdplab.engines.gpu_triple_q_kernels import play_kernel
 from cmdplab.engines.layout import world as host_world
 from cmdplab.noise import blocks_per_episode
@@ -134,11 +133,10 @@ class TripleQPlayer:
         real: Any,
         registers: int | None = None,
     ) -> None:
-        self.form, self._runs = form, len(rows)
-        self._told, chosen, asked = told(problems, tasks, form.columns)
+        self.form = form
+        common, chosen, asked = told(problems, tasks, form.columns)
         layers = 1 if all(each.stationary for each in chosen) else form.horizon
         self.kernel = play_kernel(form, layers, registers or REGISTERS)
-        self._worlds = _worlds(chosen, asked, layers)
         numbers = [row.numbers(task) for row, task in zip(rows, tasks, strict=True)]
         begun = [
             TripleQState.initial(row, task) if state is None else state
@@ -147,10 +145,10 @@ class TripleQPlayer:
         kinds = [(n[-4:], state.episode) for n, state in zip(numbers, begun, strict=True)]
         which, self._first = distinct(kinds)
         self._exploration = [numbers[b][-4:] for b in self._first]
-        keys = np.stack([round_keys(seed) for seed in seeds])
-        self._numbers = cuda.to_device(np.array(numbers, np.float64))
-        self._which, self._keys = cuda.to_device(which), cuda.to_device(keys)
-        self._learners = _learners(begun, form)
+        resolved = cuda.to_device(np.array(numbers, np.float64))
+        self.fixed = (*_worlds(chosen, asked, layers), *common, resolved)
+        self.drawn = streams(which, seeds)
+        self.learners = _learners(begun, form)
 
     def schedules(self, done: npt.NDArray[np.int64], episodes: int) -> Array:
         """[D, E, 1], the shares of random play of the distinct rows, after `done` [B] episodes."""
@@ -160,32 +158,10 @@ class TripleQPlayer:
         ]
         return np.array(shares)[..., None]
 
-    def launch(
-        self,
-        stream: Any,
-        schedules: Array,
-        done: npt.NDArray[np.int64],
-        returns: Card,
-        multiplier: Card,
-    ) -> None:
-        """An episode for each of the schedules: returns [B, E, 1 + N], multipliers [B, E, N']."""
-        self.kernel[self._runs, self.form.threads, stream](
-            *self._worlds,
-            *self._told,
-            self._numbers,
-            cuda.to_device(schedules, stream=stream),
-            self._which,
-            self._keys,
-            cuda.to_device(done, stream=stream),
-            *self._learners,
-            returns,
-            multiplier,
-        )
-
     def states(self, runs: slice, episode: int) -> list[TripleQState]:
         """The states of some runs in natural axes."""
         N = self.form.rewards - 1
-        host = TripleQLearners._make(each[runs].copy_to_host() for each in self._learners)
+        host = TripleQLearners._make(each[runs].copy_to_host() for each in self.learners)
         return [
             TripleQState(Q, C[:N], visits, queue[:N], tally[:N], multiplier[:N], episode)
             for Q, C, visits, queue, tally, multiplier, _ in zip(*host, strict=True)
