@@ -8,7 +8,7 @@ from cmdplab.exact import greedy
 
 def show(problem: cmdplab.CMDP, multiplier: float, what: str, policy: np.ndarray) -> None:
     """The return, the utility and the Lagrangian of a policy, and whether it is feasible."""
-    value, utility = cmdplab.returns(problem, policy)
+    value, utility = cmdplab.evaluate(problem, policy).returns
     margin = utility - problem.threshold[0]
     verdict = "feasible" if margin >= -1e-9 else "INFEASIBLE"
     lagrangian = value + multiplier * margin

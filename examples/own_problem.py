@@ -27,5 +27,5 @@ for threshold, value, price in zip(choice.threshold, choice.value, choice.multip
     print(f"  budget {HORIZON - threshold:6.3f}: {value:.3f} delivered, {price:.3f} a unit")
 
 run = cmdplab.run(problem, cmdplab.algorithm("UOpt-RPGPD"), episodes=20_000, seed=0)
-value, utility = cmdplab.returns(problem, run.state.policy)
+value, utility = cmdplab.evaluate(problem, run.state.policy).returns
 print(f"learned: {value:.3f} delivered, {HORIZON - utility:.3f} of 4 spent")

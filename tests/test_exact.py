@@ -5,11 +5,14 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from conftest import problems, random_policy, random_problem
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cmdplab
 from cmdplab import exact
+from cmdplab.errors import InputError
 
 
 @given(problem=problems(), seed=st.integers(0, 1000))
@@ -58,3 +61,49 @@ def test_greedy_beats_every_deterministic_policy():
         values.append(exact.returns(problem, deterministic)[0])
     np.testing.assert_allclose(best, max(values), atol=1e-14)
     np.testing.assert_allclose(exact.returns(problem, policy)[0], best, atol=1e-14)
+
+
+def test_an_evaluation_is_returns_violations_and_occupancy():
+    problem = random_problem(4, 3, 3, 2)
+    policy = random_policy(problem, 1)
+    found = cmdplab.evaluate(problem, policy.tolist())
+    np.testing.assert_array_equal(found.occupancy, exact.occupancy(problem, policy))
+    np.testing.assert_allclose(found.returns, exact.returns(problem, policy), atol=1e-15)
+    np.testing.assert_allclose(found.violation, problem.threshold - found.utility, atol=1e-15)
+    assert found.value == found.returns[0]
+
+
+def spoiled(entry, value):
+    policy = np.full((3, 4, 3), 1 / 3)
+    policy[entry] = value
+    return policy
+
+
+@pytest.mark.parametrize(
+    ("policy", "sentence"),
+    [
+        (np.full((3, 4, 3), 2 / 3), r"the policy sums to 2 at \[0, 0\], not to 1"),
+        (spoiled((2, 1), [-0.5, 1.0, 0.5]), r"has -0.5 at \[2, 1, 0\], not a probability"),
+        (spoiled((1, 3, 2), np.nan), r"has nan at \[1, 3, 2\], not a probability"),
+        (spoiled((1, 3, 2), np.inf), r"has inf at \[1, 3, 2\], not a probability"),
+        (np.full((4, 3), 1 / 3), r"has the shape \(4, 3\), not \(3, 4, 3\)"),
+        (np.full((3, 4, 3), "a"), "the policy is not an array of real numbers"),
+        (np.full((3, 4, 3), 1 / 3, complex), "the policy is not an array of real numbers"),
+        (None, "the policy is not an array of real numbers"),
+        (spoiled((0, 0), [0.0, 1.0, 0.0]), r"takes action 1 at \[0, 0\], which is closed"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:cmdplab.:FutureWarning")
+def test_what_is_no_policy_is_not_evaluated(policy, sentence):
+    mask = np.ones((3, 4, 3), bool)
+    mask[0, 0, 1] = False
+    free = random_problem(4, 3, 3, 1)
+    problem = cmdplab.CMDP(free.transition, free.reward, free.threshold, mask=mask)
+    for function in (cmdplab.evaluate, cmdplab.returns, cmdplab.occupancy):
+        with pytest.raises(InputError, match=sentence):
+            function(problem, policy)
+
+
+def test_names_of_the_first_version_say_what_to_write_instead():
+    with pytest.warns(FutureWarning, match=r"use cmdplab.evaluate\(problem, policy\).returns"):
+        assert callable(cmdplab.returns)

@@ -3,6 +3,7 @@
 The public names, resolved on first use so that importing the package costs nothing.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from cmdplab.describing import describe
     from cmdplab.environments import make
     from cmdplab.errors import InputError
-    from cmdplab.exact import occupancy, returns
+    from cmdplab.evaluation import Evaluation, evaluate
     from cmdplab.experiment import Experiment
     from cmdplab.live import learn
     from cmdplab.loading import load
@@ -25,6 +26,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "CMDP": "problem",
+    "Evaluation": "evaluation",
     "Experiment": "experiment",
     "InputError": "errors",
     "Job": "running",
@@ -33,19 +35,27 @@ _HOME = {
     "Solution": "solvers",
     "algorithm": "algorithms",
     "describe": "describing",
+    "evaluate": "evaluation",
     "learn": "live",
     "load": "loading",
     "make": "environments",
-    "occupancy": "exact",
-    "returns": "exact",
+    "occupancy": "evaluation",
+    "returns": "evaluation",
     "run": "running",
     "run_many": "running",
     "solve": "solvers",
     "sweep": "sweeping",
 }
 
+# Names of 0.1.0 that go on for one release, and what to write instead.
+_RENAMED = {
+    "occupancy": "cmdplab.evaluate(problem, policy).occupancy",
+    "returns": "cmdplab.evaluate(problem, policy).returns",
+}
+
 __all__ = [
     "CMDP",
+    "Evaluation",
     "Experiment",
     "InputError",
     "Job",
@@ -54,11 +64,10 @@ __all__ = [
     "Solution",
     "algorithm",
     "describe",
+    "evaluate",
     "learn",
     "load",
     "make",
-    "occupancy",
-    "returns",
     "run",
     "run_many",
     "solve",
@@ -69,6 +78,10 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'cmdplab' has no attribute {name!r}")
+    if name in _RENAMED:
+        warnings.warn(
+            f"cmdplab.{name} goes away in 0.3: use {_RENAMED[name]}", FutureWarning, stacklevel=2
+        )
     return getattr(import_module(f"cmdplab.{_HOME[name]}"), name)
 
 

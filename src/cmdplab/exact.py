@@ -1,7 +1,7 @@
 """Exact quantities of a policy under a known kernel: occupancies, returns, values.
 
 Plain NumPy, one line of mathematics each; the compiled engine is tested against this file.
-A policy is an array [H, X, A] with pi_h(a | x).
+A policy is an array [H, X, A] with pi_h(a | x). Nothing is checked here: `evaluate` does that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,12 @@ def occupancy(problem: CMDP, policy: Array) -> Array:
 
 def returns(problem: CMDP, policy: Array) -> Array:
     """[1 + N]: V^pi_1[P, r^n](x_1) of every reward."""
-    return np.asarray(np.einsum("nhxa,hxa->n", problem.reward, occupancy(problem, policy)))
+    return earned(problem, occupancy(problem, policy))
+
+
+def earned(problem: CMDP, pairs: Array) -> Array:
+    """[1 + N]: sum_{h,x,a} w_h(x, a) r^n_h(x, a) of an occupancy w [H, X, A]."""
+    return np.asarray(np.einsum("nhxa,hxa->n", problem.reward, pairs))
 
 
 def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:

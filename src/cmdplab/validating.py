@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.kernels import Array, Sparse, first_wrong
+from cmdplab.kernels import ROW_SUM_TOLERANCE, Array, Sparse, first_wrong
 
 Mask = npt.NDArray[np.bool_]
 
@@ -109,6 +109,27 @@ def checked_threshold(threshold: npt.ArrayLike, constraints: int, horizon: int) 
             f"threshold has the shape {array.shape}, but the reward has {constraints} utilities"
         )
     check_between("threshold", array, horizon)
+    return array
+
+
+def checked_policy(what: str, policy: npt.ArrayLike, opened: Mask) -> Array:
+    """[H, X, A] as float64, each row a distribution over the open actions."""
+    array = floats(what, policy)
+    if array.shape != opened.shape:
+        raise InputError(f"{what} has the shape {array.shape}, not {opened.shape}")
+    wrong = ~((array >= 0.0) & (array <= 1.0 + ROW_SUM_TOLERANCE))
+    if wrong.any():
+        index, number = first_wrong(array, wrong)
+        raise InputError(f"{what} has {number:g} at [{index}], not a probability")
+    total = array.sum(axis=-1)
+    wrong = np.abs(total - 1.0) > ROW_SUM_TOLERANCE
+    if wrong.any():
+        index, number = first_wrong(total, wrong)
+        raise InputError(f"{what} sums to {number:.9g} at [{index}], not to 1")
+    taken = np.argwhere((array > 0.0) & ~opened)
+    if len(taken):
+        h, x, a = taken[0]
+        raise InputError(f"{what} takes action {a} at [{h}, {x}], which is closed")
     return array
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from cmdplab import exact
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP, Array, Mask, closed_pairs
+from cmdplab.validating import checked_policy
 
 # What a learner learns of rewards: their means from the first; samples of 0 and 1 with those means;
 # samples in [0, 1] from outside, which on an engine are the means themselves.
@@ -88,23 +89,7 @@ class Task(NamedTuple):
 
 def checked_baseline(problem: CMDP, policy: Array) -> Baseline:
     """A policy [H, X, A] as a safe baseline of a problem; one that is not safe is refused."""
-    policy = np.asarray(policy)
-    if policy.dtype.kind not in "fiu":
-        raise InputError("the baseline must hold probabilities")
-    policy = policy.astype(np.float64)
-    shape = (problem.horizon, problem.states, problem.actions)
-    if policy.shape != shape:
-        raise InputError(f"the baseline has the shape {policy.shape}, not {shape}")
-    if not np.isfinite(policy).all() or policy.min(initial=0.0) < 0.0:
-        raise InputError("the baseline must hold probabilities")
-    wrong = np.argwhere(np.abs(policy.sum(axis=-1) - 1.0) > 1e-9)
-    if len(wrong):
-        h, x = wrong[0]
-        raise InputError(f"baseline[{h}, {x}] sums to {policy[h, x].sum():g}, not 1")
-    taken = np.argwhere((policy > 0.0) & ~problem.opened)
-    if len(taken):
-        h, x, a = taken[0]
-        raise InputError(f"the baseline takes action {a} at [{h}, {x}], which is closed")
+    policy = checked_policy("the baseline", policy, problem.opened)
     returns = exact.returns(problem, policy)
     for n, (value, b) in enumerate(zip(returns[1:], problem.threshold, strict=True)):
         if value <= b:

@@ -18,6 +18,7 @@ from cmdplab.problem import Array
 from cmdplab.solvers import simplex, sweeps
 from cmdplab.solvers.basis import POLICY
 from cmdplab.solvers.models import Box, ListedModel, Lists, Model, Planning, model, planning
+from cmdplab.validating import checked_policy
 
 DIRECTIONS = {"optimistic": 1.0, "pessimistic": -1.0}
 
@@ -172,11 +173,9 @@ def policy_bounds(
     if direction not in DIRECTIONS:
         raise InputError(f"unknown direction {direction!r}: choose optimistic or pessimistic")
     laid_out, space = _prepared(box, reward, np.zeros(len(reward) - 1), start)
-    policy = np.asarray(policy, np.float64)
-    if policy.shape != np.shape(reward)[1:]:
-        raise InputError(f"the policy has the shape {policy.shape}, not {np.shape(reward)[1:]}")
-    if not (np.abs(policy.sum(axis=-1) - 1.0) <= 1e-9).all() or policy.min() < 0.0:
-        raise InputError("the policy must hold probabilities")
+    shape = np.shape(reward)[1:]
+    opened = np.broadcast_to(np.array(True), shape) if box.mask is None else box.mask
+    policy = checked_policy("the policy", policy, opened)
     returns = np.zeros(len(reward))
     pairs = to_pairs(policy)
     sign, order = DIRECTIONS[direction], space.work.order
