@@ -11,6 +11,7 @@ import pytest
 from conftest import ROOT, largest_utility, problems
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from cmdplab import listing
 from cmdplab.cli.tables import print_environments
@@ -51,13 +52,13 @@ PINNED = {
     "triple-q-grid-binding": "a93de50e6debbcf1",
     "cliff": "d3a79ed1b23c3cf5",
     "six-state": "6dc2dde8587c418a",
-    "cost-chain-3": "ab1770b6cc689e41",
-    "cost-chain-11": "adb2d7b1176fffcd",
+    "cost-chain-3": "4cdb9a39c71b2da0",
+    "cost-chain-11": "57ee15c8b0f8db51",
     "river-swim": "e4e706b3cf039eb7",
     "river-swim-osband": "c3b7f975e23e97b8",
     "paradox": "0dfd4dafb4fda580",
-    "five-by-five": "00eecdbb6de17ee4",
-    "five-by-five-3": "222cd76d7546cb49",
+    "five-by-five": "d378f0a3895e0a05",
+    "five-by-five-3": "5d53f36165a8e968",
     "uniform-random-3": "5fb74ee17c30a08e",
     "uniform-random-4": "5fb74ee17c30a08e",
     "queue": "f052361792a0283b",
@@ -87,8 +88,8 @@ PUBLISHED = {
     "river-swim": ("2.44181", ["0.728"], "2.79898", [1.077]),
     "river-swim-osband": ("2.01743", [""], "3.39726", [10]),
     "paradox": ("5.00000", ["1.00000"], "10.00000", [5]),
-    "five-by-five": ("16.52722", ["1.732"], "17.32862", [1.5]),
-    "five-by-five-3": ("12.83621", ["0.831", "5.203", "0.624"], "17.32862", [1.5, 0.85, 2.7]),
+    "five-by-five": ("1.652722", ["0.17323"], "1.732862", [1.5]),
+    "five-by-five-3": ("1.397688", ["0.11098", "0.35949", "0.04314"], "1.732862", [1.5, 0.85, 2.7]),
     "uniform-random-3": ("4.46244", ["0.2427"], "4.51692", [3]),
     "uniform-random-4": ("4.00538", ["0.972"], "4.51692", [4]),
     "queue": ("", ["", ""], "", [0, 0]),
@@ -272,6 +273,20 @@ def test_the_rover_slips_as_released():
     assert_digits(solve(mars_rover(0.1)).value, "1.49741")
 
 
+def test_the_rover_drives_on_the_map_8x8rcpo():
+    problem = make("mars-rover")
+    stays = np.einsum("xax->xa", problem.transition[0])
+    ends = np.flatnonzero(np.isclose(stays, 1.0).all(axis=-1))
+    pits = [x for x in ends if problem.reward[1, 0, x, 0] < 1.0]
+    assert problem.start == 0  # row 0, column 0; the map 8x8 begins at the bottom
+    assert [divmod(int(x), 8) for x in set(ends) - set(pits)] == [(7, 7)]
+    assert [divmod(int(x), 8) for x in pits] == [
+        *((2, 3), (2, 6), (5, 1), (5, 2)),
+        *((6, 1), (6, 4), (6, 6), (7, 3)),
+    ]
+    assert ENVIRONMENTS["mars-rover"].source.endswith("map 8x8rcpo")
+
+
 def test_the_box_has_the_released_states_and_the_known_least_cost():
     problem = make("box")
     reached = {problem.start}
@@ -338,6 +353,17 @@ def test_the_optimum_of_a_cost_chain_by_hand(length, budget):
     assert value == pytest.approx(1 + 1 / length + matches / (2 * length))
 
 
+@pytest.mark.parametrize("length", [3, 11])
+def test_before_the_end_of_a_cost_chain_every_action_leads_there_as_released(length):
+    chain = make(f"cost-chain-{length}")
+    for bit in range(2):
+        before, end = 2 * (length - 1) + bit, 2 * length + bit
+        np.testing.assert_array_equal(chain.transition[0, before, :, end], 1.0)
+        np.testing.assert_array_equal(chain.reward[:, 0, before], 1.0)  # it pays 1 and is free
+        np.testing.assert_array_equal(chain.transition[0, before - 2, 2, bit], 1.0)  # RESET
+        assert chain.reward[0, 0, before - 2, 2] == 1 / length
+
+
 def test_river_swim_at_other_horizons():
     assert_digits(solve(river_swim(50, 4.744)).value, "12.94461")
     assert_digits(solve(river_swim(100, 10.988)).value, "32.10414")
@@ -347,15 +373,60 @@ def test_river_swim_at_other_horizons():
 @pytest.mark.parametrize(
     ("discount", "threshold", "pay"),
     [
-        (0.85, 1.0, "10.30495"),
-        (0.8, 0.7, "7.30965"),
-        (0.75, 0.5, "5.59401"),
-        (0.7, 0.38, "4.44326"),
+        (0.85, 1.0, "1.030495"),
+        (0.8, 0.7, "0.730965"),
+        (0.75, 0.5, "0.559401"),
+        (0.7, 0.38, "0.444326"),
     ],
 )
 def test_the_five_by_five_grid_at_other_discounts(discount, threshold, pay):
-    value = solve(five_by_five((threshold,), discount)).value
-    assert_digits(11 * value - 1 / (1 - discount), pay, 3e-6)
+    assert_digits(solve(five_by_five((threshold,), discount)).value, pay, 1.4e-6)
+
+
+def test_the_five_by_five_grid_pays_at_its_magic_cells_alone_as_released():
+    problem = make("five-by-five-3")
+    paid = problem.reward[0, 1]  # step 0 is the random start
+    assert {x: paid[x].tolist() for x in np.flatnonzero(paid.any(axis=-1))} == {
+        1: [1.0] * 4,
+        3: [0.5] * 4,
+    }
+    assert problem.transition[0, 0, 0, 0] == 1.0  # off the grid: it stays, and pays nothing
+
+
+def discounted_program(arrive, pay, utilities, thresholds, discount):
+    """(optimum, multipliers) over discounted visits q(x, a) >= 0 from a uniform start, by HiGHS."""
+    states, actions = pay.shape
+    flow = np.repeat(np.eye(states), actions, axis=1)
+    flow[arrive.ravel(), np.arange(states * actions)] -= discount
+    found = linprog(
+        -pay.ravel(),
+        -utilities.reshape(len(thresholds), -1),
+        -np.array(thresholds),
+        flow,
+        np.full(states, 1 / states),
+        method="highs",
+    )
+    return -found.fun, -found.ineqlin.marginals
+
+
+def test_the_five_by_five_grid_is_a_linear_program_s_on_the_released_numbers():
+    # The release, cell by cell: left, right, up and down on 5 x 5; the order does not matter.
+    arrive = np.array(
+        [[x - (x % 5 > 0), x + (x % 5 < 4), x - 5 * (x > 4), x + 5 * (x < 20)] for x in range(25)]
+    )
+    pay, utilities = np.zeros((25, 4)), np.zeros((3, 25, 4))
+    arrive[1], arrive[3] = 21, 13
+    pay[1], pay[3] = 1.0, 0.5
+    utilities[0, [3, 1]] = [[1.0], [0.1]]
+    utilities[1, [0, 4]] = [[0.7], [0.2]]
+    utilities[2, [21, 13]] = [[0.5], [1.5]]
+    for name, thresholds in (("five-by-five", [1.5]), ("five-by-five-3", [1.5, 0.85, 2.7])):
+        value, prices = discounted_program(
+            arrive, pay, utilities[: len(thresholds)], thresholds, 0.9
+        )
+        known = ENVIRONMENTS[name].published()
+        assert known.optimum <= value <= known.optimum + (1 + sum(prices)) * 1e-6
+        assert known.multipliers == pytest.approx(prices, abs=1e-6)
 
 
 def test_the_most_gold_in_200_steps_is_that_of_the_model_checker():

@@ -176,7 +176,9 @@ def test_the_constants_of_table_1_by_hand():
     assert 2 * widths.hoeffding(s).flat == 1.0  # the sum over y is sqrt(Z / n)
     assert opt_press.compensation(s) == pytest.approx(10 + 4 * 5 * 11 / 0.5)
     assert dope.compensation(s) == 50.0
-    assert dope.baseline_phase(s) == 4 * 3 * 125 / 0.25
+    assert dope.baseline_phase(s) == 4 * 3 * 125 / 0.25 + 1  # episodes 0, 1, ..., 6000
+    assert dope.baseline_phase(s._replace(baseline_slack=0.5 + 1e-15)) == 6001
+    assert dope.baseline_phase(s._replace(baseline_slack=0.51)) == 5767 + 1  # K_0 = 5767.01
     assert opdop.bonus(s).log == pytest.approx(25 * 2 * math.log(2 * 3 * 5 * 1000 / 0.1))
     k = np.array([7.0])
     assert opdop.policy_step(k, s) == pytest.approx(math.sqrt(math.log(3)) / (25 * math.sqrt(1000)))

@@ -19,6 +19,7 @@ from cmdplab.baselines import safe_baseline, task_for
 from cmdplab.engines import session
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.plain_planner import PlainPlanner
+from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
 from cmdplab.schedules import Constant, Setting
@@ -185,11 +186,39 @@ def test_dope_as_released_waits_for_its_warm_up():
     problem = binding()
     row = algorithm("DOPE", "released")
     task = task_for(row, problem, solve(problem))
-    K0 = int(row.numbers(task).warm_up)
-    assert int(4**2 * 3 * 3**3 / task.baseline_slack**2) == K0
+    first = int(row.numbers(task).warm_up)
+    assert int(4**2 * 3 * 3**3 / task.baseline_slack**2) + 1 == first
     run = session("cpu", problem, row, task, 0)
-    run.play(K0)
-    assert run.state().baseline_episodes == K0
+    run.play(first)
+    assert run.state().baseline_episodes == first
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "cost", "episodes"),
+    [
+        ("media-streaming", 10 - 8.98349, 1.0, 12_501),
+        ("three-state", 0.4, 0.6, 676),
+        ("inventory", 1.55571, 0.7, 9_451),
+    ],
+)
+def test_the_safe_phase_of_dope_is_that_of_its_published_code(name, value, cost, episodes):
+    """What the scripts print, and how often they play it; the budgets are 5, 3 and 3.5."""
+    problem, row = make(name), algorithm("DOPE", "released")
+    task = task_for(row, problem, solve(problem))
+    assert task.baseline.returns[0] == pytest.approx(value, abs=6e-6)
+    assert problem.horizon - task.baseline.returns[1] == pytest.approx(cost, abs=1e-9)
+    assert row.numbers(task).warm_up == episodes
+    assert (row.bonus_scale, row.margin_scale, row.delta) == (1.0, 1.0, 0.01)
+
+
+@pytest.mark.parametrize("engine", ["cpu", "host"])
+def test_dope_as_released_leaves_its_safe_policy_after_676_episodes_not_675(engine):
+    problem = make("three-state")
+    row = replace(algorithm("DOPE", "released"), bonus_scale=1e-3, margin_scale=1e-3)
+    task = task_for(row, problem, solve(problem))
+    safe = np.isclose(session(engine, problem, row, task, 0).play(690).returns[:, 0], 0.4)
+    assert safe[:676].all()  # K_0 = 9 * 2 * 216 / 2.4^2 = 675
+    assert not safe[676:].all()
 
 
 def test_the_queue_telescopes():

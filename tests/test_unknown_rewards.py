@@ -283,10 +283,38 @@ def test_without_noise_the_estimates_are_the_means_and_a_width(row):
     seen = state.counts.sum(axis=-1) > 0.0
     assert seen.sum() >= problem.horizon
     estimate = plain.rewards(state)
+    if row.name == "OPDOP":  # its estimates are lower, and an unseen pair is held at its cap
+        visits = state.counts.sum(axis=-1)[seen]
+        lower = problem.reward[:, seen] * visits / (visits + 1.0)
+        np.testing.assert_allclose(estimate[:, seen], lower, atol=1e-12)
+        return
     np.testing.assert_allclose(estimate[:, seen], problem.reward[:, seen], atol=2e-4)
     pessimistic = isinstance(row, Planner) and row.pessimistic
     assert np.all(estimate[0, ~seen] >= 1.0)
     assert np.all(estimate[1:, ~seen] == (0.0 if pessimistic else 1.0))
+
+
+@pytest.mark.parametrize("engine", ["cpu", "host"])
+def test_opdop_divides_sums_by_one_more_and_adds_two_bonuses_as_its_paper_does(engine):
+    """At the last step: Q = min(sum / (n + 1) + 2 Gamma, 1), Gamma = scale beta / sqrt(n + 1)."""
+    row = algorithm("OPDOP")
+    problem, task = prepared(row, feedback="bernoulli")
+    playing = session(engine, problem, row, task, 0)
+    playing.play(40)
+    before = playing.state()
+    playing.play(1)
+    after = playing.state()
+    H, X, A = problem.reward.shape[1:]
+    sums, n = after.reward_sums[:, -1], after.counts[-1].sum(axis=-1)
+    beta = H * math.sqrt(X * math.log(X * A * H * row.tuned_for / row.delta))
+    bound = sums / (n + 1) + 2 * row.bonus_scale * beta / np.sqrt(n + 1)
+    q = np.where(n > 0, np.minimum(bound, 1.0), 1.0)
+    step, theta = math.sqrt(math.log(A) / row.tuned_for) / H**2, 1 / row.tuned_for
+    mixed = (1 - theta) * before.policy[-1] + theta / A
+    logits = np.log(mixed) + step * (q[0] + before.multiplier[0] * q[1])
+    shares = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(after.policy[-1], shares, rtol=0, atol=1e-12)
+    assert np.ptp(after.policy[-1], axis=-1).max() > 1e-9
 
 
 def outside(row, seed, scale):
@@ -299,7 +327,10 @@ def outside(row, seed, scale):
         side[1:] = -1.0
     for _ in range(10):
         cpu.play(20)
-        beyond = side[:, None, None, None] * (plain.rewards(cpu.state()) - problem.reward)
+        ends = plain.rewards(cpu.state())
+        if row.name == "OPDOP":  # one of its two bonuses is about the rewards
+            ends = ends + 0.5 * plain.model(cpu.state())[1]
+        beyond = side[:, None, None, None] * (ends - problem.reward)
         if np.any(beyond < -1e-12):
             return True
     return False
@@ -408,6 +439,7 @@ def test_an_experiment_asks_for_observed_rewards_by_one_key():
 
 def test_every_row_says_whether_its_paper_has_unknown_rewards():
     labels = {name: row.unknown_rewards for (name, _), row in ALGORITHMS.items()}
+    assert labels["OPDOP"] == IN_PAPER
     assert set(labels.values()) == {IN_PAPER, SAID_TO_EXTEND, OUR_EXTENSION}
     assert labels["UOpt-RPGPD"] == SAID_TO_EXTEND
     assert labels["OptCMDP"] == labels["Triple-Q"] == labels["DOPE"] == IN_PAPER

@@ -105,6 +105,7 @@ def reward_estimate(total: float, n: float, width: float) -> float:
     """r^ = clip( total / n + width, 0, 1 ), total the sum of n samples; the far end for n = 0.
 
     A width > 0 gives an upper end, 1 if never visited; a width < 0 a lower end, 0 if never visited.
+    OPDOP has one more in n, and no width   (Ding et al. 2021).
     """
     if n == 0.0:
         return 1.0 if width > 0.0 else 0.0

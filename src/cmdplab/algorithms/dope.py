@@ -13,10 +13,15 @@ at most (H/2) 2 betabar. Needs: K, a safe policy and its utility. Guarantees: no
 regret of order (1 / gap_0) X A^(1/2) H^3 K^(1/2), with high probability.
 
 Departures: `printed` has K_0 = 0 and plays pi_b as long as the program has no solution [derived]:
-safety needs only that each policy passes the pessimistic constraint. `released` keeps the K_0 and
-the logarithm of the published code, at our default scales of 1e-3; its counts, which are pooled
-over h, and its restriction to the true support of the kernel are not copied. N > 1 is [derived], as
-for OptPress-LP.
+safety needs only that each policy passes the pessimistic constraint. N > 1 is [derived], as for
+OptPress-LP.
+
+`released` has the logarithm, delta and scales (1) of the published scripts for media streaming and
+the three-state example. They play pi_b in the episodes 0, 1, ..., K_0, so K_0 + 1 times: `warm_up`
+is 12,501 and 676 there, and 9,451 for the inventory, whose script has other widths and no bonus.
+Their pi_b is optimal for a fifth of the budget C, which is `tightening` 0.8 where the least cost is
+0. Not copied: counts are pooled over h, and successors are restricted to the true support.
+In cmdplab 0.1.0 the scales were 1e-3, the tightening 0.5 and K_0 one less.
 Provenance: signals and program [code], [secondary]; widths [code], their logarithm [derived] in
 `printed` and [code] in `released`; K_0 = X^2 A H^3 / gap_0^2 [code] (the theory's power of H is 4
 [memory: unverified]).
@@ -24,6 +29,7 @@ Provenance: signals and program [code], [secondary]; widths [code], their logari
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from cmdplab.algorithms import widths
@@ -44,8 +50,9 @@ def reward_compensation(s: Setting) -> float:
 
 
 def baseline_phase(s: Setting) -> float:
-    """K_0 = X^2 A H^3 / gap_0^2   [code]."""
-    return float(int(s.X**2 * s.A * s.H**3 / s.baseline_slack**2))
+    """floor(K_0) + 1 with K_0 = X^2 A H^3 / gap_0^2: the release plays 0, 1, ..., K_0   [code]."""
+    length = s.X**2 * s.A * s.H**3 / s.baseline_slack**2
+    return float(math.floor(length * (1.0 + 1e-9)) + 1)  # rounding in gap_0 takes no episode away
 
 
 DOPE = Planner(
@@ -69,8 +76,11 @@ DOPE_RELEASED = replace(
     preset="released",
     width=widths.bernstein_dope,
     warm_up=baseline_phase,
+    tightening=0.8,  # a budget of C / 5 where the least cost is 0
+    bonus_scale=1.0,
+    margin_scale=1.0,
     delta=0.01,
     guarantee="",  # its logarithm has fewer factors than a union bound asks for
     safe=False,
-    provenance="signals, program, widths and K_0 [code]; counts per step; default scales ours",
+    provenance="signals, program, widths, scales, K_0 and safe policy [code]; counts per step ours",
 )

@@ -136,7 +136,8 @@ class PrimalDual(Row):
     margin: Schedule = Constant(0.0)  # the dual step aims at b + margin_k
     bonus_multiplier: Callable[[Setting], tuple[float, float]] = value_range
     radius_cap: float = math.inf  # the cap on phi: infinite in Section 3, 1 in Appendix H.1
-    prior_visits: float = 0.0  # Pbar and phi divide by n + prior_visits
+    prior_visits: float = 0.0  # Pbar, phi and means of observed rewards divide by n + prior_visits
+    reward_bonus: float = 0.0  # > 0: so many bonuses more where rewards are observed, and no width
     unvisited: Unvisited = OPTIMISTIC_CAP
     mixing: Callable[[Setting], float] = unmixed  # theta: pi^k is mixed with it before each step
     dual_cap: Callable[[Setting], float] = slater_cap
@@ -154,12 +155,15 @@ class PrimalDual(Row):
         setting = self.setting(task)
         bonus = self.bonus(setting)
         multiplier, entropy = self.bonus_multiplier(setting)
+        scale = self.bonus_scale * (1.0 + self.reward_bonus * task.observed)
+        # Hoeffding's sqrt(log / 2n) for a known K; phi itself where it holds for all n at once.
+        width = self.bonus_scale * (1.0 if bonus.iterated else math.sqrt(0.5))
         return Numbers(
             log=bonus.log,
-            root=self.bonus_scale * bonus.root,
-            dev=self.bonus_scale * bonus.dev,
-            flat=self.bonus_scale * bonus.flat,
-            tail=self.bonus_scale * bonus.tail,
+            root=scale * bonus.root,
+            dev=scale * bonus.dev,
+            flat=scale * bonus.flat,
+            tail=scale * bonus.tail,
             iterated=bonus.iterated,
             radius_cap=self.radius_cap,
             bonus_multiplier=multiplier,
@@ -173,8 +177,7 @@ class PrimalDual(Row):
             log_actions=setting.log_actions,
             prior_visits=self.prior_visits,
             mixing=self.mixing(setting),
-            # Hoeffding's sqrt(log / 2n) for a known K; phi itself where it holds for all n at once.
-            reward_scale=self.bonus_scale * (1.0 if bonus.iterated else math.sqrt(0.5)),
+            reward_scale=0.0 if self.reward_bonus else width,
         )
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:

@@ -72,10 +72,11 @@ def draw_rewards(world, states, actions, uniforms, spread, samples):
 def refresh_rewards(learner, numbers, h, i):
     """The upper ends of one pair's rewards, where they are observed."""
     visits = learner.visits[h, i]
+    seen = visits + numbers.prior_visits
     for n in range(len(learner.reward_sums)):
         phi = confidence_radius(visits, numbers.iterated, numbers.log, float("inf"))
         total = learner.reward_sums[n, h, i]
-        learner.reward[n, h, i] = reward_estimate(total, visits, numbers.reward_scale * phi)
+        learner.reward[n, h, i] = reward_estimate(total, seen, numbers.reward_scale * phi)
 
 
 @compiled

@@ -104,13 +104,13 @@ class PlainPrimalDual:
         return estimate, beta
 
     def rewards(self, state: State) -> Array:
-        """[1 + N, H, X, A]: what is known, or the upper ends of what was observed."""
+        """[1 + N, H, X, A]: what is known, or upper ends (OPDOP: means) of what was observed."""
         n, visits = self.numbers, state.counts.sum(axis=-1)
         radius = np.zeros(visits.shape)
         for at in np.ndindex(*visits.shape):
             radius[at] = eq.confidence_radius(visits[at], n.iterated, n.log, np.inf)
         scale = [n.reward_scale] * len(self.task.reward)
-        return estimated(self.task, state.reward_sums, visits, radius, scale)
+        return estimated(self.task, state.reward_sums, visits + n.prior_visits, radius, scale)
 
     def _values(self, state: State, h: int, q: Array, tau: float) -> list[float]:
         weighting = self.numbers.entropy_weighting

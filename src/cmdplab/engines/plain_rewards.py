@@ -35,7 +35,7 @@ def summed(task: Task, sums: Array, episode: Episode) -> Array:
 def estimated(
     task: Task, sums: Array, visits: Array, radius: Array, scale: Sequence[float]
 ) -> Array:
-    """[1 + N, H, X, A], the ends mean + scale[n] radius of every reward; as told where known."""
+    """[1 + N, H, X, A], the ends sum / visits + scale[n] radius; as told where known."""
     reward = task.reward.copy()
     for n, h, x, a in np.ndindex(*sums.shape):
         width = scale[n] * float(radius[h, x, a])

@@ -4,10 +4,11 @@ Origin: the cost chain of gym-factored, used with AlwaysSafe (Simão et al., 202
 n = 11. The budget of n = 11 is ours.
 
 State: (x, y) with x = 0..n and a bit y, counted 2 x + y; an episode starts at x = 0, and n (odd)
-absorbs. Actions A (0) and B (1) go on to x + 1: from an even x the bit is drawn again, 0 with
-probability 0.1; from an odd x it stays, and the action that matches (B for 0, A for 1) pays
-1 / (2n), while A costs 1. The step to n pays 1. RESET (2) leads back to x = 0 and pays 1 / n. The
-release starts with a fair bit, on which nothing depends: here it is 0.
+absorbs. Before x = n - 1, actions A (0) and B (1) go on to x + 1: from an even x the bit is drawn
+again, 0 with probability 0.1; from an odd x it stays, and the action that matches (B for 0, A for
+1) pays 1 / (2n), while A costs 1. RESET (2) leads back to x = 0 with the same bit and pays 1 / n.
+At x = n - 1 every action, RESET too, leads to n with the same bit and pays 1. The release starts
+with a fair bit, on which nothing depends: here it is 0.
 
 Sense: rewards to maximise, costs within a budget: 0.1 for n = 3, 1 for n = 11. Here r^1 = 1 - cost
 and b = n + 1 - budget. Nothing is scaled.
@@ -15,6 +16,9 @@ and b = n + 1 - budget. Nothing is scaled.
 There is time for one RESET and the walk. With m = (n - 1) / 2 odd places on the way the optimum is
 1 + 1/n + (0.1 m + budget) / (2n): 1.36667 and 1.15909; the multiplier is 1 / (2n). Without the
 constraint it is 1 + 1/n + m / (2n).
+
+Version 0 (cmdplab 0.1.0) let RESET lead from n - 1 back to 0, for 1 / n, and drew the bit there
+again. Its optimum was the same, but a learner that tries RESET there sees another problem.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ def cost_chain(length: int, budget: float) -> CMDP:
     horizon = length + 1
     kernel = np.zeros((length + 1, 2, 3, length + 1, 2))  # (x, y), action, (x, y)
     objective, cost = np.zeros((2, length + 1, 2, 3))  # (x, y), action
-    for place in range(0, length, 2):
+    for place in range(0, length - 1, 2):
         kernel[place, :, :RESET, place + 1] = CHEAP, 1.0 - CHEAP
     for place in range(1, length, 2):
         for bit, matching in enumerate((B, A)):
@@ -46,9 +50,10 @@ def cost_chain(length: int, budget: float) -> CMDP:
             objective[place, bit, matching] = 1.0 / (2 * length)
         cost[place, :, A] = 1.0
     for bit in range(2):
-        kernel[:length, bit, RESET, 0, bit] = kernel[length, bit, :, length, bit] = 1.0
-    objective[length - 1, :, :RESET] = 1.0
-    objective[:length, :, RESET] = 1.0 / length
+        kernel[: length - 1, bit, RESET, 0, bit] = 1.0
+        kernel[length - 1 :, bit, :, length, bit] = 1.0
+    objective[: length - 1, :, RESET] = 1.0 / length
+    objective[length - 1] = 1.0
     states = 2 * (length + 1)
     return CMDP.from_costs(
         kernel.reshape(states, 3, states),
@@ -66,6 +71,7 @@ def _entry(length: int, budget: float, source: str, certified: Certified) -> Env
         False,
         f"a chain of {length} with a reset that tempts",
         source,
+        version=1,  # 0 had a RESET at n - 1
         sense=COSTS,
         units=(Scale("reward"), Scale("cost", -1.0, length + 1)),
         certified=certified,

@@ -1,7 +1,8 @@
 """Mars rover on an 8 x 8 map: X = 64, A = 4, H = 30, one cost constraint.
 
-Origin: the `8x8` map released with Brantley et al. (2020). All parameters are those of that
-release, its reward included: it pays for a pit as for the goal.
+Origin: the map `8x8rcpo` released with Brantley et al. (2020), the default of their grid world; the
+release has another map called `8x8`, whose optimum would be 1.54639. All parameters are those of
+that release, its reward included: it pays for a pit as for the goal.
 
 State: the cell. Actions: up, down, left, right; with probability 0.1 the move is drawn again
 uniformly, so that the chosen one is made with 0.925. A move off the map stays. The goal G and the
@@ -62,7 +63,7 @@ ENTRIES = {
         fixed(mars_rover),
         False,
         "8 x 8 cells with slips; pits pay and cost",
-        "Brantley et al. (2020), code",
+        "Brantley et al. (2020), code, map 8x8rcpo",
         sense=COSTS,
         units=(Scale("goals and pits"), Scale("pits", -1.0, HORIZON)),
         certified=Certified(1.53628844, (0.19298178,), 0.299995994, 1.81682218),
