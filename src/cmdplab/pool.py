@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -172,6 +173,7 @@ class _Worker:
         self._stopping = False
         arguments = (theirs, os.getpid(), self._every)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
+        resource_tracker.ensure_running()  # its start would unblock what is blocked next
         # Blocked until the child has handlers of its own: it would die of them before.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         self._process.start()

@@ -100,6 +100,7 @@ class Comparison:
     out: Path | None = None  # None: runs/ and a name with the problem's in it
 
     def __post_init__(self) -> None:
+        check_counts(self.episodes, seed=0)  # they may be what the algorithms are tuned for
         if not self.algorithms:
             raise InputError("name at least one algorithm")
 

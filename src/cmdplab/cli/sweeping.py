@@ -193,9 +193,9 @@ def _print_plan(works: list[Work], as_json: bool) -> None:
         names = [{"folder": work.folder.name, "label": work.label} for work in works]
         print_json([w.settings.model_dump() | name for w, name in zip(works, names, strict=True)])
         return
-    header = ("algorithm", "preset", "problem", "seed", "episodes", "run")
+    header = ("algorithm", "preset", "problem", "seed", "episodes")
     cells = [
-        [w.label, s.preset, s.problem, str(s.seed), _length(s.episodes), w.folder.name]
+        [w.label, s.preset, s.problem, str(s.seed), _length(s.episodes)]
         for w in works
         for s in (w.settings,)
     ]
@@ -210,14 +210,18 @@ def print_status(found: list[RunStatus], folder: Path) -> None:
     """Where every run stands, with what tells it from the others."""
     from cmdplab.presenting import grid, number
 
-    header = ["algorithm", "problem", "status", "seed", "episodes", "1/s", "gap", "viol."]
+    problems = {s.problem for s in found}
+    several = len(problems) > 1  # a problem that all share is named in the title
+    header = ["algorithm", *(["problem"] * several), "status"]
     rows = []
     for s in found:
         far = f"{s.episodes:,}" + (f"/{s.of:,}" if s.of and s.of != s.episodes else "")
         rate = "–" if s.rate is None else f"{s.rate:,.0f}"
         cells = [str(s.seed), far, rate, number(s.gap, 3), number(s.violation, 3)]
-        rows.append([s.label, s.problem, s.status, *cells])
-    grid(console(), str(folder), header, rows, left=3)
+        rows.append([s.label, *([s.problem] * several), s.status, *cells])
+    title = str(folder) if several else f"{folder}: {problems.pop()}"
+    left = len(header)
+    grid(console(), title, [*header, "seed", "episodes", "1/s", "gap", "viol."], rows, left)
     counts = Counter(s.status for s in found)
     words = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     console().print(words, highlight=False)
