@@ -221,6 +221,15 @@ def test_a_lost_list_does_not_open_the_folder_to_others(tmp_path):
     assert (tmp_path / "out" / "experiment.json.damaged").exists()
 
 
+def test_a_folder_without_a_name_is_refused_with_a_name(call, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    Path("diary.txt").write_text("dear diary")
+    for command in ("reproduce", "compare", "run"):
+        code, _, err = call(command, "--episodes", "5", "--out", ".")
+        assert (code, f"--out {tmp_path / 'here-2'}" in err) == (2, True)
+
+
 def test_run_with_out_starts_no_process_and_solves_once(call, tmp_path, monkeypatch):
     import multiprocessing.process
 
@@ -247,8 +256,9 @@ def test_run_with_out_starts_no_process_and_solves_once(call, tmp_path, monkeypa
 def test_an_audit_refuses_its_file_before_it_runs(call, swept, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").write_text("mine")
-    code, _, err = call("audit", swept[0], "--out", tmp_path / "taken" / "there")
-    assert (code, "taken is a file" in err) == (2, True)
+    for out in (tmp_path / "taken", tmp_path / "taken" / "there"):
+        code, _, err = call("audit", swept[0], "--out", out)
+        assert (code, "taken is a file" in err) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 

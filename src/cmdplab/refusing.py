@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
@@ -15,14 +16,15 @@ OLD_SUMMARY = "summary.json"  # which version 0.1 wrote without a list of runs b
 
 def refusal(folder: Path, what: str) -> InputError:
     """What the folder holds, and a name that is free."""
-    names = (folder.with_name(f"{folder.name or 'run'}-{n}") for n in count(2))
+    base = folder if folder.name.strip(".") else folder.resolve()
+    names = (base.parent / f"{base.name or 'run'}-{n}" for n in count(2))
     free = next(name for name in names if not name.exists())
     return InputError(f"{folder} holds {what}: choose another folder, for instance --out {free}")
 
 
 def check_folder(folder: Path) -> None:
     """Refuse what cannot become a folder, before there is anything to be put there."""
-    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    there = next(p for p in (folder, *folder.absolute().parents) if os.path.exists(p))
     if not there.is_dir():
         raise InputError(f"cannot write into {folder}: {there} is a file")
 

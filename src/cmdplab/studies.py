@@ -16,7 +16,7 @@ from cmdplab.algorithms import ALGORITHMS, FIGURE_1, algorithm
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.concluding import conclude
-from cmdplab.environments import make, named
+from cmdplab.environments import ENVIRONMENTS, make
 from cmdplab.errors import InputError
 from cmdplab.experiment import Experiment, fingerprint, parse_experiment
 from cmdplab.formats import find
@@ -109,7 +109,7 @@ class Comparison:
         """The name of the experiment: two problems are two experiments."""
         what = Path(self.problem).stem if self._is_file() else self.problem
         number = f"-{self.instance_seed}" if self.instance_seed else ""
-        return "compare-" + re.sub(r"[^A-Za-z0-9._-]+", "-", what)[:60] + number
+        return "compare-" + re.sub(r"[^A-Za-z0-9._-]+", "-", what)[:50] + number
 
     @property
     def folder(self) -> Path:
@@ -143,7 +143,8 @@ class Comparison:
 
     def _is_file(self) -> bool:
         name = self.problem
-        return named(name) is None and (name.endswith((".npz", ".drn")) or Path(name).exists())
+        known = name in ENVIRONMENTS
+        return not known and (name.endswith((".npz", ".drn")) or Path(name).exists())
 
     def cmdp(self) -> CMDP:
         """The problem of a file, or an environment."""

@@ -11,7 +11,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -49,6 +49,10 @@ _KINDS: dict[str | None, str] = {"reproduce": "reproduction", "compare": "compar
 Study = Literal["reproduce", "compare"]
 Tell = Callable[[Event], None]
 Executor = Callable[[list[Work], Tell, Interrupt, float], None]
+
+
+class DamagedError(InputError):
+    """A list of runs that cannot be believed."""
 
 
 class Folder(BaseModel):
@@ -195,10 +199,10 @@ def alone(folder: Path) -> Iterator[None]:
 
 def _set_aside_if_damaged(folder: Path) -> None:
     try:
-        read_folder(folder)
-    except InputError:
-        with suppress(FileNotFoundError):
-            os.replace(folder / EXPERIMENT, folder / f"{EXPERIMENT}.damaged")
+        if (folder / EXPERIMENT).exists():
+            read_folder(folder)
+    except DamagedError:
+        os.replace(folder / EXPERIMENT, folder / f"{EXPERIMENT}.damaged")
 
 
 def _keep(problem: CMDP, path: Path, mark: str) -> None:
@@ -250,14 +254,14 @@ def read_folder(folder: Path) -> Folder:
     except FileNotFoundError:
         raise InputError(f"{folder} is no experiment: it has no {EXPERIMENT}") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
+        raise DamagedError(f"{file} cannot be read: {error}") from None
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > SCHEMA:
         raise NewerError(f"{file} was written by a newer cmdplab (schema {stated})")
     try:
         return Folder.model_validate(values)
     except ValidationError as error:
-        raise InputError(f"{file} is not an experiment: {first_complaint(error)}") from None
+        raise DamagedError(f"{file} is not an experiment: {first_complaint(error)}") from None
 
 
 def works_for(folder: Path, runs: list[RunSettings]) -> list[Work]:
@@ -290,18 +294,18 @@ def _listed(folder: Path) -> str:
 
 def _earlier(asked: Folder, folder: Path) -> list[RunSettings]:
     """The runs that the folder holds already; another experiment's folder is refused."""
+    known = None
     try:
-        known = read_folder(folder) if (folder / EXPERIMENT).exists() else None
-    except NewerError:
-        raise
-    except InputError:  # damaged: the experiment at hand says what is to be done
-        runs = begun(folder / "runs")
-    else:
-        if known is None and (strangers := content(folder, {"runs", "problems"})):
+        if (folder / EXPERIMENT).exists():
+            known = read_folder(folder)
+        elif strangers := content(folder, {"runs", "problems"}):
             raise refusal(folder, f"{strangers} and no experiment")
-        if known is not None and known.words != asked.words:
-            raise refusal(folder, f"{known.words}, not {asked.words}")
-        runs = begun(folder / "runs") if known is None else known.runs
-    if asked.study:
-        check_within(folder, runs, asked.runs, asked.words)
+    except DamagedError:  # the runs themselves say whether they are those at hand
+        pass
+    if known is not None and known.words != asked.words:
+        raise refusal(folder, f"{known.words}, not {asked.words}")
+    if known is not None and not asked.study:
+        return known.runs
+    runs = begun(folder / "runs") if known is None else known.runs
+    check_within(folder, runs, asked.runs, asked.words)
     return runs
