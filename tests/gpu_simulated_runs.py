@@ -172,7 +172,7 @@ def test_a_sweep_goes_on_with_another_engine_from_its_checkpoints(tmp_path, monk
     play_two(works, monkeypatch)
     half = [manifest.read(work.folder) for work in works]
     assert [(each.status, each.episodes) for each in half] == [("interrupted", 2)] * 2
-    perform(*works[0])  # on the CPU; the other one goes on on the GPU
+    perform(*works[0][:3])  # on the CPU; the other one goes on on the GPU
     ended = sweep(experiment, folder, base=tmp_path, engine="gpu")
     assert {each.status for each in ended} == {"done"}
     for mine, theirs in zip(ended, whole, strict=True):

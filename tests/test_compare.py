@@ -11,18 +11,18 @@ from conftest import ROOT, random_problem
 from cmdplab import exact
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.table1 import TABLE_1
-from cmdplab.compare import PROBLEMS, Comparison, compare
 from cmdplab.environments import ENVIRONMENTS
 from cmdplab.measures import Summary
 from cmdplab.records import read_curves
 from cmdplab.running import run
+from cmdplab.studies import PROBLEMS, Comparison, carry_out
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     out = tmp_path_factory.mktemp("compare")
     settings = Comparison(problem="three-state", episodes=600, seeds=2, out=out)
-    runs, summary = compare(settings)
+    runs, summary = carry_out(settings)
     return out, runs, summary, settings
 
 
@@ -30,7 +30,8 @@ def test_everything_is_written(small):
     out, *_ = small
     names = {"compare.png", "compare.pdf", "curves.parquet", "mistakes.parquet", "report.html"}
     names |= {"summary.csv", "summary.json", "summary.tex"}
-    assert {path.name for path in out.iterdir()} == names
+    names |= {"experiment.json", "problems", "runs"}  # the records, as those of any experiment
+    assert {path.name for path in out.iterdir() if path.name[0] != "."} == names
     assert (out / "compare.png").read_bytes()[:4] == b"\x89PNG"
 
 
@@ -85,7 +86,7 @@ def test_two_presets_of_one_algorithm_are_told_apart(tmp_path):
     settings = Comparison(
         problem="three-state", episodes=50, seeds=1, algorithms=names, out=tmp_path
     )
-    _, summary = compare(settings)
+    _, summary = carry_out(settings)
     assert set(summary["algorithms"]) == set(names)
     assert set(read_curves(tmp_path / "curves.parquet")) == set(names)
 

@@ -14,7 +14,6 @@ from cmdplab.algorithms import algorithm
 from cmdplab.audit import audit, gather
 from cmdplab.audit.drawing import SATURATED, draw, visible
 from cmdplab.audit.units import units_of
-from cmdplab.compare import Comparison, compare
 from cmdplab.experiment import parse_experiment
 from cmdplab.figures import DASHES, PALETTE, figure_1, line_style, literal
 from cmdplab.frontier import draw_frontier, frontier
@@ -34,6 +33,7 @@ from cmdplab.portraits import EntropyCurve, Portrait
 from cmdplab.records import read_curves
 from cmdplab.side_by_side import comparison
 from cmdplab.statistics import Band
+from cmdplab.studies import Comparison, carry_out
 from cmdplab.surviving import CURVES, MISTAKES
 from cmdplab.sweeping import works_of
 
@@ -45,7 +45,7 @@ NASTY = "_" + DOLLARS + "\x1b[31m\u202e\ud800 $ \\$"
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("plots")
     names = ("UOpt-RPGPD", "No-regularization", "OptCMDP")
-    compare(Comparison(problem="three-state", episodes=300, seeds=2, algorithms=names, out=out))
+    carry_out(Comparison(problem="three-state", episodes=300, seeds=2, algorithms=names, out=out))
     return out
 
 
@@ -53,7 +53,7 @@ def folder(tmp_path_factory):
 def many_seeds(tmp_path_factory):
     out = tmp_path_factory.mktemp("many")
     names = ("UOpt-RPGPD", "No-regularization")
-    compare(Comparison(problem="three-state", episodes=300, seeds=6, algorithms=names, out=out))
+    carry_out(Comparison(problem="three-state", episodes=300, seeds=6, algorithms=names, out=out))
     return out
 
 
@@ -201,11 +201,13 @@ def test_an_instance_counts_once_by_the_median_of_its_seeds():
 
 
 def test_which_part_of_a_sweep(call, swept, folder, tmp_path):
+    one = works_of(folder)[0].folder
     for arguments, sentence in (
         ((swept, "gap"), "choose one --environment of"),
         ((swept, "gap"), "maze, lake"),
         ((swept, "gap", "--environment", "sea"), "has no environment 'sea': choose maze or lake"),
-        ((folder, "gap", "--environment", "maze"), "--environment chooses from a sweep"),
+        ((folder, "gap", "--environment", "maze"), "has no environment 'maze': choose three-st"),
+        ((one, "gap", "--environment", "maze"), "--environment chooses from a sweep"),
     ):
         code, _, err = call("plot", *arguments, "--out", tmp_path / "f.png")
         assert (code, sentence in err.replace("\n", " ")) == (2, True)

@@ -29,7 +29,7 @@ from cmdplab.report import gather, write_report, write_tables
 from cmdplab.report.tables import latex
 from cmdplab.report.thinning import kept
 from cmdplab.running import Run
-from cmdplab.summaries import by_algorithm, numbers_of
+from cmdplab.summaries import by_label, numbers_of
 from cmdplab.sweeping import works_of
 from cmdplab.verdict import common_verdict
 
@@ -58,7 +58,7 @@ def records(
     problem: str = "made up",
     constraints: int = 1,
 ) -> Path:
-    """A folder as `reproduce` leaves it."""
+    """A folder as `reproduce` of version 0.1 left it."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = [simulated(name, seed, episodes, constraints) for seed in range(seeds) for name in names]
     write_curves(runs, folder / "curves.parquet")
@@ -71,7 +71,7 @@ def records(
         "bonus_scale": 1e-3,
         "optimum": OPTIMUM,
         "threshold": [2.0] * constraints,
-        "algorithms": {name: numbers_of(mine) for name, mine in by_algorithm(runs).items()},
+        "algorithms": {name: numbers_of(mine) for name, mine in by_label(runs).items()},
     }
     (folder / "summary.json").write_text(to_json(summary))
     return folder
@@ -321,7 +321,7 @@ def test_a_sweep_has_its_problems_and_names_what_is_missing(swept):
     assert sum(len(each["seeds"]) for each in entries) == 12 - 3
     assert {each["planned"] for each in entries} == {2}
     labels = {each["label"] for each in entries}
-    assert {"UOpt-RPGPD (bonus scale 0.001)", "OptPrimalDual-CMDP"} <= labels
+    assert {"UOpt-RPGPD (bonus_scale 0.001)", "OptPrimalDual-CMDP"} <= labels
     assert all(each["optimum"] is not None for each in data["problems"])
     assert data["versions"]["numpy"] == np.__version__
     tex, table = write_tables(folder)

@@ -12,8 +12,8 @@ import pytest
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.reproduce import Reproduction, reproduce
 from cmdplab.running import Job, Playing, jobs, run, run_many
+from cmdplab.studies import Reproduction, carry_out
 
 KEYS = {"final_gap", "final_violation", "tail_std", "strong_regret", "strong_violation_regret"}
 
@@ -22,14 +22,15 @@ KEYS = {"final_gap", "final_violation", "tail_std", "strong_regret", "strong_vio
 def small(tmp_path_factory):
     out = tmp_path_factory.mktemp("figure")
     settings = Reproduction(episodes=3000, seeds=2, out=out)
-    return settings, *reproduce(settings)
+    return settings, *carry_out(settings)
 
 
 def test_everything_is_written(small):
     settings, _, summary = small
-    names = sorted(path.name for path in settings.out.iterdir())
-    tables = ["curves.parquet", "figure1.pdf", "figure1.png", "mistakes.parquet"]
-    assert names == [*tables, "report.html", "summary.csv", "summary.json", "summary.tex"]
+    names = sorted(path.name for path in settings.out.iterdir() if path.name[0] != ".")
+    tables = ["curves.parquet", "experiment.json", "figure1.pdf", "figure1.png", "mistakes.parquet"]
+    tables += ["problems", "report.html", "runs", "summary.csv", "summary.json", "summary.tex"]
+    assert names == tables
     assert json.loads((settings.out / "summary.json").read_text()) == summary
 
 
@@ -62,14 +63,31 @@ def test_the_curves_can_be_read_elsewhere(small):
 
 
 def test_the_figure_is_the_same_for_the_same_numbers(small, tmp_path):
+    from cmdplab.concluding import title
     from cmdplab.figures import figure_1
     from cmdplab.records import read_curves
+    from cmdplab.sweeping import read_folder
 
-    settings, _, _ = small
+    settings, runs, _ = small
     curves = read_curves(settings.out / "curves.parquet")
-    figure_1(curves, settings.title(make("published")), tmp_path, [])
+    figure_1(curves, title(read_folder(settings.out), runs), tmp_path, [])
     for name in ("figure1.png", "figure1.pdf"):
         assert (tmp_path / name).read_bytes() == (settings.out / name).read_bytes()
+
+
+def test_the_records_are_the_runs_themselves(small):
+    _, runs, _ = small
+    assert [(each.algorithm.name, each.seed) for each in runs] == [
+        (name, seed) for seed in range(2) for name in FIGURE_1
+    ]
+    for ours in runs[:3]:
+        alone = run(make("published"), ours.algorithm, 3000, ours.seed)
+        assert ours.summary == alone.summary
+        for name in ("curves", "mistakes"):
+            for column, values in getattr(alone, name).items():
+                np.testing.assert_array_equal(values, getattr(ours, name)[column])
+        for a, b in zip(ours.state, alone.state, strict=True):
+            np.testing.assert_array_equal(a, b)
 
 
 def test_workers_and_company_do_not_change_a_bit():

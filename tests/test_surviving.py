@@ -336,5 +336,7 @@ def test_status_tells_what_is_missing(tmp_path):
     (work.folder / "manifest.json").unlink()
     assert status_of(work).status == "missing"
     other = experiment.model_copy(update={"name": "other"})
-    with pytest.raises(InputError, match="holds the experiment 'torture', not 'other'"):
+    with pytest.raises(
+        InputError, match="holds the experiment 'torture', not the experiment 'other'"
+    ):
         sweep(other, tmp_path / "out", base=tmp_path)

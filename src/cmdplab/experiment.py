@@ -131,10 +131,14 @@ class RunSettings(_Strict):
         whole = plainly(self)
         return {k: v for k, v in whole.items() if v is not None or k not in _NEWER}
 
+    def overrides(self) -> dict[str, Any]:
+        """The settings of the algorithm that are not left open."""
+        given = {name: getattr(self, name) for name in OVERRIDES}
+        return {name: value for name, value in given.items() if value is not None}
+
     def row(self) -> Row:
         """The algorithm with its overrides."""
-        given = {name: getattr(self, name) for name in OVERRIDES}
-        return algorithm(self.algorithm, self.preset).overridden(given)
+        return algorithm(self.algorithm, self.preset).overridden(self.overrides())
 
     def complete(self) -> RunSettings:
         """With the row's own values in place of what was left open: defaults may change one day."""

@@ -5,11 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cmdplab import checkpoint, manifest
 from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES
-from cmdplab.files import LARGEST_FILE, written_whole
+from cmdplab.files import written_whole
+from cmdplab.measures import Summary
+from cmdplab.old_folders import is_old, old_curves
+from cmdplab.pool import Work
+from cmdplab.records import read_one, read_table
+from cmdplab.running import Run, saved_state
 from cmdplab.status import status_of
-from cmdplab.surviving import CURVES
+from cmdplab.surviving import CURVES, MISTAKES
 from cmdplab.sweeping import works_of
 
 LABELS = ("run", "problem", "algorithm", "preset", *OVERRIDES, "seed")
@@ -35,36 +41,52 @@ def load(folder: str | Path, to: str = "arrow") -> Any:
 
 def _table(folder: Path) -> Any:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
+    if is_old(folder):
+        return pa.concat_tables(
+            [_labelled(table, known) for table, known in old_curves(folder)],
+            promote_options="default",
+        )
     tables = []
     for work in works_of(folder):
-        path = work.folder / CURVES
-        if not path.exists():
+        if not (work.folder / CURVES).exists():
             continue
         if status_of(work).status == "damaged":
             raise InputError(f"{work.folder} is damaged: `cmdplab resume` makes it whole again")
-        try:
-            about = pq.read_metadata(path)
-            groups = (about.row_group(n) for n in range(about.num_row_groups))
-            size = sum(group.total_byte_size for group in groups)
-            if size > LARGEST_FILE:
-                raise InputError(f"{path} would unpack to {size} bytes, more than {LARGEST_FILE}")
-            table = pq.read_table(path)
-        except (OSError, pa.ArrowException) as error:
-            raise InputError(f"{path} cannot be read: {error}") from None
-        labels = dict.fromkeys(OVERRIDES) | work.settings.model_dump() | {"run": work.folder.name}
-        for position, name in enumerate(LABELS):
-            if name in table.column_names:
-                table = table.drop_columns([name])
-            kind = pa.string() if name in _WORDS else pa.float64()
-            kind = pa.int64() if name in _WHOLE else kind
-            column = pa.array([labels[name]] * table.num_rows, kind)
-            table = table.add_column(position, name, column)
-        tables.append(table)
+        known = work.settings.model_dump() | {"run": work.folder.name}
+        tables.append(_labelled(read_table(work.folder / CURVES), known))
     if not tables:
         raise InputError(f"{folder} holds no curves yet")
     return pa.concat_tables(tables, promote_options="default")
+
+
+def _labelled(table: Any, known: dict[str, Any]) -> Any:
+    """The table of a run with what is known of it in its first columns."""
+    import pyarrow as pa
+
+    for position, name in enumerate(LABELS):
+        if name in table.column_names:
+            table = table.drop_columns([name])
+        kind = pa.string() if name in _WORDS else pa.float64()
+        kind = pa.int64() if name in _WHOLE else kind
+        column = pa.array([known.get(name)] * table.num_rows, kind)
+        table = table.add_column(position, name, column)
+    return table
+
+
+def recall(work: Work) -> Run:
+    """A finished run, from its records: what `run` gave."""
+    status = status_of(work)
+    record = manifest.read_if_good(work.folder)
+    if status.status != "done" or record is None:
+        raise InputError(f"{work.folder} is {status.status}: `cmdplab resume` goes on with it")
+    snapshot = checkpoint.find(work.folder).snapshot
+    if snapshot is None:
+        raise InputError(f"{work.folder} has no checkpoint that can be read")
+    row, seed = work.settings.row(), work.settings.seed
+    curves, mistakes = (read_one(work.folder / name, seed) for name in (CURVES, MISTAKES))
+    summary, state = Summary(**record.summary), saved_state(row, snapshot)  # type: ignore[arg-type]
+    return Run(row, seed, summary, curves, mistakes, state, record.seconds)
 
 
 def _dataset(table: Any) -> Any:

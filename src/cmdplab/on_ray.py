@@ -18,7 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 from cmdplab.errors import InputError
-from cmdplab.pool import Ended, Interrupt, Work, do_one
+from cmdplab.pool import Ended, Interrupt, Work, do_one, received, sent
 from cmdplab.sweeping import Executor, Tell
 
 CONNECT_SECONDS = 30.0
@@ -47,8 +47,8 @@ def _execute(ray: Any, works: list[Work], tell: Tell, interrupt: Interrupt, ever
     stop = works[0].folder.resolve().parent / f".stop-{uuid4().hex}"
     waiting = {}
     for w in works:
-        places = str(w.folder.resolve()), str(w.problem_file.resolve()), str(stop)
-        waiting[task.remote(w.settings.model_dump_json(), *places, every)] = w.folder.name
+        there = w._replace(folder=w.folder.resolve(), problem_file=w.problem_file.resolve())
+        waiting[task.remote(*sent(there), str(stop), every)] = w.folder.name
     deadline = float("inf")
     try:
         while waiting and time.monotonic() < deadline and interrupt.asked < 2:
@@ -65,17 +65,11 @@ def _execute(ray: Any, works: list[Work], tell: Tell, interrupt: Interrupt, ever
 
 
 def _perform(
-    settings: str, folder: str, problem_file: str, stop: str, every: float
+    folder: str, settings: str, problem_file: str, stop: str, every: float
 ) -> tuple[str, str, str]:
     """On a worker: the same function as in a local sweep."""
-    ended = do_one(
-        Path(folder),
-        settings,
-        Path(problem_file),
-        stop=Path(stop).exists,
-        every=every,
-        patience=60.0,
-    )
+    work = received(folder, settings, problem_file)
+    ended = do_one(work, stop=Path(stop).exists, every=every, patience=60.0)
     return ended.folder, ended.status, ended.error
 
 

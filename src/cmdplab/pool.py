@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple
 from cmdplab import manifest
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings
-from cmdplab.surviving import BusyError, Standing, held, perform
+from cmdplab.surviving import BusyError, Problems, Standing, held, perform
 
 MOST_DEATHS = 2
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -35,6 +36,12 @@ class Work(NamedTuple):
     folder: Path
     settings: RunSettings
     problem_file: Path
+    label: str = ""  # the algorithm, with what tells it from others of its experiment
+
+    @property
+    def words(self) -> str:
+        """The run in words: label, problem and seed."""
+        return f"{self.label} on {self.settings.problem}, seed {self.settings.seed}"
 
 
 class Ended(NamedTuple):
@@ -53,9 +60,12 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.asked = 0
+        self.raises = False  # whether a second one is raised: where nobody looks between
 
     def __call__(self, *_: Any) -> None:
         self.asked += 1
+        if self.raises and self.asked > 1:
+            raise KeyboardInterrupt
 
 
 @contextmanager
@@ -120,6 +130,20 @@ def run_locally(
             worker.dismiss()
 
 
+def run_here(
+    work: Work,
+    tell: Callable[[Event], None],
+    interrupt: Interrupt,
+    every: float,
+    problems: Problems | None = None,
+) -> None:
+    """Do one run in this process: a second one would take longer to start than many runs."""
+    interrupt.raises = True
+    given: dict[str, Any] = {"stop": lambda: interrupt.asked > 0, "report": tell}
+    given |= {"every": every, "patience": PATIENCE, "problems": problems}
+    tell(do_one(work, **given))
+
+
 _DEAD = Ended("", "dead", "")
 
 
@@ -149,6 +173,7 @@ class _Worker:
         self._stopping = False
         arguments = (theirs, os.getpid(), self._every)
         self._process = context.Process(target=_serve, args=arguments, daemon=True)
+        resource_tracker.ensure_running()  # its start would unblock what is blocked next
         # Blocked until the child has handlers of its own: it would die of them before.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         self._process.start()
@@ -158,8 +183,7 @@ class _Worker:
     def give(self, work: Work) -> None:
         self.work = self.last = work
         with suppress(OSError):  # it died: listen() will notice
-            message = (str(work.folder), work.settings.model_dump_json(), str(work.problem_file))
-            self.pipe.send(message)
+            self.pipe.send(sent(work))
 
     def ask_to_stop(self) -> None:
         if not self._stopping and self._process.pid:
@@ -217,40 +241,41 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
             last[0] = time.monotonic()
             pipe.send(("standing", *standing))
 
+    given: dict[str, Any] = {"stop": stop, "report": report, "every": every}
+    given |= {"patience": PATIENCE, "problems": Problems()}
     try:
         while (message := pipe.recv()) is not None:
-            folder, settings, problem_file = message
-            ended = do_one(
-                Path(folder),
-                settings,
-                Path(problem_file),
-                stop=stop,
-                report=report,
-                every=every,
-                patience=PATIENCE,
-            )
+            ended = do_one(received(*message), **given)
             interrupt.asked = 0
             pipe.send(("ended", *ended))
     except (EOFError, OSError):  # the parent is gone
         return
 
 
+def sent(work: Work) -> tuple[str, str, str]:
+    """What another process is told of a run."""
+    return str(work.folder), work.settings.model_dump_json(), str(work.problem_file)
+
+
+def received(folder: str, settings: str, problem_file: str) -> Work:
+    """The run again, in the other process."""
+    return Work(Path(folder), RunSettings.model_validate_json(settings), Path(problem_file))
+
+
 def do_one(
-    folder: Path,
-    settings: str,
-    problem_file: Path,
+    work: Work,
     *,
     stop: Callable[[], bool] = lambda: False,
     report: Callable[[Standing], None] = lambda standing: None,
     every: float,
     patience: float = 0.0,
+    problems: Problems | None = None,
 ) -> Ended:
     """Perform a run and say how it ended; wait up to `patience` seconds for its lock."""
-    deadline = time.monotonic() + patience
+    folder, deadline = work.folder, time.monotonic() + patience
     while True:
         try:
-            known = RunSettings.model_validate_json(settings)
-            record = perform(folder, known, problem_file, stop=stop, report=report, every=every)
+            record = perform(*work[:3], stop=stop, report=report, every=every, problems=problems)
             return Ended(folder.name, record.status, record.error)
         except BusyError:
             if time.monotonic() >= deadline or stop():

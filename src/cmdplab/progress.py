@@ -1,10 +1,10 @@
-"""Progress of many runs: bars in a terminal, plain lines elsewhere."""
+"""Progress of runs: bars in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from cmdplab.compiling import is_cold
-from cmdplab.pool import Ended, Event
+from cmdplab.pool import Ended, Event, Work
 from cmdplab.surviving import Standing
 
 if TYPE_CHECKING:
@@ -31,124 +31,119 @@ if TYPE_CHECKING:
 LINE_EVERY = 10.0  # seconds between plain lines
 
 
-def standing(run: Run) -> str:
-    """Where a run stands: gap and violation of its last episode."""
-    summary = run.summary
-    violation = summary.final_violation
-    more = "" if violation is None else f" viol {violation:+.3f}"
-    return f"gap {summary.final_gap:+.3f}{more}"
-
-
 def announce_compiling(console: Console) -> None:
     """Say that the first use compiles, if it does."""
     if is_cold():
         console.print("compiling, once for this version: half a minute or so", highlight=False)
 
 
-def key(row: Row) -> tuple[str, str]:
-    """What tells rows apart."""
-    return row.name, row.preset
+@contextmanager
+def shown(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Report]:
+    """Show runs in memory while the block lasts; yields the callback for `run_many`."""
+    lengths = {_place(job.algorithm, job.seed): episodes for job in jobs}
+    lock = threading.Lock()
+    with _display({}, lengths, console) as tell:
+
+        def report(run: Run) -> None:
+            s, place = run.summary, _place(run.algorithm, run.seed)
+            rate = s.episodes / max(run.seconds, 1e-9)
+            with lock:  # runs are threads
+                tell(Standing(place, s.episodes, rate, s.final_gap, s.final_violation))
+                if s.episodes >= episodes:
+                    tell(Ended(place, "done", ""))
+
+        yield report
+
+
+def _place(row: Row, seed: int) -> str:
+    return f"{row.name}:{row.preset}, seed {seed}"
+
+
+@contextmanager
+def sweep_shown(works: Sequence[Work], console: Console) -> Iterator[Tell]:
+    """Show recorded runs while the block lasts: all of them, and each that is under way."""
+    names = {work.folder.name: work.words for work in works}
+    lengths = {work.folder.name: work.settings.episodes for work in works}
+    with _display(names, lengths, console) as tell:
+        yield tell
+
+
+@contextmanager
+def _display(
+    names: Mapping[str, str], lengths: Mapping[str, int | None], console: Console
+) -> Iterator[Tell]:
+    announce_compiling(console)
+    tally = _Tally(names, lengths)
+    with (_bars if console.is_terminal else _lines)(tally, console) as tell:
+        yield tell
 
 
 class _Tally:
-    """Episodes done, over all seeds of an algorithm and over all algorithms."""
+    """Where all runs stand together. `names` and `lengths` are by the folder of a run."""
 
-    def __init__(self) -> None:
-        self._done: dict[tuple[tuple[str, str], int], int] = {}
-        self._of_row: dict[tuple[str, str], int] = {}
-        self.total = 0
-        self.began = time.monotonic()
-        self.lock = threading.Lock()
+    def __init__(self, names: Mapping[str, str], lengths: Mapping[str, int | None]) -> None:
+        self._names, self.lengths = names, lengths
+        self.total = None if None in lengths.values() else sum(n or 0 for n in lengths.values())
+        self._ended: dict[str, int] = {}
+        self._done = 0  # their sum: there may be 10^4 of them
+        self.under_way: dict[str, Standing] = {}
 
-    def update(self, run: Run) -> int:
-        """Of the run's algorithm, after what the run says. Not by sums: a GPU has 10^4 runs."""
-        row, now = key(run.algorithm), run.summary.episodes
-        if not self._done:  # what came before was compiling: it says nothing about the rest
-            self.began = time.monotonic()
-        more = now - self._done.get((row, run.seed), 0)
-        self._done[row, run.seed] = now
-        self._of_row[row] = self._of_row.get(row, 0) + more
-        self.total += more
-        return self._of_row[row]
+    def update(self, event: Event) -> None:
+        if isinstance(event, Standing):
+            self.under_way[event.folder] = event
+            return
+        last = self.under_way.pop(event.folder, None)
+        reached = last.episodes if last is not None else 0
+        whole = self.lengths.get(event.folder) if event.status == "done" else None
+        reached = reached if whole is None else whole
+        self._done += reached - self._ended.get(event.folder, 0)
+        self._ended[event.folder] = reached
 
-    def rate(self) -> float:
-        return self.total / max(time.monotonic() - self.began, 1e-9)
+    @property
+    def all_ended(self) -> bool:
+        return len(self._ended) >= len(self.lengths)
 
+    @property
+    def episodes(self) -> int:
+        """Done so far, never more than there are: a batch ends run by run."""
+        now = sum(each.episodes * each.runs for each in self.under_way.values())
+        done = self._done + now
+        return done if self.total is None else min(done, self.total)
 
-@contextmanager
-def shown(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Report]:
-    """Show the progress of these runs while the block lasts; yields the callback for `run_many`."""
-    announce_compiling(console)
-    with (_bars if console.is_terminal else _lines)(jobs, episodes, console) as report:
-        yield report
+    def words(self) -> str:
+        """How many runs and episodes are done, how fast, and how long it will still take."""
+        of = "" if self.total is None else f" of {self.total:,}"
+        text = f"{len(self._ended)} of {len(self.lengths)} runs, {self.episodes:,}{of} episodes"
+        rate = sum(each.rate for each in self.under_way.values())
+        if rate > 0.0:
+            text += f", {rate:,.0f}/s"
+            if self.total is not None:
+                text += f", {(self.total - self.episodes) / rate:,.0f} s left"
+        return text
 
-
-@contextmanager
-def _bars(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Report]:
-    tally = _Tally()
-    columns = (
-        TextColumn("{task.description:<18}"),
-        BarColumn(bar_width=8),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rate]:>9}"),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        TextColumn("{task.fields[standing]}"),
-    )
-    with Progress(*columns, console=console) as bars:
-        rows = list(dict.fromkeys(key(job.algorithm) for job in jobs))
-        total = {row: episodes * sum(key(j.algorithm) == row for j in jobs) for row in rows}
-        tasks = {
-            row: bars.add_task(row[0], total=total[row], rate="", standing="", start=False)
-            for row in rows
-        }
-
-        def report(run: Run) -> None:
-            with tally.lock:
-                done = tally.update(run)
-            task = tasks[key(run.algorithm)]
-            bars.start_task(task)
-            rate = f"{1e6 / run.us_per_episode:,.0f}/s"
-            bars.update(task, completed=done, rate=rate, standing=standing(run))
-
-        yield report
+    def name(self, event: Event) -> str:
+        """A run, or the first of a batch and how many go on with it."""
+        name = self._names.get(event.folder) or event.folder
+        more = event.runs - 1 if isinstance(event, Standing) else 0
+        return f"{name} and {more:,} more" if more else name
 
 
-@contextmanager
-def _lines(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Report]:
-    tally, last = _Tally(), [time.monotonic()]
-    total = episodes * len(jobs)
+def _standing(event: Standing) -> str:
+    """Gap and violation of the last episode."""
+    violation = event.violation
+    return f"gap {event.gap:+.3f}" + ("" if violation is None else f" viol {violation:+.3f}")
 
-    def report(run: Run) -> None:
-        with tally.lock:
-            first = not tally.total
-            tally.update(run)
-            done = tally.total
-            if first:
-                last[0] = time.monotonic()
-            if done < total and time.monotonic() - last[0] < LINE_EVERY:
-                return
-            last[0] = time.monotonic()
-            left = (total - done) / tally.rate()
-            console.print(
-                f"{done:,} of {total:,} episodes, {tally.rate():,.0f}/s, {left:.0f} s left; "
-                f"{run.algorithm.name} (seed {run.seed}): {standing(run)}",
-                highlight=False,
-                soft_wrap=True,
-            )
 
-    yield report
+def _trouble(tally: _Tally, event: Event) -> str:
+    """How a run ended, where that is not as it should be."""
+    if isinstance(event, Standing) or event.status in ("done", "interrupted"):
+        return ""
+    reason = (event.error.strip().splitlines() or [""])[-1]
+    return f"{tally.name(event)} ({event.folder}) {event.status}" + (f": {reason}" * bool(reason))
 
 
 @contextmanager
-def sweep_shown(runs: int, episodes: int | None, console: Console) -> Iterator[Tell]:
-    """Show a sweep: the whole of it, and each run that is under way."""
-    announce_compiling(console)
-    with (_sweep_bars if console.is_terminal else _sweep_lines)(runs, episodes, console) as tell:
-        yield tell
-
-
-@contextmanager
-def _sweep_bars(runs: int, episodes: int | None, console: Console) -> Iterator[Tell]:
+def _bars(tally: _Tally, console: Console) -> Iterator[Tell]:
     columns = (
         TextColumn("{task.description:<18}"),
         BarColumn(bar_width=8),
@@ -157,58 +152,43 @@ def _sweep_bars(runs: int, episodes: int | None, console: Console) -> Iterator[T
         TextColumn("{task.fields[standing]}"),
     )
     with Progress(*columns, console=console) as bars:
-        whole = bars.add_task("runs", total=runs, standing="")
-        under_way: dict[str, TaskID] = {}
+        runs = f"{len(tally.lengths)} runs"
+        whole = bars.add_task(runs, total=tally.total, standing="")
+        tasks: dict[str, TaskID] = {}
 
         def tell(event: Event) -> None:
+            tally.update(event)
+            bars.update(whole, completed=tally.episodes)
             if isinstance(event, Standing):
-                if event.folder not in under_way:
-                    under_way[event.folder] = bars.add_task(
-                        _name(event), total=episodes, standing=""
-                    )
-                words = f"{event.rate:,.0f}/s gap {event.gap:+.3f}"
-                if event.violation is not None:
-                    words += f" viol {event.violation:+.3f}"
-                bars.update(under_way[event.folder], completed=event.episodes, standing=words)
-                return
-            if event.folder in under_way:
-                bars.remove_task(under_way.pop(event.folder))
-            bars.advance(whole)
-            if event.status not in ("done", "interrupted"):
-                bars.console.print(_how(event), highlight=False, soft_wrap=True)
+                if event.folder not in tasks:
+                    length = tally.lengths.get(event.folder)
+                    tasks[event.folder] = bars.add_task("", total=length, standing="")
+                words = f"{event.rate:,.0f}/s {_standing(event)}"
+                task = tasks[event.folder]
+                bars.update(task, description=tally.name(event), standing=words)
+                bars.update(task, completed=event.episodes)
+            elif event.folder in tasks:
+                bars.remove_task(tasks.pop(event.folder))
+            if trouble := _trouble(tally, event):
+                bars.console.print(trouble, highlight=False, soft_wrap=True)
 
         yield tell
 
 
 @contextmanager
-def _sweep_lines(runs: int, episodes: int | None, console: Console) -> Iterator[Tell]:
-    ended, last = [0], [time.monotonic()]
+def _lines(tally: _Tally, console: Console) -> Iterator[Tell]:
+    last = [time.monotonic()]
 
     def tell(event: Event) -> None:
-        if isinstance(event, Ended):
-            ended[0] += 1
-            words = f"{ended[0]} of {runs} runs: {_how(event)}"
-        elif time.monotonic() - last[0] < LINE_EVERY:
+        tally.update(event)
+        if trouble := _trouble(tally, event):
+            console.print(trouble, highlight=False, soft_wrap=True)
+        if not tally.all_ended and time.monotonic() - last[0] < LINE_EVERY:
             return
-        else:
-            far = f"{event.episodes:,}" + (f" of {episodes:,}" if episodes else "")
-            words = f"{_name(event)}: {far} episodes, {event.rate:,.0f}/s, gap {event.gap:+.3f}"
-            if event.violation is not None:
-                words += f", violation {event.violation:+.3f}"
-            if episodes:
-                left = (episodes - event.episodes) * event.runs / event.rate
-                words += f", {left:,.0f} s left of this run"
         last[0] = time.monotonic()
+        words = tally.words()
+        if isinstance(event, Standing):
+            words += f"; {tally.name(event)}: {_standing(event)}"
         console.print(words, highlight=False, soft_wrap=True)
 
     yield tell
-
-
-def _name(event: Standing) -> str:
-    """A run, or the first of a batch and how many go on with it."""
-    return event.folder if event.runs == 1 else f"{event.folder} and {event.runs - 1:,} more"
-
-
-def _how(event: Ended) -> str:
-    reason = event.error.strip().splitlines()[-1] if event.error.strip() else ""
-    return f"{event.folder} {event.status}" + (f": {reason}" if reason else "")

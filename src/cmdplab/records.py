@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cmdplab.files import written_whole
+from cmdplab.errors import InputError
+from cmdplab.files import LARGEST_FILE, written_whole
+from cmdplab.labels import Kind, labels
 from cmdplab.problem import Array
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from cmdplab.running import Run
 
-Curves = dict[str, list[dict[str, Array]]]  # by algorithm: the columns of each seed
+Curves = dict[str, list[dict[str, Array]]]  # by label: the columns of each seed
+Tables = dict[tuple[str, str], dict[int, dict[str, Array]]]  # by (algorithm, preset) and seed
+_LABELS = ("algorithm", "preset", "seed")
 
 
 def write_curves(runs: Sequence[Run], path: Path) -> Path:
@@ -51,24 +57,64 @@ def _write(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> Path:
     return path
 
 
-def read_curves(path: Path) -> Curves:
-    """What `write_curves` or `write_mistakes` wrote, by algorithm and seed.
-
-    The name of an algorithm that comes in two presets carries its preset.
-    """
+def read_table(path: Path) -> pa.Table:
+    """A Parquet file from outside: never of absurd size, and one sentence where it is damaged."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
-    columns = {name: np.asarray(table[name]) for name in table.column_names}
-    labels = {name: columns.pop(name) for name in ("algorithm", "preset", "seed")}
-    pairs = list(dict.fromkeys(zip(labels["algorithm"], labels["preset"], strict=True)))
-    names = [name for name, _ in pairs]
-    curves: Curves = {}
-    for name, preset in pairs:
-        label = f"{name}:{preset}" if names.count(name) > 1 else str(name)
-        here = (labels["algorithm"] == name) & (labels["preset"] == preset)
-        for seed in np.unique(labels["seed"][here]):
-            mine = here & (labels["seed"] == seed)
-            values = {k: np.asarray(v[mine], dtype=np.float64) for k, v in columns.items()}
-            curves.setdefault(label, []).append(values)
-    return curves
+    try:
+        about = pq.read_metadata(path)
+        groups = (about.row_group(n) for n in range(about.num_row_groups))
+        if (size := sum(group.total_byte_size for group in groups)) > LARGEST_FILE:
+            raise InputError(f"{path} would unpack to {size} bytes, more than {LARGEST_FILE}")
+        return pq.read_table(path)
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+
+
+def read_tables(path: Path) -> Tables:
+    """What `write_curves` or `write_mistakes` wrote, by (algorithm, preset) and seed."""
+    import pyarrow as pa
+
+    table = read_table(path)
+    if not table.num_rows:
+        raise InputError(f"{path} holds no runs")
+    check_columns(table.column_names, _LABELS, str(path))
+    try:
+        keys = list(zip(*(table[name].to_pylist() for name in _LABELS), strict=True))
+        numbers = {
+            name: np.asarray(table[name], dtype=np.float64)
+            for name in table.column_names
+            if name not in _LABELS
+        }
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise InputError(f"{path} is not a table of numbers: {error}") from None
+    places: dict[tuple[str, str, int], list[int]] = {}
+    for place, (name, preset, seed) in enumerate(keys):
+        places.setdefault((str(name), str(preset), int(seed or 0)), []).append(place)
+    found: Tables = {}
+    for (name, preset, seed), mine in places.items():
+        found.setdefault((name, preset), {})[seed] = {k: v[mine] for k, v in numbers.items()}
+    return {key: dict(sorted(by_seed.items())) for key, by_seed in found.items()}
+
+
+def read_curves(path: Path) -> Curves:
+    """The same, by label; the seeds in order."""
+    found = read_tables(path)
+    named = labels([Kind(*pair) for pair in found])
+    return {named[Kind(*pair)]: list(by_seed.values()) for pair, by_seed in found.items()}
+
+
+def read_one(path: Path, seed: int) -> dict[str, Array]:
+    """The columns of a table of one run alone."""
+    by_seed = [each for many in read_tables(path).values() for each in many.items()]
+    if [each for each, _ in by_seed] != [seed]:
+        raise InputError(f"{path} is not of that run alone")
+    return by_seed[0][1]
+
+
+def check_columns(columns: Collection[str], needed: Iterable[str], where: str) -> None:
+    """Refuse a table that is not what its name says."""
+    for name in needed:
+        if name not in columns:
+            raise InputError(f"{where} has no column {name!r}: it is of a version unknown here")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cmdplab import manifest
 from cmdplab.experiment import RunSettings
@@ -29,6 +29,8 @@ class RunStatus(NamedTuple):
     error: str
     notes: list[str]  # what happened on the way: files set aside, another processor
     precision: str = "float64"
+    label: str = ""  # the algorithm, with what tells it from others of its experiment
+    settings: dict[str, Any] = {}  # noqa: RUF012 - all of the algorithm's settings
 
 
 def with_end(status: RunStatus, end: Ended | None) -> RunStatus:
@@ -43,9 +45,9 @@ def status_of(work: Work) -> RunStatus:
     record = manifest.read_if_good(work.folder)
     s: RunSettings = work.settings
     head = (work.folder.name, s.problem, s.algorithm, s.preset, s.seed)
-    precision = s.precision or "float64"
+    tail = (s.precision or "float64", work.label, s.overrides())
     if record is None:
-        return RunStatus(*head, "missing", 0, s.episodes, None, None, None, "", [], precision)
+        return RunStatus(*head, "missing", 0, s.episodes, None, None, None, "", [], *tail)
     return RunStatus(
         *head,
         _status(work.folder, record),
@@ -56,7 +58,7 @@ def status_of(work: Work) -> RunStatus:
         record.summary.get("final_violation"),
         record.error,
         record.notes,
-        precision,
+        *tail,
     )
 
 

@@ -1,32 +1,24 @@
-"""summary.json: the numbers of several algorithms on one problem, one entry per seed."""
+"""The numbers of several runs, by the label of their algorithm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from cmdplab.files import writable_folder, written_whole
-from cmdplab.manifest import machine, versions
+from cmdplab.labels import kind_of_row, labels
 from cmdplab.measures import Summary
-from cmdplab.presenting import to_json
-from cmdplab.records import Curves, read_curves, write_curves, write_mistakes
 from cmdplab.running import Run
 
 
-def by_algorithm(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """The runs of each algorithm; those that come in two presets are told apart by it."""
-    presets: dict[str, set[str]] = {}
-    for run in runs:
-        presets.setdefault(run.algorithm.name, set()).add(run.algorithm.preset)
+def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """The runs of each algorithm; those that come in several settings are told apart by them."""
+    kinds = [kind_of_row(run.algorithm) for run in runs]
+    named = labels(kinds)
     grouped: dict[str, list[Run]] = {}
-    for run in runs:
-        name, preset = run.algorithm.name, run.algorithm.preset
-        label = f"{name}:{preset}" if len(presets[name]) > 1 else name
-        grouped.setdefault(label, []).append(run)
+    for run, kind in zip(runs, kinds, strict=True):
+        grouped.setdefault(named[kind], []).append(run)
     return grouped
 
 
@@ -45,32 +37,3 @@ def median(runs: Sequence[Run], field: str) -> float | None:
     """The median over seeds of a number of `Summary`; None where it does not exist."""
     values = [getattr(run.summary, field) for run in runs]
     return None if values[0] is None else float(np.median(values))
-
-
-def run_into(
-    folder: Path,
-    run: Callable[[], list[Run]],
-    summarise: Callable[[list[Run]], dict[str, Any]],
-    draw: Callable[[Curves, Path], object],
-) -> tuple[list[Run], dict[str, Any]]:
-    """Run, then write curves, mistakes, summary, figure and report; a failure leaves nothing."""
-    writable_folder(folder)
-    try:
-        runs = run()
-    except BaseException:
-        with suppress(OSError):
-            folder.rmdir()  # only if it is empty
-        raise
-    made_by = {"versions": versions(), "machine": machine()}
-    summary = summarise(runs) | made_by
-    curves = write_curves(runs, folder / "curves.parquet")
-    write_mistakes(runs, folder / "mistakes.parquet")
-    with written_whole(folder / "summary.json") as temporary:
-        temporary.write_text(to_json(summary) + "\n")
-    draw(read_curves(curves), folder)
-    from cmdplab.report import gather, write_report, write_tables  # it reads what was written
-
-    found = gather(folder)
-    write_report(folder, None, found)
-    write_tables(folder, None, found)
-    return runs, summary

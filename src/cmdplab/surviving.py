@@ -26,11 +26,13 @@ from cmdplab.noise import philox_key
 from cmdplab.problem import CMDP
 from cmdplab.records import write_curves, write_mistakes
 from cmdplab.running import FIRST_CHUNK, Playing, Reached, Snapshot
+from cmdplab.solvers import Solution, solve_feasible
 
 CHECKPOINT_EVERY = 30.0  # seconds
 CURVES = "curves.parquet"
 MISTAKES = "mistakes.parquet"
 FILES = (CURVES, MISTAKES, checkpoint.NEWEST)
+MOST_PROBLEMS = 32  # that a worker keeps solved
 
 
 class BusyError(Exception):
@@ -46,6 +48,23 @@ class Standing(NamedTuple):
     gap: float
     violation: float | None
     runs: int = 1  # that go on together: `rate` is of all, gap and violation are medians
+
+
+class Problems:
+    """Problems with their optima, each read and solved once; the oldest are forgotten."""
+
+    def __init__(self, *known: tuple[CMDP, Solution]) -> None:
+        self._known = {fingerprint(problem): (problem, optimum) for problem, optimum in known}
+
+    def of(self, settings: RunSettings, file: Path) -> tuple[CMDP, Solution]:
+        """The problem of a run and its optimum."""
+        mark = settings.fingerprint
+        if mark not in self._known:
+            problem = problem_of(settings, file)
+            if len(self._known) >= MOST_PROBLEMS:
+                self._known.pop(next(iter(self._known)))
+            self._known[mark] = problem, solve_feasible(problem)
+        return self._known[mark]
 
 
 @contextmanager
@@ -82,6 +101,7 @@ def perform(
     stop: Callable[[], bool] = lambda: False,
     report: Callable[[Standing], None] = lambda standing: None,
     every: float = CHECKPOINT_EVERY,
+    problems: Problems | None = None,
 ) -> Manifest:
     """Do what is missing of a run: nothing, the rest from its checkpoint, or all of it.
 
@@ -92,7 +112,8 @@ def perform(
         record = begin(folder, settings)
         if record.status != "done":
             try:
-                _play(folder, record, problem_file, stop, report, every)
+                playing = _entered(folder, record, problem_file, problems or Problems())
+                _advance(folder, record, playing, stop, report, every)
             except Exception as error:
                 fail(folder, record, error)
         return record
@@ -162,22 +183,20 @@ def _known(folder: Path, settings: RunSettings) -> Manifest | None:
     return None
 
 
-def _play(
-    folder: Path,
-    record: Manifest,
-    problem_file: Path,
-    stop: Callable[[], bool],
-    report: Callable[[Standing], None],
-    every: float,
-) -> None:
+def _entered(folder: Path, record: Manifest, problem_file: Path, problems: Problems) -> Playing:
+    """The run as its checkpoint left it, or from its start."""
     settings = record.settings
     if settings.precision is not None:
         raise InputError(f"a run in {settings.precision} needs the engine gpu")
-    problem = problem_of(settings, problem_file)
-    snapshot = enter(folder, record, manifest.machine())
-    told = {"rewards": settings.rewards or "known", "snapshot": snapshot}
-    playing = Playing(problem, settings.row(), settings.seed, **told)  # type: ignore[arg-type]
-    _advance(folder, record, playing, stop, report, every)
+    problem, optimum = problems.of(settings, problem_file)
+    return Playing(
+        problem,
+        settings.row(),
+        settings.seed,
+        solution=optimum,
+        rewards=settings.rewards or "known",
+        snapshot=enter(folder, record, manifest.machine()),
+    )
 
 
 def problem_of(settings: RunSettings, file: Path) -> CMDP:

@@ -11,8 +11,9 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -29,21 +30,29 @@ from cmdplab.experiment import (
     resolve,
 )
 from cmdplab.files import writable_folder, written_whole
+from cmdplab.labels import kind_of, labels
 from cmdplab.manifest import Manifest, NewerError
-from cmdplab.pool import Ended, Event, Interrupt, Work, run_locally, signals
+from cmdplab.pool import Ended, Event, Interrupt, Work, run_here, run_locally, signals
 from cmdplab.problem import CMDP
+from cmdplab.refusing import begun, check_within, content, differing, refusal
 from cmdplab.running import check_workers
 from cmdplab.solvers import solve_feasible
 from cmdplab.status import RunStatus, status_of, with_end
-from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, MISTAKES, is_done
+from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, MISTAKES, Problems, is_done
 
 EXPERIMENT = "experiment.json"
 _OF_A_RUN = {"problem.npz", ".lock", f"{manifest.NAME}.damaged", manifest.NAME, checkpoint.NEWEST}
 _OF_A_RUN |= {checkpoint.BEFORE, CURVES, MISTAKES}
 SCHEMA = 1
+_KINDS: dict[str | None, str] = {"reproduce": "reproduction", "compare": "comparison"}
 
+Study = Literal["reproduce", "compare"]
 Tell = Callable[[Event], None]
 Executor = Callable[[list[Work], Tell, Interrupt, float], None]
+
+
+class DamagedError(InputError):
+    """A list of runs that cannot be believed."""
 
 
 class Folder(BaseModel):
@@ -52,8 +61,14 @@ class Folder(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     schema_version: int = SCHEMA
+    study: Study | None = None  # None: a sweep, whose settings may change from time to time
     experiment: Experiment
     runs: list[RunSettings]
+
+    @property
+    def words(self) -> str:
+        """What it is, in words."""
+        return f"the {_KINDS.get(self.study, 'experiment')} {self.experiment.name!r}"
 
 
 def sweep(
@@ -75,9 +90,22 @@ def sweep(
     played in batches. Ctrl-C lets every run finish its chunk and checkpoint.
     """
     check_workers(workers)
-    folder = Path(out)
-    found = problems(experiment, Path(base))
+    check_every(every)
+    works = prepare(experiment, problems(experiment, Path(base)), Path(out), engine)
+    return do_missing(works, workers, tell, every, engine, say, executor)
+
+
+def prepare(
+    experiment: Experiment,
+    found: dict[str, CMDP],
+    folder: Path,
+    engine: str = "cpu",
+    study: Study | None = None,
+) -> list[Work]:
+    """Write down what is to be done on these problems; whatever is wrong is said before that."""
     runs = resolve(experiment, found)
+    asked = Folder(study=study, experiment=experiment, runs=runs)
+    _earlier(asked, folder)  # refuses before anything is solved
     solutions = {mark: solve_feasible(problem) for mark, problem in found.items()}
     tasks = {
         (mark, row): task_for(row, found[mark], solutions[mark], None, experiment.rewards)
@@ -89,21 +117,19 @@ def sweep(
         for (mark, row), told in tasks.items()
     ]
     choose(engine, wanted, 1)  # refuses what the engine has not
-    check_every(every)
-    _earlier(experiment, folder)  # refuses before anything is written
     writable_folder(folder / "runs")
     writable_folder(folder / "problems")
     for mark, problem in found.items():
         _keep(problem, folder / "problems" / f"{mark}.npz", mark)
     with alone(folder):
-        known = {each.folder: each for each in (*_earlier(experiment, folder), *runs)}
-        content = Folder(experiment=experiment, runs=list(known.values()))
+        known = {each.folder: each for each in (*_earlier(asked, folder), *runs)}
+        listed = runs if study else list(known.values())  # a study's are all among those asked for
         _set_aside_if_damaged(folder)
         with written_whole(folder / EXPERIMENT) as temporary:
+            content = asked.model_copy(update={"runs": listed})
             temporary.write_text(content.model_dump_json(indent=1, exclude_none=True) + "\n")
-    works = [_work(folder, settings) for settings in runs]
-    given = {"engine": engine, "say": say, "executor": executor}
-    return do_missing(works, workers, tell, every, **given)  # type: ignore[arg-type]
+    mine = {run.folder for run in runs}
+    return [work for work in works_for(folder, listed) if work.settings.folder in mine]
 
 
 def do_missing(
@@ -114,8 +140,9 @@ def do_missing(
     engine: str = "cpu",
     say: Callable[[str], None] = lambda sentence: None,
     executor: Executor | None = None,
+    solved: Problems | None = None,
 ) -> list[RunStatus]:
-    """Do the works that are not done."""
+    """Do the works that are not done; `solved` are problems whose optima are known already."""
     check_workers(workers)
     check_every(every)
     if engine != "cpu":
@@ -142,6 +169,8 @@ def do_missing(
     with signals() as interrupt:
         if missing and executor is not None:
             executor(missing, note, interrupt, every)
+        elif len(missing) == 1:
+            run_here(missing[0], note, interrupt, every, solved)
         elif missing:
             run_locally(missing, workers or os.cpu_count() or 1, note, interrupt, every)
     return [with_end(status_of(work), ends.get(work.folder.name)) for work in works]
@@ -170,10 +199,10 @@ def alone(folder: Path) -> Iterator[None]:
 
 def _set_aside_if_damaged(folder: Path) -> None:
     try:
-        read_folder(folder)
-    except InputError:
-        with suppress(FileNotFoundError):
-            os.replace(folder / EXPERIMENT, folder / f"{EXPERIMENT}.damaged")
+        if (folder / EXPERIMENT).exists():
+            read_folder(folder)
+    except DamagedError:
+        os.replace(folder / EXPERIMENT, folder / f"{EXPERIMENT}.damaged")
 
 
 def _keep(problem: CMDP, path: Path, mark: str) -> None:
@@ -190,13 +219,13 @@ def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
     """A run in a folder of its own, which must be new or hold the same run."""
     known = manifest.read_if_good(folder)
     if known is not None and known.settings != settings:
-        ours, other = settings.model_dump(), known.settings.model_dump()
-        differ = [k for k in {**ours, **other} if ours.get(k) != other.get(k)]
-        raise InputError(f"{folder} holds a run with another {differ[0]}: {other.get(differ[0])}")
-    if folder.is_dir() and {p.name for p in folder.iterdir()} - _OF_A_RUN and known is None:
-        raise InputError(f"{folder} holds other files and no run")
+        differ = differing(known.settings, settings)[0]
+        there = getattr(known.settings, differ)
+        raise refusal(folder, f"a run with another {differ}: {there}")
+    if known is None and (strangers := content(folder, _OF_A_RUN, _listed(folder))):
+        raise refusal(folder, f"{strangers} and no run")
     writable_folder(folder)
-    work = Work(folder, settings, folder / "problem.npz")
+    work = Work(folder, settings, folder / "problem.npz", settings.algorithm)
     _keep(problem, work.problem_file, settings.fingerprint)
     if known is None and not (folder / manifest.NAME).exists():
         manifest.write(folder, Manifest(settings=settings, status="interrupted"))
@@ -209,8 +238,9 @@ def works_of(folder: Path) -> list[Work]:
     if one is not None:
         shared = folder.parent.parent / "problems" / f"{one.settings.fingerprint}.npz"
         own = folder / "problem.npz"
-        return [Work(folder, one.settings, own if own.exists() else shared)]
-    works = [_work(folder, settings) for settings in read_folder(folder).runs]
+        file = own if own.exists() else shared
+        return [Work(folder, one.settings, file, one.settings.algorithm)]
+    works = works_for(folder, read_folder(folder).runs)
     if not works:
         raise InputError(f"{folder} holds no runs")
     return works
@@ -224,36 +254,58 @@ def read_folder(folder: Path) -> Folder:
     except FileNotFoundError:
         raise InputError(f"{folder} is no experiment: it has no {EXPERIMENT}") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
+        raise DamagedError(f"{file} cannot be read: {error}") from None
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > SCHEMA:
         raise NewerError(f"{file} was written by a newer cmdplab (schema {stated})")
     try:
         return Folder.model_validate(values)
     except ValidationError as error:
-        raise InputError(f"{file} is not an experiment: {first_complaint(error)}") from None
+        raise DamagedError(f"{file} is not an experiment: {first_complaint(error)}") from None
 
 
-def _work(folder: Path, settings: RunSettings) -> Work:
-    file = folder / "problems" / f"{settings.fingerprint}.npz"
-    return Work(folder / "runs" / settings.folder, settings, file)
+def works_for(folder: Path, runs: list[RunSettings]) -> list[Work]:
+    """The runs of an experiment, with labels that tell them apart."""
+    kinds = [kind_of(run) for run in runs]
+    named = labels(kinds)
+    return [
+        Work(
+            folder / "runs" / run.folder,
+            run,
+            folder / "problems" / f"{run.fingerprint}.npz",
+            named[kind],
+        )
+        for run, kind in zip(runs, kinds, strict=True)
+    ]
 
 
-def _earlier(experiment: Experiment, folder: Path) -> list[RunSettings]:
+def study_in(folder: Path) -> Study | None:
+    """Which study a folder holds, if it holds one."""
+    return read_folder(folder).study if (folder / EXPERIMENT).exists() else None
+
+
+def _listed(folder: Path) -> str:
+    """The experiment that a folder lists, in words; empty where it lists none."""
+    try:
+        return read_folder(folder).words
+    except InputError:
+        return ""
+
+
+def _earlier(asked: Folder, folder: Path) -> list[RunSettings]:
     """The runs that the folder holds already; another experiment's folder is refused."""
-    if (folder / EXPERIMENT).exists():
-        try:
+    known = None
+    try:
+        if (folder / EXPERIMENT).exists():
             known = read_folder(folder)
-        except NewerError:
-            raise
-        except InputError:  # damaged: the experiment at hand says what is to be done
-            return []
-        if known.experiment.name != experiment.name:
-            names = f"{known.experiment.name!r}, not {experiment.name!r}"
-            raise InputError(f"{folder} holds the experiment {names}")
+        elif strangers := content(folder, {"runs", "problems"}):
+            raise refusal(folder, f"{strangers} and no experiment")
+    except DamagedError:  # the runs themselves say whether they are those at hand
+        pass
+    if known is not None and known.words != asked.words:
+        raise refusal(folder, f"{known.words}, not {asked.words}")
+    if known is not None and not asked.study:
         return known.runs
-    there = {p.name for p in folder.iterdir()} if folder.is_dir() else set()
-    strangers = sorted(name for name in there - {"runs", "problems"} if not name.startswith("."))
-    if strangers:
-        raise InputError(f"{folder} holds other files ({strangers[0]}) and no experiment")
-    return []
+    runs = begun(folder / "runs") if known is None else known.runs
+    check_within(folder, runs, asked.runs, asked.words)
+    return runs

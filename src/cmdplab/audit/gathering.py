@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from cmdplab.algorithms.row import Row
 from cmdplab.errors import InputError
-from cmdplab.experiment import OVERRIDES, RunSettings
+from cmdplab.experiment import RunSettings
 from cmdplab.pool import Work
 from cmdplab.problem import CMDP, Array
-from cmdplab.records import read_curves
+from cmdplab.records import read_one
 from cmdplab.status import RunStatus, status_of
 from cmdplab.surviving import CURVES, MISTAKES
 from cmdplab.sweeping import works_of
@@ -56,10 +56,8 @@ def gather(folder: Path, partial: bool = False) -> tuple[list[Group], list[str]]
     if len(undone) == len(works):
         raise InputError(f"{folder} holds no finished run: {_first(undone)}")
     grouped: dict[tuple[str, str], list[Work]] = {}
-    differing = _differing([work.settings for work in works])
     for work in works:
-        place = environment_of(work.settings), _label(work.settings, differing)
-        grouped.setdefault(place, []).append(work)
+        grouped.setdefault((environment_of(work.settings), work.label), []).append(work)
     notes = [_missing(folder, undone, len(works))] if undone else []
     groups = []
     for place, mine in grouped.items():
@@ -97,35 +95,14 @@ def environment_of(settings: RunSettings) -> str:
     return re.sub(r" \(seed \d+\)$", "", settings.problem)
 
 
-def _differing(runs: Sequence[RunSettings]) -> dict[str, list[str]]:
-    """For each algorithm, the settings in which its runs differ."""
-    found: dict[str, list[str]] = {}
-    for name in {run.algorithm for run in runs}:
-        mine = [run for run in runs if run.algorithm == name]
-        fields = ("preset", *OVERRIDES, "episodes")
-        found[name] = [f for f in fields if len({getattr(run, f) for run in mine}) > 1]
-    return found
-
-
-def _label(run: RunSettings, differing: dict[str, list[str]]) -> str:
-    words = []
-    for field in differing[run.algorithm]:
-        value = getattr(run, field)
-        words.append(str(value) if field == "preset" else f"{field} {value:g}"
-                     if isinstance(value, float) else f"{field} {value}")  # fmt: skip
-    return f"{run.algorithm} ({', '.join(words)})" if words else run.algorithm
-
-
 def _group(environment: str, label: str, works: list[Work]) -> Group:
     _check_sizes(environment, works)
     curves, mistakes = [], []
     for work in works:
         if not (work.folder / MISTAKES).exists():
             raise InputError(f"{work.folder} was made by a version that counted no mistakes")
-        (one,) = read_curves(work.folder / CURVES).values()
-        (counts,) = read_curves(work.folder / MISTAKES).values()
-        curves.append(one[0])
-        mistakes.append(counts[0])
+        curves.append(read_one(work.folder / CURVES, work.settings.seed))
+        mistakes.append(read_one(work.folder / MISTAKES, work.settings.seed))
     first = works[0].settings
     return Group(
         label=label,

@@ -17,7 +17,6 @@ from cmdplab.cli.options import (
     console,
     errors,
     print_json,
-    say,
 )
 from cmdplab.errors import InputError
 
@@ -74,6 +73,8 @@ def audit_command(
     if not 0.0 < delta < 1.0:
         raise InputError(f"delta is {delta:g}, not between 0 and 1")
     other = engine if engine is not Engine.cpu else None
+    from cmdplab.refusing import check_folder
+
     of_records: dict[str, Any] = {"--epsilon": epsilon or None, "--partial": partial}
     of_records |= {"--workers": workers, "--engine": other}
     given_instance = instance_seed or None
@@ -85,6 +86,8 @@ def audit_command(
     _refuse(of_events, "needs --failure-events")
     if source is None:
         raise InputError("say which sweep or experiment to audit, or give --failure-events")
+    if out is not None:
+        check_folder(out)
     if source.suffix == ".toml":
         source = _swept(source, workers, engine, epsilon or [])
     elif other:
@@ -142,9 +145,9 @@ def _check(epsilon: list[float], horizons: set[int]) -> None:
 
 
 def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]) -> Path:
-    from cmdplab.experiment import problems, read_experiment, resolve
-    from cmdplab.progress import sweep_shown
-    from cmdplab.sweeping import sweep
+    from cmdplab.cli.sweeping import Given, carry_out
+    from cmdplab.experiment import problems, read_experiment
+    from cmdplab.sweeping import prepare
 
     experiment = read_experiment(file)
     if experiment.precision == "float32" and epsilon:
@@ -153,19 +156,8 @@ def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]
         check_precision("float32", min(epsilon))
     found = problems(experiment, file.parent)
     _check(epsilon, {problem.horizon for problem in found.values()})
-    runs = resolve(experiment, found)
     folder = Path("runs") / experiment.name
-    lengths = {run.episodes for run in runs}
-    with sweep_shown(len(runs), max(n or 0 for n in lengths) or None, errors()) as tell:
-        sweep(
-            experiment,
-            folder,
-            base=file.parent,
-            workers=workers,
-            tell=tell,
-            engine=engine.value,
-            say=say,
-        )
+    carry_out(lambda: prepare(experiment, found, folder, engine), Given(workers, engine))
     return folder
 
 

@@ -19,10 +19,6 @@ from cmdplab.cli.options import (
     PrecisionOption,
     TunedFor,
     Workers,
-    console,
-    errors,
-    print_json,
-    say,
     warn,
 )
 
@@ -52,21 +48,23 @@ def compare_command(
     workers: Workers = None,
     engine: EngineOption = Engine.cpu,
     precision: PrecisionOption = Precision.float64,
-    out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("runs/compare"),
+    out: Annotated[
+        Path | None, typer.Option(help="Where the results go; default: runs/compare-PROBLEM.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """All algorithms of Table 1 on one problem, with common random numbers on every seed.
 
     Writes report.html, compare.png and .pdf, curves.parquet and summary.json, and prints final gap,
     violation, strong and weak regret of both, episodes per second, and what each needs to know.
+    Interrupted, the same command, or `cmdplab resume DIR`, goes on to the last bit.
     """
-    from cmdplab.cli.tables import print_comparison
-    from cmdplab.compare import Comparison, compare
-    from cmdplab.progress import shown
+    from cmdplab.cli.sweeping import Given, carry_out, finish
+    from cmdplab.studies import Comparison, prepared
 
     given = [name.strip() for each in algorithms or [] for name in each.split(",")]
     chosen = {} if algorithms is None else {"algorithms": tuple(name for name in given if name)}
-    settings = Comparison(
+    study = Comparison(
         problem=problem,
         instance_seed=instance_seed,
         episodes=episodes,
@@ -75,19 +73,11 @@ def compare_command(
         bonus_scale=bonus_scale,
         margin_scale=margin_scale,
         tuned_for=tuned_for,
+        precision=precision.value,
         out=out,
         **chosen,
     )
-    for row in settings.rows():
+    for row in study.rows():
         warn(row.beyond(episodes))
-    with shown(settings.jobs(), episodes, errors()) as progress:
-        place = {"engine": engine.value, "precision": precision.value}
-        runs, summary = compare(settings, progress, workers, say=say, **place)
-    if as_json:
-        print_json(summary)
-        return
-    over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
-    print_comparison(runs, f"{summary['instance']}, {episodes:,} episodes: {over}")
-    console().print(
-        f"open {out}/report.html; figure, curves and summary are there too", highlight=False
-    )
+    done = carry_out(lambda: prepared(study, engine), Given(workers, engine))
+    finish(done, study.folder, as_json)

@@ -98,12 +98,15 @@ def run_command(
     """
     from cmdplab import algorithms, running
     from cmdplab.baselines import task_for
+    from cmdplab.cli.sweeping import Given, carry_out, finish
     from cmdplab.engines.choosing import Wanted
-    from cmdplab.experiment import observed, single
+    from cmdplab.experiment import RunSettings, fingerprint, observed, single
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
+    from cmdplab.surviving import Problems
+    from cmdplab.sweeping import alone_in
 
-    chosen = {
+    chosen: dict[str, Any] = {
         "bonus_scale": bonus_scale,
         "margin_scale": margin_scale,
         "tuned_for": tuned_for,
@@ -130,7 +133,18 @@ def run_command(
         if engine is RunEngine.host:
             raise InputError("--out keeps records of the engines cpu and gpu only")
         chosen |= {"rewards": observed(rewards.value), "precision": single(precision.value)}
-        _recorded(out, cmdp, row, number, seed, chosen, place, as_json)
+        kept = RunSettings(
+            problem=cmdp.name,
+            fingerprint=fingerprint(cmdp),
+            algorithm=row.name,
+            preset=row.preset,  # type: ignore[arg-type]
+            episodes=number,
+            seed=seed,
+            **chosen,
+        ).complete()
+        solved = Problems((cmdp, solution))
+        done = carry_out(lambda: [alone_in(out, kept, cmdp)], Given(1, place), solved)
+        finish(done, out, as_json)
         return
     if number is None:
         raise InputError("an unlimited run needs --out, where it keeps its checkpoints")
@@ -198,33 +212,3 @@ def _in_memory(
     else:
         title = f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes"
         print_runs([done], cmdp.horizon, title)
-
-
-def _recorded(
-    out: Path,
-    cmdp: CMDP,
-    row: Row,
-    episodes: int | None,
-    seed: int,
-    chosen: dict[str, Any],
-    engine: str,
-    as_json: bool,
-) -> None:
-    from cmdplab.cli.sweeping import finish
-    from cmdplab.experiment import RunSettings, fingerprint
-    from cmdplab.progress import sweep_shown
-    from cmdplab.sweeping import alone_in, do_missing
-
-    settings = RunSettings(
-        problem=cmdp.name,
-        fingerprint=fingerprint(cmdp),
-        algorithm=row.name,
-        preset=row.preset,  # type: ignore[arg-type]
-        episodes=episodes,
-        seed=seed,
-        **chosen,
-    ).complete()
-    work = alone_in(out, settings, cmdp)
-    with sweep_shown(1, episodes, errors()) as tell:
-        found = do_missing([work], 1, tell, engine=engine)
-    finish(found, out, as_json)

@@ -15,9 +15,6 @@ from cmdplab.cli.options import (
     Preset,
     PresetOption,
     Workers,
-    console,
-    errors,
-    print_json,
 )
 
 
@@ -41,14 +38,14 @@ def reproduce_command(
     """Redraw the paper's Figure 1: five algorithms on one CMDP.
 
     Writes report.html, figure1.png and .pdf, curves.parquet, mistakes.parquet and summary.json, and
-    prints a table that says what converged, what oscillates and by how much.
+    prints a table that says what converged, what oscillates and by how much. Interrupted, the same
+    command, or `cmdplab resume DIR`, goes on to the last bit.
     """
     from cmdplab.algorithms import FIGURE_1
-    from cmdplab.cli.tables import print_runs
-    from cmdplab.progress import shown
-    from cmdplab.reproduce import Reproduction, reproduce
+    from cmdplab.cli.sweeping import Given, carry_out, finish
+    from cmdplab.studies import Reproduction, prepared
 
-    settings = Reproduction(
+    study = Reproduction(
         preset=preset.value,
         instance=_instance(instance, preset),
         instance_seed=instance_seed,
@@ -58,16 +55,7 @@ def reproduce_command(
         algorithms=tuple(algorithm or FIGURE_1),
         out=out,
     )
-    with shown(settings.jobs(), episodes, errors()) as progress:
-        runs, summary = reproduce(settings, progress, workers)
-    if as_json:
-        print_json(summary)
-        return
-    over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
-    print_runs(runs, settings.problem().horizon, f"{summary['instance']}, {preset.value}: {over}")
-    console().print(
-        f"open {out}/report.html; figure, curves and summary are there too", highlight=False
-    )
+    finish(carry_out(lambda: prepared(study), Given(workers)), study.folder, as_json)
 
 
 def _instance(instance: Instance | None, preset: Preset) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -23,8 +24,9 @@ from cmdplab.cli.options import (
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
-    from cmdplab.experiment import RunSettings
+    from cmdplab.pool import Work
     from cmdplab.status import RunStatus
+    from cmdplab.surviving import Problems
 
 
 class Format(StrEnum):
@@ -64,31 +66,16 @@ def sweep_command(
     the same command, or `cmdplab resume`, goes on from there to the last bit.
     """
     from cmdplab.experiment import problems, read_experiment, resolve
-    from cmdplab.progress import sweep_shown
-    from cmdplab.sweeping import sweep
+    from cmdplab.sweeping import prepare, works_for
 
     experiment = read_experiment(file, change)
     folder = out if out is not None else Path("runs") / experiment.name
-    runs = resolve(experiment, problems(experiment, file.parent))
+    found = problems(experiment, file.parent)
     if dry_run:
-        _print_plan([each.model_dump() | {"folder": each.folder} for each in runs], as_json)
+        _print_plan(works_for(folder, resolve(experiment, found)), as_json)
         return
-    with (
-        _executor(ray, engine) as executor,
-        sweep_shown(len(runs), _episodes(runs), errors()) as tell,
-    ):
-        found = sweep(
-            experiment,
-            folder,
-            base=file.parent,
-            workers=workers,
-            tell=tell,
-            every=checkpoint_every,
-            engine=engine.value,
-            say=say,
-            executor=executor,
-        )
-    finish(found, folder, as_json)
+    given = Given(workers, engine, ray, checkpoint_every)
+    finish(carry_out(lambda: prepare(experiment, found, folder, engine), given), folder, as_json)
 
 
 def resume_command(
@@ -100,18 +87,10 @@ def resume_command(
     as_json: Json = False,
 ) -> None:
     """Go on with every run of a folder that is not done, from its checkpoint."""
-    from cmdplab.progress import sweep_shown
-    from cmdplab.sweeping import do_missing, works_of
+    from cmdplab.sweeping import works_of
 
-    works = works_of(folder)
-    every_run = [work.settings for work in works]
-    with (
-        _executor(ray, engine) as executor,
-        sweep_shown(len(works), _episodes(every_run), errors()) as tell,
-    ):
-        given = (engine.value, say, executor)
-        found = do_missing(works, workers, tell, checkpoint_every, *given)
-    finish(found, folder, as_json)
+    given = Given(workers, engine, ray, checkpoint_every)
+    finish(carry_out(lambda: works_of(folder), given), folder, as_json)
 
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
@@ -123,7 +102,7 @@ def status_command(folder: Folder, as_json: Json = False) -> None:
     if as_json:
         print_json(found)
     else:
-        _print_status(found, folder)
+        print_status(found, folder)
 
 
 def export_command(
@@ -139,18 +118,38 @@ def export_command(
     print(export(folder, to.value, target))
 
 
-def _episodes(runs: list[RunSettings]) -> int | None:
-    """How long the longest run is; None if one has no end."""
-    lengths = [each.episodes for each in runs]
-    return None if None in lengths else max(n for n in lengths if n is not None)
+class Given(NamedTuple):
+    """How runs are to be done."""
+
+    workers: int | None = None
+    engine: str = "cpu"
+    ray: str | None = None
+    every: float = 30.0
+
+
+def carry_out(
+    plan: Callable[[], list[Work]], given: Given, solved: Problems | None = None
+) -> list[RunStatus]:
+    """Do what is missing of the runs planned, and show how they go on."""
+    from cmdplab.progress import sweep_shown
+    from cmdplab.running import check_workers
+    from cmdplab.sweeping import check_every, do_missing
+
+    check_workers(given.workers)
+    check_every(given.every)
+    with _executor(given.ray, given.engine) as executor:
+        works = plan()
+        with sweep_shown(works, errors()) as tell:
+            how = (given.every, given.engine, say, executor, solved)
+            return do_missing(works, given.workers, tell, *how)
 
 
 @contextmanager
-def _executor(ray: str | None, engine: Engine) -> Iterator[Any]:
+def _executor(ray: str | None, engine: str) -> Iterator[Any]:
     if ray is None:
         yield None
         return
-    if engine is not Engine.cpu:
+    if engine != Engine.cpu:
         raise InputError(f"--ray runs on the cores of a cluster: --engine {engine} is for here")
     from cmdplab.on_ray import ray_executor
 
@@ -159,12 +158,23 @@ def _executor(ray: str | None, engine: Engine) -> Iterator[Any]:
 
 
 def finish(found: list[RunStatus], folder: Path, as_json: bool) -> None:
-    """Print where every run stands; exit code 0 only when all are done."""
+    """Print where every run stands, or what a finished study shows; exit code 0 if all are done."""
+    from cmdplab.cli.tables import print_study
+    from cmdplab.concluding import conclude
+    from cmdplab.sweeping import study_in
+
+    statuses = {each.status for each in found}
+    if statuses == {"done"} and study_in(folder):
+        runs, summary = conclude(folder)
+        if as_json:
+            print_json(summary)
+        else:
+            print_study(runs, summary, folder)
+        return
     if as_json:
         print_json(found)
     else:
-        _print_status(found, folder)
-    statuses = {each.status for each in found}
+        print_status(found, folder)
     if "failed" in statuses:
         raise typer.Exit(1)
     if statuses != {"done"}:
@@ -172,36 +182,51 @@ def finish(found: list[RunStatus], folder: Path, as_json: bool) -> None:
         more = " --engine gpu" if "float32" in left else ""
         errors().print(f"not done yet; go on with: cmdplab resume {folder}{more}", highlight=False)
         raise typer.Exit(130 if statuses & {"interrupted", "missing"} else 1)
+    if not as_json:
+        console().print(f"see what they show: cmdplab report {folder}", highlight=False)
 
 
-def _print_plan(rows: list[dict[str, Any]], as_json: bool) -> None:
+def _print_plan(works: list[Work], as_json: bool) -> None:
     from cmdplab.presenting import grid
 
     if as_json:
-        print_json(rows)
+        names = [{"folder": work.folder.name, "label": work.label} for work in works]
+        print_json([w.settings.model_dump() | name for w, name in zip(works, names, strict=True)])
         return
-    shown = ("folder", "problem", "algorithm", "preset", "episodes", "seed")
-    cells = [[str(row[name]) for name in shown] for row in rows]
-    grid(console(), f"{len(rows)} runs", shown, cells, left=4)
+    header = ("algorithm", "preset", "problem", "seed", "episodes")
+    cells = [
+        [w.label, s.preset, s.problem, str(s.seed), _length(s.episodes)]
+        for w in works
+        for s in (w.settings,)
+    ]
+    grid(console(), f"{len(works)} runs", header, cells, left=3)
 
 
-def _print_status(found: list[RunStatus], folder: Path) -> None:
+def _length(episodes: int | None) -> str:
+    return "unlimited" if episodes is None else f"{episodes:,}"
+
+
+def print_status(found: list[RunStatus], folder: Path) -> None:
+    """Where every run stands, with what tells it from the others."""
     from cmdplab.presenting import grid, number
 
-    header = ["run", "algorithm", "status", "episodes", "1/s", "gap", "viol."]
+    problems = {s.problem for s in found}
+    several = len(problems) > 1  # a problem that all share is named in the title
+    header = ["algorithm", *(["problem"] * several), "status"]
     rows = []
     for s in found:
         far = f"{s.episodes:,}" + (f"/{s.of:,}" if s.of and s.of != s.episodes else "")
         rate = "–" if s.rate is None else f"{s.rate:,.0f}"
-        cells = [far, rate, number(s.gap, 3), number(s.violation, 3)]
-        rows.append([s.folder, s.algorithm, s.status, *cells])
-    grid(console(), str(folder), header, rows, left=3)
-    counts = {
-        status: sum(s.status == status for s in found) for status in {s.status for s in found}
-    }
+        cells = [str(s.seed), far, rate, number(s.gap, 3), number(s.violation, 3)]
+        rows.append([s.label, *([s.problem] * several), s.status, *cells])
+    title = str(folder) if several else f"{folder}: {problems.pop()}"
+    left = len(header)
+    grid(console(), title, [*header, "seed", "episodes", "1/s", "gap", "viol."], rows, left)
+    counts = Counter(s.status for s in found)
     words = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     console().print(words, highlight=False)
     for s in found:
         last = s.error.strip().splitlines()[-1:]
         for words in (*s.notes, *last):
-            console().print(f"{s.folder}: {words}", highlight=False, soft_wrap=True)
+            line = f"{s.label} on {s.problem}, seed {s.seed} ({s.folder}): {words}"
+            console().print(line, highlight=False, soft_wrap=True)

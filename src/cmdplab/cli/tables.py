@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,31 @@ from cmdplab.algorithms.row import ACCURACY, CONSTRAINT, EPISODES, SAFE_POLICY, 
 from cmdplab.cli.options import console
 from cmdplab.presenting import grid, number
 from cmdplab.running import Run
-from cmdplab.summaries import by_algorithm, median
+from cmdplab.summaries import by_label, median
+from cmdplab.sweeping import study_in
 from cmdplab.verdict import common_verdict
 
 SHORT = {EPISODES: "K", SLATER_GAP: "gap", SAFE_POLICY: "safe", ACCURACY: "eps", CONSTRAINT: ""}
+
+
+def print_study(runs: Sequence[Run], summary: dict[str, Any], folder: Path) -> None:
+    """What `reproduce` or `compare` found, and where all of it is."""
+    seeds, preset = summary["seeds"], summary["preset"]
+    over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
+    if study_in(folder) == "reproduce":
+        horizon = round(float(runs[0].mistakes["epsilon"][-1]))  # the largest epsilon is H
+        print_runs(runs, horizon, f"{summary['instance']}, {preset}: {over}")
+    else:
+        title = f"{summary['instance']}, {summary['episodes']:,} episodes: {over}"
+        print_comparison(runs, title)
+    _plain(f"open {folder}/report.html; figure, curves and summary are there too")
 
 
 def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
     """What converged, what oscillates and by how much."""
     header = ["algorithm", "verdict", "gap", "viol.", "std", "regret+", "us"]
     rows = []
-    for name, mine in by_algorithm(runs).items():
+    for name, mine in by_label(runs).items():
         cells = [number(median(mine, f)) for f in ("final_gap", "final_violation", "tail_std")]
         words = common_verdict([run.curves for run in mine], horizon)
         regret = number(median(mine, "strong_regret"), 0)
@@ -39,7 +54,7 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
     header = ["algorithm", "gap", "viol.", "R+", "R", "V+", "V", "1/s", "needs"]
     fields = ("strong_regret", "weak_regret", "strong_violation_regret", "weak_violation_regret")
     rows = []
-    for name, mine in by_algorithm(runs).items():
+    for name, mine in by_label(runs).items():
         row = mine[0].algorithm
         cells = [number(median(mine, f), 3) for f in ("final_gap", "final_violation")]
         cells += [_large(median(mine, field)) for field in fields]
@@ -63,7 +78,7 @@ def needs(row: Row) -> str:
 
 def print_notes(runs: Sequence[Run]) -> None:
     """Unverified constants, runs that are too long, episodes on a baseline."""
-    for name, mine in by_algorithm(runs).items():
+    for name, mine in by_label(runs).items():
         row = mine[0].algorithm
         if row.unverified:
             _plain(f"{name}: constants [unverified]: {row.unverified}")

@@ -10,6 +10,7 @@ import numpy as np
 from cmdplab.errors import InputError
 from cmdplab.measures import Summary
 from cmdplab.problem import Array
+from cmdplab.records import check_columns
 from cmdplab.report.thinning import Thinned, thinned
 from cmdplab.verdict import common_verdict
 
@@ -97,13 +98,6 @@ class Report(NamedTuple):
     notes: list[str]
     versions: dict[str, str]
     machine: dict[str, str]
-
-
-def check_columns(columns: dict[str, Array], needed: Sequence[str], where: str) -> None:
-    """Refuse a table that is not what its name says."""
-    for name in needed:
-        if name not in columns:
-            raise InputError(f"{where} has no column {name!r}: it is of a version unknown here")
 
 
 def spread(values: Sequence[float | None]) -> Spread | None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab import manifest
+from cmdplab import checkpoint, manifest
+from cmdplab.algorithms.row import SAFE_POLICY
 from cmdplab.errors import InputError
-from cmdplab.experiment import OVERRIDES, RunSettings
+from cmdplab.experiment import RunSettings
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Work
 from cmdplab.problem import CMDP, Array
+from cmdplab.records import read_one
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
 from cmdplab.report.thinning import points_for
 from cmdplab.solvers import solve_feasible
@@ -22,17 +23,10 @@ from cmdplab.status import RunStatus, status_of
 from cmdplab.surviving import CURVES, MISTAKES
 from cmdplab.sweeping import EXPERIMENT, read_folder, works_of
 
-Read = Callable[[Path], list[dict[int, dict[str, Array]]]]
 _COLUMNS = 17  # of curves with one constraint: decides how finely they are thinned
+_STUDIES = {"reproduce": "Reproduction", "compare": "Comparison"}
 
-
-class _Kind(NamedTuple):
-    """What the seeds of an entry have in common."""
-
-    algorithm: str
-    preset: str
-    overrides: tuple[Any, ...]
-    episodes: int | None
+_Kind = tuple[str, int | None]  # what the seeds of an entry have in common: label and length
 
 
 class _Member(NamedTuple):
@@ -43,7 +37,7 @@ class _Member(NamedTuple):
     folder: Path
 
 
-def gather_sweep(folder: Path, read: Read) -> Report:
+def gather_sweep(folder: Path) -> Report:
     """Every finished run of a sweep; the others are named, each with the reason."""
     works = works_of(folder)
     troubles: list[Trouble] = []
@@ -52,8 +46,7 @@ def gather_sweep(folder: Path, read: Read) -> Report:
     files: dict[str, Path] = {}
     for work in works:
         s = work.settings
-        overrides = tuple(getattr(s, name) for name in OVERRIDES)
-        kind = _Kind(s.algorithm, s.preset, overrides, s.episodes)
+        kind = (work.label, s.episodes)
         planned[s.fingerprint, kind] = planned.get((s.fingerprint, kind), 0) + 1
         files[s.fingerprint] = work.problem_file
         status = status_of(work)
@@ -62,13 +55,13 @@ def gather_sweep(folder: Path, read: Read) -> Report:
             troubles.append(_trouble(status, why))
             continue
         if s.episodes is None:  # without end: it is shown as far as it came
-            (table,) = read(work.folder / CURVES)
-            if (last := int(table[s.seed]["episode"][-1])) != record.episodes:
+            last = int(read_one(work.folder / CURVES, s.seed)["episode"][-1])
+            if last != record.episodes:
                 why = f"its curves end at {last:,} and its checkpoint at {record.episodes:,}"
                 troubles.append(_trouble(status, f"{why}: `cmdplab resume` and stop it"))
                 continue
             troubles.append(_trouble(status, f"shown as far as it came: {record.episodes:,}"))
-            kind = kind._replace(episodes=record.episodes)
+            kind = (work.label, record.episodes)
             planned[s.fingerprint, kind] = planned.get((s.fingerprint, kind), 0) + 1
         shown.setdefault(s.fingerprint, {}).setdefault(kind, []).append(
             _Member(s, record, work.folder)
@@ -76,7 +69,7 @@ def gather_sweep(folder: Path, read: Read) -> Report:
     if not shown:
         raise InputError(f"{folder} holds no finished run yet: `cmdplab resume` goes on with them")
     points = points_for(_COLUMNS * sum(map(len, shown.values())))
-    sections = [_section(files[m], kinds, planned, points, read) for m, kinds in shown.items()]
+    sections = [_section(files[m], kinds, planned, points) for m, kinds in shown.items()]
     records = [m.record for kinds in shown.values() for mine in kinds.values() for m in mine]
     notes = [f"{r.settings.folder}: {note}" for r in records for note in r.notes]
     versions, machine = _agreed(records, "versions"), _agreed(records, "machine")
@@ -87,7 +80,10 @@ def gather_sweep(folder: Path, read: Read) -> Report:
 
 def _title(folder: Path, sections: list[Section]) -> str:
     if (folder / EXPERIMENT).exists():
-        return f"Experiment {read_folder(folder).experiment.name}"
+        known = read_folder(folder)
+        if known.study:
+            return f"{_STUDIES[known.study]} on {sections[0].problem}"
+        return f"Experiment {known.experiment.name}"
     return f"{sections[0].entries[0].label} on {sections[0].problem}"
 
 
@@ -108,7 +104,7 @@ def _why_not(work: Work, status: RunStatus) -> str:
 
 
 def _trouble(status: RunStatus, why: str) -> Trouble:
-    return Trouble(status.folder, status.problem, status.algorithm, status.seed, status.status, why)
+    return Trouble(status.folder, status.problem, status.label, status.seed, status.status, why)
 
 
 def _agreed(records: list[Manifest], part: str) -> dict[str, str]:
@@ -125,19 +121,20 @@ def _section(
     kinds: dict[_Kind, list[_Member]],
     planned: dict[tuple[str, _Kind], int],
     points: int,
-    read: Read,
 ) -> Section:
     entries: list[Entry] = []
     epsilons: Array | None = None
-    labels = _labels(list(kinds))
+    names = [label for label, _ in kinds]
     first = next(iter(kinds.values()))[0].settings
     for kind, members in kinds.items():
         members.sort(key=lambda member: member.settings.seed)
-        runs = [_run(member, read) for member in members]
+        runs = [_run(member) for member in members]
         epsilons = runs[0].mistakes.get("epsilon") if epsilons is None else epsilons
         where = str(members[0].folder)
         of = planned[first.fingerprint, kind]
-        entries.append(entry(labels[kind], _about(members[0]), runs, of, points, where))
+        label, length = kind  # runs without end may have come to different lengths
+        label += f" ({length:,} episodes)" if names.count(label) > 1 else ""
+        entries.append(entry(label, _about(members), runs, of, points, where))
         if not np.array_equal(epsilons, runs[0].mistakes["epsilon"]):  # type: ignore[arg-type]
             raise InputError(f"{where} has another grid of epsilon than the other runs")
     optimum, threshold, slater = None, None, None
@@ -150,44 +147,31 @@ def _section(
     return section(first.problem, entries, epsilons, optimum, threshold, slater)
 
 
-def _run(member: _Member, read: Read) -> OneRun:
-    tables = [read(member.folder / name) for name in (CURVES, MISTAKES)]
-    seed = member.settings.seed
-    for table, name in zip(tables, (CURVES, MISTAKES), strict=True):
-        if len(table) != 1 or list(table[0]) != [seed]:
-            raise InputError(f"{member.folder / name} is not of that run alone")
-    curves, mistakes = (table[0][seed] for table in tables)
-    record = member.record
+def _run(member: _Member) -> OneRun:
+    seed, record = member.settings.seed, member.record
+    curves, mistakes = (read_one(member.folder / name, seed) for name in (CURVES, MISTAKES))
     time = 1e6 * record.seconds / record.episodes if record.seconds else None
     return OneRun(seed, curves, mistakes, dict(record.summary), time)
 
 
-def _about(member: _Member) -> About:
-    s = member.settings
-    settings = {k: getattr(s, k) for k in OVERRIDES if getattr(s, k) is not None}
+def _about(members: list[_Member]) -> About:
+    s = members[0].settings
+    settings = s.overrides()
     with suppress(InputError):
         row = s.row()
-        remarks = [each for each in (row.beyond(s.episodes), row.outside_theorem()) if each]
+        said = [row.beyond(s.episodes), row.outside_theorem()]
+        if SAFE_POLICY in row.needs:
+            said.append(_on_baseline(members))
+        remarks = [each for each in said if each]
         return About(s.preset, settings, row.needs, row.heuristic, row.unverified, remarks)
     return About(s.preset, settings)
 
 
-def _labels(kinds: list[_Kind]) -> dict[_Kind, str]:
-    """Short names: what tells the settings of one algorithm apart, and no more."""
-    labels: dict[_Kind, str] = {}
-    for kind in kinds:
-        same = [each for each in kinds if each.algorithm == kind.algorithm]
-        label = kind.algorithm
-        if len({each.preset for each in same}) > 1:
-            label += f":{kind.preset}"
-        parts = []
-        for n, name in enumerate(OVERRIDES):
-            alike = [each for each in same if each.preset == kind.preset]
-            if len({each.overrides[n] for each in alike}) > 1:
-                value = kind.overrides[n]
-                parts.append(f"{name.replace('_', ' ')} {value}")
-        if len({each.episodes for each in same}) > 1:
-            parts.append(f"{kind.episodes or 0:,} episodes")
-        label += f" ({', '.join(parts)})" if parts else ""
-        labels[kind] = label if label not in labels.values() else f"{label} #{len(labels) + 1}"
-    return labels
+def _on_baseline(members: list[_Member]) -> str:
+    """How long the runs played their safe baseline, which only their states tell."""
+    found = [checkpoint.find(member.folder).snapshot for member in members]
+    counts = [float(each["state_baseline_episodes"]) for each in found if each is not None]
+    if not counts:
+        return ""
+    share = f"{float(np.median(counts)):,.0f} of {members[0].record.episodes:,} episodes"
+    return f"played its safe baseline in {share} (median over seeds)"

@@ -1,0 +1,114 @@
+"""Folders that `reproduce` and `compare` of version 0.1 wrote: one table of curves, one summary.
+
+Later versions keep a folder for each run (docs/experiments.md). This module reads, and only that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cmdplab import manifest
+from cmdplab.errors import InputError
+from cmdplab.labels import Kind, labels
+from cmdplab.measures import Summary
+from cmdplab.problem import Array
+from cmdplab.records import read_tables
+
+SUMMARY, CURVES, MISTAKES = "summary.json", "curves.parquet", "mistakes.parquet"
+_NEWER = ("experiment.json", manifest.NAME)
+_SHAPE = {"instance": str, "episodes": int, "seeds": int, "algorithms": dict, "threshold": list}
+_FIELDS = tuple(field for field in Summary._fields if field != "episodes")
+
+
+class OldGroup(NamedTuple):
+    """One algorithm over its seeds."""
+
+    label: str
+    algorithm: str
+    preset: str
+    numbers: dict[str, Any]  # of summary.json
+    curves: dict[int, dict[str, Array]]  # by seed
+    mistakes: dict[int, dict[str, Array]]
+
+    def settings(self, summary: dict[str, Any]) -> dict[str, Any]:
+        """What was written of its settings: all by `compare`, the bonus scale by `reproduce`."""
+        scale = summary.get("bonus_scale")
+        known = self.numbers.get("settings")
+        return known if isinstance(known, dict) else {} if scale is None else {"bonus_scale": scale}
+
+
+class OldFolder(NamedTuple):
+    """All of it."""
+
+    summary: dict[str, Any]
+    groups: list[OldGroup]
+
+
+def is_old(folder: Path) -> bool:
+    """Whether a folder holds what version 0.1 wrote, and nothing newer."""
+    newer = any((folder / name).exists() for name in _NEWER)
+    return not newer and (folder / SUMMARY).exists() and (folder / CURVES).exists()
+
+
+def read_old(folder: Path) -> OldFolder:
+    """Both tables and the summary, which must be of one and the same command."""
+    if not (folder / MISTAKES).exists():
+        raise InputError(
+            f"{folder} has no {MISTAKES}: it is of a version that counted none, so run it again"
+        )
+    summary = _summary(folder / SUMMARY)
+    curves, mistakes = read_tables(folder / CURVES), read_tables(folder / MISTAKES)
+    if {k: set(v) for k, v in curves.items()} != {k: set(v) for k, v in mistakes.items()}:
+        raise InputError(f"{folder}: {CURVES} and {MISTAKES} are not of the same runs")
+    named = labels([Kind(*pair) for pair in curves])
+    groups = []
+    for pair, by_seed in curves.items():
+        label = named[Kind(*pair)]
+        if label not in summary["algorithms"]:
+            raise InputError(f"{folder}: {CURVES} has {label!r}, and {SUMMARY} does not")
+        numbers = summary["algorithms"][label]
+        _check_numbers(numbers, len(by_seed), f"of {label!r}", folder / SUMMARY)
+        groups.append(OldGroup(label, *pair, numbers, by_seed, mistakes[pair]))
+    missing = sorted(set(summary["algorithms"]) - {group.label for group in groups})
+    if missing:
+        raise InputError(f"{folder}: {SUMMARY} has {missing[0]!r}, and {CURVES} does not")
+    return OldFolder(summary, groups)
+
+
+def old_curves(folder: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """An Arrow table for each run, and what is known of the run."""
+    import pyarrow as pa
+
+    summary, groups = read_old(folder)
+    for group in groups:
+        known = {"algorithm": group.algorithm, "preset": group.preset} | group.settings(summary)
+        known["problem"] = summary["instance"]
+        for seed, columns in group.curves.items():
+            table = pa.table(columns | {"episode": columns["episode"].astype(np.int64)})
+            yield table, known | {"seed": seed, "run": f"{group.label}-{seed}"}
+
+
+def _summary(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    for name, kind in _SHAPE.items():
+        if not isinstance(values, dict) or not isinstance(values.get(name), kind):
+            raise InputError(f"{path} is of a schema unknown here: it has no good {name!r}")
+    if any(not isinstance(each, dict) for each in values["algorithms"].values()):
+        raise InputError(f"{path} is of a schema unknown here: an algorithm has no numbers")
+    return dict(values)
+
+
+def _check_numbers(numbers: dict[str, Any], seeds: int, whose: str, path: Path) -> None:
+    for name in _FIELDS:
+        values = numbers.get(name)
+        good = isinstance(values, list) and len(values) == seeds
+        if not good or any(not isinstance(v, int | float | None) for v in values or []):
+            raise InputError(f"{path}: {name} {whose} is not a number per seed")

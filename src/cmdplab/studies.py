@@ -1,0 +1,201 @@
+"""Predefined experiments: `reproduce`, the paper's Figure 1, and `compare`, side by side.
+
+A study is an experiment, which runs, stops and goes on as any sweep does; what it shows in the end
+(`concluding.py`) is drawn from the records in its folder.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cmdplab.algorithms import ALGORITHMS, FIGURE_1, algorithm
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.table1 import TABLE_1
+from cmdplab.concluding import conclude
+from cmdplab.environments import ENVIRONMENTS, make
+from cmdplab.errors import InputError
+from cmdplab.experiment import Experiment, fingerprint, parse_experiment
+from cmdplab.formats import find
+from cmdplab.pool import Work
+from cmdplab.problem import CMDP
+from cmdplab.running import Run, check_counts, check_workers, jobs
+from cmdplab.sweeping import Study, Tell, do_missing, prepare
+
+INSTANCES = ("published", "random")
+PROBLEMS = (
+    "random-independent",
+    "media-streaming",
+    "three-state",
+    "job-scheduling",
+    "inventory",
+    "published",
+)
+EVERY = "all"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What to reproduce, and where to put it."""
+
+    preset: str = "released"
+    instance: str = "published"
+    instance_seed: int = 0
+    episodes: int = 300_000
+    seeds: int = 5
+    bonus_scale: float = 1e-3
+    algorithms: tuple[str, ...] = FIGURE_1
+    out: Path = Path("runs/figure1")
+
+    @property
+    def folder(self) -> Path:
+        """Where it goes."""
+        return self.out
+
+    def rows(self) -> list[Row]:
+        """The algorithms, each once, with the bonus scale asked for."""
+        rows = {(row := algorithm(name, self.preset)).name: row for name in self.algorithms}
+        return [row.overridden({"bonus_scale": self.bonus_scale}) for row in rows.values()]
+
+    def cmdp(self) -> CMDP:
+        """The published CMDP, or a random one with the rewards of the preset."""
+        return make(self._environment(), self.instance_seed)
+
+    def _environment(self) -> str:
+        if self.instance not in INSTANCES:
+            choices = ", ".join(INSTANCES)
+            raise InputError(f"unknown instance {self.instance!r}: choose one of {choices}")
+        return "published" if self.instance == "published" else f"random-{self.preset}"
+
+    def experiment(self) -> Experiment:
+        """All runs."""
+        environment, seeds = self._environment(), [self.instance_seed]
+        given = {"bonus_scale": self.bonus_scale}
+        values = {
+            "name": "figure1",
+            "preset": self.preset,
+            "problems": [{"environment": environment, "instance_seeds": seeds}],
+            "algorithms": [{"name": row.name, **given} for row in self.rows()],
+        }
+        return _checked(values, self)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What to compare, and where to put it. What is None is the row's own."""
+
+    problem: str = "media-streaming"
+    instance_seed: int = 0
+    episodes: int = 100_000
+    seeds: int = 5
+    algorithms: tuple[str, ...] = tuple(TABLE_1)
+    preset: str | None = None
+    bonus_scale: float | None = None
+    margin_scale: float | None = None
+    tuned_for: int | None = None  # K of those that read one; None: the number of episodes
+    precision: str = "float64"
+    out: Path | None = None  # None: runs/ and a name with the problem's in it
+
+    def __post_init__(self) -> None:
+        check_counts(self.episodes, seed=0)  # they may be what the algorithms are tuned for
+        if not self.algorithms:
+            raise InputError("name at least one algorithm")
+
+    @property
+    def name(self) -> str:
+        """The name of the experiment: two problems are two experiments."""
+        what = Path(self.problem).stem if self._is_file() else self.problem
+        number = f"-{self.instance_seed}" if self.instance_seed else ""
+        return "compare-" + re.sub(r"[^A-Za-z0-9._-]+", "-", what)[:50] + number
+
+    @property
+    def folder(self) -> Path:
+        """Where it goes."""
+        return Path("runs") / self.name if self.out is None else self.out
+
+    def rows(self) -> list[Row]:
+        """The algorithms: NAME or NAME:PRESET, or `all` of them, each once."""
+        rows = {}
+        for name in self.algorithms:
+            names = dict.fromkeys(each for each, _ in ALGORITHMS) if name == EVERY else [name]
+            for each in names:
+                row = self._row(each)
+                rows[row.name, row.preset] = row
+        return [row.overridden(self._given()) for row in rows.values()]
+
+    def _row(self, name: str) -> Row:
+        plain, _, chosen = name.partition(":")
+        preset = chosen or self.preset
+        try:
+            return algorithm(plain, preset)
+        except InputError:
+            if chosen or preset is None:
+                raise
+            return algorithm(plain)  # the preset asked for all is one that this one does not have
+
+    def _given(self) -> dict[str, Any]:
+        tuned_for = self.episodes if self.tuned_for is None else self.tuned_for
+        scales = {"bonus_scale": self.bonus_scale, "margin_scale": self.margin_scale}
+        return scales | {"tuned_for": tuned_for}
+
+    def _is_file(self) -> bool:
+        name = self.problem
+        known = name in ENVIRONMENTS
+        return not known and (name.endswith((".npz", ".drn")) or Path(name).exists())
+
+    def cmdp(self) -> CMDP:
+        """The problem of a file, or an environment."""
+        return find(self.problem, self.instance_seed)
+
+    def experiment(self) -> Experiment:
+        """All runs."""
+        place: dict[str, Any] = {"file": self.problem}
+        if not self._is_file():
+            place = {"environment": self.problem, "instance_seeds": [self.instance_seed]}
+        rows = [{"name": row.name, "preset": row.preset} for row in self.rows()]
+        values = {
+            "name": self.name,
+            "preset": self.preset,
+            "precision": self.precision,
+            "problems": [place],
+            "algorithms": [row | self._given() for row in rows],
+        }
+        return _checked(values, self)
+
+
+def _checked(values: dict[str, Any], study: Reproduction | Comparison) -> Experiment:
+    check_counts(study.episodes, seed=0)
+    jobs(study.rows(), study.seeds)  # refuses too few and too many
+    lengths = {"episodes": study.episodes, "seeds": study.seeds}
+    return parse_experiment(values | lengths, str(values["name"]))
+
+
+def prepared(study: Reproduction | Comparison, engine: str = "cpu") -> list[Work]:
+    """The runs of a study, written down in its folder; whatever is wrong is said before that."""
+    experiment, problem = study.experiment(), study.cmdp()
+    kind: Study = "reproduce" if isinstance(study, Reproduction) else "compare"
+    return prepare(experiment, {fingerprint(problem): problem}, study.folder, engine, kind)
+
+
+def carry_out(
+    study: Reproduction | Comparison,
+    workers: int | None = None,
+    *,
+    engine: str = "cpu",
+    tell: Tell = lambda event: None,
+    say: Callable[[str], None] = lambda sentence: None,
+) -> tuple[list[Run], dict[str, Any]]:
+    """Do what is missing of a study, then write what it shows: figure, tables, summary, report.
+
+    Interrupted or given again, it goes on; the results are those of a study that never stopped.
+    """
+    check_workers(workers)
+    found = do_missing(prepared(study, engine), workers, tell, engine=engine, say=say)
+    for status in found:
+        if status.status != "done":
+            why = (status.error.strip().splitlines() or ["it can be resumed"])[-1]
+            raise InputError(f"{status.label}, seed {status.seed}, is {status.status}: {why}")
+    return conclude(study.folder)
