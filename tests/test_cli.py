@@ -139,7 +139,7 @@ def test_bench_json(call, monkeypatch):
         (("run", "--bonus-scale", "-1"), "bonus_scale is -1"),
         (("run", "--bonus-scale", "nan"), "bonus_scale is nan"),
         (("run", "--algorithm", "UOpt-RPGDP"), "did you mean 'UOpt-RPGPD'"),
-        (("run", "--algorithm", "OptPrimalDual-CMDP", "--alpha-eta", "0.6"), "has no exponent"),
+        (("run", "--algorithm", "OptPrimalDual-CMDP", "--alpha-eta", "0.6"), "has no alpha_eta"),
         (("run", "publishd"), "did you mean 'published'"),
         (("run", "--precision", "float32"), "only the engine gpu has float32"),
         (("run", "--precision", "float32", "--engine", "host"), "only the engine gpu has float32"),

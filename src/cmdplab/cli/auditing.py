@@ -15,6 +15,7 @@ from cmdplab.cli.options import (
     Json,
     Workers,
     console,
+    count,
     errors,
     print_json,
     say,
@@ -24,6 +25,8 @@ from cmdplab.errors import InputError
 if TYPE_CHECKING:
     from cmdplab.audit import Complexity, Finding
     from cmdplab.statistics import Exponent
+
+DELTA = 0.1  # where none is given
 
 
 def audit_command(
@@ -42,8 +45,9 @@ def audit_command(
         list[float] | None, typer.Option(help="Say what holds at this accuracy (repeat for more).")
     ] = None,
     delta: Annotated[
-        float, typer.Option(help="Of --epsilon and --failure-events: the probability to fail.")
-    ] = 0.1,
+        float | None,
+        typer.Option(help="Of --epsilon and --failure-events: the probability to fail; 0.1."),
+    ] = None,
     partial: Annotated[
         bool, typer.Option("--partial", help="Go on without the runs that are not done.")
     ] = False,
@@ -54,11 +58,9 @@ def audit_command(
             help="Play UOpt-RPGPD at bonus scale 1; count the events of the paper's Lemma H.1.",
         ),
     ] = False,
-    seeds: Annotated[
-        int | None, typer.Option(help="Of --failure-events: runs; 500 by default.")
-    ] = None,
+    seeds: Annotated[int | None, count("Of --failure-events: runs; 500 by default.")] = None,
     episodes: Annotated[
-        int | None, typer.Option(help="Of --failure-events: episodes of each run; 600 by default.")
+        int | None, count("Of --failure-events: episodes of each run; 600 by default.")
     ] = None,
     instance_seed: InstanceSeed = 0,
     workers: Workers = None,
@@ -71,8 +73,9 @@ def audit_command(
     again. Writes audit.json, audit.csv, audit.png and audit.pdf. With --failure-events it asks
     instead how often the confidence sets of the proof fail, and writes failure_events.json.
     """
-    if not 0.0 < delta < 1.0:
+    if delta is not None and not 0.0 < delta < 1.0:
         raise InputError(f"delta is {delta:g}, not between 0 and 1")
+    sure = DELTA if delta is None else delta
     other = engine if engine is not Engine.cpu else None
     of_records: dict[str, Any] = {"--epsilon": epsilon or None, "--partial": partial}
     of_records |= {"--workers": workers, "--engine": other}
@@ -80,16 +83,19 @@ def audit_command(
     of_events = {"--seeds": seeds, "--episodes": episodes, "--instance-seed": given_instance}
     if failure_events:
         _refuse(of_records, "does not go with --failure-events")
-        count_events(source, out, delta, seeds, episodes, instance_seed, as_json)
+        count_events(source, out, sure, seeds, episodes, instance_seed, as_json)
         return
     _refuse(of_events, "needs --failure-events")
+    if not epsilon:
+        _refuse({"--delta": delta}, "needs --epsilon or --failure-events")
     if source is None:
         raise InputError("say which sweep or experiment to audit, or give --failure-events")
     if source.suffix == ".toml":
         source = _swept(source, workers, engine, epsilon or [])
-    elif other:
-        raise InputError("--engine is for an experiment (TOML): a folder is not run again")
-    _audit_records(source, out, epsilon or [], delta, partial, as_json)
+    else:
+        again = {"--engine": other, "--workers": workers}
+        _refuse(again, "is for an experiment (TOML): a folder is not run again")
+    _audit_records(source, out, epsilon or [], sure, partial, as_json)
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:

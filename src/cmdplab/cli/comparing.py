@@ -11,12 +11,14 @@ from cmdplab.cli.options import (
     AnyPreset,
     Engine,
     EngineOption,
+    EpisodesOfEach,
     InstanceSeed,
     Json,
     OwnBonusScale,
     OwnMarginScale,
     Precision,
     PrecisionOption,
+    SeedsOfEach,
     TunedFor,
     Workers,
     console,
@@ -35,8 +37,8 @@ def compare_command(
             "media-streaming, three-state, job-scheduling, inventory, published."
         ),
     ] = "media-streaming",
-    episodes: Annotated[int, typer.Option(help="Episodes of each run.")] = 100_000,
-    seeds: Annotated[int, typer.Option(help="Runs of each algorithm: seeds 0, 1, ...")] = 5,
+    episodes: EpisodesOfEach = 100_000,
+    seeds: SeedsOfEach = 5,
     algorithms: Annotated[
         list[str] | None,
         typer.Option(
@@ -60,6 +62,7 @@ def compare_command(
     Writes report.html, compare.png and .pdf, curves.parquet and summary.json, and prints final gap,
     violation, strong and weak regret of both, episodes per second, and what each needs to know.
     """
+    from cmdplab.algorithms import check_settings
     from cmdplab.cli.tables import print_comparison
     from cmdplab.compare import Comparison, compare
     from cmdplab.progress import shown
@@ -78,6 +81,7 @@ def compare_command(
         out=out,
         **chosen,
     )
+    check_settings(settings.rows(), {"margin_scale": margin_scale, "tuned_for": tuned_for})
     for row in settings.rows():
         warn(row.beyond(episodes))
     with shown(settings.jobs(), episodes, errors()) as progress:

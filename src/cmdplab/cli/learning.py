@@ -23,6 +23,7 @@ from cmdplab.cli.options import (
     Replanning,
     Tightening,
     TunedFor,
+    count,
     errors,
     print_json,
     say,
@@ -57,9 +58,9 @@ def run_command(
     algorithm: Annotated[str, typer.Option(help="See `cmdplab list algorithms`.")] = "UOpt-RPGPD",
     preset: AnyPreset = None,
     episodes: Annotated[
-        str, typer.Option(help="How many episodes, or `unlimited`: until stopped.")
+        str, typer.Option(help="How many, such as 100000 or 1e5, or `unlimited`: until stopped.")
     ] = "100000",
-    seed: Annotated[int, typer.Option(help="Seed of the roll-outs.")] = 0,
+    seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
     instance_seed: InstanceSeed = 0,
     bonus_scale: OwnBonusScale = None,
     margin_scale: OwnMarginScale = None,
@@ -113,7 +114,11 @@ def run_command(
         "alpha_eta": alpha_eta,
         "alpha_tau": alpha_tau,
     }
-    row = algorithms.algorithm(algorithm, preset.value if preset else None).overridden(chosen)
+    plain = algorithms.algorithm(algorithm, preset.value if preset else None)
+    algorithms.check_settings([plain], chosen)
+    row = plain.overridden(chosen)
+    if baseline is not None:
+        _check_baseline(row, tightening)
     if (alpha_eta, alpha_tau) != (None, None):
         warn(row.outside_theorem())
     number = _episodes(episodes)
@@ -154,10 +159,24 @@ def _place(engine: RunEngine, run: Wanted) -> str:
 def _episodes(text: str) -> int | None:
     if text == "unlimited":
         return None
+    from cmdplab.counting import written_number
+
     try:
-        return int(text.replace("_", "").replace(",", ""))
+        return written_number(text)
     except ValueError:
-        raise InputError(f"episodes is {text!r}, neither a number nor `unlimited`") from None
+        raise InputError(f"episodes is {text!r}, neither a whole number nor `unlimited`") from None
+
+
+def _check_baseline(row: Row, tightening: float | None) -> None:
+    """Refuse a safe policy that nobody would play."""
+    from cmdplab.algorithms import ALGORITHMS
+    from cmdplab.algorithms.row import SAFE_POLICY
+
+    if SAFE_POLICY not in row.needs:
+        names = dict.fromkeys(r.name for r in ALGORITHMS.values() if SAFE_POLICY in r.needs)
+        raise InputError(f"{row.name} begins without --baseline: {', '.join(names)} have one")
+    if tightening is not None:
+        raise InputError("--tightening makes the default baseline, which --baseline replaces")
 
 
 def _policy(path: Path) -> Any:

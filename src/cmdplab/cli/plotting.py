@@ -14,6 +14,7 @@ from cmdplab.cli.options import (
     InstanceSeed,
     OwnBonusScale,
     ProblemArgument,
+    count,
     errors,
     warn,
 )
@@ -73,12 +74,12 @@ def portrait_command(
         typer.Option(help="Default: UOpt-RPGPD; for entropy, repeat it to compare."),
     ] = None,
     preset: AnyPreset = None,
-    episodes: Annotated[int, typer.Option(help="How many episodes to play.")] = 100_000,
-    seed: Annotated[int, typer.Option(help="Seed of the roll-outs.")] = 0,
+    episodes: Annotated[int, count("How many episodes to play.")] = 100_000,
+    seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
     instance_seed: InstanceSeed = 0,
     bonus_scale: OwnBonusScale = None,
     points: Annotated[
-        int | None, typer.Option(help="Entropy: at how many episodes to look; default: 120.")
+        int | None, count("Entropy: at how many episodes to look; default: 120.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A .png, .pdf or .svg; default: KIND.pdf here.")

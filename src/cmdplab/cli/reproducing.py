@@ -9,11 +9,13 @@ import typer
 
 from cmdplab.cli.options import (
     BonusScale,
+    EpisodesOfEach,
     Instance,
     InstanceSeed,
     Json,
     Preset,
     PresetOption,
+    SeedsOfEach,
     Workers,
     console,
     errors,
@@ -23,8 +25,8 @@ from cmdplab.cli.options import (
 
 def reproduce_command(
     preset: PresetOption = Preset.released,
-    episodes: Annotated[int, typer.Option(help="Episodes of each run.")] = 300_000,
-    seeds: Annotated[int, typer.Option(help="Runs of each algorithm: seeds 0, 1, ...")] = 5,
+    episodes: EpisodesOfEach = 300_000,
+    seeds: SeedsOfEach = 5,
     instance: Annotated[
         Instance | None,
         typer.Option(help="Default: published for --preset released, random for printed."),

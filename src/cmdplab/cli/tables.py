@@ -77,29 +77,23 @@ def print_notes(runs: Sequence[Run]) -> None:
             _plain(f"{name}: played its safe baseline in {share} (median over seeds)")
 
 
-WIDE = 110  # columns of a terminal that has room for summaries
-
-
 def print_environments(rows: Sequence[dict[str, Any]]) -> None:
-    """Sizes, certified values in the units of the sources, and what was cut or is unverified."""
-    header = ["environment", "", "X", "A", "H", "N", "optimum", "multipliers"]
+    """Sizes, certified values as `solve` prints them, the source's own, what was cut."""
     sizes = ("states", "actions", "horizon", "constraints")
     cells = []
     for row in rows:
-        known = row["published"]
-        values = ["–", "–"]
-        if known is not None:
-            prices = " ".join(f"{each:.3g}" for each in known["multipliers"])
-            values = [f"{known['optimum']:.6g}", prices]
+        values = ["–", "–", "–"]
+        if row["published"] is not None:
+            prices = " ".join(f"{each:.3g}" for each in row["multipliers"]) or "none"
+            values = [f"{row['optimum']:.6g}", prices, f"{row['published']['optimum']:.6g}"]
         mark = "*" * bool(row["unverified"])
         cells.append([row["name"] + mark, row["summary"], *(str(row[s]) for s in sizes), *values])
-    left = 2
-    if console().width < WIDE:  # the summaries would become columns of single words
-        header, cells, left = header[:1] + header[2:], [c[:1] + c[2:] for c in cells], 1
-    grid(console(), "environments", header, cells, left=left)
+    header = ["environment", "summary", "X", "A", "H", "N", "optimum", "multipliers", "published"]
+    grid(console(), "environments", header, cells, left=2, least=("summary",))
     _say(
-        "optimum and multipliers are certified, in the units of the source; – one for every seed: "
-        "see `cmdplab solve`; * something is [unverified]; --json: units, our values, sources"
+        "optimum and multipliers are certified, in the units of `cmdplab solve` (rewards in "
+        "[0, 1]); published: the same optimum in the units of the source; – one for every seed: "
+        "see `cmdplab solve`; * something is [unverified]; --json: both units, sources"
     )
     for row in rows:
         if row["tail_bound"] is not None:
