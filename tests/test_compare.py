@@ -191,7 +191,10 @@ def test_what_an_algorithm_lacks_exits_with_2(call, tmp_path):
 
 
 def test_the_listing_holds_table_1_and_every_page_exists(call):
-    rows = {row["name"]: row for row in json.loads(call("list", "algorithms", "--json")[1])}
+    rows = {
+        row["name"]: row
+        for row in json.loads(call("list", "algorithms", "--json")[1])["algorithms"]
+    }
     assert set(TABLE_1) <= set(rows)
     for name, row in rows.items():
         assert row["presets"]

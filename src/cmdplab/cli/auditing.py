@@ -131,7 +131,7 @@ def _audit_records(
         from cmdplab.audit.writing import row_of
 
         rows = [row_of(f) | {"unanswered": unanswered(f)} for f in findings]
-        print_json({"notes": notes, "findings": rows, "pac": asked})
+        print_json("audit", {"notes": notes, "findings": rows, "pac": asked})
         return
     _print(findings, asked, delta)
     console().print(f"figure, table and every count are in {target}/", highlight=False)

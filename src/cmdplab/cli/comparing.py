@@ -88,7 +88,7 @@ def compare_command(
         place = {"engine": engine.value, "precision": precision.value}
         runs, summary = compare(settings, progress, workers, say=say, **place)
     if as_json:
-        print_json(summary)
+        print_json("compare", summary)
         return
     over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
     print_comparison(runs, f"{summary['instance']}, {episodes:,} episodes: {over}")

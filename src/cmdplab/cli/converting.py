@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cmdplab.cli.options import InstanceSeed
+from cmdplab.cli.options import InstanceSeed, Json, print_file
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
@@ -78,10 +78,11 @@ def convert_command(
     budget: Budget = None,
     horizon: Horizon = None,
     instance_seed: InstanceSeed = 0,
+    as_json: Json = False,
 ) -> None:
     """Write a problem in another format: .npz, or .drn for Storm (docs/own-problem.md)."""
     from cmdplab.formats import convert, find
 
     roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
     convert(find(problem, instance_seed, roles), out)
-    print(out)
+    print_file("convert", out, as_json)

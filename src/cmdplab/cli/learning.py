@@ -34,7 +34,9 @@ from cmdplab.errors import InputError
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
     from cmdplab.engines.choosing import Wanted
+    from cmdplab.pool import Work
     from cmdplab.problem import CMDP
+    from cmdplab.status import RunStatus
 
 
 class RunEngine(StrEnum):
@@ -200,23 +202,54 @@ def _in_memory(
     as_json: bool,
 ) -> None:
     from cmdplab import running
-    from cmdplab.algorithms.row import SAFE_POLICY
     from cmdplab.cli.tables import print_runs
     from cmdplab.progress import shown
 
     with shown([running.Job(row, seed)], episodes, errors()) as progress:
         done = running.run(cmdp, row, episodes, seed, progress=progress, **given)
     if as_json:
-        head = {"problem": cmdp.name, "algorithm": row.name, "preset": row.preset, "seed": seed}
-        tail = {"multiplier": done.state.multiplier, "us_per_episode": done.us_per_episode}
-        tail |= {"engine": given["engine"], "precision": given["precision"]}
-        tail |= {"needs": row.needs, "heuristic": row.heuristic, "unverified": row.unverified}
-        if SAFE_POLICY in row.needs:
-            tail |= {"baseline_episodes": done.state.baseline_episodes}
-        print_json(head | done.summary._asdict() | tail)
+        found = {"folder": None, "status": "done", "of": episodes, "error": "", "notes": []}
+        found |= done.summary._asdict() | {"us_per_episode": done.us_per_episode}
+        found |= {"engine": given["engine"], "precision": given["precision"]}
+        print_json("run", _about(cmdp, row, seed) | found | _state(row, done.state))
     else:
         title = f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes"
         print_runs([done], cmdp.horizon, title)
+
+
+def _about(cmdp: CMDP, row: Row, seed: int) -> dict[str, Any]:
+    """What is known of a run before it begins."""
+    head = {"problem": cmdp.name, "algorithm": row.name, "preset": row.preset, "seed": seed}
+    settings = {name: value for name, value in row.settings().items() if value is not None}
+    claims = {"heuristic": row.heuristic, "unverified": row.unverified}
+    return head | {"settings": settings, "needs": list(row.needs)} | claims
+
+
+def _state(row: Row, state: Any) -> dict[str, Any]:
+    """What a learner's state says in JSON; None is one that cannot be read."""
+    from cmdplab.algorithms.row import SAFE_POLICY
+
+    played = state.baseline_episodes if state is not None and SAFE_POLICY in row.needs else None
+    return {
+        "multiplier": None if state is None else state.multiplier,
+        "baseline_episodes": played,
+    }
+
+
+def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
+    """A recorded run as one that was kept in memory."""
+    from cmdplab import checkpoint, manifest
+    from cmdplab.measures import Summary
+    from cmdplab.running import saved_state
+
+    record = manifest.read_if_good(work.folder)
+    summary = dict.fromkeys(Summary._fields) | (record.summary if record is not None else {})
+    snapshot = checkpoint.find(work.folder).snapshot
+    state = None if snapshot is None else saved_state(row, snapshot)
+    found = {"folder": str(work.folder), "status": status.status, "of": status.of}
+    found |= {"error": status.error, "notes": status.notes, "precision": status.precision}
+    found |= {"us_per_episode": None if not status.rate else 1e6 / status.rate}
+    return summary | {"episodes": status.episodes} | found | _state(row, state)
 
 
 def _recorded(
@@ -229,7 +262,7 @@ def _recorded(
     engine: str,
     as_json: bool,
 ) -> None:
-    from cmdplab.cli.sweeping import finish
+    from cmdplab.cli.sweeping import finish, leave
     from cmdplab.experiment import RunSettings, fingerprint
     from cmdplab.progress import sweep_shown
     from cmdplab.sweeping import alone_in, do_missing
@@ -246,4 +279,9 @@ def _recorded(
     work = alone_in(out, settings, cmdp)
     with sweep_shown(1, episodes, errors()) as tell:
         found = do_missing([work], 1, tell, engine=engine)
-    finish(found, out, as_json)
+    if not as_json:
+        finish(found, out, "run", as_json)
+        return
+    about = _about(cmdp, row, seed) | {"engine": engine}
+    print_json("run", about | _from_record(work, found[0], row))
+    leave(found, out)

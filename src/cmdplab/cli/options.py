@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -134,8 +136,18 @@ def say(sentence: str) -> None:
         errors().print(sentence, highlight=False, soft_wrap=True)
 
 
-def print_json(value: Any) -> None:
-    """For scripts."""
+def print_json(name: str, value: Any) -> None:
+    """For scripts: an object of the schema of that name, which comes first (docs/json.md)."""
     from cmdplab.presenting import to_json
+    from cmdplab.schemas import stamp
 
-    print(to_json(value))
+    fields = value._asdict() if hasattr(value, "_asdict") else value
+    print(to_json({"schema": stamp(name), **fields}))
+
+
+def print_file(name: str, path: Path, as_json: bool, notes: Sequence[str] = ()) -> None:
+    """The file that a command wrote: its path alone, or an object."""
+    if as_json:
+        print_json(name, {"file": str(path), "notes": list(notes)})
+    else:
+        print(path)

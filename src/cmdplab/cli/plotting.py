@@ -12,10 +12,12 @@ import typer
 from cmdplab.cli.options import (
     AnyPreset,
     InstanceSeed,
+    Json,
     OwnBonusScale,
     ProblemArgument,
     count,
     errors,
+    print_file,
     warn,
 )
 from cmdplab.errors import InputError
@@ -46,6 +48,7 @@ def plot_command(
     environment: Annotated[
         str | None, typer.Option(help="Of a sweep over several: the one to draw.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Draw one figure for a paper from records.
 
@@ -61,7 +64,7 @@ def plot_command(
     )
     for note in notes:
         warn(note)
-    print(path)
+    print_file("plot", path, as_json, notes)
 
 
 def portrait_command(
@@ -84,6 +87,7 @@ def portrait_command(
     out: Annotated[
         Path | None, typer.Option(help="A .png, .pdf or .svg; default: KIND.pdf here.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Play a run and draw its policy, which no record holds.
 
@@ -113,9 +117,10 @@ def portrait_command(
     for row in rows:
         warn(row.beyond(episodes))
     if kind is Portrayed.occupancy:
-        print(_occupancy(cmdp, rows[0], episodes, seed, path))
+        drawn = _occupancy(cmdp, rows[0], episodes, seed, path)
     else:
-        print(_entropy(cmdp, rows, episodes, seed, points, path))
+        drawn = _entropy(cmdp, rows, episodes, seed, points, path)
+    print_file("portrait", drawn, as_json)
 
 
 def _occupancy(cmdp: CMDP, row: Row, episodes: int, seed: int, path: Path) -> Path:

@@ -52,7 +52,8 @@ def solve_command(
     as_published = _as_published(problem, s.value)
     if as_json:
         fields = ("value", "multiplier", "slater_gap", "primal", "dual", "gap", "feasible")
-        print_json({f: getattr(s, f) for f in fields} | {"message": s.message} | as_published)
+        found = {f: getattr(s, f) for f in fields} | {"message": s.message}
+        print_json("solve", found | as_published)
         return
     rows = [("feasible", "yes" if s.feasible else f"no: {s.message}")]
     rows += [("value", number(s.value, 10))]
@@ -100,7 +101,7 @@ def describe_command(
     roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
     d = describe(find(problem, instance_seed, roles))
     if as_json:
-        print_json(d)
+        print_json("describe", d)
         return
     sizes = f"{d.states} states, {d.actions} actions, horizon {d.horizon}, start {d.start}"
     rows = [("sizes", sizes), ("constraints", str(d.constraints))]
@@ -171,7 +172,7 @@ def list_command(
     if what is Listing.environments:
         rows = listing.environments()
         if as_json:
-            print_json(rows)
+            print_json("list-environments", {"environments": rows})
             return
         print_environments(rows)
         return
@@ -182,7 +183,7 @@ def list_command(
         K, accuracy = 100_000 if episodes is None else episodes, 0.1 if epsilon is None else epsilon
         orders = listing.table_1_at(problem, K, accuracy)
     if as_json:
-        print_json(rows if orders is None else {"algorithms": rows, "table_1_at": orders})
+        print_json("list-algorithms", {"algorithms": rows, "table_1_at": orders})
         return
     _print_algorithms(rows)
     if orders is not None:
@@ -252,7 +253,7 @@ def frontier_command(
     if figure is not None:
         draw_frontier(found, cmdp.name, figure)
     if as_json:
-        print_json(found)
+        print_json("frontier", found)
         return
     shown = _some(points)
     rows = [

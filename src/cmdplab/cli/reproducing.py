@@ -63,7 +63,7 @@ def reproduce_command(
     with shown(settings.jobs(), episodes, errors()) as progress:
         runs, summary = reproduce(settings, progress, workers)
     if as_json:
-        print_json(summary)
+        print_json("reproduce", summary)
         return
     over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
     print_runs(runs, settings.problem().horizon, f"{summary['instance']}, {preset.value}: {over}")

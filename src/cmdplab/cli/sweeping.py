@@ -17,6 +17,7 @@ from cmdplab.cli.options import (
     Workers,
     console,
     errors,
+    print_file,
     print_json,
     say,
 )
@@ -88,7 +89,7 @@ def sweep_command(
             say=say,
             executor=executor,
         )
-    finish(found, folder, as_json)
+    finish(found, folder, "sweep", as_json)
 
 
 def resume_command(
@@ -111,7 +112,7 @@ def resume_command(
     ):
         given = (engine.value, say, executor)
         found = do_missing(works, workers, tell, checkpoint_every, *given)
-    finish(found, folder, as_json)
+    finish(found, folder, "resume", as_json)
 
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
@@ -121,7 +122,7 @@ def status_command(folder: Folder, as_json: Json = False) -> None:
 
     found = [status_of(work) for work in works_of(folder)]
     if as_json:
-        print_json(found)
+        print_json("status", {"runs": found})
     else:
         _print_status(found, folder)
 
@@ -130,13 +131,14 @@ def export_command(
     folder: Folder,
     to: Annotated[Format, typer.Option(help="The format.")] = Format.csv,
     out: Annotated[Path | None, typer.Option(help="Default: all-curves.FORMAT there.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Write the curves of every run of a folder into one file."""
     from cmdplab.loading import export
 
     suffix = {"csv": "csv", "parquet": "parquet", "netcdf": "nc"}[to.value]
     target = out if out is not None else folder / f"all-curves.{suffix}"
-    print(export(folder, to.value, target))
+    print_file("export", export(folder, to.value, target), as_json)
 
 
 def _episodes(runs: list[RunSettings]) -> int | None:
@@ -158,12 +160,17 @@ def _executor(ray: str | None, engine: Engine) -> Iterator[Any]:
         yield execute
 
 
-def finish(found: list[RunStatus], folder: Path, as_json: bool) -> None:
+def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
     """Print where every run stands; exit code 0 only when all are done."""
     if as_json:
-        print_json(found)
+        print_json(command, {"runs": found})
     else:
         _print_status(found, folder)
+    leave(found, folder)
+
+
+def leave(found: list[RunStatus], folder: Path) -> None:
+    """Exit code 0 only when all runs are done; else say how to go on."""
     statuses = {each.status for each in found}
     if "failed" in statuses:
         raise typer.Exit(1)
@@ -178,7 +185,7 @@ def _print_plan(rows: list[dict[str, Any]], as_json: bool) -> None:
     from cmdplab.presenting import grid
 
     if as_json:
-        print_json(rows)
+        print_json("sweep-plan", {"runs": rows})
         return
     shown = ("folder", "problem", "algorithm", "preset", "episodes", "seed")
     cells = [[str(row[name]) for name in shown] for row in rows]
