@@ -251,6 +251,9 @@ def first_complaint(error: ValidationError, model: type[BaseModel] | None = None
 _KEY = re.compile(r"(?!(int|float|str|bool|none)$)[a-z_][a-z0-9_]*")
 
 
+_TABLES: dict[str, type[BaseModel]] = {"problems": ProblemSpec, "algorithms": AlgorithmSpec}
+
+
 def _description(model: type[BaseModel] | None, path: Sequence[object]) -> str:
     """What a field must be; of a table in a list, what the table's field must be."""
     found = ""
@@ -258,7 +261,7 @@ def _description(model: type[BaseModel] | None, path: Sequence[object]) -> str:
         field = model.model_fields.get(str(part)) if model is not None else None
         if field is not None:
             found = field.description or ""
-            model = {"problems": ProblemSpec, "algorithms": AlgorithmSpec}.get(str(part))
+            model = _TABLES.get(str(part))
     return found
 
 

@@ -208,7 +208,13 @@ def _in_memory(
     with shown([running.Job(row, seed)], episodes, errors()) as progress:
         done = running.run(cmdp, row, episodes, seed, progress=progress, **given)
     if as_json:
-        found = {"folder": None, "status": "done", "of": episodes, "error": "", "notes": []}
+        found: dict[str, Any] = {
+            "folder": None,
+            "status": "done",
+            "of": episodes,
+            "error": "",
+            "notes": [],
+        }
         found |= done.summary._asdict() | {"us_per_episode": done.us_per_episode}
         found |= {"engine": given["engine"], "precision": given["precision"]}
         print_json("run", _about(cmdp, row, seed) | found | _state(row, done.state))
@@ -246,7 +252,7 @@ def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
     summary = dict.fromkeys(Summary._fields) | (record.summary if record is not None else {})
     snapshot = checkpoint.find(work.folder).snapshot
     state = None if snapshot is None else saved_state(row, snapshot)
-    found = {"folder": str(work.folder), "status": status.status, "of": status.of}
+    found: dict[str, Any] = {"folder": str(work.folder), "status": status.status, "of": status.of}
     found |= {"error": status.error, "notes": status.notes, "precision": status.precision}
     found |= {"us_per_episode": None if not status.rate else 1e6 / status.rate}
     return summary | {"episodes": status.episodes} | found | _state(row, state)

@@ -12,7 +12,7 @@ from cmdplab.cli.options import console
 from cmdplab.presenting import grid, number
 from cmdplab.running import Run
 from cmdplab.summaries import by_algorithm, median
-from cmdplab.verdict import common_verdict
+from cmdplab.verdict import NEGATIVE_GAP, common_verdict
 
 SHORT = {EPISODES: "K", SLATER_GAP: "gap", SAFE_POLICY: "safe", ACCURACY: "eps", CONSTRAINT: ""}
 
@@ -31,6 +31,7 @@ def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
         "gap and violation of the last episode; std of the gap over the last 10,000; "
         "regret+: sum of positive gaps; us per episode, measures included"
     )
+    _explain(runs)
     print_notes(runs)
 
 
@@ -52,8 +53,15 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
         "violation; 1/s: episodes per second of one run; needs: what it must be told (K: number of "
         "episodes, gap: Slater gap, safe: a safe policy, eps: accuracy)"
     )
+    _explain(runs)
     _say("* constants that no source confirms; ~ no guarantee applies as it was run (--json: why)")
     print_notes(runs)
+
+
+def _explain(runs: Sequence[Run]) -> None:
+    """What a gap below zero is, where there is one."""
+    if any(run.summary.final_gap < 0.0 for run in runs):
+        _say(NEGATIVE_GAP)
 
 
 def needs(row: Row) -> str:

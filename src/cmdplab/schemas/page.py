@@ -61,7 +61,7 @@ def model_of(name: str) -> type[BaseModel]:
 
 def json_schema(name: str) -> dict[str, Any]:
     """As JSON Schema, the field `schema` first; fields that it does not know may come."""
-    found = _open(model_of(name).model_json_schema())
+    found: dict[str, Any] = _open(model_of(name).model_json_schema())
     fields = found["properties"]
     found["properties"] = {"schema": fields.pop("schema"), **fields}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found
