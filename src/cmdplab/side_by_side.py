@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.figures import literal, save
+from cmdplab.figures import SIGNS, literal, save
 from cmdplab.palette import BLUE, VERMILION, looks
 from cmdplab.problem import Array
 from cmdplab.records import Curves
@@ -49,7 +49,8 @@ def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str
 def _small_panel(axes: Axes, curves: list[dict[str, Array]], largest: float) -> None:
     """Linear within a hundredth of the largest value, logarithmic beyond: both signs, all sizes."""
     episodes = curves[0]["episode"]
-    both = (("gap", GAP, "-", "optimality gap"), ("violation", VIOLATION, "--", "violation"))
+    gap = f"optimality gap ({SIGNS['gap']})"
+    both = (("gap", GAP, "-", gap), ("violation", VIOLATION, "--", "violation"))
     for column, colour, style, label in both:
         if column not in curves[0]:
             continue

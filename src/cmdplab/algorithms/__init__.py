@@ -84,7 +84,8 @@ def check_settings(rows: Iterable[Row], given: Mapping[str, object]) -> None:
         if value is not None and not any(row.reads(name) for row in known):
             whose = " or ".join(dict.fromkeys(row.name for row in known))
             having = dict.fromkeys(row.name for row in ALGORITHMS.values() if row.reads(name))
-            raise InputError(f"{whose} has no {name}: {', '.join(having)} have one")
+            have = "have" if len(having) > 1 else "has"
+            raise InputError(f"{whose} has no {name}: {', '.join(having)} {have} one")
 
 
 def algorithm(name: str, preset: str | None = None) -> Row:
