@@ -33,10 +33,14 @@ from cmdplab.measures import Measures
 from cmdplab.problem import CMDP, Array
 from cmdplab.schedules import Power
 from cmdplab.solvers import solve_feasible
+from cmdplab.verdict import NEGATIVE_GAP
 
 EPSILON = 0.1  # a mistake is an episode whose gap or violation is larger
 FOUND = ("gap", "violation", "oscillation", "mistakes")
 LABELS = ("optimality gap", "constraint violation", "swing of the gap", f"mistakes at {EPSILON:g}")
+SCALES = ("reward", "utility missing", "reward, largest less smallest", "episodes")
+SIGNED = (True, True, False, False)
+LINEAR, FLOOR = 1e-3, 1e-5  # a signed scale is linear up to the first; others begin at the second
 
 
 class Axes(NamedTuple):
@@ -47,6 +51,7 @@ class Axes(NamedTuple):
     values: Callable[[int], tuple[Array, Array]]
     row: Callable[[PrimalDual, float, float], PrimalDual]
     corners: tuple[tuple[float, float], ...]  # of what the theorem speaks of: a region or a point
+    theorem: str  # that, in words
 
 
 def exponents(side: int) -> tuple[Array, Array]:
@@ -74,6 +79,7 @@ MAPS = {
         exponents,
         PrimalDual.with_exponents,
         ((0.5, 0.0), (0.5, 0.5), (1.0, 0.0)),
+        "the region of Theorem 4.1, within its three corners",
     ),
     "scales": Axes(
         ("bonus scale", "factor on the temperature"),
@@ -81,6 +87,7 @@ MAPS = {
         scales,
         with_scales,
         ((1.0, 1.0),),
+        "the theorem's setting: bonus scale 1, factor 1",
     ),
 }
 
@@ -195,9 +202,20 @@ def edges(values: Array, logarithmic: bool) -> Array:
     return np.exp(borders) if logarithmic else borders
 
 
+def colours(values: Array, signed: bool) -> tuple[Any, str]:
+    """Norm and colour map: a signed number has zero in white, the middle of a diverging scale."""
+    from matplotlib.colors import LogNorm, SymLogNorm
+
+    if signed:
+        most = max(float(np.abs(values).max()), 10.0 * LINEAR)
+        return SymLogNorm(LINEAR, vmin=-most, vmax=most), "RdBu_r"
+    low = max(float(values.min()), FLOOR)
+    return LogNorm(low, max(float(values.max()), 2.0 * low)), "viridis"
+
+
 def draw(name: str, folder: Path, side: int, title: str) -> Path:
-    """Four panels, in colours of a logarithmic scale, the theorem's region outlined."""
-    from matplotlib.colors import LogNorm
+    """Four panels, the theorem's region outlined; what is negative is hatched, for eyes in grey."""
+    from matplotlib.colors import ListedColormap
     from matplotlib.figure import Figure
 
     axes, table = MAPS[name], gathered(folder, side)
@@ -205,15 +223,25 @@ def draw(name: str, folder: Path, side: int, title: str) -> Path:
     corners = np.array([*axes.corners, axes.corners[0]])
     figure = Figure(figsize=(11.0, 9.0), layout="constrained")
     for m, panel in enumerate(figure.subplots(2, 2).flat):
-        values = np.maximum(table[..., m].T, 1e-5 if m < 3 else 1.0)
-        norm = LogNorm(values.min(), max(values.max(), 2.0 * values.min()))
-        mesh = panel.pcolormesh(*borders, values, norm=norm, cmap="viridis")
-        figure.colorbar(mesh, ax=panel)
+        values = table[..., m].T
+        norm, map_ = colours(values, SIGNED[m])
+        shown = values if SIGNED[m] else np.maximum(values, norm.vmin)
+        mesh = panel.pcolormesh(*borders, shown, norm=norm, cmap=map_)
+        figure.colorbar(mesh, ax=panel, label=SCALES[m])
+        if SIGNED[m]:
+            below = np.ma.masked_where(values > -LINEAR, values)
+            striped: dict[str, Any] = {"edgecolor": "black", "linewidth": 0.0, "hatch": "///"}
+            panel.pcolor(*borders, below, cmap=ListedColormap(["none"]), **striped)
         if axes.logarithmic:
             panel.set(xscale="log", yscale="log")
-        panel.plot(*corners.T, "w*-", markersize=12, markeredgecolor="k", linewidth=2.0)
+        look: dict[str, Any] = {"markersize": 12, "markeredgecolor": "k", "linewidth": 2.0}
+        panel.plot(*corners.T, "*-", color="gold", label=axes.theorem, **look)
         panel.set(xlabel=axes.names[0], ylabel=axes.names[1], title=LABELS[m])
-    figure.suptitle(title)
+        panel.set(xlim=borders[0][[0, -1]], ylim=borders[1][[0, -1]])
+    figure.legend(
+        *panel.get_legend_handles_labels(), loc="outside lower center", frameon=False, fontsize=11
+    )
+    figure.suptitle(f"{title}\nhatched: below zero by more than {LINEAR:g}; {NEGATIVE_GAP}")
     path = folder / f"{name}.png"
     figure.savefig(path, dpi=130)
     return path

@@ -545,7 +545,10 @@ def test_convert_and_describe_on_the_command_line(call, tmp_path):
     [
         (("describe", "FILE", "--objective", "gold"), "needs both --objective and --horizon"),
         (("describe", "FILE", "--horizon", "3"), "needs both --objective and --horizon"),
-        (("solve", "published", "--objective", "x", "--horizon", "3"), "is no .drn file"),
+        (
+            ("solve", "published", "--objective", "x", "--horizon", "3"),
+            "belong to .drn files: published knows",
+        ),
         (
             ("frontier", "FILE", "--objective", "gold", "--horizon", "3", "--cost", "hits"),
             "one --b",

@@ -61,3 +61,31 @@ def test_a_cell_is_the_median_of_its_runs(tmp_path):
         for seed in (0, 1)
     ]
     assert gpu_map.gathered(tmp_path, 3)[2, 0, 0] == pytest.approx(np.median(gaps), abs=1e-12)
+
+
+def test_a_signed_map_has_zero_in_the_middle_and_says_what_its_signs_are(tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    table = np.zeros((3, 3, 4))
+    table[..., :2] = np.linspace(-0.2, 3.0, 9).reshape(3, 3, 1)
+    table[..., 2:] = 10.0
+    monkeypatch.setattr(gpu_map, "gathered", lambda folder, side: table)
+    drawn = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **_: drawn.append(figure))
+    for name in gpu_map.MAPS:
+        gpu_map.draw(name, tmp_path, 3, "title")
+    for figure in drawn:
+        panels = [axes for axes in figure.axes if axes.get_title()]
+        bars = [axes for axes in figure.axes if not axes.get_title()]
+        assert [bar.get_ylabel() for bar in bars] == list(gpu_map.SCALES)
+        for panel, signed in zip(panels, gpu_map.SIGNED, strict=True):
+            norm = panel.collections[0].norm
+            assert (norm.vmin == -norm.vmax) == signed
+            if signed:
+                assert float(norm(0.0)) == pytest.approx(0.5)
+                assert norm(-0.2) < 0.5 < norm(0.2)
+                (cells,) = (each for each in panel.collections if each.get_hatch() == "///")
+                assert len(cells.get_paths()) == int((table[..., 0] < -gpu_map.LINEAR).sum())
+        (legend,) = figure.legends
+        assert "heorem" in legend.get_texts()[0].get_text()
+        assert "paid for by a violation" in figure.get_suptitle()

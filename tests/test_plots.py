@@ -10,12 +10,13 @@ from conftest import random_problem
 from test_report import records
 
 from cmdplab import manifest, sweep
-from cmdplab.algorithms import algorithm
+from cmdplab.algorithms import ALGORITHMS, algorithm
+from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.audit import audit, gather
 from cmdplab.audit.drawing import SATURATED, draw, visible
 from cmdplab.audit.units import units_of
 from cmdplab.experiment import parse_experiment
-from cmdplab.figures import DASHES, PALETTE, figure_1, line_style, literal
+from cmdplab.figures import figure_1, literal
 from cmdplab.frontier import draw_frontier, frontier
 from cmdplab.middles import (
     GEOMETRIC_MEAN,
@@ -26,7 +27,8 @@ from cmdplab.middles import (
     summarised,
     words,
 )
-from cmdplab.plots import KINDS
+from cmdplab.palette import COLOURS, DASHES, LOOKS, looks
+from cmdplab.plots import KINDS, styles_of
 from cmdplab.plotted import per_instance, records_of
 from cmdplab.portrait_figures import draw_entropy, draw_occupancy
 from cmdplab.portraits import EntropyCurve, Portrait
@@ -267,12 +269,79 @@ def grey(colour: str) -> float:
     return float(np.dot([0.299, 0.587, 0.114], [int(colour[n : n + 2], 16) for n in (1, 3, 5)]))
 
 
-def test_lines_are_apart_and_seven_of_them_in_grey():
-    looks = [line_style(n) for n in range(len(PALETTE) * len(DASHES))]
-    assert len({tuple(look.values()) for look in looks}) == len(looks)
-    for n, one in enumerate(looks[:7]):
-        for other in looks[:n]:
-            assert one["ls"] != other["ls"] or abs(grey(one["color"]) - grey(other["color"])) > 30
+def test_every_algorithm_has_a_look_of_its_own():
+    assert set(LOOKS) == {name for name, _ in ALGORITHMS}
+    assert len({(look.colour, look.dash) for look in LOOKS.values()}) == len(LOOKS)
+
+
+def test_the_ten_of_table_1_are_apart_in_grey():
+    for n, one in enumerate(TABLE_1):
+        for other in list(TABLE_1)[:n]:
+            a, b = LOOKS[one], LOOKS[other]
+            assert a.dash != b.dash or abs(grey(a.colour) - grey(b.colour)) > 30, (one, other)
+
+
+def test_a_look_does_not_depend_on_what_else_is_drawn():
+    every = list(LOOKS)
+    for name, own in LOOKS.items():
+        assert looks([name])[name] == looks(every[::-1])[name] == own
+        assert looks(["stranger", f"{name}:printed", "x"])[f"{name}:printed"] == own
+
+
+def test_lines_of_one_figure_are_apart():
+    labels = [f"UOpt-RPGPD (bonus scale {n})" for n in range(len(COLOURS) * len(DASHES))]
+    assert len({(look.colour, look.dash) for look in looks(labels).values()}) == len(labels)
+    mixed = looks(["DOPE:released", "DOPE:printed", "OptCMDP", "mine"])
+    assert len({(look.colour, look.dash) for look in mixed.values()}) == 4
+    assert mixed["OptCMDP"] == LOOKS["OptCMDP"]
+
+
+def test_figures_and_the_page_draw_an_algorithm_alike(folder, swept, tmp_path, monkeypatch):
+    """PNG, PDF and HTML: one colour for one algorithm, and epsilon stricter to the right."""
+    from matplotlib.figure import Figure
+
+    from cmdplab.report import gather as gather_report
+    from cmdplab.report.page import content
+
+    for where, environment in ((folder, None), (swept, "lake")):
+        problems = content(gather_report(where))["problems"]
+        (page,) = [each for each in problems if environment in (None, each["name"])]
+        colours = [each["colour"] for each in page["algorithms"]]
+        curves = records_of(where, CURVES, environment).curves
+        assert [style["color"] for style in styles_of(list(curves)).values()] == colours
+        axes = Figure().subplots()
+        KINDS["gap"].drawing(axes, curves)
+        assert [line.get_color() for line in axes.lines[: len(colours)]] == colours
+    axes = Figure().subplots()
+    KINDS["mistakes"].drawing(axes, records_of(folder, MISTAKES, None).curves)
+    left, right = axes.get_xlim()
+    assert left > right
+    drawn = []
+    monkeypatch.setattr("cmdplab.audit.drawing.save", lambda figure, _: drawn.append(figure))
+    draw([audit(group) for group in gather(swept)[0]], tmp_path)
+    assert all(a.get_xlim()[0] > a.get_xlim()[1] for p in drawn[0].subfigs for a in p.axes)
+
+
+def test_nothing_lies_over_the_curves_of_figure_1(tmp_path, monkeypatch):
+    """What is enlarged has a panel of its own, which overlaps no other."""
+    drawn = []
+    monkeypatch.setattr("cmdplab.figures.save", lambda figure, path: drawn.append(figure))
+    names = ("UOpt-RPGPD", "No-regularization")
+    made = read_curves(records(tmp_path / "made", names=names, seeds=2, episodes=1200) / CURVES)
+    for run in made["UOpt-RPGPD"]:
+        for column in [c for c in run if c.startswith(("gap", "violation"))]:
+            run[column] = np.full_like(run[column], -0.01)
+    for run in made["No-regularization"]:
+        run["gap_max"] = run["violation_max"] = run["gap_max"] + 1.0
+    figure_1(made, "title", tmp_path, ())
+    figure = drawn[0]
+    figure.draw_without_rendering()
+    panels = [axes for axes in figure.axes if axes.get_visible()]
+    assert len(panels) == 4
+    assert not any(axes.child_axes for axes in panels)
+    boxes = [axes.get_position() for axes in panels]
+    assert not any(a.overlaps(b) for n, a in enumerate(boxes) for b in boxes[:n])
+    assert [len(axes.lines) - 1 for axes in panels] == [2, 2, 1, 1]
 
 
 def test_a_line_ends_where_all_episodes_are_mistakes():

@@ -104,13 +104,13 @@ def test_sweep_status_and_resume_on_the_command_line(call, swept, tmp_path):
     file, _ = swept
     out = tmp_path / "cli"
     code, printed, _ = call("sweep", file, "--dry-run", "--json")
-    assert (code, len(json.loads(printed))) == (0, 4)
+    assert (code, len(json.loads(printed)["runs"])) == (0, 4)
     assert not out.exists()
     code, printed, _ = call("sweep", file, "--out", out, "--workers", "2", "--json")
     assert code == 0
-    assert {each["status"] for each in json.loads(printed)} == {"done"}
+    assert {each["status"] for each in json.loads(printed)["runs"]} == {"done"}
     code, printed, _ = call("status", out, "--json")
-    assert (code, len(json.loads(printed))) == (0, 4)
+    assert (code, len(json.loads(printed)["runs"])) == (0, 4)
     assert call("status", out)[0] == 0
     assert call("resume", out)[0] == 0
     assert call("export", out, "--to", "csv", "--out", tmp_path / "x.csv")[0] == 0
@@ -180,7 +180,7 @@ def test_one_run_of_a_sweep_can_be_resumed_by_itself(call, swept):
     folder = next(iter((swept[1] / "runs").iterdir()))
     code, out, _ = call("resume", folder, "--json")
     assert code == 0
-    assert json.loads(out)[0]["status"] == "done"
+    assert json.loads(out)["runs"][0]["status"] == "done"
 
 
 def test_run_with_other_settings_names_the_difference(call, tmp_path):

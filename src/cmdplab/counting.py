@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, InvalidOperation
 from typing import TypeGuard
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from cmdplab.errors import InputError
 
 LONGEST = 100_000_000  # steps that an episode may have
+MOST_EPISODES = 10**12  # of a run: weeks at a microsecond each; counts stay exact in a double
+_DIGITS = 30  # no number that a person means has more
 
 
 def is_whole(given: object) -> TypeGuard[int | np.integer]:
@@ -20,6 +23,35 @@ def whole_number(what: str, given: object, least: int = 0) -> int:
     """A whole number >= least as an `int`, or one sentence that names it."""
     if not is_whole(given) or int(given) < least:
         raise InputError(f"{what} is {given!r}, not a whole number >= {least}")
+    return int(given)
+
+
+def written_number(text: str) -> int:
+    """A whole number as people write it: 100000, 100_000, 100,000 or 1e5; ValueError otherwise."""
+    plain = text.strip().replace("_", "").replace(",", "")
+    try:
+        given = Decimal(plain)
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is no whole number") from None
+    if not given.is_finite() or given.adjusted() > _DIGITS:
+        raise ValueError(f"{text!r} is no whole number below 1e{_DIGITS}")
+    if given != given.to_integral_value():
+        raise ValueError(f"{text!r} is no whole number")
+    return int(given)
+
+
+def whole_if_exact(given: object) -> object:
+    """A float that is a whole number as an `int`, as 1e3 in a TOML file is; others as they are."""
+    exact = isinstance(given, float) and given.is_integer() and abs(given) < 2.0**53
+    return int(given) if exact else given  # type: ignore[call-overload]
+
+
+def checked_episodes(given: object) -> int:
+    """How many episodes a run has, from 1 to MOST_EPISODES."""
+    if not is_whole(given) or int(given) < 1:
+        raise InputError(f"episodes is {given}, not a positive number")
+    if int(given) > MOST_EPISODES:
+        raise InputError(f"episodes is {given}, above {MOST_EPISODES:,}, the most that a run has")
     return int(given)
 
 

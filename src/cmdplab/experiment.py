@@ -9,13 +9,17 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Annotated, Any, Literal
 
 import numpy.typing as npt
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
@@ -23,9 +27,10 @@ from pydantic import (
     model_serializer,
 )
 
-from cmdplab.algorithms import algorithm
+from cmdplab.algorithms import algorithm, check_settings
 from cmdplab.algorithms.row import Row
-from cmdplab.environments import make, named
+from cmdplab.counting import MOST_EPISODES, whole_if_exact
+from cmdplab.environments import make, named, no_instances
 from cmdplab.errors import InputError
 from cmdplab.formats import read_problem
 from cmdplab.kernels import Sparse
@@ -48,11 +53,15 @@ LARGEST_FILE = 1 << 20  # bytes of a TOML file
 MOST_RUNS = 1_000_000
 
 Preset = Literal["released", "printed"]
-Episodes = Annotated[int, Field(gt=0)] | Literal["unlimited"]
-Seed = Annotated[int, Field(ge=0, lt=1 << 63)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,79}$")]
-Seeds = Annotated[list[Seed], Field(min_length=1)] | Annotated[int, Field(gt=0, le=MOST_RUNS)]
+Whole = BeforeValidator(whole_if_exact)  # TOML writes 1e3 as a float
+Episodes = Annotated[int, Whole, Field(gt=0, le=MOST_EPISODES)] | Literal["unlimited"]
+Seed = Annotated[int, Whole, Field(ge=0, lt=1 << 63)]
+Seeds = (
+    Annotated[list[Seed], Field(min_length=1)] | Annotated[int, Whole, Field(gt=0, le=MOST_RUNS)]
+)
+Count = Annotated[int, Whole]
 Choices = list[float] | float | None
+_A_NUMBER = Field(default=None, description="a number, or a list of numbers")
 
 
 class _Strict(BaseModel):
@@ -60,43 +69,68 @@ class _Strict(BaseModel):
 
 
 class ProblemSpec(_Strict):
-    """A problem: an environment with instance seeds, or a file."""
+    """A problem: an environment with instance seeds, or a file; described is what a key must be."""
 
-    environment: str | None = None
-    instance_seeds: Annotated[list[Seed], Field(min_length=1)] = [0]
-    file: str | None = None
+    environment: str | None = Field(default=None, description="the name of an environment")
+    instance_seeds: Annotated[list[Seed], Field(min_length=1)] = Field(
+        default=[0], description="a list of whole numbers >= 0 and below 2^63"
+    )
+    file: str | None = Field(default=None, description="the path of a problem, as text")
 
 
 class AlgorithmSpec(_Strict):
     """An algorithm with overrides; a list of values makes one run for each."""
 
-    name: str
-    preset: Preset | None = None  # default: the experiment's
-    bonus_scale: Choices = None
-    margin_scale: Choices = None
-    delta: Choices = None
-    tuned_for: list[int] | int | None = None
-    slack_factor: Choices = None
-    tightening: Choices = None
-    epsilon: Choices = None
-    replan: list[str] | str | None = None
-    alpha_eta: Choices = None
-    alpha_tau: Choices = None
+    name: str = Field(description="the name of an algorithm")
+    preset: Preset | None = Field(  # default: the experiment's
+        default=None, description='"released" or "printed"'
+    )
+    bonus_scale: Choices = _A_NUMBER
+    margin_scale: Choices = _A_NUMBER
+    delta: Choices = _A_NUMBER
+    tuned_for: list[Count] | Count | None = Field(
+        default=None, description="a whole number of episodes, or a list of them"
+    )
+    slack_factor: Choices = _A_NUMBER
+    tightening: Choices = _A_NUMBER
+    epsilon: Choices = _A_NUMBER
+    replan: list[str] | str | None = Field(
+        default=None, description='"every-episode" or "doubling", or a list of them'
+    )
+    alpha_eta: Choices = _A_NUMBER
+    alpha_tau: Choices = _A_NUMBER
 
 
 class Experiment(_Strict):
     """Problems x algorithms x seeds."""
 
-    name: Name
-    episodes: Episodes
-    seeds: (
-        Annotated[list[Seed], Field(min_length=1)] | Annotated[int, Field(gt=0, le=MOST_RUNS)]
-    ) = 1
-    preset: Preset | None = None  # default: `released` where an algorithm has it
-    rewards: Literal["known", "bernoulli"] = "known"  # told, or observed as samples of 0 and 1
-    precision: Literal["float64", "float32"] = "float64"  # float32 needs the engine gpu
-    problems: Annotated[list[ProblemSpec], Field(min_length=1)]
-    algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,79}$")] = Field(
+        description="text of at most 80 letters, digits, dots, hyphens, underscores and spaces "
+        "that begins with a letter or a digit"
+    )
+    episodes: Episodes = Field(
+        description=f'a whole number from 1 to {MOST_EPISODES:,}, or "unlimited"'
+    )
+    seeds: Seeds = Field(
+        default=1,
+        description=f"a number of seeds from 1 to {MOST_RUNS:,}, or a list of whole numbers >= 0 "
+        "and below 2^63",
+    )
+    preset: Preset | None = Field(  # default: `released` where an algorithm has it
+        default=None, description='"released" or "printed"'
+    )
+    rewards: Literal["known", "bernoulli"] = Field(  # told, or observed as samples of 0 and 1
+        default="known", description='"known" or "bernoulli"'
+    )
+    precision: Literal["float64", "float32"] = Field(  # float32 needs the engine gpu
+        default="float64", description='"float64" or "float32"'
+    )
+    problems: Annotated[list[ProblemSpec], Field(min_length=1)] = Field(
+        description="at least one [[problems]] with an environment or a file"
+    )
+    algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)] = Field(
+        description="at least one [[algorithms]] with a name"
+    )
 
     def seed_list(self) -> list[int]:
         """The seeds: a number n means 0..n-1."""
@@ -200,15 +234,39 @@ def parse_experiment(values: dict[str, Any], where: str) -> Experiment:
     try:
         return Experiment.model_validate(values)
     except ValidationError as error:
-        raise InputError(f"{where}: {first_complaint(error)}") from None
+        raise InputError(f"{where}: {first_complaint(error, Experiment)}") from None
 
 
-def first_complaint(error: ValidationError) -> str:
-    """The first key that is wrong, and why."""
+def first_complaint(error: ValidationError, model: type[BaseModel] | None = None) -> str:
+    """The first key that is wrong, and what it must be: what the model says of it."""
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
-    what = "unknown key" if first["type"] == "extra_forbidden" else first["msg"].lower()
-    return f"{key}: {what}"
+    if first["type"] == "extra_forbidden":
+        return f"{'.'.join(map(str, first['loc']))}: unknown key"
+    path = [part for part in first["loc"] if isinstance(part, int) or _KEY.fullmatch(part)]
+    key = ".".join(map(str, path))
+    wanted = _description(model, path)
+    if first["type"] == "missing":
+        return f"{key} is missing" + (f": give {wanted}" if wanted else "")
+    given = shorten(repr(first["input"]), 60, placeholder=" ...")
+    return f"{key} is {given}, not {wanted}" if wanted else f"{key} cannot be {given}"
+
+
+# The validator also names branches of a union, such as `list[int]`: they are no part of the key.
+_KEY = re.compile(r"(?!(int|float|str|bool|none)$)[a-z_][a-z0-9_]*")
+
+
+_TABLES: dict[str, type[BaseModel]] = {"problems": ProblemSpec, "algorithms": AlgorithmSpec}
+
+
+def _description(model: type[BaseModel] | None, path: Sequence[object]) -> str:
+    """What a field must be; of a table in a list, what the table's field must be."""
+    found = ""
+    for part in path:
+        field = model.model_fields.get(str(part)) if model is not None else None
+        if field is not None:
+            found = field.description or ""
+            model = _TABLES.get(str(part))
+    return found
 
 
 def _apply(values: dict[str, Any], change: str) -> None:
@@ -235,15 +293,21 @@ def problems(experiment: Experiment, base: Path) -> dict[str, CMDP]:
     for n, spec in enumerate(experiment.problems):
         if (spec.environment is None) == (spec.file is None):
             raise InputError(f"problems.{n}: give either an environment or a file")
+        fixed = spec.file if spec.file is not None else _fixed(str(spec.environment))
+        if fixed is not None and spec.instance_seeds != [0]:
+            raise InputError(f"problems.{n}: {no_instances(fixed, spec.instance_seeds)}")
         if spec.file is not None:
             each = [read_problem(base / spec.file)]
         else:
-            name = str(spec.environment)
-            known = named(name)
-            seeds = spec.instance_seeds if known is not None and known.random else [0]
-            each = [make(name, seed) for seed in seeds]
+            each = [make(str(spec.environment), seed) for seed in spec.instance_seeds]
         found |= {fingerprint(problem): problem for problem in each}
     return found
+
+
+def _fixed(name: str) -> str | None:
+    """The name of an environment that is one instance; None for another."""
+    known = named(name)
+    return None if known is None or known.random else name
 
 
 def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]:
@@ -255,6 +319,7 @@ def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]
     ):
         row = algorithm(spec.name, spec.preset or experiment.preset)
         for overrides in _grid(spec):
+            check_settings([row], overrides)
             runs.append(
                 RunSettings(
                     problem=problem.name,

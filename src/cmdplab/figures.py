@@ -10,32 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cmdplab.files import written_whole
+from cmdplab.palette import looks
 from cmdplab.problem import Array
 from cmdplab.records import Curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's colours, apart for the colour-blind; styles and widths keep them apart in grey.
-STYLES: dict[str, tuple[str, str, float]] = {
-    "UOpt-RPGPD": ("#0072B2", "-", 2.2),
-    "No-adjustment": ("#E69F00", "--", 1.5),
-    "No-UPAC-bonus": ("#009E73", "-.", 1.5),
-    "OptPrimalDual-CMDP": ("#D55E00", "-", 0.9),
-    "No-regularization": ("#A0A0A0", "-", 0.35),
-}
-_OTHERS = ("#CC79A7", "#56B4E9", "#882255", "#000000")
-# For lines without a style of their own: lines with the same dash differ in lightness.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-DASHES = ("-", "--", ":", "-.")
 MARKERS = "os^Dv<>"
+SIGNS = {
+    "gap": "below 0: more reward than the optimum, paid for by a violation",
+    "violation": "above 0: a constraint is violated; below 0: its slack",
+}
 CALM = 0.1  # an algorithm that varies by less than this in its last tenth is shown enlarged
-
-
-def line_style(n: int) -> dict[str, Any]:
-    """The n-th of 28 lines that can be told apart, the first seven also in grey."""
-    turn, place = divmod(n, len(PALETTE))
-    return {"color": PALETTE[place], "ls": DASHES[(n + 2 * turn) % len(DASHES)]}
 
 
 def literal(text: str) -> str:
@@ -56,16 +43,22 @@ def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str])
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10.5, 4.6), layout="constrained")
-    axes = figure.subplots(1, 2)
-    panels = [("gap", "optimality gap"), ("violation", "constraint violation")]
-    drawn = [p for p in panels if p[0] in _first(curves)]
-    for panel, (column, label) in zip(axes, drawn, strict=False):
-        _panel(panel, curves, column)
-        panel.set_ylabel(label)
-        _zoom(panel, curves, column)
-    for unused in axes[len(drawn) :]:
-        unused.set_visible(False)
+    columns = {"gap": "optimality gap", "violation": "constraint violation"}
+    drawn = {name: label for name, label in columns.items() if name in _first(curves)}
+    calm = {c: {name: each for name, each in curves.items() if _tail_range(each, c) <= CALM}
+            for c in drawn}  # fmt: skip
+    rows = 2 if any(calm.values()) else 1
+    figure = Figure(figsize=(10.5, 2.9 + 1.7 * rows), layout="constrained")
+    axes = figure.subplots(rows, 2, squeeze=False, height_ratios=(3.4, 1.0)[:rows])
+    for n, (column, label) in enumerate(drawn.items()):
+        _panel(axes[0, n], curves, column)
+        axes[0, n].set_ylabel(label)
+        axes[0, n].set_title(SIGNS[column], fontsize=8)
+        if calm[column]:
+            _enlarged(axes[1, n], curves, calm[column], column)
+    for panel in axes.flat:
+        panel.set_visible(panel.has_data())
+    axes = axes[0]
     drawn_lines = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
     names = [literal(name + ("*" if name in starred else "")) for name in curves]
     lines = [drawn_lines[literal(name)] for name in curves]
@@ -81,14 +74,12 @@ def _first(curves: Curves) -> dict[str, Array]:
     return next(iter(curves.values()))[0]
 
 
-def _panel(axes: Axes, grouped: Curves, column: str, widest: float = np.inf) -> None:
-    """Median over seeds; the band holds every episode of every seed."""
-    names = list(grouped)
-    spare = iter(_OTHERS * (1 + len(names) // len(_OTHERS)))
-    styles = {name: STYLES.get(name) or (next(spare), "-", 1.3) for name in names}
-    widths = {name: _tail_range(grouped[name], column) for name in names}
+def _panel(axes: Axes, grouped: Curves, column: str, shown: Curves | None = None) -> None:
+    """Median over seeds; the band holds every episode of every seed. `shown` is a part of all."""
+    styles = looks(list(grouped))
+    names = grouped if shown is None else shown
     # The widest bands first, so that the calm curves lie on top of the oscillating ones.
-    ranks = sorted((n for n in names if widths[n] <= widest), key=lambda n: -widths[n])
+    ranks = sorted(names, key=lambda name: -_tail_range(grouped[name], column))
     for order, name in enumerate(ranks):
         colour, style, width = styles[name]
         curves = grouped[name]
@@ -126,30 +117,18 @@ def _tail_range(curves: Sequence[dict[str, Array]], column: str) -> float:
     return float(high - min(c[f"{column}_min"][tail].min() for c in curves))
 
 
-def _zoom(axes: Axes, grouped: Curves, column: str) -> None:
-    """The calm algorithms differ by less than a line's width above: their last third, enlarged."""
+def _enlarged(axes: Axes, grouped: Curves, calm: Curves, column: str) -> None:
+    """The calm algorithms differ by less than a line's width above: their last third, below it."""
     last = float(_first(grouped)["episode"][-1])
-    inset = axes.inset_axes((0.5, 0.04, 0.49, 0.25))
-    inset.set_zorder(50)
-    _panel(inset, grouped, column, widest=CALM)
-    calm = inset.lines[:-1]  # the last line is the axis
-    if not calm:
-        inset.remove()
-        return
-    inset.set_xlim(last * 2 / 3, last)
-    curves = [(np.asarray(line.get_xdata()), np.asarray(line.get_ydata())) for line in calm]
-    shown = np.concatenate([y[x >= last * 2 / 3] for x, y in curves])
+    _panel(axes, grouped, column, calm)
+    axes.set_xlim(last * 2 / 3, last)
+    lines = [(np.asarray(x.get_xdata()), np.asarray(x.get_ydata())) for x in axes.lines[:-1]]
+    shown = np.concatenate([y[x >= last * 2 / 3] for x, y in lines])  # the last line is the axis
     low, high = min(0.0, float(shown.min())), max(0.0, float(shown.max()))
     margin = 0.2 * (high - low) + 1e-6
-    inset.set_ylim(low - margin, high + margin)
-    inset.set_xlabel("")
-    inset.set_xticks([])
-    inset.tick_params(labelsize=7)
-    for spine in inset.spines.values():
-        spine.set_visible(True)
-        spine.set_linewidth(0.6)
-    plain = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-    inset.set_title("last third, the calm ones enlarged", fontsize=7, pad=3, bbox=plain)
+    axes.set_ylim(low - margin, high + margin)
+    axes.tick_params(labelsize=8)
+    axes.set_title("the last third of the calm ones, enlarged", fontsize=8, pad=3)
 
 
 def save(figure: Any, path: Path) -> Path:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.figures import PALETTE, literal, save
+from cmdplab.figures import literal, save
+from cmdplab.palette import BLUE, VERMILION
 from cmdplab.problem import CMDP, Array
 from cmdplab.solvers import Box, plan
 from cmdplab.solvers.models import Indices
@@ -84,10 +85,10 @@ def draw_frontier(found: Frontier, name: str, path: Path) -> Path:
 
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     axes = figure.subplots()
-    axes.plot(found.threshold, found.value, color=PALETTE[0], lw=2.0)
+    axes.plot(found.threshold, found.value, color=BLUE, lw=2.0)
     at = float(np.interp(found.given, found.threshold, found.value))
     if found.threshold[0] <= found.given <= found.threshold[-1]:
-        axes.plot([found.given], [at], "o", color=PALETTE[1], ms=7)
+        axes.plot([found.given], [at], "o", color=VERMILION, ms=7)
         label = f"b = {found.given:.4g}, V* = {at:.4g}"
         axes.annotate(
             label, (found.given, at), textcoords="offset points", xytext=(8, 6), fontsize=9

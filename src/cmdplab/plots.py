@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms import FIGURE_1
 from cmdplab.errors import InputError
-from cmdplab.figures import MARKERS, STYLES, line_style, literal, save
+from cmdplab.figures import MARKERS, literal, save
 from cmdplab.middles import (
     GEOMETRIC_MEAN,
     MEAN,
@@ -23,6 +24,7 @@ from cmdplab.middles import (
     summarised,
     words,
 )
+from cmdplab.palette import looks
 from cmdplab.plotted import Sampling, every_run, per_instance, records_of
 from cmdplab.problem import Array
 from cmdplab.records import Curves
@@ -110,18 +112,18 @@ def in_house_style(axes: Axes) -> None:
 
 
 def styles_of(names: list[str]) -> dict[str, dict[str, Any]]:
-    """How the line of each algorithm is drawn: the paper's five as in Figure 1.
+    """How the line of each algorithm is drawn.
 
-    The others carry markers, apart along the line: in grey a dash of theirs may be one of the five.
+    Those beyond the paper's five carry markers, apart along the line: in grey a dash of theirs may
+    be one of the five.
     """
     styles: dict[str, dict[str, Any]] = {}
-    for n, name in enumerate(names):
-        marker = {"marker": MARKERS[n % len(MARKERS)], "ms": 2.4, "mew": 0.6, "mfc": "white"}
-        place = {"markevery": (0.04 * (n % 5), 0.2)}  # shares of the diagonal of the axes
-        styles[name] = line_style(n) | {"lw": 1.2} | marker | place
-        if name in STYLES:
-            colour, dash, width = STYLES[name]
-            styles[name] = {"color": colour, "ls": dash, "lw": min(width, 1.6)}
+    for n, (name, (colour, dash, width)) in enumerate(looks(names).items()):
+        styles[name] = {"color": colour, "ls": dash, "lw": min(width, 1.6)}
+        if name not in FIGURE_1:
+            marker = {"marker": MARKERS[n % len(MARKERS)], "ms": 2.4, "mew": 0.6, "mfc": "white"}
+            place = {"markevery": (0.04 * (n % 5), 0.2)}  # shares of the diagonal of the axes
+            styles[name] |= {"lw": 1.2} | marker | place
     return styles
 
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from textwrap import wrap
+from typing import Any, Literal
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
 from cmdplab.problem import Array
+
+GAP = 2  # columns of the terminal between two columns of a table
+READABLE, EASY = 18, 40  # letters of a line of text: below the first it is a pile of words
 
 
 def to_json(value: Any) -> str:
@@ -47,13 +52,14 @@ def numbers(values: Array | Sequence[float] | None, digits: int = 6) -> str:
 
 
 def facts(console: Console, title: str, rows: Sequence[tuple[str, str]]) -> None:
-    """Two columns: what and its value."""
+    """Two columns: what and its value, which wraps between words only."""
     table = Table(title=title, show_header=False, title_justify="left", box=SIMPLE_HEAD)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    table.add_column(style="bold", no_wrap=True)
+    room = console.width - max(len(what) for what, _ in rows) - 7  # what lies between and around
+    table.add_column()
+    for what, value in rows:
+        table.add_row(what, _wrapped(value, max(room, _longest_word(value))))
+    _unbroken(console, table)
 
 
 def grid(
@@ -62,18 +68,90 @@ def grid(
     header: Sequence[str],
     rows: Sequence[Sequence[str]],
     left: int = 1,
+    least: Sequence[str] = (),
 ) -> None:
-    """A table whose first `left` columns are text and the others numbers."""
+    """A table whose first `left` columns are text and the others numbers.
+
+    Where it is too wide, text wraps between words; numbers never do. Where that is not enough,
+    columns are left out and named: first those of `least`, then from the right. Text of `least`
+    goes before it becomes a pile of words.
+    """
+    natural, narrowest = _widths(header, rows, left, least)
+    kept = _kept(header, narrowest, left, least, console.width)
+    widths = _shared_out(
+        {n: narrowest[n] for n in kept}, {n: natural[n] for n in kept}, console.width
+    )
     table = Table(
         title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False
     )
-    for position, name in enumerate(header):
-        table.add_column(
-            name,
-            justify="left" if position < left else "right",
-            overflow="fold",
-            no_wrap=position == 0,
-        )
+    for n, width in widths.items():
+        justify: Literal["left", "right"] = "left" if n < left else "right"
+        table.add_column(_wrapped(header[n], width), justify=justify, no_wrap=True)
     for row in rows:
-        table.add_row(*row)
-    console.print(table)
+        table.add_row(*(_wrapped(row[n], width) for n, width in widths.items()))
+    _unbroken(console, table)
+    hidden = [name for n, name in enumerate(header) if n not in widths]
+    if hidden:
+        count, them = ("1 column", "it") if len(hidden) == 1 else (f"{len(hidden)} columns", "them")
+        words = f"{count} hidden ({', '.join(hidden)}); --json or a wider terminal shows {them}"
+        console.print(words, style="dim", highlight=False)
+
+
+def _widths(
+    header: Sequence[str], rows: Sequence[Sequence[str]], left: int, least: Sequence[str]
+) -> tuple[list[int], list[int]]:
+    """Of each column: how wide it is, and how narrow it may become."""
+    natural, narrowest = [], []
+    for n, name in enumerate(header):
+        cells = [row[n] for row in rows]
+        widest = max(map(cell_len, cells), default=0)
+        words = max(map(_longest_word, [name, *cells]))
+        full = max(widest, cell_len(name))
+        natural.append(full)
+        if n >= left:
+            narrowest.append(max(widest, words))  # a header may wrap, its numbers not
+        else:
+            readable = 0 if n == 0 else EASY if name in least else READABLE
+            narrowest.append(min(full, max(words, readable)))
+    return natural, narrowest
+
+
+def _kept(
+    header: Sequence[str], narrowest: Sequence[int], left: int, least: Sequence[str], room: int
+) -> list[int]:
+    """Which columns there is room for; the names and the first column of numbers always stay."""
+    kept = list(range(len(header)))
+    order = [header.index(name) for name in least]
+    order += [n for n in reversed(kept) if n not in order]
+    for n in order:
+        if sum(narrowest[k] + GAP for k in kept) - 1 <= room:
+            break
+        if n not in (0, min(left, len(header) - 1)):
+            kept.remove(n)
+    return kept
+
+
+def _shared_out(narrowest: dict[int, int], natural: dict[int, int], room: int) -> dict[int, int]:
+    """The columns' widths: what room is left goes to the narrowest that still want it."""
+    widths = dict(narrowest)
+    spare = room + 1 - sum(width + GAP for width in widths.values())
+    while spare > 0 and (wanting := [n for n in widths if widths[n] < natural[n]]):
+        widths[min(wanting, key=lambda n: widths[n])] += 1
+        spare -= 1
+    return widths
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Between words, or at a hyphen between letters: never inside a number."""
+    return "\n".join(wrap(text, width, break_long_words=False)) if len(text) > width else text
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, wrap(text, 1, break_long_words=False)), default=0)
+
+
+def _unbroken(console: Console, table: Table) -> None:
+    """Wider than the terminal, if it must be: a broken number is a wrong one."""
+    needed = table.__rich_measure__(console, console.options.update(width=10_000)).maximum
+    table.width = needed if needed > console.width else None
+    console.print(table, crop=False)

@@ -14,7 +14,7 @@ import numpy as np
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
 from cmdplab.baselines import task_for
-from cmdplab.counting import is_whole
+from cmdplab.counting import checked_episodes, is_whole
 from cmdplab.engines import family, session
 from cmdplab.engines.choosing import check_single
 from cmdplab.errors import InputError
@@ -275,7 +275,6 @@ def check_workers(workers: int | None) -> None:
 
 def check_counts(episodes: int, seed: int) -> None:
     """Refuse what cannot be run before anything is touched."""
-    if not is_whole(episodes) or episodes < 1:
-        raise InputError(f"episodes is {episodes}, not a positive number")
+    checked_episodes(episodes)
     if not is_whole(seed) or not 0 <= seed < 1 << 63:
         raise InputError(f"seed is {seed}, not a number >= 0 and below 2^63")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.figures import PALETTE, line_style, literal, save
+from cmdplab.figures import SIGNS, literal, save
+from cmdplab.palette import BLUE, VERMILION, looks
 from cmdplab.problem import Array
 from cmdplab.records import Curves
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 5
-GAP, VIOLATION = PALETTE[:2]  # blue and vermilion
+GAP, VIOLATION = BLUE, VERMILION  # of a panel that is about one algorithm
 
 
 def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:
@@ -48,7 +49,8 @@ def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str
 def _small_panel(axes: Axes, curves: list[dict[str, Array]], largest: float) -> None:
     """Linear within a hundredth of the largest value, logarithmic beyond: both signs, all sizes."""
     episodes = curves[0]["episode"]
-    both = (("gap", GAP, "-", "optimality gap"), ("violation", VIOLATION, "--", "violation"))
+    gap = f"optimality gap ({SIGNS['gap']})"
+    both = (("gap", GAP, "-", gap), ("violation", VIOLATION, "--", "violation"))
     for column, colour, style, label in both:
         if column not in curves[0]:
             continue
@@ -84,15 +86,17 @@ def _regrets(figure: Any, curves: Curves, starred: Collection[str]) -> None:
     ]
     first = next(iter(curves.values()))[0]
     panels = [panel for panel in panels if panel[0] in first]
+    styles = looks(list(curves))
     for axes, (column, label) in zip(
         np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True
     ):
-        for n, (name, mine) in enumerate(curves.items()):
+        for name, mine in curves.items():
             middle = np.median([c[column] for c in mine], axis=0)
             shown = np.where(middle > 0.0, middle, np.nan)  # a sum of nothing has no logarithm
-            width = 2.2 if name.startswith("UOpt-RPGPD") else 1.2
+            colour, dash, width = styles[name]
             mark = literal(name + ("*" if name in starred else ""))
-            axes.plot(mine[0]["episode"], shown, lw=width, label=mark, **line_style(n))
+            look: dict[str, Any] = {"color": colour, "ls": dash, "lw": max(width, 1.0)}
+            axes.plot(mine[0]["episode"], shown, label=mark, **look)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlim(1, float(first["episode"][-1]))

@@ -19,6 +19,7 @@ import numpy as np
 
 from cmdplab.problem import Array
 
+NEGATIVE_GAP = "a negative gap means more reward than the optimum, paid for by a violation"
 SHORTEST = 20_000  # episodes below which nothing is said
 OSCILLATES = 0.01  # of H
 CONVERGED = 0.002  # of H

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from cmdplab.algorithms import naive_primal_dual as naive
@@ -74,6 +75,17 @@ ALIASES = {
     "optpd-cmdp": "OptPrimalDual-CMDP",
     "regularized pd": "Regularized-PD",
 }
+
+
+def check_settings(rows: Iterable[Row], given: Mapping[str, object]) -> None:
+    """Refuse a setting, by its name, that changes none of these algorithms; None is not given."""
+    known = list(rows)
+    for name, value in given.items():
+        if value is not None and not any(row.reads(name) for row in known):
+            whose = " or ".join(dict.fromkeys(row.name for row in known))
+            having = dict.fromkeys(row.name for row in ALGORITHMS.values() if row.reads(name))
+            have = "have" if len(having) > 1 else "has"
+            raise InputError(f"{whose} has no {name}: {', '.join(having)} {have} one")
 
 
 def algorithm(name: str, preset: str | None = None) -> Row:

@@ -206,6 +206,10 @@ class Planner(Row):
             "replan": names[0] if names else None,
         }
 
+    def reads(self, name: str) -> bool:
+        """Whether a setting changes anything of it: every planner can plan at other times."""
+        return name == "replan" or super().reads(name)
+
     def numbers(self, task: Task) -> PlannerNumbers:
         """This row, resolved for a task."""
         s = self.setting(task)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from cmdplab.algorithms.task import FEEDBACK, Task
+from cmdplab.counting import MOST_EPISODES
 from cmdplab.errors import InputError
 from cmdplab.schedules import Setting
 
@@ -52,8 +53,8 @@ class Row:
             raise InputError(f"slack_factor is {self.slack_factor:g}, not a finite number > 0")
         if not 0.0 < self.tightening <= 1.0:
             raise InputError(f"tightening is {self.tightening:g}, outside (0, 1]")
-        if self.tuned_for < 1:
-            raise InputError(f"tuned_for is {self.tuned_for}, not a positive number of episodes")
+        if not 1 <= self.tuned_for <= MOST_EPISODES:
+            raise InputError(f"tuned_for is {self.tuned_for}, outside 1 to {MOST_EPISODES:,}")
 
     def setting(self, task: Task) -> Setting:
         """The sizes and constants that this row's formulas read."""
@@ -87,6 +88,12 @@ class Row:
             "slack_factor": self.slack_factor if SLATER_GAP in self.needs else None,
             "tightening": self.tightening if SAFE_POLICY in self.needs else None,
         }
+
+    def reads(self, name: str) -> bool:
+        """Whether a setting changes anything of this algorithm."""
+        if name == "tuned_for":
+            return EPISODES in self.needs
+        return self.settings().get(name) is not None
 
     def check(self, task: Task) -> None:
         """Refuse a task that lacks what this algorithm needs to know."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cmdplab.audit.findings import Finding, extent
-from cmdplab.figures import MARKERS, line_style, literal, save
+from cmdplab.figures import MARKERS, literal, save
 from cmdplab.middles import geometric_mean_curve
+from cmdplab.palette import Look, looks
 from cmdplab.problem import Array
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:
     for part, environment in zip(parts[:, 0], places, strict=True):
         mine = [finding for finding in findings if finding.environment == environment]
         left, right = part.subplots(1, 2)
+        styles = looks([finding.label for finding in mine])
         for n, finding in enumerate(mine):
-            _mistakes(left, finding, n)
-            _last(right, finding, n)
+            _mistakes(left, finding, styles[finding.label], n)
+            _last(right, finding, styles[finding.label], n)
         _finish(left, mine, "mistakes: episodes worse than ε\n(geometric mean)")
         _finish(right, mine, "last mistake: its episode\n(median)")
         title = fill(f"{environment}: {extent(mine)}", LETTERS)
@@ -60,7 +62,7 @@ def _whole(finding: Finding) -> str:
     return next(reversed(finding.counts))
 
 
-def _mistakes(axes: Axes, finding: Finding, n: int) -> None:
+def _mistakes(axes: Axes, finding: Finding, look: Look, n: int) -> None:
     """Thick where every count is final, thin from there on."""
     name, epsilon = _whole(finding), finding.epsilon
     band = finding.mistakes[name]
@@ -69,17 +71,17 @@ def _mistakes(axes: Axes, finding: Finding, n: int) -> None:
     if band is not None:
         low = np.where(band.high > 0.0, np.maximum(band.low, 1e-3), np.nan)
         high = np.minimum(band.high, finding.episodes)
-        axes.fill_between(epsilon, low, high, color=line_style(n)["color"], alpha=0.2, lw=0)
+        axes.fill_between(epsilon, low, high, color=look.colour, alpha=0.2, lw=0)
     settled = np.inf if finding.settled is None else finding.settled
     shown = visible(middle, finding.episodes)
     for here, width in ((epsilon <= settled, 0.8), (epsilon >= settled, 1.8)):
-        axes.plot(epsilon, np.where(here, shown, np.nan), **_look(n, width))
+        axes.plot(epsilon, np.where(here, shown, np.nan), **_line(look, n, width))
 
 
-def _last(axes: Axes, finding: Finding, n: int) -> None:
+def _last(axes: Axes, finding: Finding, look: Look, n: int) -> None:
     last = np.median(finding.units.reduced(finding.last[_whole(finding)]), axis=0)
     label = literal(fill(f"{finding.label}: {finding.verdict}", LETTERS))
-    axes.plot(finding.epsilon, visible(last, finding.episodes), label=label, **_look(n, 1.4))
+    axes.plot(finding.epsilon, visible(last, finding.episodes), label=label, **_line(look, n, 1.4))
 
 
 def visible(counts: Array, episodes: int) -> Array:
@@ -90,10 +92,11 @@ def visible(counts: Array, episodes: int) -> Array:
     return shown
 
 
-def _look(n: int, width: float) -> dict[str, Any]:
+def _line(look: Look, n: int, width: float) -> dict[str, Any]:
     """Colour, dash and marker; the markers of different lines lie at different epsilon."""
     marker = {"marker": MARKERS[n % len(MARKERS)], "ms": 3.5, "mew": 0.8, "mfc": "white"}
-    return line_style(n) | marker | {"lw": width, "markevery": (2 * n % APART, APART)}
+    place = {"lw": width, "markevery": (2 * n % APART, APART)}
+    return {"color": look.colour, "ls": look.dash} | marker | place
 
 
 def _legend(part: Any, axes: Axes) -> None:

@@ -37,7 +37,7 @@ app = typer.Typer(
         "learners. Start with [bold]cmdplab reproduce[/bold], which redraws the figure of "
         "Kitamura et al. (2024) in about two minutes."
     ),
-    epilog="Every command that prints numbers takes --json. Bad input exits with code 2.",
+    epilog="Every command takes --json (docs/json.md). Bad input exits with code 2.",
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode="rich",

@@ -15,6 +15,7 @@ from cmdplab.cli.options import (
     Json,
     Workers,
     console,
+    count,
     errors,
     print_json,
 )
@@ -23,6 +24,8 @@ from cmdplab.errors import InputError
 if TYPE_CHECKING:
     from cmdplab.audit import Complexity, Finding
     from cmdplab.statistics import Exponent
+
+DELTA = 0.1  # where none is given
 
 
 def audit_command(
@@ -41,8 +44,9 @@ def audit_command(
         list[float] | None, typer.Option(help="Say what holds at this accuracy (repeat for more).")
     ] = None,
     delta: Annotated[
-        float, typer.Option(help="Of --epsilon and --failure-events: the probability to fail.")
-    ] = 0.1,
+        float | None,
+        typer.Option(help="Of --epsilon and --failure-events: the probability to fail; 0.1."),
+    ] = None,
     partial: Annotated[
         bool, typer.Option("--partial", help="Go on without the runs that are not done.")
     ] = False,
@@ -53,11 +57,9 @@ def audit_command(
             help="Play UOpt-RPGPD at bonus scale 1; count the events of the paper's Lemma H.1.",
         ),
     ] = False,
-    seeds: Annotated[
-        int | None, typer.Option(help="Of --failure-events: runs; 500 by default.")
-    ] = None,
+    seeds: Annotated[int | None, count("Of --failure-events: runs; 500 by default.")] = None,
     episodes: Annotated[
-        int | None, typer.Option(help="Of --failure-events: episodes of each run; 600 by default.")
+        int | None, count("Of --failure-events: episodes of each run; 600 by default.")
     ] = None,
     instance_seed: InstanceSeed = 0,
     workers: Workers = None,
@@ -70,8 +72,9 @@ def audit_command(
     again. Writes audit.json, audit.csv, audit.png and audit.pdf. With --failure-events it asks
     instead how often the confidence sets of the proof fail, and writes failure_events.json.
     """
-    if not 0.0 < delta < 1.0:
+    if delta is not None and not 0.0 < delta < 1.0:
         raise InputError(f"delta is {delta:g}, not between 0 and 1")
+    sure = DELTA if delta is None else delta
     other = engine if engine is not Engine.cpu else None
     from cmdplab.refusing import check_folder
 
@@ -81,18 +84,21 @@ def audit_command(
     of_events = {"--seeds": seeds, "--episodes": episodes, "--instance-seed": given_instance}
     if failure_events:
         _refuse(of_records, "does not go with --failure-events")
-        count_events(source, out, delta, seeds, episodes, instance_seed, as_json)
+        count_events(source, out, sure, seeds, episodes, instance_seed, as_json)
         return
     _refuse(of_events, "needs --failure-events")
+    if not epsilon:
+        _refuse({"--delta": delta}, "needs --epsilon or --failure-events")
     if source is None:
         raise InputError("say which sweep or experiment to audit, or give --failure-events")
     if out is not None:
         check_folder(out)
     if source.suffix == ".toml":
         source = _swept(source, workers, engine, epsilon or [])
-    elif other:
-        raise InputError("--engine is for an experiment (TOML): a folder is not run again")
-    _audit_records(source, out, epsilon or [], delta, partial, as_json)
+    else:
+        again = {"--engine": other, "--workers": workers}
+        _refuse(again, "is for an experiment (TOML): a folder is not run again")
+    _audit_records(source, out, epsilon or [], sure, partial, as_json)
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:
@@ -128,7 +134,7 @@ def _audit_records(
         from cmdplab.audit.writing import row_of
 
         rows = [row_of(f) | {"unanswered": unanswered(f)} for f in findings]
-        print_json({"notes": notes, "findings": rows, "pac": asked})
+        print_json("audit", {"notes": notes, "findings": rows, "pac": asked})
         return
     _print(findings, asked, delta)
     console().print(f"figure, table and every count are in {target}/", highlight=False)

@@ -20,7 +20,7 @@ def verify_command(
 
     found = verify_trace(file)
     if as_json:
-        print_json(found)
+        print_json("verify-trace", {"algorithms": found})
         return
     header = ["algorithm", "gap", "violation", "multiplier", "policy"]
     rows = [[name, *(f"{each:.1e}" for each in d)] for name, d in found.items()]
@@ -40,7 +40,7 @@ def bench_command(
 
     timings = list(benchmark(quick))
     if as_json:
-        print_json(timings)
+        print_json("bench", {"timings": timings})
         return
     rows = [[str(v) for v in t[:-1]] + [f"{t.us_per_episode:.2f}"] for t in timings]
     header = ["engine", "algorithm", "X", "A", "H", "N", "runs", "us/episode"]

@@ -11,12 +11,14 @@ from cmdplab.cli.options import (
     AnyPreset,
     Engine,
     EngineOption,
+    EpisodesOfEach,
     InstanceSeed,
     Json,
     OwnBonusScale,
     OwnMarginScale,
     Precision,
     PrecisionOption,
+    SeedsOfEach,
     TunedFor,
     Workers,
     warn,
@@ -31,8 +33,8 @@ def compare_command(
             "media-streaming, three-state, job-scheduling, inventory, published."
         ),
     ] = "media-streaming",
-    episodes: Annotated[int, typer.Option(help="Episodes of each run.")] = 100_000,
-    seeds: Annotated[int, typer.Option(help="Runs of each algorithm: seeds 0, 1, ...")] = 5,
+    episodes: EpisodesOfEach = 100_000,
+    seeds: SeedsOfEach = 5,
     algorithms: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,6 +61,7 @@ def compare_command(
     violation, strong and weak regret of both, episodes per second, and what each needs to know.
     Interrupted, the same command, or `cmdplab resume DIR`, goes on to the last bit.
     """
+    from cmdplab.algorithms import check_settings
     from cmdplab.cli.sweeping import Given, carry_out, finish
     from cmdplab.studies import Comparison, prepared
 
@@ -77,7 +80,8 @@ def compare_command(
         out=out,
         **chosen,
     )
+    check_settings(study.rows(), {"margin_scale": margin_scale, "tuned_for": tuned_for})
     for row in study.rows():
         warn(row.beyond(episodes))
     done = carry_out(lambda: prepared(study, engine), Given(workers, engine))
-    finish(done, study.folder, as_json)
+    finish(done, study.folder, "compare", as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cmdplab.cli.options import InstanceSeed
+from cmdplab.cli.options import InstanceSeed, Json, print_file
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ Horizon = Annotated[int | None, _option("H, which the file does not know.")]
 
 
 def roles_of(
+    problem: str,
     objective: str | None,
     utility: list[str] | None,
     threshold: list[float] | None,
@@ -42,14 +43,24 @@ def roles_of(
 ) -> Roles | None:
     """The roles that the options say; None where they say nothing."""
     utility, threshold, cost, budget = utility or [], threshold or [], cost or [], budget or []
-    if objective is None and horizon is None and not utility + cost + threshold + budget:
+    given = {"--objective": objective, "--horizon": horizon}
+    lists = {"--utility": utility, "--threshold": threshold, "--cost": cost, "--budget": budget}
+    names = [name for name, value in given.items() if value is not None]
+    names += [name for name, values in lists.items() if values]
+    if not names:
         return None
+    if not problem.endswith(".drn"):
+        belong = "belong" if len(names) > 1 else "belongs"
+        raise InputError(
+            f"{', '.join(names)} {belong} to .drn files: {problem} knows its objective, horizon "
+            "and constraints itself"
+        )
     if objective is None or horizon is None:
         raise InputError("a .drn file needs both --objective and --horizon")
     if len(utility) != len(threshold) or len(cost) != len(budget):
         raise InputError("give one --threshold for each --utility and one --budget for each --cost")
-    for names, what in ((utility, "--utility"), (cost, "--cost")):
-        if len(set(names)) < len(names):
+    for named, what in ((utility, "--utility"), (cost, "--cost")):
+        if len(set(named)) < len(named):
             raise InputError(f"{what} names a reward model twice")
     from cmdplab.formats import Roles
 
@@ -67,10 +78,11 @@ def convert_command(
     budget: Budget = None,
     horizon: Horizon = None,
     instance_seed: InstanceSeed = 0,
+    as_json: Json = False,
 ) -> None:
     """Write a problem in another format: .npz, or .drn for Storm (docs/own-problem.md)."""
     from cmdplab.formats import convert, find
 
-    roles = roles_of(objective, utility, threshold, cost, budget, horizon)
+    roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
     convert(find(problem, instance_seed, roles), out)
-    print(out)
+    print_file("convert", out, as_json)

@@ -35,7 +35,8 @@ def count_events(
         sizes = {"seeds": runs, "episodes": length, "delta": delta}
         found = failure_events(problem, folder, **sizes, tell=tell)  # type: ignore[arg-type]
     if as_json:
-        print_json({"problem": problem.name, **sizes, "bonus_scale": 1.0, "events": found})
+        fields = {"problem": problem.name, **sizes, "bonus_scale": 1.0, "events": found}
+        print_json("failure-events", fields)
         return
     title = f"{problem.name}: {runs:,} runs of {length:,} episodes, delta {delta:g}, bonus scale 1"
     _print(title, found)

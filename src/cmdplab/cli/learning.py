@@ -23,6 +23,7 @@ from cmdplab.cli.options import (
     Replanning,
     Tightening,
     TunedFor,
+    count,
     errors,
     print_json,
     say,
@@ -33,7 +34,9 @@ from cmdplab.errors import InputError
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
     from cmdplab.engines.choosing import Wanted
+    from cmdplab.pool import Work
     from cmdplab.problem import CMDP
+    from cmdplab.status import RunStatus
 
 
 class RunEngine(StrEnum):
@@ -57,9 +60,9 @@ def run_command(
     algorithm: Annotated[str, typer.Option(help="See `cmdplab list algorithms`.")] = "UOpt-RPGPD",
     preset: AnyPreset = None,
     episodes: Annotated[
-        str, typer.Option(help="How many episodes, or `unlimited`: until stopped.")
+        str, typer.Option(help="How many, such as 100000 or 1e5, or `unlimited`: until stopped.")
     ] = "100000",
-    seed: Annotated[int, typer.Option(help="Seed of the roll-outs.")] = 0,
+    seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
     instance_seed: InstanceSeed = 0,
     bonus_scale: OwnBonusScale = None,
     margin_scale: OwnMarginScale = None,
@@ -98,13 +101,13 @@ def run_command(
     """
     from cmdplab import algorithms, running
     from cmdplab.baselines import task_for
-    from cmdplab.cli.sweeping import Given, carry_out, finish
+    from cmdplab.cli.sweeping import Given, carry_out, finish, leave
     from cmdplab.engines.choosing import Wanted
     from cmdplab.experiment import RunSettings, fingerprint, observed, single
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
     from cmdplab.surviving import Problems
-    from cmdplab.sweeping import alone_in
+    from cmdplab.sweeping import alone_in, works_of
 
     chosen: dict[str, Any] = {
         "bonus_scale": bonus_scale,
@@ -116,7 +119,11 @@ def run_command(
         "alpha_eta": alpha_eta,
         "alpha_tau": alpha_tau,
     }
-    row = algorithms.algorithm(algorithm, preset.value if preset else None).overridden(chosen)
+    plain = algorithms.algorithm(algorithm, preset.value if preset else None)
+    algorithms.check_settings([plain], chosen)
+    row = plain.overridden(chosen)
+    if baseline is not None:
+        _check_baseline(row, tightening)
     if (alpha_eta, alpha_tau) != (None, None):
         warn(row.outside_theorem())
     number = _episodes(episodes)
@@ -144,7 +151,12 @@ def run_command(
         ).complete()
         solved = Problems((cmdp, solution))
         done = carry_out(lambda: [alone_in(out, kept, cmdp)], Given(1, place), solved)
-        finish(done, out, as_json)
+        if not as_json:
+            finish(done, out, "run", as_json)
+            return
+        about = _about(cmdp, row, seed) | {"engine": place}
+        print_json("run", about | _from_record(works_of(out)[0], done[0], row))
+        leave(done, out)
         return
     if number is None:
         raise InputError("an unlimited run needs --out, where it keeps its checkpoints")
@@ -168,10 +180,24 @@ def _place(engine: RunEngine, run: Wanted) -> str:
 def _episodes(text: str) -> int | None:
     if text == "unlimited":
         return None
+    from cmdplab.counting import written_number
+
     try:
-        return int(text.replace("_", "").replace(",", ""))
+        return written_number(text)
     except ValueError:
-        raise InputError(f"episodes is {text!r}, neither a number nor `unlimited`") from None
+        raise InputError(f"episodes is {text!r}, neither a whole number nor `unlimited`") from None
+
+
+def _check_baseline(row: Row, tightening: float | None) -> None:
+    """Refuse a safe policy that nobody would play."""
+    from cmdplab.algorithms import ALGORITHMS
+    from cmdplab.algorithms.row import SAFE_POLICY
+
+    if SAFE_POLICY not in row.needs:
+        names = dict.fromkeys(r.name for r in ALGORITHMS.values() if SAFE_POLICY in r.needs)
+        raise InputError(f"{row.name} begins without --baseline: {', '.join(names)} have one")
+    if tightening is not None:
+        raise InputError("--tightening makes the default baseline, which --baseline replaces")
 
 
 def _policy(path: Path) -> Any:
@@ -195,20 +221,57 @@ def _in_memory(
     as_json: bool,
 ) -> None:
     from cmdplab import running
-    from cmdplab.algorithms.row import SAFE_POLICY
     from cmdplab.cli.tables import print_runs
     from cmdplab.progress import shown
 
     with shown([running.Job(row, seed)], episodes, errors()) as progress:
         done = running.run(cmdp, row, episodes, seed, progress=progress, **given)
     if as_json:
-        head = {"problem": cmdp.name, "algorithm": row.name, "preset": row.preset, "seed": seed}
-        tail = {"multiplier": done.state.multiplier, "us_per_episode": done.us_per_episode}
-        tail |= {"engine": given["engine"], "precision": given["precision"]}
-        tail |= {"needs": row.needs, "heuristic": row.heuristic, "unverified": row.unverified}
-        if SAFE_POLICY in row.needs:
-            tail |= {"baseline_episodes": done.state.baseline_episodes}
-        print_json(head | done.summary._asdict() | tail)
+        found: dict[str, Any] = {
+            "folder": None,
+            "status": "done",
+            "of": episodes,
+            "error": "",
+            "notes": [],
+        }
+        found |= done.summary._asdict() | {"us_per_episode": done.us_per_episode}
+        found |= {"engine": given["engine"], "precision": given["precision"]}
+        print_json("run", _about(cmdp, row, seed) | found | _state(row, done.state))
     else:
         title = f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes"
         print_runs([done], cmdp.horizon, title)
+
+
+def _about(cmdp: CMDP, row: Row, seed: int) -> dict[str, Any]:
+    """What is known of a run before it begins."""
+    head = {"problem": cmdp.name, "algorithm": row.name, "preset": row.preset, "seed": seed}
+    settings = {name: value for name, value in row.settings().items() if value is not None}
+    claims = {"heuristic": row.heuristic, "unverified": row.unverified}
+    return head | {"settings": settings, "needs": list(row.needs)} | claims
+
+
+def _state(row: Row, state: Any) -> dict[str, Any]:
+    """What a learner's state says in JSON; None is one that cannot be read."""
+    from cmdplab.algorithms.row import SAFE_POLICY
+
+    played = state.baseline_episodes if state is not None and SAFE_POLICY in row.needs else None
+    return {
+        "multiplier": None if state is None else state.multiplier,
+        "baseline_episodes": played,
+    }
+
+
+def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
+    """A recorded run as one that was kept in memory."""
+    from cmdplab import checkpoint, manifest
+    from cmdplab.measures import Summary
+    from cmdplab.running import saved_state
+
+    record = manifest.read_if_good(work.folder)
+    summary = dict.fromkeys(Summary._fields) | (record.summary if record is not None else {})
+    snapshot = checkpoint.find(work.folder).snapshot
+    state = None if snapshot is None else saved_state(row, snapshot)
+    found: dict[str, Any] = {"folder": str(work.folder), "status": status.status, "of": status.of}
+    found |= {"error": status.error, "notes": status.notes, "precision": status.precision}
+    found |= {"us_per_episode": None if not status.rate else 1e6 / status.rate}
+    return summary | {"episodes": status.episodes} | found | _state(row, state)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -47,11 +49,28 @@ class Precision(StrEnum):
     float32 = "float32"
 
 
+def whole(given: Any) -> int:
+    """A whole number as people write it; Typer names the option in front of the complaint."""
+    from cmdplab.counting import written_number
+
+    try:
+        return written_number(str(given))
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def count(sentence: str) -> Any:
+    """An option that takes a whole number: 100000, 100_000 or 1e5."""
+    return typer.Option(help=sentence, parser=whole, metavar="INTEGER")
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 ProblemArgument = Annotated[
     str, typer.Argument(help="A .npz file, or an environment: see `cmdplab list environments`.")
 ]
-InstanceSeed = Annotated[int, typer.Option(help="Which instance of a random environment.")]
+InstanceSeed = Annotated[int, count("Which instance of a random environment.")]
+EpisodesOfEach = Annotated[int, count("Episodes of each run, such as 100000 or 1e5.")]
+SeedsOfEach = Annotated[int, count("Runs of each algorithm: seeds 0, 1, ...")]
 BonusScale = Annotated[
     float, typer.Option(help="Factor on every exploration bonus; 1 is the theory.")
 ]
@@ -70,9 +89,7 @@ OwnMarginScale = Annotated[
     float | None,
     typer.Option(help="Factor on every pessimistic margin; 1 is the theory. Mostly 1e-3."),
 ]
-TunedFor = Annotated[
-    int | None, typer.Option(help="The number of episodes K that an algorithm is tuned for.")
-]
+TunedFor = Annotated[int | None, count("The number of episodes K that an algorithm is tuned for.")]
 Tightening = Annotated[
     float | None,
     typer.Option(help="Safe policy: optimal for thresholds raised by this share of the slack."),
@@ -81,7 +98,7 @@ Epsilon = Annotated[float | None, typer.Option(help="Accuracy that Online-CRL ai
 Replanning = Annotated[
     str | None, typer.Option(help="When planners plan anew: every-episode or doubling.")
 ]
-Workers = Annotated[int | None, typer.Option(help="Runs at once; default: one per core.")]
+Workers = Annotated[int | None, count("Runs at once; default: one per core.")]
 
 
 EngineOption = Annotated[
@@ -119,8 +136,18 @@ def say(sentence: str) -> None:
         errors().print(sentence, highlight=False, soft_wrap=True)
 
 
-def print_json(value: Any) -> None:
-    """For scripts."""
+def print_json(name: str, value: Any) -> None:
+    """For scripts: an object of the schema of that name, which comes first (docs/json.md)."""
     from cmdplab.presenting import to_json
+    from cmdplab.schemas import stamp
 
-    print(to_json(value))
+    fields = value._asdict() if hasattr(value, "_asdict") else value
+    print(to_json({"schema": stamp(name), **fields}))
+
+
+def print_file(name: str, path: Path, as_json: bool, notes: Sequence[str] = ()) -> None:
+    """The file that a command wrote: its path alone, or an object."""
+    if as_json:
+        print_json(name, {"file": str(path), "notes": list(notes)})
+    else:
+        print(path)

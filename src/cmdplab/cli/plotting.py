@@ -12,9 +12,12 @@ import typer
 from cmdplab.cli.options import (
     AnyPreset,
     InstanceSeed,
+    Json,
     OwnBonusScale,
     ProblemArgument,
+    count,
     errors,
+    print_file,
     warn,
 )
 from cmdplab.errors import InputError
@@ -45,6 +48,7 @@ def plot_command(
     environment: Annotated[
         str | None, typer.Option(help="Of a sweep over several: the one to draw.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Draw one figure for a paper from records.
 
@@ -60,7 +64,7 @@ def plot_command(
     )
     for note in notes:
         warn(note)
-    print(path)
+    print_file("plot", path, as_json, notes)
 
 
 def portrait_command(
@@ -73,16 +77,17 @@ def portrait_command(
         typer.Option(help="Default: UOpt-RPGPD; for entropy, repeat it to compare."),
     ] = None,
     preset: AnyPreset = None,
-    episodes: Annotated[int, typer.Option(help="How many episodes to play.")] = 100_000,
-    seed: Annotated[int, typer.Option(help="Seed of the roll-outs.")] = 0,
+    episodes: Annotated[int, count("How many episodes to play.")] = 100_000,
+    seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
     instance_seed: InstanceSeed = 0,
     bonus_scale: OwnBonusScale = None,
     points: Annotated[
-        int | None, typer.Option(help="Entropy: at how many episodes to look; default: 120.")
+        int | None, count("Entropy: at how many episodes to look; default: 120.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="A .png, .pdf or .svg; default: KIND.pdf here.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Play a run and draw its policy, which no record holds.
 
@@ -112,9 +117,10 @@ def portrait_command(
     for row in rows:
         warn(row.beyond(episodes))
     if kind is Portrayed.occupancy:
-        print(_occupancy(cmdp, rows[0], episodes, seed, path))
+        drawn = _occupancy(cmdp, rows[0], episodes, seed, path)
     else:
-        print(_entropy(cmdp, rows, episodes, seed, points, path))
+        drawn = _entropy(cmdp, rows, episodes, seed, points, path)
+    print_file("portrait", drawn, as_json)
 
 
 def _occupancy(cmdp: CMDP, row: Row, episodes: int, seed: int, path: Path) -> Path:

@@ -17,10 +17,13 @@ from cmdplab.cli.converting import (
     Utility,
     roles_of,
 )
-from cmdplab.cli.options import InstanceSeed, Json, Listing, console, print_json
+from cmdplab.cli.options import InstanceSeed, Json, Listing, console, count, print_json
+from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.describing import ThresholdRange
+
+SHOWN = 14  # points of a frontier in a table
 
 
 def solve_command(
@@ -43,19 +46,36 @@ def solve_command(
     from cmdplab.presenting import facts, number, numbers
     from cmdplab.solvers import solve
 
-    roles = roles_of(objective, utility, threshold, cost, budget, horizon)
+    roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
     cmdp = find(problem, instance_seed, roles)
     s = solve(cmdp)
+    as_published = _as_published(problem, s.value)
     if as_json:
         fields = ("value", "multiplier", "slater_gap", "primal", "dual", "gap", "feasible")
-        print_json({f: getattr(s, f) for f in fields} | {"message": s.message})
+        found = {f: getattr(s, f) for f in fields} | {"message": s.message}
+        print_json("solve", found | as_published)
         return
     rows = [("feasible", "yes" if s.feasible else f"no: {s.message}")]
-    rows += [("value", number(s.value, 10)), ("multiplier", numbers(s.multiplier))]
+    rows += [("value", number(s.value, 10))]
+    if as_published["published_value"] is not None:
+        words = "{published_value:.10f} ({published_unit})".format(**as_published)
+        rows += [("in the units of its source", words)]
+    rows += [("multiplier", numbers(s.multiplier))]
     rows += [("Slater gap", number(s.slater_gap, 6))]
     rows += [("primal", number(s.primal, 10)), ("dual", number(s.dual, 10))]
     rows += [("certificate |dual - primal|", "–" if s.gap is None else f"{s.gap:.1e}")]
     facts(console(), cmdp.name, rows)
+
+
+def _as_published(problem: str, value: float | None) -> dict[str, Any]:
+    """An optimum in the units of the source of an environment, as `list environments` has it."""
+    from cmdplab.environments import named
+
+    known = named(problem)
+    if known is None or not known.units or value is None:
+        return {"published_value": None, "published_unit": None}
+    unit = known.units[0]
+    return {"published_value": unit.published(value), "published_unit": unit.of}
 
 
 def describe_command(
@@ -78,10 +98,10 @@ def describe_command(
     from cmdplab.formats import find
     from cmdplab.presenting import facts, number, numbers
 
-    roles = roles_of(objective, utility, threshold, cost, budget, horizon)
+    roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
     d = describe(find(problem, instance_seed, roles))
     if as_json:
-        print_json(d)
+        print_json("describe", d)
         return
     sizes = f"{d.states} states, {d.actions} actions, horizon {d.horizon}, start {d.start}"
     rows = [("sizes", sizes), ("constraints", str(d.constraints))]
@@ -124,8 +144,8 @@ def list_command(
     at: Annotated[
         str | None, typer.Option(help="Evaluate Table 1's orders at the sizes of this problem.")
     ] = None,
-    episodes: Annotated[int, typer.Option(help="K, with --at.")] = 100_000,
-    epsilon: Annotated[float, typer.Option(help="Accuracy, with --at.")] = 0.1,
+    episodes: Annotated[int | None, count("K, with --at; 100,000.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Accuracy, with --at; 0.1.")] = None,
     instance_seed: InstanceSeed = 0,
     as_json: Json = False,
 ) -> None:
@@ -138,10 +158,21 @@ def list_command(
     from cmdplab.formats import find
     from cmdplab.presenting import grid
 
+    with_at = {
+        "--episodes": episodes,
+        "--epsilon": epsilon,
+        "--instance-seed": instance_seed or None,
+    }
+    idle = [name for name, value in with_at.items() if value is not None and at is None]
+    if what is Listing.environments and (at is not None or idle):
+        name = "--at" if at is not None else idle[0]
+        raise InputError(f"{name} is for `cmdplab list algorithms`")
+    if idle:
+        raise InputError(f"{idle[0]} needs --at, which evaluates Table 1 for a problem")
     if what is Listing.environments:
         rows = listing.environments()
         if as_json:
-            print_json(rows)
+            print_json("list-environments", {"environments": rows})
             return
         print_environments(rows)
         return
@@ -149,15 +180,16 @@ def list_command(
     orders = None
     if at is not None:
         problem = find(at, instance_seed)
-        orders = listing.table_1_at(problem, episodes, epsilon)
+        K, accuracy = 100_000 if episodes is None else episodes, 0.1 if epsilon is None else epsilon
+        orders = listing.table_1_at(problem, K, accuracy)
     if as_json:
-        print_json(rows if orders is None else {"algorithms": rows, "table_1_at": orders})
+        print_json("list-algorithms", {"algorithms": rows, "table_1_at": orders})
         return
     _print_algorithms(rows)
     if orders is not None:
         cells = [[str(o["name"]), *(_order(o[c]) for c in ("regret", "violation", "pac"))]
                  for o in orders]  # fmt: skip
-        title = f"orders at {at}, K = {episodes:,}, epsilon = {epsilon:g}: no constants, no logs"
+        title = f"orders at {at}, K = {K:,}, epsilon = {accuracy:g}: no constants, no logs"
         grid(console(), title, ["algorithm", "regret", "violation", "PAC"], cells)
 
 
@@ -192,8 +224,8 @@ def _print_algorithms(rows: list[dict[str, Any]]) -> None:
 
 def frontier_command(
     problem: AnyProblem,
-    constraint: Annotated[int, typer.Option(help="Which constraint, counted from 1.")] = 1,
-    points: Annotated[int, typer.Option(help="How many thresholds.")] = 41,
+    constraint: Annotated[int, count("Which constraint, counted from 1.")] = 1,
+    points: Annotated[int, count("How many thresholds.")] = 41,
     figure: Annotated[Path | None, typer.Option(help="Draw it: .png, .pdf or .svg.")] = None,
     objective: Objective = None,
     utility: Utility = None,
@@ -209,28 +241,35 @@ def frontier_command(
     From where the constraint begins to bind to the largest threshold that can be met: the answer
     to "how should I choose the threshold?".
     """
-    from cmdplab.errors import InputError
     from cmdplab.formats import find
     from cmdplab.frontier import draw_frontier, frontier
     from cmdplab.presenting import grid, number
 
     if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
         raise InputError(f"{figure} is no .png, .pdf or .svg")
-    roles = roles_of(objective, utility, threshold, cost, budget, horizon)
+    roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
     cmdp = find(problem, instance_seed, roles)
     found = frontier(cmdp, constraint, points)
     if figure is not None:
         draw_frontier(found, cmdp.name, figure)
     if as_json:
-        print_json(found)
+        print_json("frontier", found)
         return
-    shown = range(0, points, max(1, points // 12))
+    shown = _some(points)
     rows = [
         [number(found.threshold[n]), number(found.value[n]), number(found.multiplier[n])]
         for n in shown
     ]
     title = f"{cmdp.name}, constraint {constraint}"
     grid(console(), title, ["threshold", "optimal value", "multiplier"], rows, left=0)
+    if len(shown) < points:
+        console().print(f"{len(shown)} of {points} points; --json has all", style="dim")
     words = f"free up to {found.free:.6g}, impossible beyond {found.largest:.6g}; "
     words += f"its own threshold is {found.given:.6g}; certified to {found.certificate:.0e}"
     console().print(words, highlight=False)
+
+
+def _some(points: int) -> list[int]:
+    """Which points of a frontier a table shows: about a dozen, the first and the last always."""
+    rows = min(points, SHOWN)
+    return [round(n * (points - 1) / (rows - 1)) for n in range(rows)]

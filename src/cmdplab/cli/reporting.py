@@ -29,7 +29,7 @@ def report_command(
     page = write_report(folder, out, found)
     tables = write_tables(folder, page.parent, found)
     if as_json:
-        print_json({"page": str(page), "tables": [str(each) for each in tables]})
+        print_json("report", {"page": str(page), "tables": [str(each) for each in tables]})
     else:
         print(page)
     if found.troubles:

@@ -9,19 +9,21 @@ import typer
 
 from cmdplab.cli.options import (
     BonusScale,
+    EpisodesOfEach,
     Instance,
     InstanceSeed,
     Json,
     Preset,
     PresetOption,
+    SeedsOfEach,
     Workers,
 )
 
 
 def reproduce_command(
     preset: PresetOption = Preset.released,
-    episodes: Annotated[int, typer.Option(help="Episodes of each run.")] = 300_000,
-    seeds: Annotated[int, typer.Option(help="Runs of each algorithm: seeds 0, 1, ...")] = 5,
+    episodes: EpisodesOfEach = 300_000,
+    seeds: SeedsOfEach = 5,
     instance: Annotated[
         Instance | None,
         typer.Option(help="Default: published for --preset released, random for printed."),
@@ -55,7 +57,8 @@ def reproduce_command(
         algorithms=tuple(algorithm or FIGURE_1),
         out=out,
     )
-    finish(carry_out(lambda: prepared(study), Given(workers)), study.folder, as_json)
+    done = carry_out(lambda: prepared(study), Given(workers))
+    finish(done, study.folder, "reproduce", as_json)
 
 
 def _instance(instance: Instance | None, preset: Preset) -> str:

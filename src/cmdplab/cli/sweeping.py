@@ -18,6 +18,7 @@ from cmdplab.cli.options import (
     Workers,
     console,
     errors,
+    print_file,
     print_json,
     say,
 )
@@ -75,7 +76,8 @@ def sweep_command(
         _print_plan(works_for(folder, resolve(experiment, found)), as_json)
         return
     given = Given(workers, engine, ray, checkpoint_every)
-    finish(carry_out(lambda: prepare(experiment, found, folder, engine), given), folder, as_json)
+    done = carry_out(lambda: prepare(experiment, found, folder, engine), given)
+    finish(done, folder, "sweep", as_json)
 
 
 def resume_command(
@@ -90,7 +92,7 @@ def resume_command(
     from cmdplab.sweeping import works_of
 
     given = Given(workers, engine, ray, checkpoint_every)
-    finish(carry_out(lambda: works_of(folder), given), folder, as_json)
+    finish(carry_out(lambda: works_of(folder), given), folder, "resume", as_json)
 
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
@@ -100,7 +102,7 @@ def status_command(folder: Folder, as_json: Json = False) -> None:
 
     found = [status_of(work) for work in works_of(folder)]
     if as_json:
-        print_json(found)
+        print_json("status", {"runs": found})
     else:
         print_status(found, folder)
 
@@ -109,13 +111,14 @@ def export_command(
     folder: Folder,
     to: Annotated[Format, typer.Option(help="The format.")] = Format.csv,
     out: Annotated[Path | None, typer.Option(help="Default: all-curves.FORMAT there.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Write the curves of every run of a folder into one file."""
     from cmdplab.loading import export
 
     suffix = {"csv": "csv", "parquet": "parquet", "netcdf": "nc"}[to.value]
     target = out if out is not None else folder / f"all-curves.{suffix}"
-    print(export(folder, to.value, target))
+    print_file("export", export(folder, to.value, target), as_json)
 
 
 class Given(NamedTuple):
@@ -157,24 +160,32 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
         yield execute
 
 
-def finish(found: list[RunStatus], folder: Path, as_json: bool) -> None:
+def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
     """Print where every run stands, or what a finished study shows; exit code 0 if all are done."""
     from cmdplab.cli.tables import print_study
     from cmdplab.concluding import conclude
     from cmdplab.sweeping import study_in
 
-    statuses = {each.status for each in found}
-    if statuses == {"done"} and study_in(folder):
+    study = study_in(folder)
+    if study and {each.status for each in found} == {"done"}:
         runs, summary = conclude(folder)
         if as_json:
-            print_json(summary)
+            print_json(study, summary)
         else:
             print_study(runs, summary, folder)
         return
     if as_json:
-        print_json(found)
+        print_json(command, {"runs": found})
     else:
         print_status(found, folder)
+    leave(found, folder)
+    if not as_json:
+        console().print(f"see what they show: cmdplab report {folder}", highlight=False)
+
+
+def leave(found: list[RunStatus], folder: Path) -> None:
+    """Exit code 0 only when all runs are done; else say how to go on."""
+    statuses = {each.status for each in found}
     if "failed" in statuses:
         raise typer.Exit(1)
     if statuses != {"done"}:
@@ -182,8 +193,6 @@ def finish(found: list[RunStatus], folder: Path, as_json: bool) -> None:
         more = " --engine gpu" if "float32" in left else ""
         errors().print(f"not done yet; go on with: cmdplab resume {folder}{more}", highlight=False)
         raise typer.Exit(130 if statuses & {"interrupted", "missing"} else 1)
-    if not as_json:
-        console().print(f"see what they show: cmdplab report {folder}", highlight=False)
 
 
 def _print_plan(works: list[Work], as_json: bool) -> None:
@@ -191,7 +200,8 @@ def _print_plan(works: list[Work], as_json: bool) -> None:
 
     if as_json:
         names = [{"folder": work.folder.name, "label": work.label} for work in works]
-        print_json([w.settings.model_dump() | name for w, name in zip(works, names, strict=True)])
+        rows = [w.settings.model_dump() | name for w, name in zip(works, names, strict=True)]
+        print_json("sweep-plan", {"runs": rows})
         return
     header = ("algorithm", "preset", "problem", "seed", "episodes")
     cells = [

@@ -14,7 +14,7 @@ from cmdplab.presenting import grid, number
 from cmdplab.running import Run
 from cmdplab.summaries import by_label, median
 from cmdplab.sweeping import study_in
-from cmdplab.verdict import common_verdict
+from cmdplab.verdict import NEGATIVE_GAP, common_verdict
 
 SHORT = {EPISODES: "K", SLATER_GAP: "gap", SAFE_POLICY: "safe", ACCURACY: "eps", CONSTRAINT: ""}
 
@@ -46,6 +46,7 @@ def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
         "gap and violation of the last episode; std of the gap over the last 10,000; "
         "regret+: sum of positive gaps; us per episode, measures included"
     )
+    _explain(runs)
     print_notes(runs)
 
 
@@ -67,8 +68,15 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
         "violation; 1/s: episodes per second of one run; needs: what it must be told (K: number of "
         "episodes, gap: Slater gap, safe: a safe policy, eps: accuracy)"
     )
+    _explain(runs)
     _say("* constants that no source confirms; ~ no guarantee applies as it was run (--json: why)")
     print_notes(runs)
+
+
+def _explain(runs: Sequence[Run]) -> None:
+    """What a gap below zero is, where there is one."""
+    if any(run.summary.final_gap < 0.0 for run in runs):
+        _say(NEGATIVE_GAP)
 
 
 def needs(row: Row) -> str:
@@ -92,29 +100,23 @@ def print_notes(runs: Sequence[Run]) -> None:
             _plain(f"{name}: played its safe baseline in {share} (median over seeds)")
 
 
-WIDE = 110  # columns of a terminal that has room for summaries
-
-
 def print_environments(rows: Sequence[dict[str, Any]]) -> None:
-    """Sizes, certified values in the units of the sources, and what was cut or is unverified."""
-    header = ["environment", "", "X", "A", "H", "N", "optimum", "multipliers"]
+    """Sizes, certified values as `solve` prints them, the source's own, what was cut."""
     sizes = ("states", "actions", "horizon", "constraints")
     cells = []
     for row in rows:
-        known = row["published"]
-        values = ["–", "–"]
-        if known is not None:
-            prices = " ".join(f"{each:.3g}" for each in known["multipliers"])
-            values = [f"{known['optimum']:.6g}", prices]
+        values = ["–", "–", "–"]
+        if row["published"] is not None:
+            prices = " ".join(f"{each:.3g}" for each in row["multipliers"]) or "none"
+            values = [f"{row['optimum']:.6g}", prices, f"{row['published']['optimum']:.6g}"]
         mark = "*" * bool(row["unverified"])
         cells.append([row["name"] + mark, row["summary"], *(str(row[s]) for s in sizes), *values])
-    left = 2
-    if console().width < WIDE:  # the summaries would become columns of single words
-        header, cells, left = header[:1] + header[2:], [c[:1] + c[2:] for c in cells], 1
-    grid(console(), "environments", header, cells, left=left)
+    header = ["environment", "summary", "X", "A", "H", "N", "optimum", "multipliers", "published"]
+    grid(console(), "environments", header, cells, left=2, least=("summary",))
     _say(
-        "optimum and multipliers are certified, in the units of the source; – one for every seed: "
-        "see `cmdplab solve`; * something is [unverified]; --json: units, our values, sources"
+        "optimum and multipliers are certified, in the units of `cmdplab solve` (rewards in "
+        "[0, 1]); published: the same optimum in the units of the source; – one for every seed: "
+        "see `cmdplab solve`; * something is [unverified]; --json: both units, sources"
     )
     for row in rows:
         if row["tail_bound"] is not None:

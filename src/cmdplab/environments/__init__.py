@@ -42,6 +42,7 @@ __all__ = [
     "find",
     "make",
     "named",
+    "no_instances",
 ]
 
 ENVIRONMENTS: dict[str, Environment] = {
@@ -70,13 +71,14 @@ ENVIRONMENTS: dict[str, Environment] = {
 
 
 def named(name: str) -> Environment | None:
-    """The environment of a name, with or without its version: `cliff` and `cliff-v0` are one.
+    """The environment of a name, with or without its version: `cliff` and `Cliff-v0` are one.
 
     A version that is not the present one is refused: its results would not compare.
     """
-    if name in ENVIRONMENTS:
-        return ENVIRONMENTS[name]
-    versioned = re.fullmatch(r"(.+)-v(\d+)", name)
+    plain = name.lower()
+    if plain in ENVIRONMENTS:
+        return ENVIRONMENTS[plain]
+    versioned = re.fullmatch(r"(.+)-v(\d+)", plain)
     if versioned is None or versioned[1] not in ENVIRONMENTS:
         return None
     found = ENVIRONMENTS[versioned[1]]
@@ -89,16 +91,24 @@ def make(name: str, seed: int = 0) -> CMDP:
     """The environment of that name; `seed` chooses the instance where it is random."""
     found = named(name)
     if found is None:
-        near = get_close_matches(name, ENVIRONMENTS, n=1, cutoff=0.4)
+        near = get_close_matches(name.lower(), ENVIRONMENTS, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(ENVIRONMENTS)}"
         raise InputError(f"unknown environment {name!r}: {hint}")
     if seed and not found.random:
-        raise InputError(f"{name} is one instance: it takes no instance seed, and {seed} was given")
+        raise InputError(no_instances(name, seed))
     return found.make(seed)
+
+
+def no_instances(name: str, seed: object) -> str:
+    """Why an instance seed means nothing for a problem that is one instance, and where it does."""
+    listed = ", ".join(each for each, found in ENVIRONMENTS.items() if found.random)
+    return f"{name} is one instance and takes no instance seed ({seed} was given): {listed} do"
 
 
 def find(what: str, seed: int = 0) -> CMDP:
     """A problem from the command line: a .npz file, or the name of an environment."""
-    if what not in ENVIRONMENTS and (what.endswith(".npz") or Path(what).exists()):
+    if named(what) is None and (what.endswith(".npz") or Path(what).exists()):
+        if seed:
+            raise InputError(no_instances(what, seed))
         return CMDP.load(what)
     return make(what, seed)

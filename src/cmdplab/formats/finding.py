@@ -20,6 +20,8 @@ def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
     `roles` are for DRN files, where they replace those that a file of ours holds.
     """
     if what.endswith(".drn"):
+        if seed:
+            raise InputError(environments.no_instances(what, seed))
         return read_drn(what, roles)
     if roles is not None:
         raise InputError(f"{what} is no .drn file: it knows its objective and constraints itself")

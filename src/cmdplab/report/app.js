@@ -141,6 +141,7 @@ function showSummary() {
   $("summary").replaceChildren(h("thead", {}, h("tr", {}, heads)), h("tbody", {}, body));
   const every = problem().algorithms;
   $("summary-hint").textContent = "Medians over seeds, with the smallest and the largest below. Strong regret sums positive parts, weak regret everything. " +
+    "A negative gap means more reward than the optimum, paid for by a violation. " +
     "Gap over time: both axes logarithmic, the grey line is the optimum." +
     (every.some((e) => e.unverified) ? " * has constants that no source confirms." : "") +
     (every.some((e) => e.heuristic) ? " ~ guarantees are heuristic as run (see the settings)." : "");
@@ -229,9 +230,9 @@ function mistakeModel() {
     const [median, low, high] = entry.mistakes[name];
     return { entry, x: p.epsilons, median, low, high, steps: false };
   });
-  const ends = [p.epsilons[0], p.epsilons[p.epsilons.length - 1]];
-  return { lines, xs: log, ys: counting, whole: ends, xlabel: "ε", number: whole, marker: p.epsilons[state.epsilon], at: (x) => `ε = ${fmt(x)}: ${KINDS[state.what]}`,
-    words: `${TITLES[state.series]}: ${KINDS[state.what]} against epsilon, both logarithmic, ${lines.length} algorithms.` };
+  const ends = [p.epsilons[p.epsilons.length - 1], p.epsilons[0]];
+  return { lines, xs: strict, ys: counting, whole: ends, xlabel: "ε (stricter to the right)", number: whole, marker: p.epsilons[state.epsilon], at: (x) => `ε = ${fmt(x)}: ${KINDS[state.what]}`,
+    words: `${TITLES[state.series]}: ${KINDS[state.what]} against epsilon, both logarithmic, stricter to the right, ${lines.length} algorithms.` };
 }
 
 /** The table at the slider's epsilon: exact, as counted while the runs went on. */

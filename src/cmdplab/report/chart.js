@@ -100,6 +100,8 @@ const log = { to: (v) => Math.log10(Math.max(v, 1e-300)), from: (t) => 10 ** t, 
   const ticks = decades(Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9), count);
   return ticks.length > 1 ? ticks : linear.ticks(low, high, count);
 } };
+/** Logarithmic, and the smaller the further to the right: stricter is later, as in the figures. */
+const strict = { to: (v) => -log.to(v), from: (t) => log.from(-t), ticks: log.ticks };
 /** Linear within c, logarithmic beyond, for both signs. */
 const symlog = (c) => ({
   to: (v) => Math.sign(v) * Math.log10(1 + Math.abs(v) / c),
@@ -224,7 +226,8 @@ class Chart {
   }
 
   /** What lies between the ends of the view, and one neighbour on either side. */
-  static span(line, [low, high]) {
+  static span(line, ends) {
+    const low = Math.min(...ends), high = Math.max(...ends);
     let a = 0, b = line.x.length - 1;
     while (a < b && line.x[a + 1] < low) a++;
     while (b > a && line.x[b - 1] > high) b--;
@@ -292,7 +295,7 @@ class Chart {
       ctx.fillText(names[n], left - 7, y);
     }
     ctx.textAlign = "center"; ctx.textBaseline = "top"; ctx.strokeStyle = css("--grid");
-    const marks = this.xs.ticks(...this.range, Math.max(3, width / 64)), words = labelled(marks, this.xs !== linear);
+    const marks = this.xs.ticks(Math.min(...this.range), Math.max(...this.range), Math.max(3, width / 64)), words = labelled(marks, this.xs !== linear);
     for (const [n, v] of marks.entries()) {
       const x = Math.round(X(v)) + 0.5;
       ctx.beginPath(); ctx.moveTo(x, top); ctx.lineTo(x, top + tall); ctx.stroke();

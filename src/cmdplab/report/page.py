@@ -8,14 +8,13 @@ import html
 import json
 import re
 from importlib.resources import files
-from itertools import cycle
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cmdplab import manifest
-from cmdplab.figures import STYLES
+from cmdplab.palette import looks
 from cmdplab.presenting import to_json
 from cmdplab.problem import Array
 from cmdplab.report.model import FIELDS, SERIES, Entry, Report, Section
@@ -23,9 +22,7 @@ from cmdplab.report.thinning import Thinned
 from cmdplab.verdict import CLEARLY, CONVERGED, MOVING, OSCILLATES, SHORTEST
 
 SCHEMA = 1
-_COLOURS = ("#CC79A7", "#56B4E9", "#882255", "#000000", "#0072B2", "#D55E00", "#009E73", "#E69F00")
-_DASHES: tuple[tuple[int, ...], ...] = ((), (7, 4), (2, 3), (9, 3, 2, 3))
-_DASH_OF: dict[str, tuple[int, ...]] = {"-": (), "--": (7, 4), "-.": (9, 3, 2, 3)}
+_DASHES = {"-": (), "--": (7, 4), ":": (2, 3), "-.": (9, 3, 2, 3)}
 _LABELS = {
     "gap": "optimality gap",
     "violation": "constraint violation",
@@ -100,21 +97,11 @@ def _problem(section: Section) -> dict[str, Any]:
 
 
 def _styles(labels: list[str]) -> dict[str, dict[str, Any]]:
-    """The house's colours for those of Figure 1; the others get pairs that are still free."""
-    known: dict[str, tuple[str, str, float]] = {}
-    for label in labels:
-        name = re.split(r":| \(", label)[0]
-        if name in STYLES and STYLES[name] not in known.values():
-            known[label] = STYLES[name]
-    taken = {(colour, _DASH_OF.get(style, ())) for colour, style, _ in known.values()}
-    pairs = [(colour, dash) for dash in _DASHES for colour in _COLOURS]
-    free = cycle([pair for pair in pairs if pair not in taken])
-    styles = {}
-    for label in labels:
-        colour, style, width = known.get(label, ("", "", 1.3))
-        pair = (colour, _DASH_OF.get(style, ())) if colour else next(free)
-        styles[label] = {"colour": pair[0], "dash": pair[1], "width": width}
-    return styles
+    """The looks that figures have, for a canvas."""
+    return {
+        label: {"colour": look.colour, "dash": _DASHES[look.dash], "width": look.width}
+        for label, look in looks(labels).items()
+    }
 
 
 def _place(name: str) -> tuple[int, str]:

@@ -1,0 +1,70 @@
+"""One look for each algorithm, in every figure and on every page, whatever else is drawn.
+
+Okabe and Ito's colours, apart for the colour-blind, with a wine and two greys; relatives share a
+colour and differ in their dash. The ten of the paper's Table 1 are apart in grey too: those of one
+dash differ in lightness.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import cycle
+from typing import NamedTuple
+
+BLUE, ORANGE, GREEN, VERMILION, PINK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
+SKY, WINE, BLACK, GREY = "#56B4E9", "#882255", "#000000", "#A0A0A0"
+COLOURS = (PINK, SKY, WINE, BLACK, BLUE, VERMILION, GREEN, ORANGE)
+DASHES = ("-", "--", ":", "-.")  # as Matplotlib writes them
+
+
+class Look(NamedTuple):
+    """How the line of an algorithm is drawn."""
+
+    colour: str
+    dash: str
+    width: float = 1.3
+
+
+LOOKS: dict[str, Look] = {
+    "UOpt-RPGPD": Look(BLUE, "-", 2.2),
+    "No-adjustment": Look(ORANGE, "--", 1.5),
+    "No-UPAC-bonus": Look(GREEN, "-.", 1.5),
+    "OptPrimalDual-CMDP": Look(VERMILION, "-", 0.9),
+    "No-regularization": Look(GREY, "-", 0.35),
+    "UOpt-RPGPD-corollary": Look(BLUE, "--"),
+    "UOpt-RPGPD-1/k": Look(BLUE, ":"),
+    "UOpt-RPGPD-1/sqrt(k)": Look(BLUE, "-."),
+    "Naive-primal-dual": Look(VERMILION, "--"),
+    "OptCMDP": Look(GREEN, "--"),
+    "OptCMDP-bonus": Look(GREEN, "-"),
+    "OptDual-CMDP": Look(GREEN, ":"),
+    "OptPress-LP": Look(WINE, "-."),
+    "OptPress-PD": Look(WINE, "--"),
+    "DOPE": Look(BLACK, "-"),
+    "Regularized-PD": Look(BLACK, ":"),
+    "Online-CRL": Look(ORANGE, ":"),
+    "OPDOP": Look(PINK, "-."),
+    "FlexDOME": Look(PINK, "-"),
+    "Triple-Q": Look(SKY, "-"),
+    "Triple-Q-no-reset": Look(SKY, "--"),
+}
+
+
+def looks(labels: Sequence[str]) -> dict[str, Look]:
+    """The look of each label, such as NAME, NAME:PRESET or NAME (bonus scale 0.01).
+
+    The first label of a registered algorithm has that algorithm's look. Further ones and strangers
+    get pairs of a colour and a dash that nobody owns, then pairs whose owners are not drawn.
+    """
+    given: dict[str, Look] = {}
+    for label in labels:
+        own = LOOKS.get(re.split(r":| \(", label)[0])
+        if own is not None and own not in given.values():
+            given[label] = own
+    owned = {(look.colour, look.dash) for look in LOOKS.values()}
+    taken = {(look.colour, look.dash) for look in given.values()}
+    pairs = [(colour, dash) for dash in DASHES for colour in COLOURS]
+    nobodys = [pair for pair in pairs if pair not in owned]
+    free = cycle([*nobodys, *(pair for pair in pairs if pair in owned - taken)] or pairs)
+    return {label: given.get(label) or Look(*next(free)) for label in labels}

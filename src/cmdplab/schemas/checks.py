@@ -1,0 +1,128 @@
+"""JSON of the commands that look at runs, and of those that write a file."""
+
+from __future__ import annotations
+
+from cmdplab.schemas.fields import EPISODES, PRICE, RETURN, Part, field
+
+
+class AuditRow(Part):
+    """One algorithm on one environment."""
+
+    environment: str = field("its name")
+    algorithm: str = field("with the settings that tell it apart")
+    runs: int = field("how many")
+    instances: int = field("how many")
+    over: str = field("seeds or instances: what statistics are over")
+    episodes: int = field("of each run", EPISODES)
+    verdict: str = field("in words")
+    final_gap: float = field("the median", RETURN)
+    final_violation: float | None = field("the median", RETURN)
+    average_gap: float | None = field("of the average iterate: weak regret / K", RETURN)
+    average_violation: float | None = field("of the average iterate", RETURN)
+    amplitude: float | None = field("of the gap in the second half: largest less smallest", RETURN)
+    period: float | None = field("of the oscillation", EPISODES)
+    settled_epsilon: float | None = field("from here on all counts are final", RETURN)
+    mistake_exponent: float | None = field("fitted: mistakes ~ (1/epsilon)^this")
+    mistake_exponent_of_theorem: float | None = field("as proved")
+    regret_exponent: float | None = field("fitted: regret ~ k^this")
+    regret_exponent_of_theorem: float | None = field("as proved")
+    heuristic: str = field("why the theorem is not about these runs; empty if it is")
+    unanswered: dict[str, str] = field("what the data cannot say, and why")
+
+
+class PacBound(Part):
+    """(epsilon, delta)-PAC, or the reason why nothing is said."""
+
+    mistakes: float | None = field("at most so many", EPISODES)
+    why_not: str = field("empty where there is a number")
+    epsilon: float = field("the point of the grid that was counted", RETURN)
+    over: str = field("what delta is the probability over")
+
+
+class Audit(Part):
+    """`cmdplab audit`."""
+
+    notes: list[str] = field("warnings")
+    findings: list[AuditRow] = field("one for each algorithm on each environment")
+    pac: dict[str, dict[str, PacBound]] = field("by --epsilon, then by environment and algorithm")
+
+
+class Frequency(Part):
+    """How often, with an exact interval."""
+
+    successes: int = field("runs in which it happened")
+    trials: int = field("runs")
+    low: float = field("of the interval")
+    middle: float = field("the share")
+    high: float = field("of the interval")
+    level: float = field("of the interval")
+
+
+class Event(Part):
+    """One failure event."""
+
+    event: str = field("its name")
+    frequency: Frequency = field("over runs")
+    lemma: float = field("the share of delta that Lemma H.1 prints")
+    against_lemma: str = field("below, above or undecided")
+    union_bound: float = field("the share that a union bound gives")
+    against_union_bound: str = field("below, above or undecided")
+
+
+class FailureEvents(Part):
+    """`cmdplab audit --failure-events`."""
+
+    problem: str = field("its name")
+    seeds: int = field("runs")
+    episodes: int = field("of each run", EPISODES)
+    delta: float = field("the probability to fail")
+    bonus_scale: float = field("always 1: the theory")
+    events: list[Event] = field("each of the lemma's")
+
+
+class Timing(Part):
+    """One row."""
+
+    engine: str = field("which")
+    algorithm: str = field("its name")
+    states: int = field("how many")
+    actions: int = field("how many")
+    horizon: int = field("steps of an episode", "steps")
+    constraints: int = field("how many")
+    runs: int = field("at once")
+    us_per_episode: float = field("wall clock", "microseconds")
+
+
+class Bench(Part):
+    """`cmdplab bench`."""
+
+    timings: list[Timing] = field("the paper's size first")
+
+
+class Difference(Part):
+    """The largest differences to a trace."""
+
+    gap: float = field("of the optimality gap", RETURN)
+    violation: float = field("of the violation", RETURN)
+    multiplier: float = field("of the multiplier", PRICE)
+    policy: float = field("of a probability")
+
+
+class VerifyTrace(Part):
+    """`cmdplab verify-trace`."""
+
+    algorithms: dict[str, Difference] = field("by name")
+
+
+class ReportPage(Part):
+    """`cmdplab report`."""
+
+    page: str = field("the HTML page")
+    tables: list[str] = field("summary.tex and summary.csv")
+
+
+class Written(Part):
+    """`cmdplab convert`, `export`, `plot` and `portrait`: the file that was written."""
+
+    file: str = field("its path")
+    notes: list[str] = field("what it lacks")

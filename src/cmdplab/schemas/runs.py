@@ -1,0 +1,160 @@
+"""JSON of the commands that run: run, reproduce, compare, sweep, resume and status."""
+
+from __future__ import annotations
+
+from cmdplab.schemas.fields import EPISODES, PRICE, RETURN, Part, field
+
+
+class Numbers(Part):
+    """The end of a run in a few numbers."""
+
+    final_gap: float | None = field("V* less the value of the last policy; see above", RETURN)
+    final_violation: float | None = field("the worst constraint's; below 0: none", RETURN)
+    tail_std: float | None = field("standard deviation of the last 10,000 gaps", RETURN)
+    tail_range: float | None = field("their largest less their smallest", RETURN)
+    strong_regret: float | None = field("sum of positive gaps", RETURN)
+    weak_regret: float | None = field("sum of gaps", RETURN)
+    strong_violation_regret: float | None = field("sum of positive violations", RETURN)
+    weak_violation_regret: float | None = field("sum of violations", RETURN)
+
+
+class RunPage(Numbers):
+    """`cmdplab run`: the same with and without --out."""
+
+    problem: str = field("its name")
+    algorithm: str = field("its name")
+    preset: str = field("`released` or `printed`")
+    seed: int = field("of the roll-outs")
+    settings: dict[str, float | int | str] = field("of the algorithm, its own where none was given")
+    folder: str | None = field("the record, with --out")
+    status: str = field("done, interrupted, running, failed, damaged or missing")
+    episodes: int = field("played", EPISODES)
+    of: int | None = field("asked for; null: unlimited", EPISODES)
+    multiplier: list[float] | None = field("the learner's, at the end", PRICE)
+    us_per_episode: float | None = field("of computing, measures included", "microseconds")
+    engine: str = field("cpu, gpu or host")
+    precision: str = field("float64 or float32")
+    needs: list[str] = field("what the algorithm was told")
+    heuristic: str = field("why no guarantee applies as it was run; empty if one does")
+    unverified: str = field("constants that no source confirms; empty if none")
+    baseline_episodes: int | None = field("played on a safe baseline, if it has one", EPISODES)
+    error: str = field("of a run that failed; empty else")
+    notes: list[str] = field("what happened on the way")
+
+
+class PerSeed(Part):
+    """One algorithm: lists have an entry for each seed."""
+
+    final_gap: list[float] = field("V* less the value of the last policy", RETURN)
+    final_violation: list[float | None] = field("the worst constraint's", RETURN)
+    tail_std: list[float] = field("standard deviation of the last 10,000 gaps", RETURN)
+    tail_range: list[float] = field("their largest less their smallest", RETURN)
+    strong_regret: list[float] = field("sum of positive gaps", RETURN)
+    weak_regret: list[float] = field("sum of gaps", RETURN)
+    strong_violation_regret: list[float | None] = field("sum of positive violations", RETURN)
+    weak_violation_regret: list[float | None] = field("sum of violations", RETURN)
+    us_per_episode: float = field("the median over seeds", "microseconds")
+
+
+class Reproduce(Part):
+    """`cmdplab reproduce`: summary.json is the same without `schema`."""
+
+    preset: str = field("`released` or `printed`")
+    instance: str = field("the name of the problem")
+    episodes: int = field("of each run", EPISODES)
+    seeds: int = field("runs of each algorithm")
+    bonus_scale: float = field("factor on every bonus")
+    optimum: float = field("V*", RETURN)
+    threshold: list[float] = field("of each constraint", RETURN)
+    algorithms: dict[str, PerSeed] = field("by name")
+    versions: dict[str, str] = field("of the packages")
+    machine: dict[str, str] = field("that ran it")
+
+
+class Compared(PerSeed):
+    """One algorithm: lists have an entry for each seed."""
+
+    preset: str = field("`released` or `printed`")
+    needs: list[str] = field("what it was told")
+    settings: dict[str, float | int | str] = field("its own, or as given")
+    heuristic: str = field("why no guarantee applies as it was run; empty if one does")
+    unverified: str = field("constants that no source confirms; empty if none")
+    tuned: str = field("what to say of a run longer than it was tuned for; empty if nothing")
+    baseline_returns: list[float] = field(
+        "objective and utilities of its safe baseline, if it has one", default=[]
+    )
+    baseline_episodes: list[int] = field("episodes played on it, for each seed", default=[])
+
+
+class Compare(Part):
+    """`cmdplab compare`: summary.json is the same without `schema`."""
+
+    preset: str | None = field("asked for all; null: each its own")
+    instance: str = field("the name of the problem")
+    episodes: int = field("of each run", EPISODES)
+    seeds: int = field("runs of each algorithm")
+    bonus_scale: float | None = field("asked for all; null: each its own")
+    margin_scale: float | None = field("asked for all; null: each its own")
+    optimum: float = field("V*", RETURN)
+    threshold: list[float] = field("of each constraint", RETURN)
+    slater_gap: float | None = field("the largest slack of all constraints", RETURN)
+    algorithms: dict[str, Compared] = field("by name, or NAME:PRESET where both were run")
+    engine: str = field("auto, cpu or gpu")
+    precision: str = field("float64 or float32")
+    versions: dict[str, str] = field("of the packages")
+    machine: dict[str, str] = field("that ran it")
+
+
+class RunStanding(Part):
+    """Where one run of a folder stands."""
+
+    folder: str = field("its name")
+    problem: str = field("its name")
+    algorithm: str = field("its name")
+    preset: str = field("`released` or `printed`")
+    seed: int = field("of the roll-outs")
+    status: str = field("done, interrupted, running, failed, damaged or missing")
+    episodes: int = field("done", EPISODES)
+    of: int | None = field("asked for; null: unlimited", EPISODES)
+    rate: float | None = field("of computing", "episodes per second")
+    gap: float | None = field("of the last episode", RETURN)
+    violation: float | None = field("of the last episode", RETURN)
+    error: str = field("of a run that failed; empty else")
+    notes: list[str] = field("what happened on the way")
+    precision: str = field("float64 or float32")
+
+
+class Standings(Part):
+    """`cmdplab sweep`, `resume` and `status`: where every run stands."""
+
+    runs: list[RunStanding] = field("all of the folder")
+
+
+class PlannedRun(Part):
+    """One run, resolved; a setting that the algorithm lacks is null or left out."""
+
+    problem: str = field("its name")
+    fingerprint: str = field("a hash of its arrays")
+    algorithm: str = field("its name")
+    preset: str = field("`released` or `printed`")
+    bonus_scale: float | None = field("factor on every bonus")
+    margin_scale: float | None = field("factor on every margin", default=None)
+    delta: float | None = field("probability to fail")
+    tuned_for: int | None = field("K that it is tuned for", EPISODES)
+    slack_factor: float | None = field("on the Slater gap it is told", default=None)
+    tightening: float | None = field("of the default baseline", default=None)
+    epsilon: float | None = field("the accuracy it aims at", default=None)
+    replan: str | None = field("when it plans anew", default=None)
+    alpha_eta: float | None = field("exponent of the step")
+    alpha_tau: float | None = field("exponent of the temperature")
+    rewards: str | None = field("bernoulli, or left out: known", default=None)
+    precision: str | None = field("float32, or left out: float64", default=None)
+    episodes: int | None = field("null: unlimited", EPISODES)
+    seed: int = field("of the roll-outs")
+    folder: str = field("its name")
+
+
+class Plan(Part):
+    """`cmdplab sweep --dry-run`: what would be run."""
+
+    runs: list[PlannedRun] = field("all of the experiment")

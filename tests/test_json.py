@@ -1,0 +1,120 @@
+"""The JSON of every command is of its schema, and the schemas are documented."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import typer.main
+from conftest import ROOT, TRACE, random_problem
+
+from cmdplab import bench, cli
+from cmdplab.schemas import VERSIONS, stamp
+from cmdplab.schemas.page import MODELS, json_schema, model_of, page
+
+SHORT = ("--episodes", "40", "--seeds", "1")
+# Each form of each command: what it writes goes below OUT; the order matters.
+CALLS: dict[str, list[tuple[str, ...]]] = {
+    "solve": [("solve", "three-state"), ("solve", "media-streaming"), ("solve", "OUT/none.npz"),
+              ("solve", "OUT/free.npz")],
+    "describe": [("describe", "three-state"), ("describe", "OUT/none.npz"),
+                 ("describe", "OUT/free.npz")],
+    "frontier": [("frontier", "three-state", "--points", "3")],
+    "convert": [("convert", "three-state", "OUT/p.npz")],
+    "list-algorithms": [("list", "algorithms"), ("list", "algorithms", "--at", "three-state")],
+    "list-environments": [("list", "environments")],
+    "verify-trace": [("verify-trace", str(TRACE))],
+    "bench": [("bench", "--quick")],
+    "run": [
+        ("run", "three-state", "--episodes", "40"),
+        ("run", "OUT/free.npz", "--episodes", "40"),
+        ("run", "three-state", "--algorithm", "DOPE", "--episodes", "40"),
+        ("run", "three-state", "--episodes", "40", "--out", "OUT/run"),
+        ("run", "three-state", "--algorithm", "DOPE", "--episodes", "40", "--out", "OUT/dope"),
+    ],
+    "reproduce": [("reproduce", *SHORT, "--out", "OUT/r")],
+    "compare": [("compare", *SHORT, "--problem", "three-state", "--out", "OUT/c",
+                 "--algorithms", "UOpt-RPGPD,DOPE,OptCMDP,Triple-Q")],
+    "sweep-plan": [("sweep", "OUT/x.toml", "--dry-run")],
+    "sweep": [("sweep", "OUT/x.toml", "--out", "OUT/s")],
+    "resume": [("resume", "OUT/s")],
+    "status": [("status", "OUT/s"), ("status", "OUT/run")],
+    "audit": [("audit", "OUT/s", "--epsilon", "0.5")],
+    "failure-events": [("audit", "--failure-events", "--seeds", "2", "--episodes", "9",
+                        "--out", "OUT/f")],
+    "report": [("report", "OUT/s")],
+    "plot": [("plot", "OUT/c", "gap", "--out", "OUT/g.svg")],
+    "portrait": [("portrait", "three-state", "--episodes", "40", "--out", "OUT/p.svg")],
+    "export": [("export", "OUT/s", "--out", "OUT/all.csv")],
+}  # fmt: skip
+EXPERIMENT = """name = "x"
+episodes = 40
+[[problems]]
+environment = "three-state"
+[[algorithms]]
+name = "UOpt-RPGPD"
+bonus_scale = [1e-3, 1e-5]
+[[algorithms]]
+name = "DOPE"
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    out = tmp_path_factory.mktemp("json")
+    (out / "x.toml").write_text(EXPERIMENT)
+    impossible = random_problem(3, 2, 2, 1)
+    type(impossible)(impossible.transition, impossible.reward, [2.0]).save(out / "none.npz")
+    random_problem(3, 2, 2, 0).save(out / "free.npz")
+    return out
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_a_command_writes_is_of_its_schema(call, place, name, monkeypatch):
+    monkeypatch.setattr(bench, "PAPER", (3, 2, 2, 1))
+    quick = bench.time_engine
+    monkeypatch.setattr(bench, "time_engine", lambda *a, **k: quick(*a, **{**k, "seconds": 0.01}))
+    for arguments in CALLS[name]:
+        code, out, err = call(*(a.replace("OUT", str(place)) for a in arguments), "--json")
+        assert code == 0, err
+        found = json.loads(out)
+        assert next(iter(found)) == "schema"
+        assert found["schema"] == stamp(name)
+        model_of(name).model_validate_json(out)  # every field is there, and no other
+
+
+def test_every_command_has_a_schema_and_json():
+    commands = typer.main.get_command(cli.app).commands
+    named = {arguments[0] for calls in CALLS.values() for arguments in calls}
+    assert named == set(commands), "commands without a schema, or schemas without a command"
+    for name, command in commands.items():
+        assert any("--json" in option.opts for option in command.params), f"{name} has no --json"
+    assert set(CALLS) == set(VERSIONS) == set(MODELS)
+
+
+def test_a_run_has_one_schema_with_and_without_a_record(call, tmp_path):
+    given = ("run", "three-state", "--algorithm", "DOPE", "--episodes", "300", "--json")
+    kept = json.loads(call(*given, "--out", tmp_path / "r")[1])
+    plain = json.loads(call(*given)[1])
+    assert list(plain.keys() ^ kept.keys()) == []
+    different = {k for k in plain if plain[k] != kept[k]}
+    assert different == {"folder", "us_per_episode"}
+    assert plain["baseline_episodes"] is not None
+
+
+def test_the_page_and_the_json_schemas_are_those_of_the_models():
+    again = "run: python -m cmdplab.schemas.page docs"
+    assert (ROOT / "docs" / "json.md").read_text() == page(), again
+    for name in MODELS:
+        there = json.loads((ROOT / "docs" / "schemas" / f"{name}.json").read_text())
+        assert there == json_schema(name), again
+    files = {path.stem for path in (ROOT / "docs" / "schemas").iterdir()}
+    assert files == set(MODELS)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_field_says_what_it_means(name):
+    definitions = [json_schema(name), *json_schema(name).get("$defs", {}).values()]
+    for each in definitions:
+        for field, about in each["properties"].items():
+            assert about.get("description"), f"{name}: {field}"
