@@ -18,28 +18,36 @@ ON_BASELINE, BASELINE_EPISODES, HAS_BASELINE = 0, 1, 2  # places in the learner'
 
 
 @compiled_exactly
-def refresh_rewards(learner, numbers, layer, h, i, phi):
+def refresh_rewards(learner, numbers, layer, i, phi):
     """The ends of one pair's rewards to plan with, where they are observed."""
     visits = learner.visits[layer, i]
     for n in range(len(learner.reward_sums)):
         width = numbers.objective_width if n == 0 else numbers.utility_width
         more = numbers.reward_bonus * width * phi if n == 0 else 0.0
         r = reward_estimate(learner.reward_sums[n, layer, i], visits, width * phi)
-        learner.reward[n, h, i] = r + more
+        learner.reward[n, layer, i] = r + more
+
+
+@compiled_exactly
+def share_rewards(learner, layer, steps, i):
+    """The other steps of a layer have the ends of its first one, where rewards are observed."""
+    for n in range(len(learner.reward_sums)):
+        for h in range(layer + 1, layer + steps):
+            learner.reward[n, h, i] = learner.reward[n, layer, i]
 
 
 @compiled_exactly
 def refresh(learner, model, numbers, layer, i):
     """The box and the signals of one pair, from its counts and samples, at the layer's steps."""
     visits = learner.visits[layer, i]
-    phi = confidence_radius(visits, 0.0, numbers.log, float("inf"))
-    bonus, margin, lowest = row_ends(
-        learner.counts, learner.most, model, numbers, layer, i, visits, phi
-    )
-    model.spare[layer, i] = max(1.0 - lowest, 0.0)
     steps = model.reward.shape[1] - len(learner.visits) + 1  # all of them, or one
+    phi = confidence_radius(visits, 0.0, numbers.log, float("inf"))
+    refresh_rewards(learner, numbers, layer, i, phi)
+    share_rewards(learner, layer, steps, i)
+    counted = (learner.counts, learner.most)
+    bonus, margin, lowest = row_ends(*counted, model, numbers, layer, i, visits, phi)
+    model.spare[layer, i] = max(1.0 - lowest, 0.0)
     for h in range(layer, layer + steps):
-        refresh_rewards(learner, numbers, layer, h, i, phi)
         model.reward[0, h, i] = learner.reward[0, h, i] + numbers.objective_bonus * bonus
         for n in range(1, len(model.reward)):
             signal = learner.reward[n, h, i] + numbers.utility_bonus * bonus
