@@ -26,6 +26,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 ROOT = Path(__file__).parent.parent
 TRACE = Path(__file__).parent / "data" / "released_notebook_small.npz"
+PLANNED_TRACE = Path(__file__).parent / "data" / "released_optcmdp_media.npz"
 
 
 @st.composite

@@ -24,7 +24,7 @@ def write_experiment(folder: Path, episodes: int, seeds: int, rows: int | None =
     """Every registered algorithm (or the first few) on one small problem."""
     from conftest import random_problem
 
-    random_problem(4, 2, 3, 1, seed=5).save(folder / "small.npz")
+    random_problem(4, 2, 3, 1, seed=5, stationary=True).save(folder / "small.npz")
     lines = [f'name = "torture"\nepisodes = {episodes}\nseeds = {seeds}']
     lines.append('[[problems]]\nfile = "small.npz"')
     for name, preset in list(ALGORITHMS)[:rows]:

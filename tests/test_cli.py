@@ -11,7 +11,7 @@ import time
 import faults
 import numpy as np
 import pytest
-from conftest import TRACE, random_problem
+from conftest import PLANNED_TRACE, TRACE, random_problem
 
 from cmdplab import cli
 from cmdplab.problem import CMDP
@@ -95,6 +95,13 @@ def test_verify_trace_json(call):
     answer = json.loads(call("verify-trace", TRACE, "--json")[1])["algorithms"]
     assert set(answer["UOpt-RPGPD"]) == {"gap", "violation", "multiplier", "policy"}
     assert max(max(each.values()) for each in answer.values()) <= 1e-9
+
+
+def test_verify_trace_of_plans(call):
+    answer = json.loads(call("verify-trace", PLANNED_TRACE, "--json")[1])
+    assert set(answer["OptCMDP"]) == {"gap", "violation", "promise", "box", "optimality"}
+    code, out, _ = call("verify-trace", PLANNED_TRACE)
+    assert (code, "optimality" in out) == (0, True)
 
 
 def test_run_writes_what_it_says(call, tmp_path):

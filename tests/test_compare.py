@@ -128,7 +128,7 @@ def test_a_run_beyond_k_is_warned_about_and_labelled(call):
     ("arguments", "sentence"),
     [
         (("--algorithms", "DOPPE"), "did you mean 'DOPE'"),
-        (("--algorithms", "OptCMDP:released"), "has only the preset 'printed'"),
+        (("--algorithms", "OPDOP:released"), "has only the preset 'printed'"),
         (("--algorithms", "OptCMDP:both"), "unknown preset"),
         (("--bonus-scale", "0"), "bonus_scale is 0"),
         (("--margin-scale", "-1"), "margin_scale is -1"),

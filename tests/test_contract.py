@@ -13,7 +13,7 @@ from conftest import dense_signatures, random_problem
 from cmdplab import exact
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW, ZERO_ROW, PrimalDual
-from cmdplab.algorithms.row import CONSTRAINT
+from cmdplab.algorithms.row import CONSTRAINT, STATIONARY
 from cmdplab.algorithms.task import Task
 from cmdplab.baselines import task_for
 from cmdplab.engines import family, kernels, planning_kernels, session, triple_q
@@ -29,15 +29,20 @@ ROWS = pytest.mark.parametrize(
 SHAPE = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 
 
+def suited(row, *sizes, **choices):
+    """A random problem of a kind that the row can learn."""
+    return random_problem(*sizes, stationary=STATIONARY in row.needs, **choices)
+
+
 def prepared(row, shape):
-    problem = random_problem(*shape)
+    problem = suited(row, *shape)
     return problem, task_for(row, problem, solve_feasible(problem))
 
 
 @ROWS
 @SHAPE
 def test_every_row_keeps_the_contract(row, shape):
-    problem = random_problem(*shape)
+    problem = suited(row, *shape)
     if CONSTRAINT in row.needs and not problem.constraints:
         with pytest.raises(InputError, match="needs a constraint"):
             check_learner(row, problem)
@@ -47,12 +52,12 @@ def test_every_row_keeps_the_contract(row, shape):
 
 @ROWS
 def test_no_row_takes_a_closed_action(row):
-    check_learner(row, random_problem(5, 4, 3, 2, closed=0.4), episodes=30)
+    check_learner(row, suited(row, 5, 4, 3, 2, closed=0.4), episodes=30)
 
 
 @ROWS
 def test_every_row_keeps_the_contract_at_the_scale_of_the_theory(row):
-    check_learner(replace(row, bonus_scale=1.0, margin_scale=1.0), random_problem(4, 3, 3, 1))
+    check_learner(replace(row, bonus_scale=1.0, margin_scale=1.0), suited(row, 4, 3, 3, 1))
 
 
 @ROWS
@@ -86,7 +91,7 @@ def test_what_is_played_is_the_policy_of_the_state(row, shape):
 @ROWS
 def test_costs_within_budgets_are_utilities_above_thresholds(row):
     # (r, b) and (1 - r, H - b) through the adapter are the same problem, and the same run.
-    problem = random_problem(4, 3, 3, 2)
+    problem = suited(row, 4, 3, 3, 2)
     cost, budget = 1.0 - problem.reward[1:], problem.horizon - problem.threshold
     same = type(problem).from_costs(
         problem.transition, problem.reward[0], cost, budget, problem.start

@@ -33,32 +33,33 @@ NAMES = {"ids": lambda row: f"{row.name}-{row.preset}"}
 NOTHING = 1e-12  # a scale at which every width and margin is gone
 
 
-def binding(constraints: int = 1, seed: int = 0, **sizes: int) -> CMDP:
+def binding(constraints: int = 1, seed: int = 0, stationary: bool = False, **sizes: int) -> CMDP:
     """A problem whose first constraint costs something."""
     for trial in range(100):
         shape = (sizes.get("X", 4), sizes.get("A", 3), sizes.get("H", 3), constraints)
-        problem = random_problem(*shape, seed=seed + trial)
+        problem = random_problem(*shape, seed=seed + trial, stationary=stationary)
         if solve(problem).multiplier[0] > 0.05:
             return problem
     raise AssertionError("no binding problem found")
 
 
-def known(problem: CMDP, task: Task) -> PlannerState:
+def known(row: Planner, problem: CMDP, task: Task) -> PlannerState:
     """A state whose estimate is the true kernel."""
-    counts = problem.transition * 2.0**50
-    return PlannerState.empty(task)._replace(counts=counts, planned=counts.sum(axis=-1))
+    layers = row.layers(task)
+    counts = problem.transition[:layers] * 2.0**50
+    return PlannerState.empty(task, layers)._replace(counts=counts, planned=counts.sum(axis=-1))
 
 
 @pytest.mark.parametrize("row", SEARCHED, **NAMES)
 @pytest.mark.parametrize("constraints", [1, 2, 3])
 @pytest.mark.parametrize("engine", ["cpu", "host"])
 def test_with_the_true_kernel_and_no_widths_the_plan_is_optimal(row, constraints, engine):
-    problem = binding(constraints)
+    problem = binding(constraints, stationary=row.pooled)
     solution = solve(problem)
     sure = replace(row, bonus_scale=NOTHING, margin_scale=NOTHING, warm_up=lambda s: 0.0)
     sure = replace(sure, replan=algorithm("OptCMDP").replan)
     task = task_for(sure, problem, solution)
-    run = session(engine, problem, sure, task, 0, known(problem, task))
+    run = session(engine, problem, sure, task, 0, known(row, problem, task))
     run.play(1)
     state = run.state()
     assert state.on_baseline == 0
@@ -298,7 +299,7 @@ def test_infeasible_plans_play_the_largest_margin():
     row = replace(algorithm("OptCMDP"), bonus_scale=NOTHING)
     hard = CMDP(problem.transition, problem.reward, [1.999], problem.start)
     task = Task.of(hard, 1.0)
-    state = PlainPlanner(row, task).plan(known(hard, task), 0.0)
+    state = PlainPlanner(row, task).plan(known(row, hard, task), 0.0)
     best = exact.greedy(hard, hard.reward[1])[0]
     assert exact.returns(hard, state.policy)[1] == pytest.approx(best, abs=1e-9)
 
@@ -329,8 +330,8 @@ def test_both_spellings_and_short_names_are_known():
     assert algorithm("Regularized PD") is algorithm("Regularized-PD")
     with pytest.raises(InputError, match="did you mean 'OptCMDP'"):
         algorithm("OptCMPD")
-    with pytest.raises(InputError, match="OptCMDP has only the preset 'printed'"):
-        algorithm("OptCMDP", "released")
+    with pytest.raises(InputError, match="OPDOP has only the preset 'printed'"):
+        algorithm("OPDOP", "released")
 
 
 @pytest.mark.parametrize("field", ["bonus_scale", "margin_scale"])

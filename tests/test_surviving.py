@@ -116,7 +116,7 @@ def test_two_sweeps_on_one_folder(undisturbed, tmp_path):
 
 @pytest.fixture
 def work(tmp_path):
-    problem = random_problem(4, 2, 3, 1)
+    problem = random_problem(4, 2, 3, 1, stationary=True)
     problem.save(tmp_path / "problem.npz")
     settings = RunSettings(
         problem=problem.name,

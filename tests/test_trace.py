@@ -1,4 +1,4 @@
-"""The released preset does what the authors' notebook did, to rounding."""
+"""The released presets do what the published code did, to rounding or to its solver's tolerance."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import TRACE
+from conftest import PLANNED_TRACE, TRACE
 
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.host import HostSession
+from cmdplab.engines.host import HostSession, roll_out
 from cmdplab.engines.plain import PlainPrimalDual
+from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
 from cmdplab.trace import verify_trace
@@ -74,3 +75,78 @@ def test_a_bad_trace_gets_one_sentence(tmp_path, change, sentence):
     np.savez(tmp_path / "t.npz", **{k: v for k, v in arrays.items() if v is not None})
     with pytest.raises(InputError, match=sentence):
         verify_trace(tmp_path / "t.npz")
+
+
+# OptCMDP of the DOPE repository: media streaming, 1,000 episodes
+
+
+def test_the_recorded_plans_are_reproduced():
+    found = verify_trace(PLANNED_TRACE)["OptCMDP"]
+    assert max(found.gap, found.violation, found.box) <= 1e-12
+    assert found.promise <= 1e-7  # the recording's solver stops at 1e-7
+    assert found.optimality <= 1e-7
+
+
+def test_the_recorded_curve_is_the_published_one():
+    z = np.load(PLANNED_TRACE)
+    regret = np.cumsum(np.abs(z["OptCMDP_gap"]))
+    violation = np.cumsum(np.maximum(z["OptCMDP_violation"], 0.0))
+    for episode, expected in (
+        (100, (168.6, 130.1)),
+        (500, (602.8, 1263.6)),
+        (1000, (690.8, 1526.1)),
+    ):
+        at = regret[episode - 1], violation[episode - 1]
+        assert at == pytest.approx(expected, abs=0.05)
+
+
+def test_the_recorded_problem_is_media_streaming():
+    z, problem = np.load(PLANNED_TRACE), make("media-streaming")
+    np.testing.assert_allclose(z["P"], problem.transition[0], atol=1e-15)
+    np.testing.assert_array_equal(np.stack([z["reward"], z["utility"]]), problem.reward)
+    assert float(z["threshold"]) == problem.threshold[0]
+
+
+def test_the_recorded_episodes_follow_from_the_policies_and_the_seed():
+    # The recording drew an action, then a state, by inverse CDF from numpy's old generator.
+    z, problem = np.load(PLANNED_TRACE), make("media-streaming")
+    noise = np.random.RandomState(int(z["seed"])).random_sample((1000, problem.horizon, 2))
+    for k, policy in enumerate(z["OptCMDP_policy"]):
+        episode = roll_out(problem, policy, noise[k])
+        np.testing.assert_array_equal(episode.states, z["OptCMDP_states"][k])
+        np.testing.assert_array_equal(episode.actions, z["OptCMDP_actions"][k])
+
+
+def changed(tmp_path, **change):
+    """The trace of plans with other arrays."""
+    np.savez(tmp_path / "t.npz", **{**dict(np.load(PLANNED_TRACE)), **change})
+    return tmp_path / "t.npz"
+
+
+def test_the_recording_of_plans_can_tell_a_difference(tmp_path):
+    z = np.load(PLANNED_TRACE)
+    wider = verify_trace(changed(tmp_path, delta=np.array(0.001)))["OptCMDP"]
+    assert wider.box > 1e-3
+    assert wider.promise > 1e-6
+    other = z["OptCMDP_policy"].copy()
+    other[99, 0, 0] = other[99, 0, 0, ::-1]  # the other link at first
+    found = verify_trace(changed(tmp_path, OptCMDP_policy=other))["OptCMDP"]
+    assert found.gap > 1e-3
+    other[:] = [1.0, 0.0]  # always fast: no kernel keeps to the budget
+    assert verify_trace(changed(tmp_path, OptCMDP_policy=other))["OptCMDP"].optimality == np.inf
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"OptCMDP_policy": np.zeros(3)}, "OptCMDP_policy has the shape"),
+        ({"OptCMDP_promise": np.full(1000, np.nan)}, "OptCMDP_promise must hold finite"),
+        ({"OptCMDP_states": np.full((1000, 11), 99)}, "OptCMDP_states must be whole"),
+        ({"OptCMDP_states": np.full((1000, 11), 7)}, "episodes start in state 0"),
+        ({"OptCMDP_policy": np.full((1000, 10, 10, 2), 0.7)}, "OptCMDP_policy must hold prob"),
+        ({"bonus_scale": np.array(0.0)}, "bonus_scale is 0"),
+    ],
+)
+def test_a_bad_trace_of_plans_gets_one_sentence(tmp_path, change, sentence):
+    with pytest.raises(InputError, match=sentence):
+        verify_trace(changed(tmp_path, **change))

@@ -14,7 +14,7 @@ from conftest import ROOT, dense_signatures, random_problem
 from cmdplab import equations as eq
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.planner import Planner
-from cmdplab.algorithms.row import IN_PAPER, OUR_EXTENSION, SAID_TO_EXTEND
+from cmdplab.algorithms.row import IN_PAPER, OUR_EXTENSION, SAID_TO_EXTEND, STATIONARY
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, width
 from cmdplab.baselines import task_for
@@ -37,7 +37,7 @@ OBSERVED = pytest.mark.parametrize("feedback", ["bernoulli", "bounded"])
 
 
 def prepared(row, shape=(4, 3, 3, 1), feedback="known"):
-    problem = random_problem(*shape)
+    problem = random_problem(*shape, stationary=STATIONARY in row.needs)
     return problem, task_for(row, problem, solve_feasible(problem), rewards=feedback)
 
 

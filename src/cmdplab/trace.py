@@ -1,9 +1,10 @@
-"""Recorded traces of the authors' notebook, replayed: the acceptance test of the `released` preset.
+"""Recorded traces of published code, replayed: the acceptance test of the `released` presets.
 
 A trace is an .npz with a CMDP (P, reward, utility, threshold, x1), settings (K, delta, bonus_scale,
 max_utility, optimal_reward) and, for each algorithm NAME, what its released functions did:
 NAME_states, NAME_actions, NAME_gap, NAME_violation, NAME_multiplier_after, NAME_policy_after
-(the last at the episodes in policy_snapshot_episodes). docs/records.md lists the shapes.
+(the last at the episodes in policy_snapshot_episodes) for the authors' notebook; planned_trace.py
+is about OptCMDP. docs/records.md lists the shapes.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab import planned_trace
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.errors import InputError
 from cmdplab.files import read_npz
-from cmdplab.problem import CMDP, Array
+from cmdplab.planned_trace import PlannedDifference, largest
+from cmdplab.problem import CMDP
 
 Arrays = dict[str, npt.NDArray[Any]]
 _ARRAYS = ("P", "reward", "utility", "policy_snapshot_episodes")
@@ -38,12 +41,15 @@ class Difference(NamedTuple):
     policy: float
 
 
-def verify_trace(path: str | Path) -> dict[str, Difference]:
+def verify_trace(path: str | Path) -> dict[str, Difference | PlannedDifference]:
     """Replay every algorithm of a trace; the keys are the algorithms' names."""
     arrays = read_npz(path)
-    names = {name.replace("-", "_"): name for name in FIGURE_1}
+    names = {name.replace("-", "_"): name for name in (*FIGURE_1, planned_trace.NAME)}
     present = [key for key in names if f"{key}_states" in arrays]
-    needed = {*_ARRAYS, *_NUMBERS, *(f"{key}_{what}" for key in present for what in _RECORDED)}
+    recorded = {
+        key: planned_trace.RECORDED if key == planned_trace.NAME else _RECORDED for key in present
+    }
+    needed = {*_ARRAYS, *_NUMBERS, *(f"{key}_{what}" for key in present for what in recorded[key])}
     missing = sorted(needed - arrays.keys())
     if missing or not present:
         what = missing[0] if missing else f"{next(iter(names))}_states"
@@ -80,26 +86,20 @@ def _number(arrays: Arrays, key: str, path: str | Path) -> float:
 
 
 def _check(arrays: Arrays, key: str, problem: CMDP, path: str | Path) -> None:
-    H, X, A = problem.horizon, problem.states, problem.actions
     snapshots = arrays["policy_snapshot_episodes"]
     if snapshots.ndim != 1 or snapshots.dtype.kind not in "iu":
         raise InputError(f"{path}: policy_snapshot_episodes must be a list of whole numbers")
     episodes = len(np.atleast_1d(arrays[f"{key}_states"]))
-    shapes = {
-        "states": (episodes, H + 1),
-        "actions": (episodes, H),
-        "gap": (episodes,),
-        "violation": (episodes,),
-        "multiplier_after": (episodes,),
-        "policy_after": (len(snapshots), H, X, A),
-    }
-    for what, shape in shapes.items():
+    of = planned_trace.shapes if key == planned_trace.NAME else _shapes
+    for what, shape in of(episodes, len(snapshots), problem).items():
         given = arrays[f"{key}_{what}"]
         if given.shape != shape:
             raise InputError(f"{path}: {key}_{what} has the shape {given.shape}, not {shape}")
         if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
             raise InputError(f"{path}: {key}_{what} must hold finite numbers")
-    for what, size in (("states", X), ("actions", A)):
+        if what == "policy" and not _is_policy(given):
+            raise InputError(f"{path}: {key}_{what} must hold probabilities")
+    for what, size in (("states", problem.states), ("actions", problem.actions)):
         given = arrays[f"{key}_{what}"]
         if given.dtype.kind not in "iu" or given.min(initial=0) < 0 or given.max(initial=0) >= size:
             raise InputError(f"{path}: {key}_{what} must be whole numbers in 0..{size - 1}")
@@ -107,9 +107,29 @@ def _check(arrays: Arrays, key: str, problem: CMDP, path: str | Path) -> None:
         raise InputError(f"{path}: policy_snapshot_episodes must lie in 1..{episodes}")
 
 
+def _is_policy(given: npt.NDArray[Any]) -> bool:
+    return bool(given.min(initial=0.0) >= 0.0 and (abs(given.sum(axis=-1) - 1.0) <= 1e-9).all())
+
+
+def _shapes(episodes: int, snapshots: int, problem: CMDP) -> dict[str, tuple[int, ...]]:
+    H, X, A = problem.horizon, problem.states, problem.actions
+    return {
+        "states": (episodes, H + 1),
+        "actions": (episodes, H),
+        "gap": (episodes,),
+        "violation": (episodes,),
+        "multiplier_after": (episodes,),
+        "policy_after": (snapshots, H, X, A),
+    }
+
+
 def _difference(
     arrays: Arrays, settings: dict[str, float], key: str, name: str, problem: CMDP
-) -> Difference:
+) -> Difference | PlannedDifference:
+    if name == planned_trace.NAME:
+        recorded = {what: arrays[f"{key}_{what}"] for what in planned_trace.RECORDED}
+        snapshots = arrays["policy_snapshot_episodes"].tolist()
+        return planned_trace.replayed(recorded, snapshots, settings, problem)
     released = algorithm(name, "released")
     assert isinstance(released, PrimalDual)
     row = replace(
@@ -129,18 +149,14 @@ def _difference(
         multipliers.append(chunk.multiplier[:, 0])
         for position in (n for n, k in enumerate(snapshots) if k == end):
             recorded = arrays[f"{key}_policy_after"][position]
-            policies.append(_largest(session.state().policy, recorded))
+            policies.append(largest(session.state().policy, recorded))
         done = end
     value = np.concatenate(returns)
     gap = settings["optimal_reward"] - value[:, 0]
     violation = problem.threshold[0] - value[:, 1]
     return Difference(
-        gap=_largest(gap, arrays[f"{key}_gap"]),
-        violation=_largest(violation, arrays[f"{key}_violation"]),
-        multiplier=_largest(np.concatenate(multipliers), arrays[f"{key}_multiplier_after"]),
+        gap=largest(gap, arrays[f"{key}_gap"]),
+        violation=largest(violation, arrays[f"{key}_violation"]),
+        multiplier=largest(np.concatenate(multipliers), arrays[f"{key}_multiplier_after"]),
         policy=max(policies),
     )
-
-
-def _largest(ours: Array, recorded: npt.NDArray[Any]) -> float:
-    return float(np.max(np.abs(ours - recorded), initial=0.0))

@@ -14,7 +14,7 @@ def verify_command(
     file: Annotated[Path, typer.Argument(help="A recorded trace: docs/records.md.")],
     as_json: Json = False,
 ) -> None:
-    """Replay a recorded trace of the authors' notebook and print the largest differences."""
+    """Replay a recorded trace of published code and print the largest differences."""
     from cmdplab.presenting import grid
     from cmdplab.trace import verify_trace
 
@@ -22,9 +22,11 @@ def verify_command(
     if as_json:
         print_json("verify-trace", {"algorithms": found})
         return
-    header = ["algorithm", "gap", "violation", "multiplier", "policy"]
-    rows = [[name, *(f"{each:.1e}" for each in d)] for name, d in found.items()]
-    grid(console(), f"largest differences to {file.name}", header, rows)
+    title = f"largest differences to {file.name}"
+    for fields in dict.fromkeys(each._fields for each in found.values()):
+        mine = {name: each for name, each in found.items() if each._fields == fields}
+        rows = [[name, *(f"{number:.1e}" for number in each)] for name, each in mine.items()]
+        grid(console(), title, ["algorithm", *fields], rows)
 
 
 def bench_command(
