@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from cmdplab.algorithms.row import SAFE_POLICY, Row
+import numpy as np
+
+from cmdplab.algorithms.row import SAFE_POLICY, STATIONARY, SUPPORT, Row
 from cmdplab.algorithms.task import Baseline, Feedback, Task, checked_baseline
-from cmdplab.problem import CMDP, Array
+from cmdplab.errors import InputError
+from cmdplab.kernels import Sparse
+from cmdplab.problem import CMDP, Array, Mask
 from cmdplab.solvers import Box, Solution, plan
 
 
@@ -29,6 +33,37 @@ def task_for(
     elif SAFE_POLICY in row.needs and problem.constraints:
         safe = safe_baseline(problem, solution, row.tightening)
     safe = safe if SAFE_POLICY in row.needs else None
-    task = Task.of(problem, solution.slack, safe, rewards)
+    if STATIONARY in row.needs:
+        check_stationary(row, problem, rewards)
+    support = possible_successors(problem) if SUPPORT in row.needs else None
+    task = Task.of(problem, solution.slack, safe, rewards, support)
     row.check(task)
     return task
+
+
+def check_stationary(row: Row, problem: CMDP, rewards: Feedback) -> None:
+    """Refuse a problem whose steps differ in what a row estimates for all of them together."""
+    kernel = problem.transition
+    table = kernel.probability if isinstance(kernel, Sparse) else kernel
+    estimated = {"transitions": np.broadcast_to(table, (problem.horizon, *table.shape[-3:]))}
+    if rewards != "known":
+        estimated["rewards"] = np.moveaxis(problem.reward, 0, -1)
+    for what, each in estimated.items():
+        if not _alike(each, problem.opened):
+            pools = f"{row.name} ({row.preset}) counts all steps together"
+            raise InputError(f"{pools}, and the {what} of {problem.name} differ between steps")
+
+
+def _alike(table: Array, opened: Mask) -> bool:
+    """Whether an open pair has the same row [h, x, a] at all steps."""
+    if table.strides[0] == 0:
+        return True
+    first = np.argmax(opened, axis=0)
+    x, a = np.ogrid[: opened.shape[1], : opened.shape[2]]
+    return bool(np.all((table == table[first, x, a]).all(axis=-1) | ~opened))
+
+
+def possible_successors(problem: CMDP) -> Mask:
+    """[X, A, X], true where a state follows with a positive probability at some step."""
+    table = problem.table[:1] if problem.stationary else problem.table
+    return np.asarray((table > 0.0).any(axis=0))

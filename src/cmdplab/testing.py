@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab import exact
-from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.row import STATIONARY, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.baselines import safe_baseline, task_for
 from cmdplab.engines import family
@@ -50,10 +50,12 @@ def random_problem(
     seed: int = 0,
     concentration: float = 0.3,
     closed: float = 0.0,
+    stationary: bool = False,
 ) -> CMDP:
     """A feasible random problem: every threshold lies below what one random policy attains.
 
-    `closed` is the share of actions that the mask closes; one in each state stays open.
+    `closed` is the share of actions that the mask closes; one in each state stays open. With
+    `stationary` all steps are as the first.
     """
     X, A, H, N = states, actions, horizon, constraints
     rng = np.random.default_rng([seed, X, A, H, N])
@@ -63,6 +65,8 @@ def random_problem(
     policy = rng.dirichlet(np.full(A, 0.3), (H, X))
     mask = rng.random((H, X, A)) >= closed
     mask |= policy == policy.max(axis=-1, keepdims=True)
+    if stationary:
+        kernel, reward, mask = kernel[0], np.repeat(reward[:, :1], H, axis=1), mask[0]
     free = CMDP(kernel, reward, np.zeros(N), start, mask=mask)
     policy = np.where(mask, policy, 0.0)
     policy /= policy.sum(axis=-1, keepdims=True)
@@ -89,8 +93,9 @@ def check_learner(
     if episodes < 3:
         raise InputError(f"episodes is {episodes}: the contract needs at least three")
     if problem is None:
-        problems = [random_problem(*shape) for shape in SHAPES.values()]
-        for one in (*problems, random_problem(5, 4, 3, 1, closed=0.4)):
+        alike = isinstance(learner, Row) and STATIONARY in learner.needs
+        problems = [random_problem(*shape, stationary=alike) for shape in SHAPES.values()]
+        for one in (*problems, random_problem(5, 4, 3, 1, closed=0.4, stationary=alike)):
             check_learner(learner, one, episodes=episodes, seed=seed, tolerance=tolerance)
         return
     task = _task(learner, problem)

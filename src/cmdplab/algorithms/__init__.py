@@ -10,11 +10,11 @@ from cmdplab.algorithms.dope import DOPE, DOPE_RELEASED
 from cmdplab.algorithms.flexdome import FLEXDOME
 from cmdplab.algorithms.online_crl import ONLINE_CRL
 from cmdplab.algorithms.opdop import OPDOP
-from cmdplab.algorithms.opt_cmdp import OPT_CMDP, OPT_CMDP_BONUS, OPT_DUAL
+from cmdplab.algorithms.opt_cmdp import OPT_CMDP, OPT_CMDP_BONUS, OPT_CMDP_RELEASED, OPT_DUAL
 from cmdplab.algorithms.opt_press import OPT_PRESS_LP, OPT_PRESS_PD
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.regularized_pd import REGULARIZED_PD
-from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.row import SUPPORT, Row
 from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_NO_RESET, TRIPLE_Q_RELEASED
 from cmdplab.errors import InputError
 
@@ -39,6 +39,7 @@ def _paper(base: PrimalDual, primal_dual: PrimalDual) -> tuple[PrimalDual, ...]:
 _ROWS: tuple[Row, ...] = (
     *_paper(uopt.UOPT_RPGPD_RELEASED, naive.OPT_PRIMAL_DUAL_RELEASED),
     *_paper(uopt.UOPT_RPGPD, naive.OPT_PRIMAL_DUAL),
+    OPT_CMDP_RELEASED,
     OPT_CMDP,
     OPT_CMDP_BONUS,
     OPT_DUAL,
@@ -81,7 +82,8 @@ def algorithm(name: str, preset: str | None = None) -> Row:
 
     `released`: those of published code. For the paper's own algorithms that is the authors'
     notebook, which holds the five of Figure 1; the other rows apply its formulas to what the paper
-    only speaks of. `printed`: those of the papers. By default `released` where it exists.
+    only speaks of. `printed`: those of the papers. By default `released` where it exists, unless it
+    must be told what a learner does not know of the kernel.
     """
     if preset is not None and preset not in PRESETS:
         raise InputError(f"unknown preset {preset!r}: choose one of {', '.join(PRESETS)}")
@@ -96,4 +98,5 @@ def algorithm(name: str, preset: str | None = None) -> Row:
     if preset is not None and preset not in known:
         only = f"only the preset {known[0]!r}"
         raise InputError(f"{names[wanted]} has {only}")
-    return ALGORITHMS[names[wanted], preset or known[0]]
+    blind = [each for each in known if SUPPORT not in ALGORITHMS[names[wanted], each].needs]
+    return ALGORITHMS[names[wanted], preset or (blind or known)[0]]

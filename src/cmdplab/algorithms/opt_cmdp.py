@@ -22,8 +22,13 @@ policy. The scales of all algorithms come from decades on five problems: docs/al
 
 Departures: where the program has no solution (off the good event, or with bonus_scale < 1) the
 policy of the largest margin is played, not the last one; states that the optimistic plan never
-visits take the action that is greedy for its multipliers. The published code restricts the
-successors to the true support of the kernel, which is knowledge a learner does not have.
+visits take the action that is greedy for its multipliers.
+
+`released` is what the DOPE repository runs as OptCMDP: all steps share their counts, the successors
+are restricted to the true support of the kernel, which is knowledge that a learner does not have,
+L = ln(6 X^2 H K / delta), no scale, and any action where the plan never comes. Its programs have
+many optimal policies while the boxes are wide; which of them is played is the solver's choice, and
+decides the regret of the first hundreds of episodes: docs/algorithms/optcmdp.md.
 Provenance: the program of OptCMDP [code] in three repositories; the widths' constants [code], their
 logarithm [derived]: widths.py; OptCMDP-bonus and OptDual-CMDP [memory: unverified].
 """
@@ -35,7 +40,7 @@ from dataclasses import replace
 from cmdplab.algorithms import widths
 from cmdplab.algorithms.naive_primal_dual import dual_step
 from cmdplab.algorithms.planner import Planner, Queue
-from cmdplab.algorithms.row import EPISODES, IN_PAPER, SLATER_GAP
+from cmdplab.algorithms.row import EPISODES, IN_PAPER, SLATER_GAP, STATIONARY, SUPPORT
 from cmdplab.schedules import Setting
 
 PAPER = "Efroni, Mannor and Pirotta (2020), arXiv:2003.02189"
@@ -57,6 +62,19 @@ OPT_CMDP = Planner(
     guarantee="strong regret and strong violation of order sqrt(K)",
     unknown_rewards=IN_PAPER,
     provenance="program [code]; widths [code]; their logarithm [derived]",
+)
+
+OPT_CMDP_RELEASED = replace(
+    OPT_CMDP,
+    preset="released",
+    width=widths.bernstein_dope,
+    bonus_scale=1.0,
+    delta=0.01,
+    pooled=True,
+    uniform_elsewhere=1.0,
+    needs=(EPISODES, STATIONARY, SUPPORT),
+    guarantee="",  # its logarithm has fewer factors than a union bound asks for
+    provenance="program, widths, pooled counts and support [code]",
 )
 
 OPT_CMDP_BONUS = replace(

@@ -19,6 +19,9 @@ A pair that was never visited has a uniform estimate; where the kernel is chosen
 be any, whatever the scale, which keeps scaled algorithms exploring; where it is not (freedom 0) the
 pair has its scaled bonus only.
 
+L below is H where each step has counts of its own, and 1 where a stationary kernel lets the steps
+share them: step h then reads layer min(h, L - 1) of every array of counts.
+
 Some members start from a safe policy and play it until their plan is provably safe. What differs is
 a field of `Planner`; `numbers` resolves a row for given sizes, and the engines see only those.
 """
@@ -39,6 +42,8 @@ from cmdplab.problem import Array
 from cmdplab.schedules import Constant, Schedule, Setting
 
 Coefficient = Callable[[Setting], float]
+
+NEVER = 1e-12  # a plan that comes to a state so rarely does so by rounding
 
 
 class Width(NamedTuple):
@@ -91,8 +96,8 @@ def nothing(s: Setting) -> float:
 class PlannerState(NamedTuple):
     """All that a planner carries from one episode to the next."""
 
-    counts: Array  # [H, X, A, X], visits to (h, x, a, y); [H, X, A, S] where the kernel is lists
-    planned: Array  # [H, X, A], visits when the policy was planned
+    counts: Array  # [L, X, A, X], visits to (h, x, a, y); [L, X, A, S] where the kernel is lists
+    planned: Array  # [L, X, A], visits when the policy was planned
     policy: Array  # [H, X, A], played next
     promised: Array  # [1 + N], its returns in the model it was planned with
     queue: Array  # [N]
@@ -100,16 +105,16 @@ class PlannerState(NamedTuple):
     on_baseline: int  # 1 if the policy is the safe baseline
     baseline_episodes: int  # how many episodes the baseline was played
     episode: int  # episodes done
-    reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, H, X, A] of samples; empty if known
+    reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, L, X, A] of samples; empty if known
 
     @classmethod
-    def empty(cls, task: Task, successors: int | None = None) -> PlannerState:
-        """Before the first plan; `successors` is S where a list is kept."""
-        rewards, H, X, A = task.reward.shape
+    def empty(cls, task: Task, layers: int, successors: int | None = None) -> PlannerState:
+        """Before the first plan; `layers` is L, `successors` is S where a list is kept."""
+        rewards, _, X, A = task.reward.shape
         none = np.zeros(rewards - 1)
         return cls(
-            counts=np.zeros((H, X, A, successors or X)),
-            planned=np.zeros((H, X, A)),
+            counts=np.zeros((layers, X, A, successors or X)),
+            planned=np.zeros((layers, X, A)),
             policy=task.uniform,
             promised=np.zeros(rewards),
             queue=none,
@@ -117,7 +122,7 @@ class PlannerState(NamedTuple):
             on_baseline=0,
             baseline_episodes=0,
             episode=0,
-            reward_sums=task.no_samples,
+            reward_sums=task.no_samples[:, :layers],
         )
 
 
@@ -145,6 +150,7 @@ class PlannerNumbers(NamedTuple):
     objective_width: float
     utility_width: float
     reward_bonus: float
+    uniform_elsewhere: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,11 +169,17 @@ class Planner(Row):
     warm_up: Coefficient = nothing  # episodes that the baseline is played in any case
     replan: Callable[[Setting], Replan] = every_episode
     epsilon: float = 0.1  # accuracy, where the algorithm asks for one
+    pooled: bool = False  # whether the steps share their counts, as a stationary kernel allows
+    uniform_elsewhere: float = 0.0  # where a plan never comes: 0 its greedy action, 1 any action
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 1e-9 <= self.epsilon <= 1e9:
             raise InputError(f"epsilon is {self.epsilon:g}, outside 1e-9 to 1e9")
+
+    def layers(self, task: Task) -> int:
+        """L: how many steps have counts of their own."""
+        return 1 if self.pooled else task.reward.shape[1]
 
     def setting(self, task: Task) -> Setting:
         """The sizes and constants that this row's formulas read."""
@@ -230,6 +242,7 @@ class Planner(Row):
             objective_width=hope,
             utility_width=-fear if self.pessimistic else hope,
             reward_bonus=self.reward_bonus(s),
+            uniform_elsewhere=self.uniform_elsewhere,
         )
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:

@@ -15,6 +15,8 @@ SLATER_GAP = "Slater gap"
 SAFE_POLICY = "safe policy"
 ACCURACY = "accuracy"
 CONSTRAINT = "a constraint"
+STATIONARY = "a stationary kernel"
+SUPPORT = "the possible successors"
 
 IN_PAPER = "in the paper"
 SAID_TO_EXTEND = "said to extend in the paper"
@@ -102,6 +104,11 @@ class Row:
             raise InputError(f"{self.name} needs a safe policy to begin with, and none was given")
         if SAFE_POLICY in self.needs and not task.baseline_slack > 0.0:
             raise InputError(f"{self.name} needs a baseline that exceeds every threshold")
+        if SUPPORT in self.needs and task.support is None:
+            raise InputError(
+                f"{self.name} ({self.preset}) needs to know which states can follow which, "
+                "and was not told"
+            )
 
     @property
     def heuristic(self) -> str:

@@ -38,6 +38,7 @@ class Task(NamedTuple):
     baseline: Baseline | None = None
     mask: Mask | None = None  # [H, X, A], true where an action may be taken; None: everywhere
     feedback: Feedback = "known"
+    support: Mask | None = None  # [X, A, X], true where a state can follow; None: nobody said
 
     @classmethod
     def of(
@@ -46,10 +47,11 @@ class Task(NamedTuple):
         slack: float,
         baseline: Baseline | None = None,
         feedback: Feedback = "known",
+        support: Mask | None = None,
     ) -> Task:
-        """The task of a problem: its kernel is left out."""
-        reward, threshold = problem.reward, problem.threshold
-        return cls(reward, threshold, problem.start, slack, baseline, problem.mask, feedback)
+        """The task of a problem: its kernel is left out, but for what `support` tells of it."""
+        told = (problem.reward, problem.threshold, problem.start, slack)
+        return cls(*told, baseline, problem.mask, feedback, support)
 
     @property
     def observed(self) -> bool:

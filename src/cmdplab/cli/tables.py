@@ -7,14 +7,31 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab.algorithms.row import ACCURACY, CONSTRAINT, EPISODES, SAFE_POLICY, SLATER_GAP, Row
+from cmdplab.algorithms.row import (
+    ACCURACY,
+    CONSTRAINT,
+    EPISODES,
+    SAFE_POLICY,
+    SLATER_GAP,
+    STATIONARY,
+    SUPPORT,
+    Row,
+)
 from cmdplab.cli.options import console
 from cmdplab.presenting import grid, number
 from cmdplab.running import Run
 from cmdplab.summaries import by_algorithm, median
 from cmdplab.verdict import common_verdict
 
-SHORT = {EPISODES: "K", SLATER_GAP: "gap", SAFE_POLICY: "safe", ACCURACY: "eps", CONSTRAINT: ""}
+SHORT = {
+    EPISODES: "K",
+    SLATER_GAP: "gap",
+    SAFE_POLICY: "safe",
+    ACCURACY: "eps",
+    CONSTRAINT: "",
+    STATIONARY: "",
+    SUPPORT: "next",
+}
 
 
 def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
@@ -50,7 +67,8 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
     _say(
         "gap and violation of the last episode; R+ and R: strong and weak regret; V+ and V: of the "
         "violation; 1/s: episodes per second of one run; needs: what it must be told (K: number of "
-        "episodes, gap: Slater gap, safe: a safe policy, eps: accuracy)"
+        "episodes, gap: Slater gap, safe: a safe policy, eps: accuracy, next: which "
+        "states can follow)"
     )
     _say("* constants that no source confirms; ~ no guarantee applies as it was run (--json: why)")
     print_notes(runs)

@@ -11,24 +11,40 @@ from cmdplab.solvers.models import ListedBox
 
 
 @compiled_exactly
-def ends(p, phi, seen, numbers):
-    """Of one entry of a row: its width for bonus and box, that for margins, lower end, room."""
+def ends(p, phi, seen, most, numbers):
+    """Of one entry of a row: its width for bonus and box, that for margins, lower end, room.
+
+    `most` is 1, or 0 where the learner was told that the state cannot follow.
+    """
     width = interval_width(p, phi, numbers.flat, numbers.dev, numbers.tail)
     hopeful = scaled_width(width, numbers.bonus_scale, numbers.cap)
     fearful = scaled_width(width, numbers.margin_scale, numbers.cap)
     half = numbers.freedom * (hopeful if seen else 1.0)
-    lower = max(p - half, 0.0)
-    return hopeful, fearful, lower, min(p + half, 1.0) - lower
+    lower = min(max(p - half, 0.0), most)
+    return hopeful, fearful, lower, min(p + half, most) - lower
 
 
 @compiled_exactly
-def box_row(counts, model, numbers, h, i, visits, phi):
+def possible_states(most, i, states):
+    """How many states can follow a pair; a table of one row is about all states alike."""
+    if len(most) == 1:
+        return most[0, i] * states
+    total = 0.0
+    for y in range(len(most)):
+        total += most[y, i]
+    return total
+
+
+@compiled_exactly
+def box_row(counts, most, model, numbers, h, i, visits, phi):
     """See `row_ends`."""
-    X = counts.shape[1]
+    X, last = counts.shape[1], len(most) - 1
+    possible = possible_states(most, i, X)
     bonus, margin, lowest = 0.0, 0.0, 0.0
     for y in range(X):
-        p = counts[h, y, i] / visits if visits > 0.0 else 1.0 / X
-        hopeful, fearful, lower, room = ends(p, phi, visits > 0.0, numbers)
+        allowed = most[min(y, last), i]
+        p = counts[h, y, i] / visits if visits > 0.0 else allowed / possible
+        hopeful, fearful, lower, room = ends(p, phi, visits > 0.0, allowed, numbers)
         bonus += hopeful
         margin += fearful
         lowest += lower
@@ -38,19 +54,26 @@ def box_row(counts, model, numbers, h, i, visits, phi):
 
 
 @compiled_exactly
-def listed_row(counts, model, numbers, h, i, visits, phi):
-    """See `row_ends`: states that are not listed have no visits, and are all alike."""
+def listed_row(counts, most, model, numbers, h, i, visits, phi):
+    """See `row_ends`: states that are not listed have no visits, and are all alike.
+
+    Lists hold every state that can follow, so that being told it is about the others: `most` has
+    one row here.
+    """
     X, seen = len(counts.states), visits > 0.0
-    hopeful, fearful, lower, room = ends(0.0 if seen else 1.0 / X, phi, seen, numbers)
-    model.floor[h, i], model.width[h, i] = lower, room
     others = X
     for s in range(len(model.successor)):
         others -= model.successor[s, i] >= 0
+    allowed = most[0, i]
+    possible = X - others + allowed * others
+    p = 0.0 if seen else allowed / possible
+    hopeful, fearful, lower, room = ends(p, phi, seen, allowed, numbers)
+    model.floor[h, i], model.width[h, i] = lower, room
     bonus, margin, lowest = others * hopeful, others * fearful, others * lower
     for s in range(len(model.successor)):
         if model.successor[s, i] >= 0:
-            p = counts.visits[h, s, i] / visits if seen else 1.0 / X
-            hopeful, fearful, lower, room = ends(p, phi, seen, numbers)
+            p = counts.visits[h, s, i] / visits if seen else 1.0 / possible
+            hopeful, fearful, lower, room = ends(p, phi, seen, 1.0, numbers)
             bonus += hopeful
             margin += fearful
             lowest += lower
@@ -60,15 +83,18 @@ def listed_row(counts, model, numbers, h, i, visits, phi):
 
 
 def row_ends(
-    counts: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
+    counts: Any, most: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
 ) -> tuple[float, float, float]:
-    """Write the ends of one row of the box; the sums of both widths and of the lower ends."""
+    """Write the ends of one row of the box; the sums of both widths and of the lower ends.
+
+    The widths of states that cannot follow are in their sums, as in the published code.
+    """
     raise NotImplementedError
 
 
 @by_type(row_ends)
-def _(counts, model, numbers, h, i, visits, phi):
+def _(counts, most, model, numbers, h, i, visits, phi):
     body = listed_row if model.instance_class is ListedBox else box_row
-    return lambda counts, model, numbers, h, i, visits, phi: body(
-        counts, model, numbers, h, i, visits, phi
+    return lambda counts, most, model, numbers, h, i, visits, phi: body(
+        counts, most, model, numbers, h, i, visits, phi
     )

@@ -49,6 +49,12 @@ def checked_episode(task: Task, states: Whole, actions: Whole) -> tuple[Indices,
         if len(closed):
             h = closed[0]
             raise InputError(f"action {taken[h]} is closed in state {visited[h]} at step {h}")
+    if task.support is not None:
+        impossible = np.flatnonzero(~task.support[visited[:-1], taken, visited[1:]])
+        if len(impossible):
+            h = impossible[0]
+            moved = f"action {taken[h]} cannot lead from state {visited[h]} to {visited[h + 1]}"
+            raise InputError(f"{moved}, as it does at step {h}")
     return visited, taken
 
 

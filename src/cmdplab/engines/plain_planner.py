@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cmdplab import equations as eq
-from cmdplab.algorithms.planner import Planner, PlannerNumbers, PlannerState
+from cmdplab.algorithms.planner import NEVER, Planner, PlannerNumbers, PlannerState
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.plain_rewards import estimated, summed
 from cmdplab.engines.protocol import Episode, Indices
 from cmdplab.problem import Array
-from cmdplab.solvers import Box, plan, policy_bounds
+from cmdplab.solvers import Box, Plan, plan, policy_bounds
 from cmdplab.solvers.sweeps import FINE, TIE
 
 
@@ -34,7 +34,7 @@ class PlainPlanner:
 
     def init(self) -> PlannerState:
         """Before the first episode: planned on no data."""
-        return self.plan(PlannerState.empty(self.task), weight=0.0)
+        return self.plan(PlannerState.empty(self.task, self.row.layers(self.task)), weight=0.0)
 
     def policy(self, state: PlannerState) -> Array:
         """[H, X, A], what is played next."""
@@ -44,7 +44,8 @@ class PlainPlanner:
         """Count one episode, update the queue, and plan anew if it is time."""
         counts = state.counts.copy()
         for h, action in enumerate(episode.actions):
-            counts[h, episode.states[h], action, episode.states[h + 1]] += 1.0
+            layer = min(h, len(counts) - 1)
+            counts[layer, episode.states[h], action, episode.states[h + 1]] += 1.0
         step, margin, weight = self.row.schedule(self.task, state.episode + 1, 1)[0]
         owed = zip(state.queue, self.task.threshold, state.promised[1:], strict=True)
         state = state._replace(
@@ -58,14 +59,15 @@ class PlainPlanner:
 
     def model(self, state: PlannerState) -> tuple[Box, Array]:
         """The plausible kernels, and the rewards [1 + N, H, X, A] to plan with."""
-        n = self.numbers
-        H, X, A, _ = state.counts.shape
+        n, (_, H, X, A) = self.numbers, self.task.reward.shape
         estimate, half, hope, fear = (np.zeros((H, X, A, X)) for _ in range(4))
+        possible = np.ones((X, A, X)) if self.task.support is None else 1.0 * self.task.support
         for h, x, a in np.ndindex(H, X, A):
-            visits = state.counts[h, x, a].sum()
+            row = state.counts[min(h, len(state.counts) - 1), x, a]
+            visits = row.sum()
             phi = eq.confidence_radius(visits, 0.0, n.log, np.inf)
             for y in range(X):
-                p = state.counts[h, x, a, y] / visits if visits else 1.0 / X
+                p = row[y] / visits if visits else possible[x, a, y] / possible[x, a].sum()
                 width = eq.interval_width(p, phi, n.flat, n.dev, n.tail)
                 estimate[h, x, a, y] = p
                 hope[h, x, a, y] = eq.scaled_width(width, n.bonus_scale, n.cap)
@@ -75,16 +77,19 @@ class PlainPlanner:
         signal = self.rewards(state)
         signal[0] += n.objective_bonus * bonus
         signal[1:] = signal[1:] + n.utility_bonus * bonus - n.utility_margin * margin
-        return Box.around(estimate, half, self.task.mask), signal
+        lower, upper, mask = Box.around(estimate, half, self.task.mask)
+        return Box(np.minimum(lower, possible), np.minimum(upper, possible), mask), signal
 
     def rewards(self, state: PlannerState) -> Array:
         """[1 + N, H, X, A]: what is known, or the ends of what was observed, to plan with."""
-        n, visits = self.numbers, state.counts.sum(axis=-1)
+        n = self.numbers
+        layer = np.minimum(np.arange(self.task.reward.shape[1]), len(state.counts) - 1)
+        visits = state.counts.sum(axis=-1)[layer]
         radius = np.zeros(visits.shape)
         for at in np.ndindex(*visits.shape):
             radius[at] = eq.confidence_radius(visits[at], 0.0, n.log, np.inf)
         scale = [n.objective_width] + [n.utility_width] * len(self.task.threshold)
-        reward = estimated(self.task, state.reward_sums, visits, radius, scale)
+        reward = estimated(self.task, state.reward_sums[:, layer], visits, radius, scale)
         if self.task.observed:
             reward[0] += n.reward_bonus * n.objective_width * radius
         return reward
@@ -106,11 +111,19 @@ class PlainPlanner:
         if baseline is not None and not found.feasible:
             return self._on_baseline(state)
         return state._replace(
-            policy=found.policy,
+            policy=self._completed(found),
             promised=found.returns,
             multiplier=found.multiplier if found.feasible else state.multiplier,
             on_baseline=0,
         )
+
+    def _completed(self, found: Plan) -> Array:
+        """The plan's policy; where it never comes, a share of it is uniform."""
+        policy, share = found.policy.copy(), self.numbers.uniform_elsewhere
+        for h, x in np.argwhere(found.occupancy.sum(axis=-1) <= NEVER):
+            for a, uniform in enumerate(self.task.uniform[h, x]):
+                policy[h, x, a] = eq.mixed_policy(policy[h, x, a], share, uniform)
+        return policy
 
     def _must_wait(self, state: PlannerState, box: Box, signal: Array) -> bool:
         """Whether the safe policy is played in any case."""
@@ -152,8 +165,9 @@ class PlainPlanner:
         if state.episode == n.warm_up:
             return True
         for h, (x, a) in enumerate(zip(episode.states, episode.actions, strict=False)):
-            before = state.planned[h, x, a]
-            since = state.counts[h, x, a].sum() - before
+            layer = min(h, len(state.counts) - 1)
+            before = state.planned[layer, x, a]
+            since = state.counts[layer, x, a].sum() - before
             if before < n.replan_most and since >= max(n.replan_first, n.replan_factor * before):
                 return True
         return False

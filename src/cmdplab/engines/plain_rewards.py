@@ -22,13 +22,14 @@ def sampled(problem: CMDP, episode: Episode, luck: Array, spread: float) -> Epis
 
 
 def summed(task: Task, sums: Array, episode: Episode) -> Array:
-    """The sums of samples [1 + N, H, X, A] with one more episode; unchanged where known."""
+    """The sums of samples [1 + N, L, X, A] with one more episode; unchanged where known."""
     if not task.observed:
         return sums
     assert episode.rewards is not None
     sums = sums.copy()
     for n, h in np.ndindex(*episode.rewards.shape):
-        sums[n, h, episode.states[h], episode.actions[h]] += episode.rewards[n, h]
+        layer = min(h, sums.shape[1] - 1)
+        sums[n, layer, episode.states[h], episode.actions[h]] += episode.rewards[n, h]
     return sums
 
 

@@ -14,18 +14,20 @@ from cmdplab.engines import planning_kernels as kernels
 from cmdplab.engines.kernels import draw_action
 from cmdplab.engines.protocol import Chunk, Indices
 from cmdplab.engines.storage import ListedCounts
+from cmdplab.errors import InputError
 from cmdplab.kernels import Sparse
 from cmdplab.noise import uniforms
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP, Array, Mask
 from cmdplab.solvers.models import ListedBox, Model, planning
 
 
 class Learner(NamedTuple):
-    """The learner's arrays; a pair (x, a) sits at a * P + x."""
+    """The learner's arrays; a pair (x, a) sits at a * P + x, L is that of the row."""
 
-    counts: Array | ListedCounts  # [H, X, A * P], visits to (h, y, pair)
-    visits: Array  # [H, A * P]
-    planned: Array  # [H, A * P]
+    counts: Array | ListedCounts  # [L, X, A * P], visits to (h, y, pair)
+    visits: Array  # [L, A * P]
+    planned: Array  # [L, A * P]
+    most: Array  # [X, A * P], 0 where a state is known not to follow, else 1; or [1, A * P]
     policy: Array  # [H, A * P]
     promised: Array  # [1 + N]
     queue: Array  # [N]
@@ -34,7 +36,7 @@ class Learner(NamedTuple):
     reward: Array  # [1 + N, H, A * P]
     baseline: Array  # [H, A * P]
     baseline_returns: Array  # [1 + N]
-    reward_sums: Array  # [1 + N, H, A * P], of samples; [0, H, A * P] where rewards are known
+    reward_sums: Array  # [1 + N, L, A * P], of samples; [0, L, A * P] where rewards are known
 
 
 class PlanningSession:
@@ -56,9 +58,16 @@ class PlanningSession:
         self._world = None if problem is None else layout.world(problem, listed)
         self._scratch = layout.scratch(task, listed)
         self._space = planning(rewards - 1, H, X, A)
-        begun = state if state is not None else PlannerState.empty(task, self._storage.successors)
+        layers = algorithm.layers(task)
+        empty = PlannerState.empty(task, layers, self._storage.successors)
+        begun = state if state is not None else empty
+        if len(begun.counts) != layers:
+            counted = f"the state has counts of {len(begun.counts)} steps"
+            raise InputError(f"{counted}, and {algorithm.name} ({algorithm.preset}) of {layers}")
         self._learner = _learner(task, begun, listed)
-        self._model = _empty_model(task) if listed is None else _empty_lists(task, listed)
+        self._model = (
+            _empty_model(task, layers) if listed is None else _empty_lists(task, layers, listed)
+        )
         self._episode = begun.episode
         kernels.refresh_all(self._learner, self._model, self._numbers, X, padded(X))
         if state is None:
@@ -138,6 +147,7 @@ def _learner(task: Task, state: PlannerState, listed: Sparse | None) -> Learner:
         counts=layout.stored_counts(state.counts, np.zeros(state.counts.shape[:3]), listed),
         visits=to_pairs(state.counts.sum(axis=-1)),
         planned=to_pairs(state.planned),
+        most=_most(task, listed),
         policy=to_pairs(state.policy),
         promised=state.promised.copy(),
         queue=state.queue.copy(),
@@ -150,20 +160,33 @@ def _learner(task: Task, state: PlannerState, listed: Sparse | None) -> Learner:
     )
 
 
-def _empty_model(task: Task) -> Model:
+def _most(task: Task, listed: Sparse | None) -> Array:
+    """What was told of the possible successors; of those outside the lists where there are any."""
+    _, _, X, A = task.reward.shape
+    if task.support is None:
+        return np.ones((1, A * padded(X)))
+    return np.zeros((1, A * padded(X))) if listed is not None else _table(task.support)
+
+
+def _table(support: Mask) -> Array:
+    """[X, A, X] as [X, A * P], zeros and ones."""
+    return to_pairs(np.moveaxis(support.astype(np.float64), 2, 0))
+
+
+def _empty_model(task: Task, layers: int) -> Model:
     rewards, H, X, A = task.reward.shape
     pairs = A * padded(X)
     return Model(
-        lower=aligned(H, X, pairs),
-        room=aligned(H, X, pairs),
-        spare=aligned(H, pairs),
+        lower=aligned(layers, X, pairs),
+        room=aligned(layers, X, pairs),
+        spare=aligned(layers, pairs),
         reward=aligned(rewards, H, pairs),
         threshold=task.threshold.copy(),
         closed=to_pairs(task.closed),
     )
 
 
-def _empty_lists(task: Task, listed: Sparse) -> ListedBox:
+def _empty_lists(task: Task, layers: int, listed: Sparse) -> ListedBox:
     rewards, H, X, A = task.reward.shape
     S, pairs = listed.successor.shape[2], A * padded(X)
     own = np.where(layout.used_places(listed), listed.successor, -1)
@@ -171,11 +194,11 @@ def _empty_lists(task: Task, listed: Sparse) -> ListedBox:
     successor[..., X:] = -1
     return ListedBox(
         successor=successor.reshape(S, pairs),
-        lower=aligned(H, S, pairs),
-        room=aligned(H, S, pairs),
-        floor=aligned(H, pairs),
-        width=aligned(H, pairs),
-        spare=aligned(H, pairs),
+        lower=aligned(layers, S, pairs),
+        room=aligned(layers, S, pairs),
+        floor=aligned(layers, pairs),
+        width=aligned(layers, pairs),
+        spare=aligned(layers, pairs),
         reward=aligned(rewards, H, pairs),
         threshold=task.threshold.copy(),
         closed=to_pairs(task.closed),

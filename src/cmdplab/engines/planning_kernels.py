@@ -1,12 +1,16 @@
-"""One episode of the planning family, compiled. Sweeps and pivots are in solvers/."""
+"""One episode of the planning family, compiled. Sweeps and pivots are in solvers/.
+
+Step h reads and writes layer min(h, L - 1) of what was counted: see algorithms/planner.py.
+"""
 # Numba infers the types of the compiled functions; planning.py names the shapes.
 
-from cmdplab.compiling import compiled, compiled_apart, compiled_exactly
+from cmdplab.algorithms.planner import NEVER
+from cmdplab.compiling import compiled, compiled_apart, compiled_exactly, compiled_in_order
 from cmdplab.engines.boxes import row_ends
 from cmdplab.engines.kernels import draw_rewards, roll_out
 from cmdplab.engines.loops import copy
 from cmdplab.engines.storage import add_visit, exact_returns
-from cmdplab.equations import confidence_radius, queue_step, reward_estimate
+from cmdplab.equations import confidence_radius, mixed_policy, queue_step, reward_estimate
 from cmdplab.solvers.simplex import plan, write_policy
 from cmdplab.solvers.sweeps import evaluate, sweep
 
@@ -14,50 +18,55 @@ ON_BASELINE, BASELINE_EPISODES, HAS_BASELINE = 0, 1, 2  # places in the learner'
 
 
 @compiled_exactly
-def refresh_rewards(learner, numbers, h, i, phi):
+def refresh_rewards(learner, numbers, layer, h, i, phi):
     """The ends of one pair's rewards to plan with, where they are observed."""
-    visits = learner.visits[h, i]
+    visits = learner.visits[layer, i]
     for n in range(len(learner.reward_sums)):
         width = numbers.objective_width if n == 0 else numbers.utility_width
         more = numbers.reward_bonus * width * phi if n == 0 else 0.0
-        r = reward_estimate(learner.reward_sums[n, h, i], visits, width * phi)
+        r = reward_estimate(learner.reward_sums[n, layer, i], visits, width * phi)
         learner.reward[n, h, i] = r + more
 
 
 @compiled_exactly
-def refresh(learner, model, numbers, h, i):
-    """The box and the signals of one pair, from its counts and samples."""
-    visits = learner.visits[h, i]
+def refresh(learner, model, numbers, layer, i):
+    """The box and the signals of one pair, from its counts and samples, at the layer's steps."""
+    visits = learner.visits[layer, i]
     phi = confidence_radius(visits, 0.0, numbers.log, float("inf"))
-    refresh_rewards(learner, numbers, h, i, phi)
-    bonus, margin, lowest = row_ends(learner.counts, model, numbers, h, i, visits, phi)
-    model.spare[h, i] = max(1.0 - lowest, 0.0)
-    model.reward[0, h, i] = learner.reward[0, h, i] + numbers.objective_bonus * bonus
-    for n in range(1, len(model.reward)):
-        signal = learner.reward[n, h, i] + numbers.utility_bonus * bonus
-        model.reward[n, h, i] = signal - numbers.utility_margin * margin
+    bonus, margin, lowest = row_ends(
+        learner.counts, learner.most, model, numbers, layer, i, visits, phi
+    )
+    model.spare[layer, i] = max(1.0 - lowest, 0.0)
+    steps = model.reward.shape[1] - len(learner.visits) + 1  # all of them, or one
+    for h in range(layer, layer + steps):
+        refresh_rewards(learner, numbers, layer, h, i, phi)
+        model.reward[0, h, i] = learner.reward[0, h, i] + numbers.objective_bonus * bonus
+        for n in range(1, len(model.reward)):
+            signal = learner.reward[n, h, i] + numbers.utility_bonus * bonus
+            model.reward[n, h, i] = signal - numbers.utility_margin * margin
 
 
 @compiled
 def refresh_all(learner, model, numbers, X, P):
     """Every pair: at the start of a run and after a resume."""
-    H, pairs = learner.visits.shape
-    for h in range(H):
+    layers, pairs = learner.visits.shape
+    for layer in range(layers):
         for a in range(pairs // P):
             for x in range(X):
-                refresh(learner, model, numbers, h, a * P + x)
+                refresh(learner, model, numbers, layer, a * P + x)
 
 
 @compiled
 def count(learner, model, numbers, P, states, actions, samples):
     """Add one episode to the counts; only the boxes of visited pairs change."""
     for h in range(len(actions)):
+        layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
-        add_visit(learner.counts, h, states[h + 1], i, True)
-        learner.visits[h, i] += 1.0
+        add_visit(learner.counts, layer, states[h + 1], i, True)
+        learner.visits[layer, i] += 1.0
         for n in range(len(samples)):
-            learner.reward_sums[n, h, i] += samples[n, h]
-        refresh(learner, model, numbers, h, i)
+            learner.reward_sums[n, layer, i] += samples[n, h]
+        refresh(learner, model, numbers, layer, i)
 
 
 @compiled
@@ -66,10 +75,11 @@ def due(learner, numbers, P, states, actions, episode):
     if episode == numbers.warm_up:
         return True
     for h in range(len(actions)):
+        layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
-        before = learner.planned[h, i]
+        before = learner.planned[layer, i]
         enough = max(numbers.replan_first, numbers.replan_factor * before)
-        if before < numbers.replan_most and learner.visits[h, i] - before >= enough:
+        if before < numbers.replan_most and learner.visits[layer, i] - before >= enough:
             return True
     return False
 
@@ -115,9 +125,26 @@ def greedy_plan(learner, model, numbers, start, weight, columns, basis, work):
             learner.policy[h, actions[h, x] * P + x] = 1.0
 
 
+@compiled_in_order
+def complete(policy, occupancy, closed, share, P):
+    """Where a plan never comes, this share of the policy is uniform over the open actions."""
+    for h in range(len(policy)):
+        for x in range(P):
+            mass, opened = 0.0, 0.0
+            for i in range(x, policy.shape[1], P):
+                mass += occupancy[h, i]
+                opened += closed[h, i] == 0.0
+            if mass > NEVER:
+                continue
+            for i in range(x, policy.shape[1], P):
+                uniform = 1.0 / opened if closed[h, i] == 0.0 else 0.0
+                policy[h, i] = mixed_policy(policy[h, i], share, uniform)
+
+
 @compiled_apart
 def make_plan(learner, model, numbers, start, weight, episode, columns, basis, work):
     """The policy of the next episode."""
+    P = len(work.here)
     copy(learner.visits.reshape(-1), learner.planned.reshape(-1))
     if must_wait(learner, model, numbers, start, episode, work, learner.promised):
         play_safe(learner)
@@ -131,6 +158,7 @@ def make_plan(learner, model, numbers, start, weight, episode, columns, basis, w
         play_safe(learner)
         return
     write_policy(model, start, columns, basis, work, learner.policy, learner.promised)
+    complete(learner.policy, work.occupancy, model.closed, numbers.uniform_elsewhere, P)
     if margin >= 0.0:
         for n in range(len(learner.multiplier)):
             learner.multiplier[n] = max(basis.multiplier[n], 0.0)

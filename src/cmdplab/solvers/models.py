@@ -54,25 +54,31 @@ class ListedModel(NamedTuple):
 
 
 class ListedBox(NamedTuple):
-    """A box whose rows differ from one pair of ends in few places, and rewards, for the sweeps."""
+    """A box whose rows differ from one pair of ends in few places, and rewards, for the sweeps.
+
+    L is 1 where the steps share one box, else H.
+    """
 
     successor: Places  # [S, A * P], the states with ends of their own; -1 where a place is empty
-    lower: Array  # [H, S, A * P]
-    room: Array  # [H, S, A * P], upper - lower
-    floor: Array  # [H, A * P], the lower end of every other state
-    width: Array  # [H, A * P], the room of every other state
-    spare: Array  # [H, A * P], 1 - the sum of the lower ends
+    lower: Array  # [L, S, A * P]
+    room: Array  # [L, S, A * P], upper - lower
+    floor: Array  # [L, A * P], the lower end of every other state
+    width: Array  # [L, A * P], the room of every other state
+    spare: Array  # [L, A * P], 1 - the sum of the lower ends
     reward: Array  # [1 + N, H, A * P]
     threshold: Array  # [N]
     closed: Array  # [H, A * P], zero where an action is open, else too low ever to be the best
 
 
 class Model(NamedTuple):
-    """A box and rewards as the sweeps read them; a pair (x, a) sits at a * P + x."""
+    """A box and rewards as the sweeps read them; a pair (x, a) sits at a * P + x.
 
-    lower: Array  # [H, X, A * P], of P(y) for y the second axis
-    room: Array  # [H, X, A * P], upper - lower
-    spare: Array  # [H, A * P], 1 - sum_y lower
+    L is 1 where the steps share one box, else H.
+    """
+
+    lower: Array  # [L, X, A * P], of P(y) for y the second axis
+    room: Array  # [L, X, A * P], upper - lower
+    spare: Array  # [L, A * P], 1 - sum_y lower
     reward: Array  # [1 + N, H, A * P]
     threshold: Array  # [N]
     closed: Array  # [H, A * P], zero where an action is open, else too low ever to be the best

@@ -76,7 +76,8 @@ def pour_all(lower, room, spare, order, value, left, row, q):
 @compiled
 def expect_box(model, h, order, value, work, q):
     """See `expect`."""
-    lower, room, spare = model.lower[h], model.room[h], model.spare[h]
+    layer = min(h, len(model.spare) - 1)
+    lower, room, spare = model.lower[layer], model.room[layer], model.spare[layer]
     coarsen(work.total, order)
     sort_states(work.total, order)
     pour_all(lower, room, spare, order, value, work.left, work.row, q)
@@ -102,12 +103,13 @@ def expect_one(successor, probability, value, q):
 @compiled
 def move_in_box(model, h, i, order, mass, ahead):
     """See `move`."""
-    left = model.spare[h, i]
+    layer = min(h, len(model.spare) - 1)
+    left = model.spare[layer, i]
     for t in range(len(order)):
         y = order[t]
-        poured = min(model.room[h, y, i], left)
+        poured = min(model.room[layer, y, i], left)
         left -= poured
-        ahead[y] += mass * (model.lower[h, y, i] + poured)
+        ahead[y] += mass * (model.lower[layer, y, i] + poured)
 
 
 @compiled
@@ -119,17 +121,18 @@ def move_listed(model, h, i, order, mass, ahead):
 
 
 @compiled
-def room_of(model, h, i, y):
+def room_of(model, layer, i, y):
     """How much more than its lower end a state may get."""
     for s in range(len(model.successor)):
         if model.successor[s, i] == y:
-            return model.room[h, s, i]
-    return model.width[h, i]
+            return model.room[layer, s, i]
+    return model.width[layer, i]
 
 
 @compiled
 def expect_listed_box(model, h, order, value, work, q):
     """See `expect`. Pair by pair: pouring ends after a few states where rows have few."""
+    layer = min(h, len(model.spare) - 1)
     coarsen(work.total, order)
     sort_states(work.total, order)
     for n in range(len(value)):
@@ -137,17 +140,17 @@ def expect_listed_box(model, h, order, value, work, q):
         for t in range(len(order)):
             everywhere += value[n, order[t]]
         for i in range(q.shape[1]):
-            total = model.floor[h, i] * everywhere
+            total = model.floor[layer, i] * everywhere
             for s in range(len(model.successor)):
                 y = model.successor[s, i]
                 if y >= 0:
-                    total += (model.lower[h, s, i] - model.floor[h, i]) * value[n, y]
+                    total += (model.lower[layer, s, i] - model.floor[layer, i]) * value[n, y]
             q[n, i] = total
     for i in range(q.shape[1]):
-        left, t = model.spare[h, i], 0
+        left, t = model.spare[layer, i], 0
         while left > 0.0 and t < len(order):
             y = order[t]
-            poured = min(room_of(model, h, i, y), left)
+            poured = min(room_of(model, layer, i, y), left)
             for n in range(len(value)):
                 q[n, i] += poured * value[n, y]
             left -= poured
@@ -157,17 +160,18 @@ def expect_listed_box(model, h, order, value, work, q):
 @compiled
 def move_in_listed_box(model, h, i, order, mass, ahead):
     """See `move`."""
-    if model.floor[h, i] > 0.0:
+    layer = min(h, len(model.spare) - 1)
+    if model.floor[layer, i] > 0.0:
         for t in range(len(order)):
-            ahead[order[t]] += mass * model.floor[h, i]
+            ahead[order[t]] += mass * model.floor[layer, i]
     for s in range(len(model.successor)):
         y = model.successor[s, i]
         if y >= 0:
-            ahead[y] += mass * (model.lower[h, s, i] - model.floor[h, i])
-    left, t = model.spare[h, i], 0
+            ahead[y] += mass * (model.lower[layer, s, i] - model.floor[layer, i])
+    left, t = model.spare[layer, i], 0
     while left > 0.0 and t < len(order):
         y = order[t]
-        poured = min(room_of(model, h, i, y), left)
+        poured = min(room_of(model, layer, i, y), left)
         ahead[y] += mass * poured
         left -= poured
         t += 1
