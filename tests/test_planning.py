@@ -183,17 +183,6 @@ def test_a_learner_plays_its_baseline_until_it_is_sure(name):
     np.testing.assert_allclose(chunk.returns, np.tile(task.baseline.returns, (50, 1)), atol=1e-12)
 
 
-def test_dope_as_released_waits_for_its_warm_up():
-    problem = binding()
-    row = algorithm("DOPE", "released")
-    task = task_for(row, problem, solve(problem))
-    first = int(row.numbers(task).warm_up)
-    assert int(4**2 * 3 * 3**3 / task.baseline_slack**2) + 1 == first
-    run = session("cpu", problem, row, task, 0)
-    run.play(first)
-    assert run.state().baseline_episodes == first
-
-
 @pytest.mark.parametrize(
     ("name", "value", "cost", "episodes"),
     [
@@ -210,6 +199,34 @@ def test_the_safe_phase_of_dope_is_that_of_its_published_code(name, value, cost,
     assert problem.horizon - task.baseline.returns[1] == pytest.approx(cost, abs=1e-9)
     assert row.numbers(task).warm_up == episodes
     assert (row.bonus_scale, row.margin_scale, row.delta) == (1.0, 1.0, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "regrets", "tolerance"),
+    [
+        (
+            "media-streaming",
+            {
+                12_500: 27959.806281,
+                12_501: 27962.043065,
+                12_502: 27965.058239,
+                12_600: 28260.545290,
+            },
+            1e-4,  # the script's safe policy costs 1 + 1e-7
+        ),
+        ("three-state", {676: 1081.6, 677: 1083.599999, 1_000: 1729.593197}, 1.0),  # solved to 1%
+    ],
+)
+def test_dope_as_released_has_the_regret_of_its_published_code(name, regrets, tolerance):
+    """The cumulative regrets that the scripts print, to the first one after the safe phase."""
+    problem, row = make(name), algorithm("DOPE", "released")
+    solution = solve(problem)
+    playing = session("cpu", problem, row, task_for(row, problem, solution), 0)
+    played = playing.play(max(regrets)).returns
+    regret = np.cumsum(np.abs(solution.value - played[:, 0]))
+    for episodes, known in regrets.items():
+        assert regret[episodes - 1] == pytest.approx(known, abs=tolerance)
+    assert np.all(played[:, 1] >= problem.threshold[0] - 1e-9)
 
 
 @pytest.mark.parametrize("engine", ["cpu", "host"])

@@ -20,8 +20,10 @@ OptPress-LP.
 the three-state example. They play pi_b in the episodes 0, 1, ..., K_0, so K_0 + 1 times: `warm_up`
 is 12,501 and 676 there, and 9,451 for the inventory, whose script has other widths and no bonus.
 Their pi_b is optimal for a fifth of the budget C, which is `tightening` 0.8 where the least cost is
-0. Not copied: counts are pooled over h, and successors are restricted to the true support.
-In cmdplab 0.1.0 the scales were 1e-3, the tightening 0.5 and K_0 one less.
+0. All steps share their counts, successors are restricted to the true support, which is knowledge
+that a learner does not have, and a plan plays any action where it never comes. Its regret is then
+that of the scripts: docs/algorithms/dope.md. In cmdplab 0.1.0 counts were per step, the scales
+1e-3, the tightening 0.5 and K_0 one less.
 Provenance: signals and program [code], [secondary]; widths [code], their logarithm [derived] in
 `printed` and [code] in `released`; K_0 = X^2 A H^3 / gap_0^2 [code] (the theory's power of H is 4
 [memory: unverified]).
@@ -35,7 +37,14 @@ from dataclasses import replace
 from cmdplab.algorithms import widths
 from cmdplab.algorithms.opt_cmdp import horizon
 from cmdplab.algorithms.planner import Planner
-from cmdplab.algorithms.row import CONSTRAINT, EPISODES, IN_PAPER, SAFE_POLICY
+from cmdplab.algorithms.row import (
+    CONSTRAINT,
+    EPISODES,
+    IN_PAPER,
+    SAFE_POLICY,
+    STATIONARY,
+    SUPPORT,
+)
 from cmdplab.schedules import Setting
 
 
@@ -80,7 +89,10 @@ DOPE_RELEASED = replace(
     bonus_scale=1.0,
     margin_scale=1.0,
     delta=0.01,
+    pooled=True,
+    uniform_elsewhere=1.0,
+    needs=(*DOPE.needs, STATIONARY, SUPPORT),
     guarantee="",  # its logarithm has fewer factors than a union bound asks for
     safe=False,
-    provenance="signals, program, widths, scales, K_0 and safe policy [code]; counts per step ours",
+    provenance="signals, program, widths, scales, counts, support, K_0 and safe policy [code]",
 )
