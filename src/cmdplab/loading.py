@@ -7,7 +7,9 @@ from typing import Any
 
 from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES
-from cmdplab.files import LARGEST_FILE, written_whole
+from cmdplab.files import written_whole
+from cmdplab.manifest import known_digest
+from cmdplab.records import read_records
 from cmdplab.status import status_of
 from cmdplab.surviving import CURVES
 from cmdplab.sweeping import works_of
@@ -35,7 +37,6 @@ def load(folder: str | Path, to: str = "arrow") -> Any:
 
 def _table(folder: Path) -> Any:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     tables = []
     for work in works_of(folder):
@@ -44,15 +45,8 @@ def _table(folder: Path) -> Any:
             continue
         if status_of(work).status == "damaged":
             raise InputError(f"{work.folder} is damaged: `cmdplab resume` makes it whole again")
-        try:
-            about = pq.read_metadata(path)
-            groups = (about.row_group(n) for n in range(about.num_row_groups))
-            size = sum(group.total_byte_size for group in groups)
-            if size > LARGEST_FILE:
-                raise InputError(f"{path} would unpack to {size} bytes, more than {LARGEST_FILE}")
-            table = pq.read_table(path)
-        except (OSError, pa.ArrowException) as error:
-            raise InputError(f"{path} cannot be read: {error}") from None
+        table = read_records(path, known_digest(work.folder, CURVES))
+        table = table.replace_schema_metadata(None)  # digests of one run's columns
         labels = dict.fromkeys(OVERRIDES) | work.settings.model_dump() | {"run": work.folder.name}
         for position, name in enumerate(LABELS):
             if name in table.column_names:

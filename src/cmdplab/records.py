@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cmdplab.errors import InputError
 from cmdplab.files import written_whole
 from cmdplab.problem import Array
+from cmdplab.reading import read_table, with_digests
+from cmdplab.reading.tables import coded
 
 if TYPE_CHECKING:
     from cmdplab.running import Run
 
 Curves = dict[str, list[dict[str, Array]]]  # by algorithm: the columns of each seed
+Tables = dict[tuple[str, str], dict[int, dict[str, Array]]]  # by (algorithm, preset) and seed
+
+_NAMES = ("algorithm", "preset")
+_LABELS = (*_NAMES, "seed")
+_GRIDS = ("episode", "epsilon")  # of curves, and of mistakes
+_MOST = 2.0**53  # whole numbers up to which floats are exact
 
 
 def write_curves(runs: Sequence[Run], path: Path) -> Path:
@@ -39,36 +48,94 @@ def _write(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> Path:
             "preset": pa.array([run.algorithm.preset] * length),
             "seed": pa.array([run.seed] * length, pa.int64()),
         }
-        whole = {name for name in columns if name == "episode" or "mistake" in name}
-        kinds = {name: pa.int64() if name in whole else pa.float64() for name in columns}
         values = {
-            name: pa.array(each.astype("int64") if name in whole else each, kinds[name])
+            name: pa.array(each.astype("int64") if _is_whole(name) else each)
             for name, each in columns.items()
         }
         tables.append(pa.table(labels | values))
     with written_whole(path) as temporary:
-        pq.write_table(pa.concat_tables(tables), temporary, compression="zstd")
+        whole = with_digests(pa.concat_tables(tables))
+        pq.write_table(whole, temporary, compression="zstd")
     return path
 
 
-def read_curves(path: Path) -> Curves:
+def _is_whole(name: str) -> bool:
+    """Whether a column counts episodes."""
+    return name in ("episode", "seed") or "mistake" in name
+
+
+def read_records(path: Path, sha256: str = "", columns: Sequence[str] | None = None) -> Any:
+    """The table of what `write_curves` or `write_mistakes` wrote: its columns, and their types.
+
+    `sha256` is what a manifest says of the file. `columns` are those that are wanted; None: all.
+    """
+    import pyarrow as pa
+
+    table = read_table(path, _NAMES, sha256, columns)
+    for name in (*_LABELS, *_GRIDS[: "epsilon" not in table.column_names]):
+        if name not in table.column_names and (columns is None or name in columns):
+            raise InputError(f"{path} has no column {name!r}: it is of a version unknown here")
+    for name in table.column_names:
+        kind = table[name].type
+        number = pa.int64() if _is_whole(name) else pa.float64()
+        if pa.types.is_dictionary(kind) != (name in _NAMES) or kind not in (number, _words()):
+            raise InputError(f"{path} has {kind} in the column {name!r}")
+    return table
+
+
+def _words() -> Any:
+    import pyarrow as pa
+
+    return pa.dictionary(pa.int32(), pa.string())
+
+
+def read_runs(path: Path, sha256: str = "") -> Tables:
+    """What `write_curves` or `write_mistakes` wrote, by algorithm, preset and seed."""
+    table = read_records(path, sha256)
+    if not table.num_rows:
+        raise InputError(f"{path} holds no runs")
+    columns = {
+        name: np.asarray(table[name], dtype=np.float64)
+        for name in table.column_names
+        if name not in _LABELS
+    }
+    (names, name_of), (presets, preset_of) = (coded(table[name]) for name in _NAMES)
+    keys = np.stack([names, presets, np.asarray(table["seed"])], axis=1)
+    runs, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(which.reshape(-1), kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(which.reshape(-1)))[:-1])
+    found: Tables = {}
+    for n in np.argsort(first):
+        key = name_of[runs[n, 0]], preset_of[runs[n, 1]]
+        values = {k: v[rows[n]] for k, v in columns.items()}
+        found.setdefault(key, {})[int(runs[n, 2])] = values
+    for (name, _), by_seed in found.items():
+        _check_runs(by_seed, name, path)
+    return {key: dict(sorted(by_seed.items())) for key, by_seed in found.items()}
+
+
+def _check_runs(by_seed: dict[int, dict[str, Array]], name: str, path: Path) -> None:
+    """Finite numbers over a rising grid, which is the same for all seeds."""
+    first = next(iter(by_seed.values()))
+    (grid,) = (each for each in _GRIDS if each in first)
+    for seed, columns in by_seed.items():
+        for column, values in columns.items():
+            if not np.isfinite(values).all() or (_is_whole(column) and values.max() > _MOST):
+                raise InputError(f"{path}: {column} of {name} (seed {seed}) is not finite")
+        if not np.array_equal(columns[grid], first[grid]):
+            raise InputError(f"{path}: the seeds of {name} do not share one {grid} grid")
+        if columns[grid][0] <= 0.0 or (np.diff(columns[grid]) <= 0.0).any():
+            raise InputError(f"{path}: {grid} of {name} (seed {seed}) does not rise")
+
+
+def read_curves(path: Path, sha256: str = "") -> Curves:
     """What `write_curves` or `write_mistakes` wrote, by algorithm and seed.
 
     The name of an algorithm that comes in two presets carries its preset.
     """
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
-    columns = {name: np.asarray(table[name]) for name in table.column_names}
-    labels = {name: columns.pop(name) for name in ("algorithm", "preset", "seed")}
-    pairs = list(dict.fromkeys(zip(labels["algorithm"], labels["preset"], strict=True)))
-    names = [name for name, _ in pairs]
-    curves: Curves = {}
-    for name, preset in pairs:
-        label = f"{name}:{preset}" if names.count(name) > 1 else str(name)
-        here = (labels["algorithm"] == name) & (labels["preset"] == preset)
-        for seed in np.unique(labels["seed"][here]):
-            mine = here & (labels["seed"] == seed)
-            values = {k: np.asarray(v[mine], dtype=np.float64) for k, v in columns.items()}
-            curves.setdefault(label, []).append(values)
-    return curves
+    runs = read_runs(path, sha256)
+    names = [name for name, _ in runs]
+    return {
+        f"{name}:{preset}" if names.count(name) > 1 else name: list(by_seed.values())
+        for (name, preset), by_seed in runs.items()
+    }

@@ -13,6 +13,7 @@ from cmdplab.files import writable_folder, written_whole
 from cmdplab.manifest import machine, versions
 from cmdplab.measures import Summary
 from cmdplab.presenting import to_json
+from cmdplab.reading import parse_json, sealed
 from cmdplab.records import Curves, read_curves, write_curves, write_mistakes
 from cmdplab.running import Run
 
@@ -65,12 +66,13 @@ def run_into(
     summary = summarise(runs) | made_by
     curves = write_curves(runs, folder / "curves.parquet")
     write_mistakes(runs, folder / "mistakes.parquet")
+    text = sealed(to_json(summary))
     with written_whole(folder / "summary.json") as temporary:
-        temporary.write_text(to_json(summary) + "\n")
+        temporary.write_text(text + "\n")
     draw(read_curves(curves), folder)
     from cmdplab.report import gather, write_report, write_tables  # it reads what was written
 
     found = gather(folder)
     write_report(folder, None, found)
     write_tables(folder, None, found)
-    return runs, summary
+    return runs, parse_json(text, "summary.json")

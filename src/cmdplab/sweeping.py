@@ -7,7 +7,6 @@ curves.parquet, checkpoint.npz). Running the same experiment again does only wha
 from __future__ import annotations
 
 import fcntl
-import json
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -32,6 +31,7 @@ from cmdplab.files import writable_folder, written_whole
 from cmdplab.manifest import Manifest, NewerError
 from cmdplab.pool import Ended, Event, Interrupt, Work, run_locally, signals
 from cmdplab.problem import CMDP
+from cmdplab.reading import MissingError, read_json, sealed, unsealed
 from cmdplab.running import check_workers
 from cmdplab.solvers import solve_feasible
 from cmdplab.status import RunStatus, status_of, with_end
@@ -100,7 +100,8 @@ def sweep(
         content = Folder(experiment=experiment, runs=list(known.values()))
         _set_aside_if_damaged(folder)
         with written_whole(folder / EXPERIMENT) as temporary:
-            temporary.write_text(content.model_dump_json(indent=1, exclude_none=True) + "\n")
+            text = content.model_dump_json(exclude_none=True)
+            temporary.write_text(sealed(text, indent=1) + "\n")
     works = [_work(folder, settings) for settings in runs]
     given = {"engine": engine, "say": say, "executor": executor}
     return do_missing(works, workers, tell, every, **given)  # type: ignore[arg-type]
@@ -220,14 +221,13 @@ def read_folder(folder: Path) -> Folder:
     """What experiment.json says."""
     file = folder / EXPERIMENT
     try:
-        values = json.loads(file.read_text())
-    except FileNotFoundError:
+        values = read_json(file)
+    except MissingError:
         raise InputError(f"{folder} is no experiment: it has no {EXPERIMENT}") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{file} cannot be read: {error}") from None
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > SCHEMA:
         raise NewerError(f"{file} was written by a newer cmdplab (schema {stated})")
+    values = unsealed(values, file, EXPERIMENT)
     try:
         return Folder.model_validate(values)
     except ValidationError as error:

@@ -20,8 +20,8 @@ from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.errors import InputError
-from cmdplab.files import read_npz
 from cmdplab.problem import CMDP, Array
+from cmdplab.reading import read_npz
 
 Arrays = dict[str, npt.NDArray[Any]]
 _ARRAYS = ("P", "reward", "utility", "policy_snapshot_episodes")

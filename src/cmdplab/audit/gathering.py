@@ -11,11 +11,12 @@ from typing import NamedTuple
 from cmdplab.algorithms.row import Row
 from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES, RunSettings
+from cmdplab.manifest import known_digest
 from cmdplab.pool import Work
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import Array
 from cmdplab.records import read_curves
 from cmdplab.status import RunStatus, status_of
-from cmdplab.surviving import CURVES, MISTAKES
+from cmdplab.surviving import CURVES, MISTAKES, problem_of
 from cmdplab.sweeping import works_of
 
 
@@ -122,10 +123,8 @@ def _group(environment: str, label: str, works: list[Work]) -> Group:
     for work in works:
         if not (work.folder / MISTAKES).exists():
             raise InputError(f"{work.folder} was made by a version that counted no mistakes")
-        (one,) = read_curves(work.folder / CURVES).values()
-        (counts,) = read_curves(work.folder / MISTAKES).values()
-        curves.append(one[0])
-        mistakes.append(counts[0])
+        curves.append(_alone(work.folder, CURVES))
+        mistakes.append(_alone(work.folder, MISTAKES))
     first = works[0].settings
     return Group(
         label=label,
@@ -139,10 +138,19 @@ def _group(environment: str, label: str, works: list[Work]) -> Group:
     )
 
 
+def _alone(folder: Path, name: str) -> dict[str, Array]:
+    """The columns of the one run that a table must hold."""
+    found = [run for runs in read_curves(folder / name, known_digest(folder, name)).values()
+             for run in runs]  # fmt: skip
+    if len(found) != 1:
+        raise InputError(f"{folder / name} is not of that run alone")
+    return found[0]
+
+
 def _check_sizes(environment: str, works: Sequence[Work]) -> None:
     """Instances of one environment have one size; problems that only share a name do not."""
-    files = {work.settings.fingerprint: work.problem_file for work in works}
-    problems = [CMDP.load(file) for file in files.values()]
+    files = {work.settings.fingerprint: work for work in works}
+    problems = [problem_of(work.settings, work.problem_file) for work in files.values()]
     sizes = {(p.states, p.actions, p.horizon, p.constraints) for p in problems}
     if len(sizes) > 1:
         one, other = sorted(sizes)[:2]

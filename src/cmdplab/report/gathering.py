@@ -2,26 +2,67 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cmdplab import manifest
 from cmdplab.algorithms import algorithm
 from cmdplab.errors import InputError
-from cmdplab.files import LARGEST_FILE
+from cmdplab.experiment import first_complaint
 from cmdplab.problem import Array
-from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, check_columns, entry, section
+from cmdplab.reading import read_json, unsealed
+from cmdplab.records import read_runs
+from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, entry, section
 from cmdplab.report.sweeps import gather_sweep
 from cmdplab.report.thinning import points_for
 from cmdplab.surviving import CURVES, MISTAKES
 from cmdplab.sweeping import EXPERIMENT
 
 SUMMARY = "summary.json"
-Tables = dict[tuple[str, str], dict[int, dict[str, Array]]]  # by (algorithm, preset) and seed
+Count = Annotated[int, Field(gt=0, lt=1 << 53)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class _Numbers(_Strict):
+    """Of one algorithm: `FIELDS`, a number for each seed, and what `compare` says of it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    us_per_episode: Annotated[float, Field(ge=0.0)] | None = None
+    preset: str | None = None
+    settings: dict[str, bool | int | float | str | None] | None = None
+    needs: list[str] | None = None
+    heuristic: str | None = None
+    unverified: str | None = None
+    tuned: str | None = None
+    baseline_returns: list[float] | None = None
+    baseline_episodes: list[Annotated[int, Field(ge=0, lt=1 << 53)]] | None = None
+
+
+class _Summary(_Strict):
+    """The content of summary.json."""
+
+    preset: str | None = None
+    instance: str
+    episodes: Count
+    seeds: Count
+    bonus_scale: float | None = None
+    margin_scale: float | None = None
+    optimum: float | None = None
+    threshold: list[float]
+    slater_gap: float | None = None
+    algorithms: dict[str, _Numbers]
+    engine: str = ""
+    precision: str = ""
+    versions: dict[str, str] = {}
+    machine: dict[str, str] = {}
 
 
 def gather(folder: Path) -> Report:
@@ -32,7 +73,7 @@ def gather(folder: Path) -> Report:
     if survives and (folder / SUMMARY).exists():
         raise InputError(f"{folder} holds both a sweep and a {SUMMARY}: which of them is unclear")
     if survives:
-        return gather_sweep(folder, lambda path: list(_read(path).values()))
+        return gather_sweep(folder)
     for name in (SUMMARY, CURVES):
         if not (folder / name).exists():
             raise InputError(f"{folder} holds no records: it has neither {EXPERIMENT} nor {name}")
@@ -46,7 +87,7 @@ def gather(folder: Path) -> Report:
 def _gather_comparison(folder: Path) -> Report:
     """What `reproduce` and `compare` leave."""
     summary = _summary(folder / SUMMARY)
-    curves, mistakes = _read(folder / CURVES), _read(folder / MISTAKES)
+    curves, mistakes = read_runs(folder / CURVES), read_runs(folder / MISTAKES)
     if {k: set(v) for k, v in curves.items()} != {k: set(v) for k, v in mistakes.items()}:
         raise InputError(f"{folder}: {CURVES} and {MISTAKES} are not of the same runs")
     names = [name for name, _ in curves]
@@ -70,26 +111,17 @@ def _gather_comparison(folder: Path) -> Report:
     one = section(str(summary["instance"]), entries, grids[0], **known)
     compared = any("settings" in each for each in summary["algorithms"].values())
     what = "Comparison" if compared else "Reproduction"
-    ran = {part: _words(summary.get(part)) for part in ("versions", "machine")}
+    ran = {part: summary.get(part, {}) for part in ("versions", "machine")}
     return Report(f"{what} on {one.problem}", folder.resolve().name, [one], [], [], **ran)
 
 
-def _words(value: Any) -> dict[str, str]:
-    return {str(k): str(v) for k, v in value.items()} if isinstance(value, dict) else {}
-
-
 def _summary(path: Path) -> dict[str, Any]:
+    values = unsealed(read_json(path), path, SUMMARY)
     try:
-        values = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-    shape = {"instance": str, "episodes": int, "seeds": int, "algorithms": dict, "threshold": list}
-    for name, kind in shape.items():
-        if not isinstance(values, dict) or not isinstance(values.get(name), kind):
-            raise InputError(f"{path} is of a schema unknown here: it has no good {name!r}")
-    if any(not isinstance(each, dict) for each in values["algorithms"].values()):
-        raise InputError(f"{path} is of a schema unknown here: an algorithm has no numbers")
-    return dict(values)
+        return _Summary.model_validate(values).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        why = first_complaint(error)
+        raise InputError(f"{path} is of a schema unknown here: {why}") from None
 
 
 def _runs(
@@ -102,10 +134,9 @@ def _runs(
     for name in FIELDS:
         values = numbers.get(name)
         good = isinstance(values, list) and len(values) == len(curves)
-        if not good or any(not isinstance(v, int | float | None) for v in values or []):
+        if not good or any(type(v) not in (int, float, type(None)) for v in values or []):
             raise InputError(f"{folder / SUMMARY}: {name} of {label!r} is not a number per seed")
     time = numbers.get("us_per_episode")
-    time = float(time) if isinstance(time, int | float) else None
     return [
         OneRun(seed, curves[seed], mistakes[seed], {f: numbers[f][n] for f in FIELDS}, time)
         for n, seed in enumerate(curves)
@@ -122,10 +153,10 @@ def _check_same_runs(entries: list[Entry], summary: dict[str, Any], folder: Path
 def _about(name: str, preset: str, summary: dict[str, Any]) -> About:
     """What the records say; for `reproduce`, whose records say little, what the row says."""
     numbers = summary["algorithms"].get(name) or summary["algorithms"][f"{name}:{preset}"]
-    if isinstance(numbers.get("settings"), dict):
+    if numbers.get("settings") is not None:
         remarks = [str(numbers["tuned"])] if numbers.get("tuned") else []
         played = numbers.get("baseline_episodes")
-        if isinstance(played, list) and played:
+        if played:
             share = f"{float(np.median(played)):,.0f} of {summary['episodes']:,} episodes"
             remarks.append(f"played its safe baseline in {share} (median over seeds)")
         return About(
@@ -143,38 +174,3 @@ def _about(name: str, preset: str, summary: dict[str, Any]) -> About:
         remarks = [row.beyond(summary["episodes"])] if row.beyond(summary["episodes"]) else []
         return About(preset, settings, row.needs, row.heuristic, row.unverified, remarks)
     return About(preset, {} if scale is None else {"bonus_scale": scale})
-
-
-def _read(path: Path) -> Tables:
-    """A table of curves or mistakes, by algorithm, preset and seed."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        about = pq.read_metadata(path)
-        groups = (about.row_group(n) for n in range(about.num_row_groups))
-        if (size := sum(group.total_byte_size for group in groups)) > LARGEST_FILE:
-            raise InputError(f"{path} would unpack to {size} bytes, more than {LARGEST_FILE}")
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-    if not table.num_rows:
-        raise InputError(f"{path} holds no runs")
-    labels = ("algorithm", "preset", "seed")
-    check_columns(dict.fromkeys(table.column_names, np.zeros(0)), labels, str(path))
-    try:
-        keys = list(zip(*(table[name].to_pylist() for name in labels), strict=True))
-        numbers = {
-            name: np.asarray(table[name], dtype=np.float64)
-            for name in table.column_names
-            if name not in labels
-        }
-    except (TypeError, ValueError, pa.ArrowException) as error:
-        raise InputError(f"{path} is not a table of numbers: {error}") from None
-    places: dict[tuple[str, str, int], list[int]] = {}
-    for place, (name, preset, seed) in enumerate(keys):
-        places.setdefault((str(name), str(preset), int(seed or 0)), []).append(place)
-    found: Tables = {}
-    for (name, preset, seed), mine in places.items():
-        found.setdefault((name, preset), {})[seed] = {k: v[mine] for k, v in numbers.items()}
-    return {key: dict(sorted(by_seed.items())) for key, by_seed in found.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,15 +13,15 @@ from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES, RunSettings
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Work
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import Array
+from cmdplab.records import read_runs
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
 from cmdplab.report.thinning import points_for
 from cmdplab.solvers import solve_feasible
 from cmdplab.status import RunStatus, status_of
-from cmdplab.surviving import CURVES, MISTAKES
+from cmdplab.surviving import CURVES, MISTAKES, problem_of
 from cmdplab.sweeping import EXPERIMENT, read_folder, works_of
 
-Read = Callable[[Path], list[dict[int, dict[str, Array]]]]
 _COLUMNS = 17  # of curves with one constraint: decides how finely they are thinned
 
 
@@ -43,7 +42,7 @@ class _Member(NamedTuple):
     folder: Path
 
 
-def gather_sweep(folder: Path, read: Read) -> Report:
+def gather_sweep(folder: Path) -> Report:
     """Every finished run of a sweep; the others are named, each with the reason."""
     works = works_of(folder)
     troubles: list[Trouble] = []
@@ -62,8 +61,8 @@ def gather_sweep(folder: Path, read: Read) -> Report:
             troubles.append(_trouble(status, why))
             continue
         if s.episodes is None:  # without end: it is shown as far as it came
-            (table,) = read(work.folder / CURVES)
-            if (last := int(table[s.seed]["episode"][-1])) != record.episodes:
+            table = _table(_Member(s, record, work.folder), CURVES)
+            if (last := int(table["episode"][-1])) != record.episodes:
                 why = f"its curves end at {last:,} and its checkpoint at {record.episodes:,}"
                 troubles.append(_trouble(status, f"{why}: `cmdplab resume` and stop it"))
                 continue
@@ -76,7 +75,7 @@ def gather_sweep(folder: Path, read: Read) -> Report:
     if not shown:
         raise InputError(f"{folder} holds no finished run yet: `cmdplab resume` goes on with them")
     points = points_for(_COLUMNS * sum(map(len, shown.values())))
-    sections = [_section(files[m], kinds, planned, points, read) for m, kinds in shown.items()]
+    sections = [_section(files[m], kinds, planned, points) for m, kinds in shown.items()]
     records = [m.record for kinds in shown.values() for mine in kinds.values() for m in mine]
     notes = [f"{r.settings.folder}: {note}" for r in records for note in r.notes]
     versions, machine = _agreed(records, "versions"), _agreed(records, "machine")
@@ -125,7 +124,6 @@ def _section(
     kinds: dict[_Kind, list[_Member]],
     planned: dict[tuple[str, _Kind], int],
     points: int,
-    read: Read,
 ) -> Section:
     entries: list[Entry] = []
     epsilons: Array | None = None
@@ -133,7 +131,7 @@ def _section(
     first = next(iter(kinds.values()))[0].settings
     for kind, members in kinds.items():
         members.sort(key=lambda member: member.settings.seed)
-        runs = [_run(member, read) for member in members]
+        runs = [_run(member) for member in members]
         epsilons = runs[0].mistakes.get("epsilon") if epsilons is None else epsilons
         where = str(members[0].folder)
         of = planned[first.fingerprint, kind]
@@ -142,7 +140,7 @@ def _section(
             raise InputError(f"{where} has another grid of epsilon than the other runs")
     optimum, threshold, slater = None, None, None
     with suppress(InputError):  # the problem's file may be gone; the records are there
-        problem = CMDP.load(file)
+        problem = problem_of(first, file)
         solution = solve_feasible(problem)
         optimum, slater = solution.value, solution.slater_gap
         threshold = problem.threshold.tolist()
@@ -150,16 +148,20 @@ def _section(
     return section(first.problem, entries, epsilons, optimum, threshold, slater)
 
 
-def _run(member: _Member, read: Read) -> OneRun:
-    tables = [read(member.folder / name) for name in (CURVES, MISTAKES)]
-    seed = member.settings.seed
-    for table, name in zip(tables, (CURVES, MISTAKES), strict=True):
-        if len(table) != 1 or list(table[0]) != [seed]:
-            raise InputError(f"{member.folder / name} is not of that run alone")
-    curves, mistakes = (table[0][seed] for table in tables)
+def _run(member: _Member) -> OneRun:
     record = member.record
     time = 1e6 * record.seconds / record.episodes if record.seconds else None
-    return OneRun(seed, curves, mistakes, dict(record.summary), time)
+    tables = _table(member, CURVES), _table(member, MISTAKES)
+    return OneRun(member.settings.seed, *tables, dict(record.summary), time)
+
+
+def _table(member: _Member, name: str) -> dict[str, Array]:
+    """The columns of a run, whose table must hold no other."""
+    path, seed = member.folder / name, member.settings.seed
+    found = list(read_runs(path, member.record.digest_of(name)).values())
+    if len(found) != 1 or list(found[0]) != [seed]:
+        raise InputError(f"{path} is not of that run alone")
+    return found[0][seed]
 
 
 def _about(member: _Member) -> About:
