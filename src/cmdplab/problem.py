@@ -205,7 +205,9 @@ class CMDP:
         if missing or str(arrays["format"]) not in (FORMAT, EXTENDED):
             what = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"
             raise InputError(f"{path} is not a cmdplab problem: it {what}")
-        start, name = arrays["start"], str(arrays["name"])
+        start, name = arrays["start"], arrays["name"]
+        if name.ndim != 0 or name.dtype.kind != "U":
+            raise InputError(f"{path}: name must be one text, not an array of {name.shape}")
         if start.ndim != 0:
             raise InputError(f"{path}: start must be one number, not an array of {start.shape}")
         try:
@@ -219,7 +221,7 @@ class CMDP:
                 arrays["reward"],
                 arrays["threshold"],
                 start.item(),
-                name=name,
+                name=str(name),
                 mask=arrays.get("mask"),
             )
         except InputError as error:

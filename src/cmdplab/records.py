@@ -24,6 +24,7 @@ _NAMES = ("algorithm", "preset")
 _LABELS = (*_NAMES, "seed")
 _GRIDS = ("episode", "epsilon")  # of curves, and of mistakes
 _MOST = 2.0**53  # whole numbers up to which floats are exact
+_LARGEST = 1e30  # a horizon and a number of episodes make no larger number
 
 
 def write_curves(runs: Sequence[Run], path: Path) -> Path:
@@ -115,13 +116,15 @@ def read_runs(path: Path, sha256: str = "") -> Tables:
 
 
 def _check_runs(by_seed: dict[int, dict[str, Array]], name: str, path: Path) -> None:
-    """Finite numbers over a rising grid, which is the same for all seeds."""
+    """Sensible numbers over a rising grid, which is the same for all seeds."""
     first = next(iter(by_seed.values()))
     (grid,) = (each for each in _GRIDS if each in first)
     for seed, columns in by_seed.items():
         for column, values in columns.items():
-            if not np.isfinite(values).all() or (_is_whole(column) and values.max() > _MOST):
-                raise InputError(f"{path}: {column} of {name} (seed {seed}) is not finite")
+            wrong = ~(np.abs(values) <= (_MOST if _is_whole(column) else _LARGEST))
+            if wrong.any():
+                what = f"{column} of {name} (seed {seed}) is {values[wrong][0]:g}"
+                raise InputError(f"{path}: {what}, which no run can give")
         if not np.array_equal(columns[grid], first[grid]):
             raise InputError(f"{path}: the seeds of {name} do not share one {grid} grid")
         if columns[grid][0] <= 0.0 or (np.diff(columns[grid]) <= 0.0).any():

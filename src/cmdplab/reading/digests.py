@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
@@ -40,7 +39,7 @@ def digest_of_arrays(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
     """A hash of names, shapes, types and numbers."""
     total = hashlib.sha256()
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
+        array = arrays[name]
         total.update(f"{name} {array.shape} {array.dtype.str}".encode())
         total.update(array.tobytes())
     return total.hexdigest()
