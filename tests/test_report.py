@@ -24,7 +24,7 @@ from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures
 from cmdplab.presenting import to_json
-from cmdplab.reading import sealed, with_digests
+from cmdplab.reading import sealed, write_table
 from cmdplab.records import read_curves, write_curves, write_mistakes
 from cmdplab.report import gather, write_report, write_tables
 from cmdplab.report.tables import latex
@@ -217,7 +217,7 @@ def test_counts_too_large_for_single_precision_stay_exact(tmp_path):
     large = pa.array(np.arange(table.num_rows)[::-1] + 10**9 + 1)
     place = table.column_names.index("gap_mistakes")
     table = table.set_column(place, "gap_mistakes", large)
-    pq.write_table(with_digests(table), made / "mistakes.parquet")
+    write_table(table, made / "mistakes.parquet")
     (each,) = data_of(write_report(made))["problems"][0]["algorithms"]
     np.testing.assert_array_equal(
         decode(each["mistakes"]["gap_mistakes"][2]), np.asarray(large)[:201]
@@ -398,7 +398,7 @@ def _summary(**changes):
 def _drop(name: str, column: str):
     def change(folder: Path) -> None:
         table = pq.read_table(folder / name).drop_columns([column])
-        pq.write_table(with_digests(table), folder / name)
+        write_table(table, folder / name)
 
     return change
 
@@ -410,7 +410,7 @@ def _number(name: str, column: str, value: float):
         table = pq.read_table(folder / name)
         values = pa.array([*table[column].to_pylist()[:-1], value])
         place = table.column_names.index(column)
-        pq.write_table(with_digests(table.set_column(place, column, values)), folder / name)
+        write_table(table.set_column(place, column, values), folder / name)
 
     return change
 
@@ -419,7 +419,7 @@ def _rows(name: str, keep: slice):
     def change(folder: Path) -> None:
         table = pq.read_table(folder / name)
         table = table.slice(keep.start or 0, keep.stop)
-        pq.write_table(with_digests(table), folder / name)
+        write_table(table, folder / name)
 
     return change
 

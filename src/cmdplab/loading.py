@@ -46,7 +46,6 @@ def _table(folder: Path) -> Any:
         if status_of(work).status == "damaged":
             raise InputError(f"{work.folder} is damaged: `cmdplab resume` makes it whole again")
         table = read_records(path, known_digest(work.folder, CURVES))
-        table = table.replace_schema_metadata(None)  # digests of one run's columns
         labels = dict.fromkeys(OVERRIDES) | work.settings.model_dump() | {"run": work.folder.name}
         for position, name in enumerate(LABELS):
             if name in table.column_names:

@@ -11,7 +11,7 @@ import numpy as np
 from cmdplab.errors import InputError
 from cmdplab.files import written_whole
 from cmdplab.problem import Array
-from cmdplab.reading import read_table, with_digests
+from cmdplab.reading import read_table, write_table
 from cmdplab.reading.tables import coded
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ def write_mistakes(runs: Sequence[Run], path: Path) -> Path:
 
 def _write(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> Path:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     tables = []
     for run, columns in measured:
@@ -55,8 +54,7 @@ def _write(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> Path:
         }
         tables.append(pa.table(labels | values))
     with written_whole(path) as temporary:
-        whole = with_digests(pa.concat_tables(tables))
-        pq.write_table(whole, temporary, compression="zstd")
+        write_table(pa.concat_tables(tables), temporary, compression="zstd")
     return path
 
 
@@ -90,7 +88,7 @@ def _words() -> Any:
     return pa.dictionary(pa.int32(), pa.string())
 
 
-def read_runs(path: Path, sha256: str = "") -> Tables:
+def read_tables(path: Path, sha256: str = "") -> Tables:
     """What `write_curves` or `write_mistakes` wrote, by algorithm, preset and seed."""
     table = read_records(path, sha256)
     if not table.num_rows:
@@ -136,9 +134,17 @@ def read_curves(path: Path, sha256: str = "") -> Curves:
 
     The name of an algorithm that comes in two presets carries its preset.
     """
-    runs = read_runs(path, sha256)
+    runs = read_tables(path, sha256)
     names = [name for name, _ in runs]
     return {
         f"{name}:{preset}" if names.count(name) > 1 else name: list(by_seed.values())
         for (name, preset), by_seed in runs.items()
     }
+
+
+def read_one(path: Path, seed: int, sha256: str = "") -> dict[str, Array]:
+    """The columns of a table of one run alone."""
+    found = [each for by_seed in read_tables(path, sha256).values() for each in by_seed.items()]
+    if [each for each, _ in found] != [seed]:
+        raise InputError(f"{path} is not of that run alone")
+    return found[0][1]

@@ -14,7 +14,7 @@ from cmdplab.experiment import OVERRIDES, RunSettings
 from cmdplab.manifest import known_digest
 from cmdplab.pool import Work
 from cmdplab.problem import Array
-from cmdplab.records import read_curves
+from cmdplab.records import read_one
 from cmdplab.status import RunStatus, status_of
 from cmdplab.surviving import CURVES, MISTAKES, problem_of
 from cmdplab.sweeping import works_of
@@ -123,8 +123,8 @@ def _group(environment: str, label: str, works: list[Work]) -> Group:
     for work in works:
         if not (work.folder / MISTAKES).exists():
             raise InputError(f"{work.folder} was made by a version that counted no mistakes")
-        curves.append(_alone(work.folder, CURVES))
-        mistakes.append(_alone(work.folder, MISTAKES))
+        curves.append(_table(work, CURVES))
+        mistakes.append(_table(work, MISTAKES))
     first = works[0].settings
     return Group(
         label=label,
@@ -138,13 +138,8 @@ def _group(environment: str, label: str, works: list[Work]) -> Group:
     )
 
 
-def _alone(folder: Path, name: str) -> dict[str, Array]:
-    """The columns of the one run that a table must hold."""
-    found = [run for runs in read_curves(folder / name, known_digest(folder, name)).values()
-             for run in runs]  # fmt: skip
-    if len(found) != 1:
-        raise InputError(f"{folder / name} is not of that run alone")
-    return found[0]
+def _table(work: Work, name: str) -> dict[str, Array]:
+    return read_one(work.folder / name, work.settings.seed, known_digest(work.folder, name))
 
 
 def _check_sizes(environment: str, works: Sequence[Work]) -> None:

@@ -23,7 +23,7 @@ from cmdplab.reading.plain import (
     read_text,
     read_toml,
 )
-from cmdplab.reading.tables import read_table, with_digests
+from cmdplab.reading.tables import read_table, write_table
 
 __all__ = [
     "DIGEST",
@@ -43,5 +43,5 @@ __all__ = [
     "read_toml",
     "sealed",
     "unsealed",
-    "with_digests",
+    "write_table",
 ]

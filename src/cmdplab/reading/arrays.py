@@ -28,7 +28,7 @@ CHUNK = 1 << 24
 
 _ITEM = r"""['"](descr|fortran_order|shape)['"]\s*:\s*(['"][^'"]*['"]|True|False|\([0-9,\s]*\))"""
 _HEADER = re.compile(rf"\{{\s*{_ITEM}\s*,\s*{_ITEM}\s*,\s*{_ITEM}\s*,?\s*\}}\s*", re.ASCII)
-_TYPES = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|U[0-9]{1,7})", re.ASCII)
+_TYPES = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|U[1-9][0-9]{0,6})", re.ASCII)
 
 
 class Header(NamedTuple):

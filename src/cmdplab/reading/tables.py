@@ -18,10 +18,18 @@ KEY = b"cmdplab.digests"  # in the metadata of the file: name of a column -> its
 LONGEST_WORD = 1000  # letters
 
 
-def with_digests(table: Any) -> Any:
-    """The table with digests of its columns, of 64-bit numbers or of words, in its metadata."""
-    digests = {name: _digest(name, table[name]) for name in table.column_names}
-    return table.replace_schema_metadata({KEY: json.dumps(digests)})
+def write_table(table: Any, path: str | Path, **options: Any) -> None:
+    """Write columns of 64-bit numbers and of words, with their digests in the metadata of the file.
+
+    `options` are those of `pyarrow.parquet.ParquetWriter`.
+    """
+    import pyarrow.parquet as pq
+
+    stated = {KEY: json.dumps({n: _digest(n, table[n]) for n in table.column_names})}
+    whole = table.replace_schema_metadata(stated)
+    with pq.ParquetWriter(path, whole.schema, **options) as writer:
+        writer.write_table(whole)
+        writer.add_key_value_metadata(stated)  # also where the schema of Arrow is not kept
 
 
 def read_table(
@@ -36,12 +44,11 @@ def read_table(
     if sha256 and hashlib.sha256(data).hexdigest() != sha256:
         raise damaged(path)
     try:
-        table = _table(data, list(words), columns)
+        table, known = _table(data, list(words), columns)
     except _UnfitError as error:
         raise InputError(f"{path} {error}") from None
     except Exception as error:  # Arrow raises many kinds, those of Python among them
         raise InputError(f"{path} cannot be read: {first_line(error)}") from None
-    known = (table.schema.metadata or {}).get(KEY)
     if known is not None:
         digests = parse_json(known.decode("utf-8", "replace"), f"the digests of {path}")
         _check(path, table, digests, columns)
@@ -54,7 +61,8 @@ class _UnfitError(ValueError):
     """What is wrong with a table, without the name of its file."""
 
 
-def _table(data: bytes, words: list[str], columns: Any) -> Any:
+def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | None]:
+    """The table, and the digests that the file states."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -77,7 +85,8 @@ def _table(data: bytes, words: list[str], columns: Any) -> Any:
             raise _UnfitError(f"has holes in the column {name!r}")
         if not pa.types.is_primitive(table[name].type):
             coded(table[name])
-    return table.unify_dictionaries()
+    known = (about.metadata or {}).get(KEY)
+    return table.unify_dictionaries().replace_schema_metadata(None), known
 
 
 def _is_plain(kind: Any) -> bool:

@@ -4,65 +4,21 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cmdplab import manifest
 from cmdplab.algorithms import algorithm
 from cmdplab.errors import InputError
-from cmdplab.experiment import first_complaint
 from cmdplab.problem import Array
-from cmdplab.reading import read_json, unsealed
-from cmdplab.records import read_runs
+from cmdplab.records import read_tables
 from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, entry, section
 from cmdplab.report.sweeps import gather_sweep
 from cmdplab.report.thinning import points_for
+from cmdplab.summary_file import SUMMARY, read_summary
 from cmdplab.surviving import CURVES, MISTAKES
 from cmdplab.sweeping import EXPERIMENT
-
-SUMMARY = "summary.json"
-Count = Annotated[int, Field(gt=0, lt=1 << 53)]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class _Numbers(_Strict):
-    """Of one algorithm: `FIELDS`, a number for each seed, and what `compare` says of it."""
-
-    model_config = ConfigDict(extra="allow")
-
-    us_per_episode: Annotated[float, Field(ge=0.0)] | None = None
-    preset: str | None = None
-    settings: dict[str, bool | int | float | str | None] | None = None
-    needs: list[str] | None = None
-    heuristic: str | None = None
-    unverified: str | None = None
-    tuned: str | None = None
-    baseline_returns: list[float] | None = None
-    baseline_episodes: list[Annotated[int, Field(ge=0, lt=1 << 53)]] | None = None
-
-
-class _Summary(_Strict):
-    """The content of summary.json."""
-
-    preset: str | None = None
-    instance: str
-    episodes: Count
-    seeds: Count
-    bonus_scale: float | None = None
-    margin_scale: float | None = None
-    optimum: float | None = None
-    threshold: list[float]
-    slater_gap: float | None = None
-    algorithms: dict[str, _Numbers]
-    engine: str = ""
-    precision: str = ""
-    versions: dict[str, str] = {}
-    machine: dict[str, str] = {}
 
 
 def gather(folder: Path) -> Report:
@@ -86,8 +42,8 @@ def gather(folder: Path) -> Report:
 
 def _gather_comparison(folder: Path) -> Report:
     """What `reproduce` and `compare` leave."""
-    summary = _summary(folder / SUMMARY)
-    curves, mistakes = read_runs(folder / CURVES), read_runs(folder / MISTAKES)
+    summary = read_summary(folder / SUMMARY)
+    curves, mistakes = read_tables(folder / CURVES), read_tables(folder / MISTAKES)
     if {k: set(v) for k, v in curves.items()} != {k: set(v) for k, v in mistakes.items()}:
         raise InputError(f"{folder}: {CURVES} and {MISTAKES} are not of the same runs")
     names = [name for name, _ in curves]
@@ -113,15 +69,6 @@ def _gather_comparison(folder: Path) -> Report:
     what = "Comparison" if compared else "Reproduction"
     ran = {part: summary.get(part, {}) for part in ("versions", "machine")}
     return Report(f"{what} on {one.problem}", folder.resolve().name, [one], [], [], **ran)
-
-
-def _summary(path: Path) -> dict[str, Any]:
-    values = unsealed(read_json(path), path, SUMMARY)
-    try:
-        return _Summary.model_validate(values).model_dump(exclude_unset=True)
-    except ValidationError as error:
-        why = first_complaint(error)
-        raise InputError(f"{path} is of a schema unknown here: {why}") from None
 
 
 def _runs(

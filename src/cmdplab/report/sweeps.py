@@ -14,7 +14,7 @@ from cmdplab.experiment import OVERRIDES, RunSettings
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Work
 from cmdplab.problem import Array
-from cmdplab.records import read_runs
+from cmdplab.records import read_one
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
 from cmdplab.report.thinning import points_for
 from cmdplab.solvers import solve_feasible
@@ -157,11 +157,8 @@ def _run(member: _Member) -> OneRun:
 
 def _table(member: _Member, name: str) -> dict[str, Array]:
     """The columns of a run, whose table must hold no other."""
-    path, seed = member.folder / name, member.settings.seed
-    found = list(read_runs(path, member.record.digest_of(name)).values())
-    if len(found) != 1 or list(found[0]) != [seed]:
-        raise InputError(f"{path} is not of that run alone")
-    return found[0][seed]
+    sha256 = member.record.digest_of(name)
+    return read_one(member.folder / name, member.settings.seed, sha256)
 
 
 def _about(member: _Member) -> About:
