@@ -28,9 +28,10 @@ from cmdplab.baselines import task_for
 from cmdplab.engines.protocol import Chunk
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.files import read_npz, writable_folder, written_whole
+from cmdplab.files import writable_folder, written_whole
 from cmdplab.measures import Measures
 from cmdplab.problem import CMDP, Array
+from cmdplab.reading import read_npz
 from cmdplab.schedules import Power
 from cmdplab.solvers import solve_feasible
 from cmdplab.verdict import NEGATIVE_GAP

@@ -14,6 +14,7 @@ import numpy as np
 
 from cmdplab import checkpoint
 from cmdplab.algorithms import ALGORITHMS
+from cmdplab.reading import digest_of_arrays
 from cmdplab.status import status_of
 from cmdplab.sweeping import works_of
 
@@ -92,7 +93,7 @@ def results(out: Path) -> Result:
             assert snapshot is not None
             tables = ("curves.parquet", "mistakes.parquet")
             curves = b"".join((work.folder / name).read_bytes() for name in tables)
-            found[work.folder.name] = (curves, checkpoint.digest(snapshot))
+            found[work.folder.name] = (curves, digest_of_arrays(snapshot))
     return found
 
 

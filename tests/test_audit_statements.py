@@ -21,6 +21,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiment import parse_experiment
 from cmdplab.measures import Measures
 from cmdplab.mistakes import epsilons
+from cmdplab.reading import sealed
 from cmdplab.statistics import count_band, median_interval
 
 K = 30_000
@@ -247,6 +248,10 @@ def test_an_impossible_first_episode_is_refused(tmp_path, episode):
     content = json.loads(path.read_text())
     content["first"][1][2] = episode
     path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="does not match its digest"):
+        events.failure_events(problem, tmp_path, seeds=3, episodes=5)
+    content.pop("digest")
+    path.write_text(sealed(json.dumps(content)))
     with pytest.raises(InputError, match=f"seed 1 has the event l1 in episode {episode} of 5"):
         events.failure_events(problem, tmp_path, seeds=3, episodes=5)
 

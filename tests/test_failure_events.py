@@ -24,6 +24,7 @@ from cmdplab.audit.events import (
 )
 from cmdplab.engines import session
 from cmdplab.errors import InputError
+from cmdplab.reading import sealed
 from cmdplab.theory import events
 
 ROW = replace(algorithm("UOpt-RPGPD", "printed"), bonus_scale=1.0)
@@ -127,7 +128,7 @@ def test_runs_of_other_settings_are_refused(tmp_path):
         failure_events(problem_of("small", 1), tmp_path, seeds=2, episodes=20)
     with pytest.raises(InputError, match="holds 2 runs, more than 1"):
         play(tmp_path, seeds=1)
-    (tmp_path / NAME).write_text('{"settings": {}}')
+    (tmp_path / NAME).write_text(sealed('{"settings": {}}'))
     with pytest.raises(InputError, match="holds no failure events"):
         play(tmp_path, seeds=2)
     (tmp_path / NAME).write_text("{")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -596,17 +594,6 @@ def test_where_the_other_constraints_fail_the_range_still_has_its_ends(two_state
     assert (first.smallest, first.largest_alone) == (0.0, 9.0)
     assert first.reward_optimal == pytest.approx(0.0, abs=1e-8)
     assert second.threshold[-1] == pytest.approx(9.0)
-
-
-# --- damaged files -------------------------------------------------------------------------------
-
-
-def test_damaged_files_are_refused_or_read_rightly():
-    """Eight thousand of them, always the same; `make fuzz` does a hundred thousand."""
-    script = ROOT / "tests" / "fuzz_readers.py"
-    command = [sys.executable, "-W", "error", str(script), "8000", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_page_about_own_problems_runs():

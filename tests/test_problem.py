@@ -134,8 +134,12 @@ def test_a_budget_outside_its_range_is_named():
 def test_a_problem_in_a_file_is_named_by_its_file(tmp_path):
     problem = random_problem(3, 2, 2, 1)
     problem.save(tmp_path / "p.npz")
-    arrays = dict(np.load(tmp_path / "p.npz"))
-    np.savez(tmp_path / "p.npz", **{**arrays, "threshold": np.array([9.0])})
+    arrays = dict(np.load(tmp_path / "p.npz")) | {"threshold": np.array([9.0])}
+    np.savez(tmp_path / "p.npz", **arrays)
+    with pytest.raises(InputError, match=r"does not match its digest; .* leave out .*'digest'"):
+        CMDP.load(tmp_path / "p.npz")
+    arrays.pop("digest")
+    np.savez(tmp_path / "p.npz", **arrays)
     with pytest.raises(InputError, match=r"p.npz: threshold\[0\] is 9"):
         CMDP.load(tmp_path / "p.npz")
     with pytest.raises(InputError, match="is not a file"):

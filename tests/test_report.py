@@ -24,6 +24,7 @@ from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures
 from cmdplab.presenting import to_json
+from cmdplab.reading import sealed, write_table
 from cmdplab.records import read_curves, write_curves, write_mistakes
 from cmdplab.report import gather, write_report, write_tables
 from cmdplab.report.tables import latex
@@ -73,7 +74,7 @@ def records(
         "threshold": [2.0] * constraints,
         "algorithms": {name: numbers_of(mine) for name, mine in by_label(runs).items()},
     }
-    (folder / "summary.json").write_text(to_json(summary))
+    (folder / "summary.json").write_text(sealed(to_json(summary)))
     return folder
 
 
@@ -216,7 +217,7 @@ def test_counts_too_large_for_single_precision_stay_exact(tmp_path):
     large = pa.array(np.arange(table.num_rows)[::-1] + 10**9 + 1)
     place = table.column_names.index("gap_mistakes")
     table = table.set_column(place, "gap_mistakes", large)
-    pq.write_table(table, made / "mistakes.parquet")
+    write_table(table, made / "mistakes.parquet")
     (each,) = data_of(write_report(made))["problems"][0]["algorithms"]
     np.testing.assert_array_equal(
         decode(each["mistakes"]["gap_mistakes"][2]), np.asarray(large)[:201]
@@ -387,14 +388,17 @@ def _text(name: str, text: str):
 def _summary(**changes):
     def change(folder: Path) -> None:
         path = folder / "summary.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+        values = json.loads(path.read_text()) | changes
+        values.pop("digest")
+        path.write_text(sealed(json.dumps(values)))
 
     return change
 
 
 def _drop(name: str, column: str):
     def change(folder: Path) -> None:
-        pq.write_table(pq.read_table(folder / name).drop_columns([column]), folder / name)
+        table = pq.read_table(folder / name).drop_columns([column])
+        write_table(table, folder / name)
 
     return change
 
@@ -406,7 +410,7 @@ def _number(name: str, column: str, value: float):
         table = pq.read_table(folder / name)
         values = pa.array([*table[column].to_pylist()[:-1], value])
         place = table.column_names.index(column)
-        pq.write_table(table.set_column(place, column, values), folder / name)
+        write_table(table.set_column(place, column, values), folder / name)
 
     return change
 
@@ -414,7 +418,8 @@ def _number(name: str, column: str, value: float):
 def _rows(name: str, keep: slice):
     def change(folder: Path) -> None:
         table = pq.read_table(folder / name)
-        pq.write_table(table.slice(keep.start or 0, keep.stop), folder / name)
+        table = table.slice(keep.start or 0, keep.stop)
+        write_table(table, folder / name)
 
     return change
 

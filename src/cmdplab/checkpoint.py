@@ -6,7 +6,6 @@ from the newest to the oldest; what is damaged is set aside, never deleted and n
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.files import read_npz, written_whole
+from cmdplab.files import written_whole
+from cmdplab.reading import DIGEST, digest_of_arrays, read_npz
+from cmdplab.reading.digests import damaged
 from cmdplab.running import Snapshot
 
 NEWEST, BEFORE = "checkpoint.npz", "checkpoint.before.npz"
-_DIGEST = "digest"
 
 
 class Found(NamedTuple):
@@ -28,21 +28,11 @@ class Found(NamedTuple):
     complaints: list[str]
 
 
-def digest(snapshot: Snapshot) -> str:
-    """A hash of names, shapes, types and numbers."""
-    total = hashlib.sha256()
-    for name in sorted(snapshot):
-        array = np.ascontiguousarray(snapshot[name])
-        total.update(f"{name} {array.shape} {array.dtype.str}".encode())
-        total.update(array.tobytes())
-    return total.hexdigest()
-
-
 def save(folder: Path, snapshot: Snapshot) -> None:
     """Write a checkpoint; the one before it stays until this one is whole on disk."""
     newest, before = folder / NEWEST, folder / BEFORE
     with written_whole(folder / "checkpoint.new.npz") as temporary, temporary.open("wb") as stream:
-        content: dict[str, Any] = {**snapshot, _DIGEST: np.array(digest(snapshot))}
+        content: dict[str, Any] = {**snapshot, DIGEST: np.array(digest_of_arrays(snapshot))}
         np.savez(stream, **content)
     try:
         if newest.exists():
@@ -70,10 +60,15 @@ def find(folder: Path) -> Found:
 
 def _read(path: Path) -> Snapshot:
     arrays = read_npz(path)
-    stated = str(arrays.pop(_DIGEST, ""))
-    if stated != digest(arrays):
-        raise InputError(f"{path.name} is damaged: its content does not match its digest")
+    stated = str(arrays.pop(DIGEST, ""))
+    if stated != digest_of_arrays(arrays) and stated != _of_first_version(arrays):
+        raise damaged(path.name)
     return arrays
+
+
+def _of_first_version(arrays: Snapshot) -> str:
+    """The digest as 0.1.0 made it: a number was a list of one."""
+    return digest_of_arrays({name: np.atleast_1d(each) for name, each in arrays.items()})
 
 
 def _aside(path: Path) -> Path:

@@ -15,14 +15,14 @@ from cmdplab.loading import recall
 from cmdplab.manifest import Manifest
 from cmdplab.presenting import to_json
 from cmdplab.problem import CMDP
+from cmdplab.reading import sealed
 from cmdplab.records import Curves, write_curves, write_mistakes
 from cmdplab.running import Run
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.summaries import by_label, numbers_of
+from cmdplab.summary_file import SUMMARY
 from cmdplab.surviving import CURVES, MISTAKES
 from cmdplab.sweeping import Folder, read_folder, works_of
-
-SUMMARY = "summary.json"
 
 
 def conclude(folder: Path) -> tuple[list[Run], dict[str, Any]]:
@@ -37,7 +37,7 @@ def conclude(folder: Path) -> tuple[list[Run], dict[str, Any]]:
     write_curves(runs, folder / CURVES)
     write_mistakes(runs, folder / MISTAKES)
     with written_whole(folder / SUMMARY) as temporary:
-        temporary.write_text(to_json(summary) + "\n")
+        temporary.write_text(sealed(to_json(summary)) + "\n")
     _draw(known, runs, folder)
     from cmdplab.report import gather, write_report, write_tables
 

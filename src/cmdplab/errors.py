@@ -2,4 +2,12 @@
 
 
 class InputError(ValueError):
-    """Bad input: one sentence that names what is wrong and where. The command line exits with 2."""
+    """Bad input: one sentence that names what is wrong and where. The command line exits with 2.
+
+    Names from files may hold anything: what would break the line or steer a terminal is shown as ?.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(
+            "".join("?" if each < " " or each == "\x7f" else each for each in sentence)
+        )

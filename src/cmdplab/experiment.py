@@ -10,7 +10,6 @@ import hashlib
 import itertools
 import json
 import re
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
@@ -35,6 +34,7 @@ from cmdplab.errors import InputError
 from cmdplab.formats import read_problem
 from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP
+from cmdplab.reading import parse_toml, read_toml
 
 OVERRIDES = (
     "bonus_scale",
@@ -49,7 +49,6 @@ OVERRIDES = (
     "alpha_tau",
 )
 _NEWER = {"margin_scale", "slack_factor", "tightening", "epsilon", "replan", "rewards", "precision"}
-LARGEST_FILE = 1 << 20  # bytes of a TOML file
 MOST_RUNS = 1_000_000
 
 Preset = Literal["released", "printed"]
@@ -215,15 +214,7 @@ def fingerprint(problem: CMDP) -> str:
 
 def read_experiment(path: str | Path, changes: list[str] | None = None) -> Experiment:
     """An experiment from a TOML file, with `key=value` changes such as algorithms.0.delta=0.05."""
-    file = Path(path)
-    try:
-        if file.stat().st_size > LARGEST_FILE:
-            raise InputError(f"{path} is larger than {LARGEST_FILE} bytes")
-        values = tomllib.loads(file.read_text())
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read as TOML: {error}") from None
+    values = read_toml(path)
     for change in changes or []:
         _apply(values, change)
     return parse_experiment(values, str(path))
@@ -274,8 +265,8 @@ def _apply(values: dict[str, Any], change: str) -> None:
     if not equals:
         raise InputError(f"--set takes key=value, not {change!r}")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, RecursionError):
+        value = parse_toml(f"value = {text}")["value"]
+    except ValueError:
         value = text
     place: Any = values
     *path, last = key.strip().split(".")

@@ -9,10 +9,11 @@ from cmdplab import checkpoint, manifest
 from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES
 from cmdplab.files import written_whole
+from cmdplab.manifest import known_digest
 from cmdplab.measures import Summary
 from cmdplab.old_folders import is_old, old_curves
 from cmdplab.pool import Work
-from cmdplab.records import read_one, read_table
+from cmdplab.records import read_one, read_records
 from cmdplab.running import Run, saved_state
 from cmdplab.status import status_of
 from cmdplab.surviving import CURVES, MISTAKES
@@ -54,7 +55,8 @@ def _table(folder: Path) -> Any:
         if status_of(work).status == "damaged":
             raise InputError(f"{work.folder} is damaged: `cmdplab resume` makes it whole again")
         known = work.settings.model_dump() | {"run": work.folder.name}
-        tables.append(_labelled(read_table(work.folder / CURVES), known))
+        table = read_records(work.folder / CURVES, known_digest(work.folder, CURVES))
+        tables.append(_labelled(table, known))
     if not tables:
         raise InputError(f"{folder} holds no curves yet")
     return pa.concat_tables(tables, promote_options="default")

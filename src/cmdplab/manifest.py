@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -16,6 +15,8 @@ from cmdplab import __version__
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, first_complaint
 from cmdplab.files import written_whole
+from cmdplab.reading import MissingError, file_digest, read_json
+from cmdplab.reading.digests import damaged
 
 SCHEMA = 1
 NAME = "manifest.json"
@@ -47,6 +48,10 @@ class Manifest(BaseModel):
     def own_digest(self) -> str:
         """A hash of everything but the digest itself."""
         return hashlib.sha256(self.model_dump_json(exclude={"digest"}).encode()).hexdigest()
+
+    def digest_of(self, name: str) -> str:
+        """The sha256 of a file; empty while the run goes on: the file may be newer than that."""
+        return self.sha256.get(name, "") if self.status == "done" else ""
 
 
 def versions() -> dict[str, str]:
@@ -102,11 +107,9 @@ def read(folder: Path) -> Manifest | None:
     """The manifest of a run's folder; None where there is none."""
     path = folder / NAME
     try:
-        values: Any = json.loads(path.read_text())
-    except FileNotFoundError:
+        values = read_json(path)
+    except MissingError:
         return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > SCHEMA:
         raise NewerError(
@@ -115,15 +118,18 @@ def read(folder: Path) -> Manifest | None:
     try:
         manifest = Manifest.model_validate(values)
         if manifest.digest != manifest.own_digest():
-            raise InputError(f"{path} is damaged: its content does not match its digest")
+            raise damaged(path)
         return manifest
     except ValidationError as error:
         raise InputError(f"{path} is not a manifest: {first_complaint(error)}") from None
 
 
+def known_digest(folder: Path, name: str) -> str:
+    """The sha256 of a file of a finished run; empty where no manifest knows it."""
+    record = read_if_good(folder)
+    return "" if record is None else record.digest_of(name)
+
+
 def sha256(path: Path) -> str:
     """Of a file; empty where there is none."""
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""
+    return file_digest(path)

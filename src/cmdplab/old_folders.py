@@ -5,7 +5,6 @@ Later versions keep a folder for each run (docs/experiments.md). This module rea
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,10 +17,10 @@ from cmdplab.labels import Kind, labels
 from cmdplab.measures import Summary
 from cmdplab.problem import Array
 from cmdplab.records import read_tables
+from cmdplab.summary_file import SUMMARY, read_summary
 
-SUMMARY, CURVES, MISTAKES = "summary.json", "curves.parquet", "mistakes.parquet"
+CURVES, MISTAKES = "curves.parquet", "mistakes.parquet"
 _NEWER = ("experiment.json", manifest.NAME)
-_SHAPE = {"instance": str, "episodes": int, "seeds": int, "algorithms": dict, "threshold": list}
 _FIELDS = tuple(field for field in Summary._fields if field != "episodes")
 
 
@@ -61,7 +60,7 @@ def read_old(folder: Path) -> OldFolder:
         raise InputError(
             f"{folder} has no {MISTAKES}: it is of a version that counted none, so run it again"
         )
-    summary = _summary(folder / SUMMARY)
+    summary = read_summary(folder / SUMMARY)
     curves, mistakes = read_tables(folder / CURVES), read_tables(folder / MISTAKES)
     if {k: set(v) for k, v in curves.items()} != {k: set(v) for k, v in mistakes.items()}:
         raise InputError(f"{folder}: {CURVES} and {MISTAKES} are not of the same runs")
@@ -91,19 +90,6 @@ def old_curves(folder: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
         for seed, columns in group.curves.items():
             table = pa.table(columns | {"episode": columns["episode"].astype(np.int64)})
             yield table, known | {"seed": seed, "run": f"{group.label}-{seed}"}
-
-
-def _summary(path: Path) -> dict[str, Any]:
-    try:
-        values = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-    for name, kind in _SHAPE.items():
-        if not isinstance(values, dict) or not isinstance(values.get(name), kind):
-            raise InputError(f"{path} is of a schema unknown here: it has no good {name!r}")
-    if any(not isinstance(each, dict) for each in values["algorithms"].values()):
-        raise InputError(f"{path} is of a schema unknown here: an algorithm has no numbers")
-    return dict(values)
 
 
 def _check_numbers(numbers: dict[str, Any], seeds: int, whose: str, path: Path) -> None:

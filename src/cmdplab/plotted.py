@@ -11,6 +11,7 @@ import numpy as np
 from cmdplab.audit.gathering import Group, gather
 from cmdplab.audit.units import Units, units_of
 from cmdplab.errors import InputError
+from cmdplab.manifest import known_digest
 from cmdplab.problem import Array
 from cmdplab.records import Curves, read_curves
 from cmdplab.surviving import CURVES
@@ -67,7 +68,7 @@ def records_of(
         raise InputError(
             f"{folder} has no {file}: give a folder of `reproduce`, `compare` or `sweep`"
         )
-    return Plotted(read_curves(folder / file), "", "seed", [])
+    return Plotted(read_curves(folder / file, known_digest(folder, file)), "", "seed", [])
 
 
 def _of_sweep(folder: Path, file: str, environment: str | None, sampling: Sampling) -> Plotted:

@@ -14,8 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.files import read_npz, written_whole
+from cmdplab.files import written_whole
 from cmdplab.kernels import Array, Dense, Kernel, Sparse, checked_rows
+from cmdplab.reading import DIGEST, digest_of_arrays, read_npz
+from cmdplab.reading.digests import damaged
 from cmdplab.validating import (
     Mask,
     check_between,
@@ -185,12 +187,17 @@ class CMDP:
             "start": np.array(self.start),
         }
         with written_whole(path) as temporary, temporary.open("wb") as stream:
-            np.savez_compressed(stream, **arrays, **extra)
+            content = {**arrays, **extra}
+            np.savez_compressed(stream, **content, digest=np.array(digest_of_arrays(content)))
 
     @classmethod
     def load(cls, path: str | Path) -> CMDP:
         """Read what `save` wrote; anything else gets one sentence."""
         arrays = read_npz(path)
+        stated = arrays.pop(DIGEST, None)  # files of others have none
+        if stated is not None and str(stated) != digest_of_arrays(arrays):
+            advice = "if you changed it, leave out the array 'digest'"
+            raise InputError(f"{damaged(path)}; {advice}")
         sparse = "successor" in arrays
         needed = {"format", "reward", "threshold", "start", "name"}
         needed |= {"successor", "probability"} if sparse else {"transition"}
@@ -198,7 +205,9 @@ class CMDP:
         if missing or str(arrays["format"]) not in (FORMAT, EXTENDED):
             what = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"
             raise InputError(f"{path} is not a cmdplab problem: it {what}")
-        start, name = arrays["start"], str(arrays["name"])
+        start, name = arrays["start"], arrays["name"]
+        if name.ndim != 0 or name.dtype.kind != "U":
+            raise InputError(f"{path}: name must be one text, not an array of {name.shape}")
         if start.ndim != 0:
             raise InputError(f"{path}: start must be one number, not an array of {start.shape}")
         try:
@@ -212,7 +221,7 @@ class CMDP:
                 arrays["reward"],
                 arrays["threshold"],
                 start.item(),
-                name=name,
+                name=str(name),
                 mask=arrays.get("mask"),
             )
         except InputError as error:

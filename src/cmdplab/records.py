@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.files import LARGEST_FILE, written_whole
+from cmdplab.files import written_whole
 from cmdplab.labels import Kind, labels
 from cmdplab.problem import Array
+from cmdplab.reading import read_table, write_table
+from cmdplab.reading.tables import coded
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from cmdplab.running import Run
 
-Curves = dict[str, list[dict[str, Array]]]  # by label: the columns of each seed
+Curves = dict[str, list[dict[str, Array]]]  # by algorithm: the columns of each seed
 Tables = dict[tuple[str, str], dict[int, dict[str, Array]]]  # by (algorithm, preset) and seed
-_LABELS = ("algorithm", "preset", "seed")
+
+_NAMES = ("algorithm", "preset")
+_LABELS = (*_NAMES, "seed")
+_GRIDS = ("episode", "epsilon")  # of curves, and of mistakes
+_MOST = 2.0**53  # whole numbers up to which floats are exact
+_LARGEST = 1e30  # a horizon and a number of episodes make no larger number
 
 
 def write_curves(runs: Sequence[Run], path: Path) -> Path:
@@ -35,7 +40,6 @@ def write_mistakes(runs: Sequence[Run], path: Path) -> Path:
 
 def _write(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> Path:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     tables = []
     for run, columns in measured:
@@ -45,72 +49,100 @@ def _write(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> Path:
             "preset": pa.array([run.algorithm.preset] * length),
             "seed": pa.array([run.seed] * length, pa.int64()),
         }
-        whole = {name for name in columns if name == "episode" or "mistake" in name}
-        kinds = {name: pa.int64() if name in whole else pa.float64() for name in columns}
         values = {
-            name: pa.array(each.astype("int64") if name in whole else each, kinds[name])
+            name: pa.array(each.astype("int64") if _is_whole(name) else each)
             for name, each in columns.items()
         }
         tables.append(pa.table(labels | values))
     with written_whole(path) as temporary:
-        pq.write_table(pa.concat_tables(tables), temporary, compression="zstd")
+        write_table(pa.concat_tables(tables), temporary, compression="zstd")
     return path
 
 
-def read_table(path: Path) -> pa.Table:
-    """A Parquet file from outside: never of absurd size, and one sentence where it is damaged."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        about = pq.read_metadata(path)
-        groups = (about.row_group(n) for n in range(about.num_row_groups))
-        if (size := sum(group.total_byte_size for group in groups)) > LARGEST_FILE:
-            raise InputError(f"{path} would unpack to {size} bytes, more than {LARGEST_FILE}")
-        return pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+def _is_whole(name: str) -> bool:
+    """Whether a column counts episodes."""
+    return name in ("episode", "seed") or "mistake" in name
 
 
-def read_tables(path: Path) -> Tables:
-    """What `write_curves` or `write_mistakes` wrote, by (algorithm, preset) and seed."""
+def read_records(path: Path, sha256: str = "", columns: Sequence[str] | None = None) -> Any:
+    """The table of what `write_curves` or `write_mistakes` wrote: its columns, and their types.
+
+    `sha256` is what a manifest says of the file. `columns` are those that are wanted; None: all.
+    """
     import pyarrow as pa
 
-    table = read_table(path)
+    table = read_table(path, _NAMES, sha256, columns)
+    needed = (*_LABELS, *_GRIDS[: "epsilon" not in table.column_names])
+    wanted = [name for name in needed if columns is None or name in columns]
+    check_columns(table.column_names, wanted, str(path))
+    for name in table.column_names:
+        kind = table[name].type
+        number = pa.int64() if _is_whole(name) else pa.float64()
+        if pa.types.is_dictionary(kind) != (name in _NAMES) or kind not in (number, _words()):
+            raise InputError(f"{path} has {kind} in the column {name!r}")
+    return table
+
+
+def _words() -> Any:
+    import pyarrow as pa
+
+    return pa.dictionary(pa.int32(), pa.string())
+
+
+def read_tables(path: Path, sha256: str = "") -> Tables:
+    """What `write_curves` or `write_mistakes` wrote, by algorithm, preset and seed."""
+    table = read_records(path, sha256)
     if not table.num_rows:
         raise InputError(f"{path} holds no runs")
-    check_columns(table.column_names, _LABELS, str(path))
-    try:
-        keys = list(zip(*(table[name].to_pylist() for name in _LABELS), strict=True))
-        numbers = {
-            name: np.asarray(table[name], dtype=np.float64)
-            for name in table.column_names
-            if name not in _LABELS
-        }
-    except (TypeError, ValueError, pa.ArrowException) as error:
-        raise InputError(f"{path} is not a table of numbers: {error}") from None
-    places: dict[tuple[str, str, int], list[int]] = {}
-    for place, (name, preset, seed) in enumerate(keys):
-        places.setdefault((str(name), str(preset), int(seed or 0)), []).append(place)
+    columns = {
+        name: np.asarray(table[name], dtype=np.float64)
+        for name in table.column_names
+        if name not in _LABELS
+    }
+    (names, name_of), (presets, preset_of) = (coded(table[name]) for name in _NAMES)
+    keys = np.stack([names, presets, np.asarray(table["seed"])], axis=1)
+    runs, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(which.reshape(-1), kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(which.reshape(-1)))[:-1])
     found: Tables = {}
-    for (name, preset, seed), mine in places.items():
-        found.setdefault((name, preset), {})[seed] = {k: v[mine] for k, v in numbers.items()}
+    for n in np.argsort(first):
+        key = name_of[runs[n, 0]], preset_of[runs[n, 1]]
+        values = {k: v[rows[n]] for k, v in columns.items()}
+        found.setdefault(key, {})[int(runs[n, 2])] = values
+    for (name, _), by_seed in found.items():
+        _check_runs(by_seed, name, path)
     return {key: dict(sorted(by_seed.items())) for key, by_seed in found.items()}
 
 
-def read_curves(path: Path) -> Curves:
+def _check_runs(by_seed: dict[int, dict[str, Array]], name: str, path: Path) -> None:
+    """Sensible numbers over a rising grid, which is the same for all seeds."""
+    first = next(iter(by_seed.values()))
+    (grid,) = (each for each in _GRIDS if each in first)
+    for seed, columns in by_seed.items():
+        for column, values in columns.items():
+            wrong = ~(np.abs(values) <= (_MOST if _is_whole(column) else _LARGEST))
+            if wrong.any():
+                what = f"{column} of {name} (seed {seed}) is {values[wrong][0]:g}"
+                raise InputError(f"{path}: {what}, which no run can give")
+        if not np.array_equal(columns[grid], first[grid]):
+            raise InputError(f"{path}: the seeds of {name} do not share one {grid} grid")
+        if columns[grid][0] <= 0.0 or (np.diff(columns[grid]) <= 0.0).any():
+            raise InputError(f"{path}: {grid} of {name} (seed {seed}) does not rise")
+
+
+def read_curves(path: Path, sha256: str = "") -> Curves:
     """The same, by label; the seeds in order."""
-    found = read_tables(path)
+    found = read_tables(path, sha256)
     named = labels([Kind(*pair) for pair in found])
     return {named[Kind(*pair)]: list(by_seed.values()) for pair, by_seed in found.items()}
 
 
-def read_one(path: Path, seed: int) -> dict[str, Array]:
+def read_one(path: Path, seed: int, sha256: str = "") -> dict[str, Array]:
     """The columns of a table of one run alone."""
-    by_seed = [each for many in read_tables(path).values() for each in many.items()]
-    if [each for each, _ in by_seed] != [seed]:
+    found = [each for by_seed in read_tables(path, sha256).values() for each in by_seed.items()]
+    if [each for each, _ in found] != [seed]:
         raise InputError(f"{path} is not of that run alone")
-    return by_seed[0][1]
+    return found[0][1]
 
 
 def check_columns(columns: Collection[str], needed: Iterable[str], where: str) -> None:

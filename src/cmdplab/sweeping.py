@@ -7,7 +7,6 @@ curves.parquet, checkpoint.npz). Running the same experiment again does only wha
 from __future__ import annotations
 
 import fcntl
-import json
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -34,6 +33,7 @@ from cmdplab.labels import kind_of, labels
 from cmdplab.manifest import Manifest, NewerError
 from cmdplab.pool import Ended, Event, Interrupt, Work, run_here, run_locally, signals
 from cmdplab.problem import CMDP
+from cmdplab.reading import MissingError, read_json, sealed, unsealed
 from cmdplab.refusing import begun, check_within, content, differing, refusal
 from cmdplab.running import check_workers
 from cmdplab.solvers import solve_feasible
@@ -127,7 +127,8 @@ def prepare(
         _set_aside_if_damaged(folder)
         with written_whole(folder / EXPERIMENT) as temporary:
             content = asked.model_copy(update={"runs": listed})
-            temporary.write_text(content.model_dump_json(indent=1, exclude_none=True) + "\n")
+            text = sealed(content.model_dump_json(exclude_none=True), indent=1)
+            temporary.write_text(text + "\n")
     mine = {run.folder for run in runs}
     return [work for work in works_for(folder, listed) if work.settings.folder in mine]
 
@@ -250,18 +251,20 @@ def read_folder(folder: Path) -> Folder:
     """What experiment.json says."""
     file = folder / EXPERIMENT
     try:
-        values = json.loads(file.read_text())
-    except FileNotFoundError:
+        values = read_json(file)
+    except MissingError:
         raise InputError(f"{folder} is no experiment: it has no {EXPERIMENT}") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise DamagedError(f"{file} cannot be read: {error}") from None
+    except InputError as error:
+        raise DamagedError(str(error)) from None
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > SCHEMA:
         raise NewerError(f"{file} was written by a newer cmdplab (schema {stated})")
     try:
-        return Folder.model_validate(values)
+        return Folder.model_validate(unsealed(values, file, EXPERIMENT))
     except ValidationError as error:
         raise DamagedError(f"{file} is not an experiment: {first_complaint(error)}") from None
+    except InputError as error:
+        raise DamagedError(str(error)) from None
 
 
 def works_for(folder: Path, runs: list[RunSettings]) -> list[Work]:

@@ -7,7 +7,6 @@ happened; asked again, the audit goes on behind the last seed.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from cmdplab.experiment import fingerprint, first_complaint
 from cmdplab.files import writable_folder, written_whole
 from cmdplab.presenting import to_json
 from cmdplab.problem import CMDP
+from cmdplab.reading import read_json, sealed, unsealed
 from cmdplab.running import check_counts
 from cmdplab.solvers import solve_feasible
 from cmdplab.statistics import Frequency, binomial_interval
@@ -178,12 +178,11 @@ def _known(path: Path, settings: EventSettings, seeds: int) -> list[First]:
     """The runs that the file holds."""
     if not path.exists():
         return []
+    values = unsealed(read_json(path), path, NAME)
     try:
-        record = _Record.model_validate(json.loads(path.read_text()))
+        record = _Record.model_validate(values)
     except ValidationError as error:
         raise InputError(f"{path} holds no failure events: {first_complaint(error)}") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
     theirs, ours = record.settings.model_dump(), settings.model_dump()
     for what, value in theirs.items():
         if ours[what] != value:
@@ -214,4 +213,4 @@ def _write(path: Path, settings: EventSettings, first: Sequence[First]) -> None:
         "first": first,
     }
     with written_whole(path) as temporary:
-        temporary.write_text(to_json(content) + "\n")
+        temporary.write_text(sealed(to_json(content)) + "\n")

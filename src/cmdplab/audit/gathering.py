@@ -11,11 +11,12 @@ from typing import NamedTuple
 from cmdplab.algorithms.row import Row
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings
+from cmdplab.manifest import known_digest
 from cmdplab.pool import Work
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import Array
 from cmdplab.records import read_one
 from cmdplab.status import RunStatus, status_of
-from cmdplab.surviving import CURVES, MISTAKES
+from cmdplab.surviving import CURVES, MISTAKES, problem_of
 from cmdplab.sweeping import works_of
 
 
@@ -101,8 +102,8 @@ def _group(environment: str, label: str, works: list[Work]) -> Group:
     for work in works:
         if not (work.folder / MISTAKES).exists():
             raise InputError(f"{work.folder} was made by a version that counted no mistakes")
-        curves.append(read_one(work.folder / CURVES, work.settings.seed))
-        mistakes.append(read_one(work.folder / MISTAKES, work.settings.seed))
+        curves.append(_table(work, CURVES))
+        mistakes.append(_table(work, MISTAKES))
     first = works[0].settings
     return Group(
         label=label,
@@ -116,10 +117,14 @@ def _group(environment: str, label: str, works: list[Work]) -> Group:
     )
 
 
+def _table(work: Work, name: str) -> dict[str, Array]:
+    return read_one(work.folder / name, work.settings.seed, known_digest(work.folder, name))
+
+
 def _check_sizes(environment: str, works: Sequence[Work]) -> None:
     """Instances of one environment have one size; problems that only share a name do not."""
-    files = {work.settings.fingerprint: work.problem_file for work in works}
-    problems = [CMDP.load(file) for file in files.values()]
+    files = {work.settings.fingerprint: work for work in works}
+    problems = [problem_of(work.settings, work.problem_file) for work in files.values()]
     sizes = {(p.states, p.actions, p.horizon, p.constraints) for p in problems}
     if len(sizes) > 1:
         one, other = sorted(sizes)[:2]

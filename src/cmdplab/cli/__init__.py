@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 
@@ -74,6 +75,7 @@ def _options(
 
 def main() -> None:
     """Run the command line: bad input is one sentence and exit code 2."""
+    warnings.showwarning = _show
     try:
         code = app(args=_arguments(sys.argv[1:]), standalone_mode=False)
         sys.stdout.flush()
@@ -102,6 +104,14 @@ def _arguments(given: list[str]) -> list[str]:
         if this == "--ray" and following.startswith("-"):
             arguments.append("local")
     return arguments
+
+
+def _show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+    """A warning of ours is a sentence; where in the code it came from helps nobody."""
+    if category.__module__.startswith("cmdplab."):
+        print(f"cmdplab: warning: {message}", file=sys.stderr)
+    else:
+        print(warnings.formatwarning(message, category, *rest[:2]), end="", file=sys.stderr)
 
 
 def _fail(sentence: str, code: int) -> None:

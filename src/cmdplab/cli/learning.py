@@ -201,15 +201,11 @@ def _check_baseline(row: Row, tightening: float | None) -> None:
 
 
 def _policy(path: Path) -> Any:
-    import numpy as np
+    from cmdplab.reading import read_npy
 
     if path.suffix != ".npy":
         raise InputError(f"{path} cannot be read as a policy: save one array as .npy")
-    try:
-        with path.open("rb") as stream:
-            return np.lib.format.read_array(stream, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{path} cannot be read as a policy: {error}") from None
+    return read_npy(path, "a policy")
 
 
 def _in_memory(

@@ -40,24 +40,12 @@ from cmdplab.formats.roles import Roles
 from cmdplab.formats.storing import Transitions, stored
 from cmdplab.kernels import ROW_SUM_TOLERANCE, Array, Indices
 from cmdplab.problem import CMDP, Mask
-
-LARGEST_FILE = 1 << 30  # bytes
+from cmdplab.reading import read_text
 
 
 def parse_drn(path: str | Path) -> Model:
     """What a DRN file says, checked as far as it can be without roles."""
-    try:
-        if not Path(path).is_file():
-            what = "is not a file" if Path(path).exists() else "does not exist"
-            raise InputError(f"{path} {what}")
-        if Path(path).stat().st_size > LARGEST_FILE:
-            raise InputError(f"{path} is larger than {LARGEST_FILE} bytes")
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text") from None
-    return _checked(str(path), drn_lines.parse(str(path), text))
+    return _checked(str(path), drn_lines.parse(str(path), read_text(path)))
 
 
 def read_drn(path: str | Path, roles: Roles | None = None) -> CMDP:

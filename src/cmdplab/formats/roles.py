@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 from cmdplab.counting import whole_horizon
 from cmdplab.errors import InputError
+from cmdplab.reading import parse_json
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,8 @@ class Roles:
     def from_json(cls, text: str) -> Roles:
         """The roles of one line of JSON."""
         try:
-            values = json.loads(text)
-        except (ValueError, RecursionError):
+            values = parse_json(text, "the roles")
+        except InputError:
             raise InputError("the roles are not JSON") from None
         known = {"objective", "horizon", "utilities", "costs", "name"}
         if not isinstance(values, dict) or not {"objective", "horizon"} <= set(values) <= known:

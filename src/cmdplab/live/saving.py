@@ -14,6 +14,7 @@ from cmdplab.engines.protocol import Indices
 from cmdplab.errors import InputError
 from cmdplab.files import writable_folder
 from cmdplab.live.evaluation import Tally
+from cmdplab.reading import parse_json
 from cmdplab.running import saved_state
 
 Settings = dict[str, Any]
@@ -46,7 +47,7 @@ def find(folder: Path, settings: Settings, row: Row) -> tuple[Saved | None, list
     arrays = found.snapshot
     if arrays is None:
         return None, found.complaints
-    stated = json.loads(str(arrays.get("settings", "{}")))
+    stated = parse_json(str(arrays.get("settings", "{}")), f"the settings in {folder}")
     for name, here in settings.items():
         there = stated.get(name)
         if here is None:

@@ -11,10 +11,11 @@ import numpy as np
 from cmdplab import manifest
 from cmdplab.algorithms import algorithm
 from cmdplab.errors import InputError
-from cmdplab.old_folders import CURVES, MISTAKES, SUMMARY, OldGroup, is_old, read_old
+from cmdplab.old_folders import CURVES, MISTAKES, OldGroup, is_old, read_old
 from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, entry, section
 from cmdplab.report.sweeps import gather_sweep
 from cmdplab.report.thinning import points_for
+from cmdplab.summary_file import SUMMARY
 from cmdplab.sweeping import EXPERIMENT, study_in
 
 

@@ -14,13 +14,13 @@ from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Work
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import Array
 from cmdplab.records import read_one
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
 from cmdplab.report.thinning import points_for
 from cmdplab.solvers import solve_feasible
 from cmdplab.status import RunStatus, status_of
-from cmdplab.surviving import CURVES, MISTAKES
+from cmdplab.surviving import CURVES, MISTAKES, problem_of
 from cmdplab.sweeping import EXPERIMENT, read_folder, works_of
 
 _COLUMNS = 17  # of curves with one constraint: decides how finely they are thinned
@@ -55,8 +55,8 @@ def gather_sweep(folder: Path) -> Report:
             troubles.append(_trouble(status, why))
             continue
         if s.episodes is None:  # without end: it is shown as far as it came
-            last = int(read_one(work.folder / CURVES, s.seed)["episode"][-1])
-            if last != record.episodes:
+            table = _table(_Member(s, record, work.folder), CURVES)
+            if (last := int(table["episode"][-1])) != record.episodes:
                 why = f"its curves end at {last:,} and its checkpoint at {record.episodes:,}"
                 troubles.append(_trouble(status, f"{why}: `cmdplab resume` and stop it"))
                 continue
@@ -139,7 +139,7 @@ def _section(
             raise InputError(f"{where} has another grid of epsilon than the other runs")
     optimum, threshold, slater = None, None, None
     with suppress(InputError):  # the problem's file may be gone; the records are there
-        problem = CMDP.load(file)
+        problem = problem_of(first, file)
         solution = solve_feasible(problem)
         optimum, slater = solution.value, solution.slater_gap
         threshold = problem.threshold.tolist()
@@ -148,10 +148,16 @@ def _section(
 
 
 def _run(member: _Member) -> OneRun:
-    seed, record = member.settings.seed, member.record
-    curves, mistakes = (read_one(member.folder / name, seed) for name in (CURVES, MISTAKES))
+    record = member.record
     time = 1e6 * record.seconds / record.episodes if record.seconds else None
-    return OneRun(seed, curves, mistakes, dict(record.summary), time)
+    tables = _table(member, CURVES), _table(member, MISTAKES)
+    return OneRun(member.settings.seed, *tables, dict(record.summary), time)
+
+
+def _table(member: _Member, name: str) -> dict[str, Array]:
+    """The columns of a run, whose table must hold no other."""
+    sha256 = member.record.digest_of(name)
+    return read_one(member.folder / name, member.settings.seed, sha256)
 
 
 def _about(members: list[_Member]) -> About:

@@ -1,0 +1,47 @@
+"""The one door for files: every reader of the package goes through it.
+
+Sizes are known before memory is asked for, nothing is ever unpickled or evaluated, digests are
+checked wherever there are any, and whatever is wrong is one sentence that names the file.
+"""
+
+from cmdplab.reading.arrays import read_npy, read_npz
+from cmdplab.reading.digests import (
+    DIGEST,
+    NoDigestWarning,
+    digest_of_arrays,
+    sealed,
+    unsealed,
+)
+from cmdplab.reading.plain import (
+    LARGEST,
+    MissingError,
+    file_digest,
+    parse_json,
+    parse_toml,
+    read_bytes,
+    read_json,
+    read_text,
+    read_toml,
+)
+from cmdplab.reading.tables import read_table, write_table
+
+__all__ = [
+    "DIGEST",
+    "LARGEST",
+    "MissingError",
+    "NoDigestWarning",
+    "digest_of_arrays",
+    "file_digest",
+    "parse_json",
+    "parse_toml",
+    "read_bytes",
+    "read_json",
+    "read_npy",
+    "read_npz",
+    "read_table",
+    "read_text",
+    "read_toml",
+    "sealed",
+    "unsealed",
+    "write_table",
+]

@@ -1,0 +1,160 @@
+"""Files as bytes, text, JSON and TOML."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import stat
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from cmdplab.errors import InputError
+
+LARGEST = 8 << 30  # bytes that one file from outside may hold or unpack to
+LARGEST_TEXT = 1 << 30  # bytes
+LARGEST_TOML = 1 << 20  # bytes: a person writes it
+MOST_LINES = 50_000_000
+MOST_VALUES = 20_000_000  # of a JSON file: the settings of a million runs
+LONGEST_NUMBER = 40  # digits of a whole number: floats reach further
+DEEPEST = 32  # lists and objects within each other
+
+
+class MissingError(InputError):
+    """There is no such file."""
+
+
+@contextmanager
+def opened(path: str | Path, limit: int = LARGEST) -> Iterator[tuple[BinaryIO, int]]:
+    """A plain file of at most `limit` bytes, and how many it has."""
+    try:
+        about = os.stat(path)  # before it is opened: that would wait for the writer of a pipe
+        if not stat.S_ISREG(about.st_mode):
+            raise InputError(f"{path} is not a file")
+        if about.st_size > limit:
+            raise InputError(f"{path} is larger than {limit} bytes")
+        with open(path, "rb") as stream:
+            yield stream, about.st_size
+    except FileNotFoundError:
+        raise MissingError(f"{path} does not exist") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
+    except MemoryError:
+        raise InputError(f"{path} needs more memory than there is") from None
+
+
+def read_bytes(path: str | Path, limit: int = LARGEST) -> bytes:
+    """All of a file."""
+    with opened(path, limit) as (stream, size):
+        data = stream.read(size + 1)
+    if len(data) > size:
+        raise InputError(f"{path} grew while it was read")
+    return data
+
+
+def file_digest(path: str | Path) -> str:
+    """The sha256 of a file; empty where there is none."""
+    try:
+        with opened(path) as (stream, _):
+            return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+    except InputError:
+        return ""
+
+
+def read_text(path: str | Path, limit: int = LARGEST_TEXT) -> str:
+    """A file of UTF-8 text, whatever its line ends."""
+    data = read_bytes(path, limit)
+    if data.count(b"\n") > MOST_LINES:
+        raise InputError(f"{path} has more than {MOST_LINES} lines")
+    try:
+        return data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text") from None
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The table of a TOML file."""
+    text = read_text(path, LARGEST_TOML)
+    try:
+        return parse_toml(text)
+    except ValueError as error:
+        raise InputError(f"{path} cannot be read as TOML: {first_line(error)}") from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """The table of a TOML text; `ValueError` where it is none."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def read_json(path: str | Path, limit: int = LARGEST_TEXT) -> Any:
+    """The value of a JSON file."""
+    return parse_json(read_text(path, limit), str(path))
+
+
+def parse_json(text: str, where: str) -> Any:
+    """The value of a strict JSON text: finite numbers, distinct keys, no deep nesting."""
+    if sum(map(text.count, ",[{")) > MOST_VALUES:
+        raise InputError(f"{where} holds more than {MOST_VALUES} values")
+    try:
+        value = json.loads(
+            text,
+            parse_int=_whole,
+            parse_float=_finite,
+            parse_constant=_finite,
+            object_pairs_hook=_distinct,
+        )
+        _check_depth(value)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise InputError(f"{where} cannot be read: it is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise InputError(f"{where} cannot be read: it holds half a character") from None
+    except ValueError as error:
+        raise InputError(f"{where} cannot be read: {first_line(error)}") from None
+    return value
+
+
+def _whole(text: str) -> int:
+    if len(text) <= LONGEST_NUMBER:
+        return int(text)
+    raise ValueError(f"{text[:24]}... has more than {LONGEST_NUMBER} digits")
+
+
+def _finite(text: str) -> float:
+    if math.isfinite(number := float(text)):
+        return number
+    raise ValueError(f"{text[:24]} is not a finite number")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {twice!r} stands twice")
+    return found
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(DEEPEST):
+        inside = (each.values() if isinstance(each, dict) else each for each in level
+                  if isinstance(each, dict | list))  # fmt: skip
+        level = [each for values in inside for each in values if isinstance(each, dict | list)]
+        if not level:
+            return
+    raise RecursionError
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, as one line that can be printed."""
+    text = " ".join(str(error).split())[:200] or type(error).__name__
+    return "".join(each if each.isprintable() else "?" for each in text)
