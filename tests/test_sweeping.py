@@ -133,7 +133,7 @@ def test_sweep_status_and_resume_on_the_command_line(call, swept, tmp_path):
         (("status", "nowhere"), "nowhere is no experiment"),
         (("export", "nowhere"), "nowhere is no experiment"),
         (("run", "--episodes", "unlimited"), "an unlimited run needs --out"),
-        (("run", "--episodes", "many"), "neither a number nor"),
+        (("run", "--episodes", "many"), "neither a whole number nor"),
     ],
 )
 def test_bad_input_changes_nothing(call, swept, arguments, sentence, tmp_path, monkeypatch):

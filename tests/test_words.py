@@ -301,6 +301,25 @@ def test_no_command_breaks_a_number_at_any_width(call, tmp_path, monkeypatch):
             else:
                 title, *cells = given[0], *given[1], *(each for row in given[2] for each in row)
                 out = shown(width, *given, **options)
-            out = re.sub(r"\d+ columns? hidden.*?shows (them|it)", "", out, flags=re.DOTALL)
+            out = re.sub(r"\d+\s+columns?\s+hidden.*?shows\s+(them|it)", "", out, flags=re.DOTALL)
             whole = set(numbers_in(" ".join([title, *cells])))
             assert set(numbers_in(out)) <= whole, f"{name} at {width}"
+
+
+def test_a_pipe_gets_every_column(call, monkeypatch, tmp_path):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    given = ("compare", "--problem", "three-state", "--episodes", "40", "--seeds", "1")
+    out = call(*given, "--algorithms", "UOpt-RPGPD", "--out", tmp_path / "c")[1]
+    assert "needs" in out
+    assert "hidden" not in out
+    monkeypatch.setenv("COLUMNS", "50")
+    assert "hidden" in call(*given, "--algorithms", "UOpt-RPGPD", "--out", tmp_path / "d")[1]
+
+
+def test_a_negative_gap_is_explained_where_it_is_printed(call):
+    words = "a negative gap means more reward than the optimum"
+    out = call("run", "three-state", "--episodes", "30000")[1]
+    assert "-0.00" in out
+    assert words in out
+    out = call("run", "three-state", "--algorithm", "DOPE", "--episodes", "5")[1]  # its baseline
+    assert words not in out

@@ -17,7 +17,7 @@ from rich.table import Table
 from cmdplab.problem import Array
 
 GAP = 2  # columns of the terminal between two columns of a table
-READABLE, EASY = 18, 40  # letters of a line of text: below the first it is a pile of words
+READABLE, EASY = 12, 40  # letters of a line of text: below the first it is a pile of words
 
 
 def to_json(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +12,8 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+WIDTH_OF_A_FILE = 120
 
 
 class Preset(StrEnum):
@@ -112,10 +115,13 @@ PrecisionOption = Annotated[
 
 
 def console() -> Console:
-    """Standard output."""
+    """Standard output: as wide as its terminal; a file or a pipe has room for every column."""
     from rich.console import Console
 
-    return Console(markup=False)  # names from files are text, whatever brackets they hold
+    made = Console(markup=False)  # names from files are text, whatever brackets they hold
+    if not made.is_terminal and "COLUMNS" not in os.environ:
+        made.width = WIDTH_OF_A_FILE
+    return made
 
 
 def errors() -> Console:
