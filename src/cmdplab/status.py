@@ -32,9 +32,13 @@ class RunStatus(NamedTuple):
 
 
 def with_end(status: RunStatus, end: Ended | None) -> RunStatus:
-    """A failure that could not be written down is told all the same."""
-    if end is not None and end.status == "failed" and status.status != "failed":
+    """What could not be written down is told all the same: a failure, or why a run was stopped."""
+    if end is None or not end.error:
+        return status
+    if end.status == "failed" and status.status != "failed":
         return status._replace(status="failed", error=end.error)
+    if end.status == "interrupted" and status.status in ("interrupted", "missing"):
+        return status._replace(error=end.error)
     return status
 
 
