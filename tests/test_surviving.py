@@ -157,6 +157,7 @@ def test_a_run_whose_parent_is_killed_checkpoints_and_was_interrupted(endless):
     time.sleep(0.7)  # reports are half a second apart
     orphan.resume()
     assert faults.wait_until(lambda: not orphan.is_running())
+    process.communicate(timeout=120)
     record = only(out)
     assert (record.status, record.error) == ("interrupted", "")
 

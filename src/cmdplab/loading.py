@@ -8,7 +8,7 @@ from typing import Any
 from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES
 from cmdplab.files import LARGEST_FILE, written_whole
-from cmdplab.status import status_of
+from cmdplab.index import Index
 from cmdplab.surviving import CURVES
 from cmdplab.sweeping import works_of
 
@@ -37,12 +37,13 @@ def _table(folder: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    tables = []
-    for work in works_of(folder):
+    tables, works = [], works_of(folder)
+    index = Index(works)
+    for work in works:
         path = work.folder / CURVES
         if not path.exists():
             continue
-        if status_of(work).status == "damaged":
+        if index.status(work).status == "damaged":
             raise InputError(f"{work.folder} is damaged: `cmdplab resume` makes it whole again")
         try:
             about = pq.read_metadata(path)

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from cmdplab import manifest
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings
-from cmdplab.surviving import BusyError, Standing, held, perform
+from cmdplab.surviving import BusyError, Problems, Standing, held, perform
 
 MOST_CRASHES = 2  # of workers, before their run has failed
 MOST_KILLS = 5  # from outside, before a run is left for another day: memory may be short
@@ -284,7 +284,7 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
         signal.signal(each, signal.SIG_IGN)  # the parent decides
     signal.signal(signal.SIGTERM, interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    last = [0.0]
+    last, problems = [0.0], Problems()
 
     def stop() -> bool:
         return interrupt.asked > 0 or os.getppid() != parent
@@ -308,6 +308,7 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
                 report=report,
                 every=every,
                 patience=PATIENCE,
+                problems=problems,
             )
             interrupt.asked = 0
             pipe.send(("ended", *ended))
@@ -324,13 +325,15 @@ def do_one(
     report: Callable[[Standing], None] = lambda standing: None,
     every: float,
     patience: float = 0.0,
+    problems: Problems | None = None,
 ) -> Ended:
     """Perform a run and say how it ended; wait up to `patience` seconds for its lock."""
     deadline = time.monotonic() + patience
     while True:
         try:
             known = RunSettings.model_validate_json(settings)
-            record = perform(folder, known, problem_file, stop=stop, report=report, every=every)
+            given = {"stop": stop, "report": report, "every": every, "problems": problems}
+            record = perform(folder, known, problem_file, **given)  # type: ignore[arg-type]
             return Ended(folder.name, record.status, record.error)
         except BusyError:
             if time.monotonic() >= deadline or stop():

@@ -14,20 +14,35 @@ from cmdplab.problem import Array
 if TYPE_CHECKING:
     from cmdplab.running import Run
 
+LABELS = ("algorithm", "preset", "seed")
 Curves = dict[str, list[dict[str, Array]]]  # by algorithm: the columns of each seed
 
 
 def write_curves(runs: Sequence[Run], path: Path) -> Path:
     """One table: algorithm, preset, seed, then the columns of `Measures.curves`."""
-    return _write([(run, run.curves) for run in runs], path)
+    with written_whole(path) as temporary:
+        put_curves(runs, temporary)
+    return path
 
 
 def write_mistakes(runs: Sequence[Run], path: Path) -> Path:
     """One table: algorithm, preset, seed, then the columns of `Measures.mistakes`."""
-    return _write([(run, run.mistakes) for run in runs], path)
+    with written_whole(path) as temporary:
+        put_mistakes(runs, temporary)
+    return path
 
 
-def _write(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> Path:
+def put_curves(runs: Sequence[Run], path: Path) -> None:
+    """As `write_curves`, for who flushes and renames."""
+    _put([(run, run.curves) for run in runs], path)
+
+
+def put_mistakes(runs: Sequence[Run], path: Path) -> None:
+    """As `write_mistakes`, for who flushes and renames."""
+    _put([(run, run.mistakes) for run in runs], path)
+
+
+def _put(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -46,9 +61,10 @@ def _write(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> Path:
             for name, each in columns.items()
         }
         tables.append(pa.table(labels | values))
-    with written_whole(path) as temporary:
-        pq.write_table(pa.concat_tables(tables), temporary, compression="zstd")
-    return path
+    # Of a short run a third of the file would be dictionaries of numbers that never repeat,
+    # statistics and a second schema.
+    plain = {"use_dictionary": list(LABELS), "write_statistics": False, "store_schema": False}
+    pq.write_table(pa.concat_tables(tables), path, compression="zstd", **plain)
 
 
 def read_curves(path: Path) -> Curves:
@@ -60,7 +76,7 @@ def read_curves(path: Path) -> Curves:
 
     table = pq.read_table(path)
     columns = {name: np.asarray(table[name]) for name in table.column_names}
-    labels = {name: columns.pop(name) for name in ("algorithm", "preset", "seed")}
+    labels = {name: columns.pop(name) for name in LABELS}
     pairs = list(dict.fromkeys(zip(labels["algorithm"], labels["preset"], strict=True)))
     names = [name for name, _ in pairs]
     curves: Curves = {}

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from cmdplab.status import RunStatus
 
 
+MOST_ROWS = 200  # of a table of runs: nobody reads more
+
+
 class Format(StrEnum):
     """What `export` writes."""
 
@@ -116,10 +119,10 @@ def resume_command(
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
     """What is done, running, interrupted, failed or missing, how far, and how fast."""
-    from cmdplab.status import status_of
+    from cmdplab.index import statuses
     from cmdplab.sweeping import works_of
 
-    found = [status_of(work) for work in works_of(folder)]
+    found = statuses(works_of(folder))
     if as_json:
         print_json(found)
     else:
@@ -185,23 +188,36 @@ def _print_plan(rows: list[dict[str, Any]], as_json: bool) -> None:
     grid(console(), f"{len(rows)} runs", shown, cells, left=4)
 
 
+def _shown(found: list[RunStatus]) -> list[RunStatus]:
+    """The runs of a table: all, or of many the first that need a look."""
+    if len(found) <= MOST_ROWS:
+        return found
+    first = ("failed", "damaged", "running", "interrupted", "missing")
+    undone = [s for s in found if s.status != "done"]
+    return sorted(undone, key=lambda s: first.index(s.status))[:MOST_ROWS]
+
+
 def _print_status(found: list[RunStatus], folder: Path) -> None:
     from cmdplab.presenting import grid, number
 
     header = ["run", "algorithm", "status", "episodes", "1/s", "gap", "viol."]
-    rows = []
-    for s in found:
+    rows, shown = [], _shown(found)
+    for s in shown:
         far = f"{s.episodes:,}" + (f"/{s.of:,}" if s.of and s.of != s.episodes else "")
         rate = "–" if s.rate is None else f"{s.rate:,.0f}"
         cells = [far, rate, number(s.gap, 3), number(s.violation, 3)]
         rows.append([s.folder, s.algorithm, s.status, *cells])
-    grid(console(), str(folder), header, rows, left=3)
+    if rows:
+        grid(console(), str(folder), header, rows, left=3)
     counts = {
         status: sum(s.status == status for s in found) for status in {s.status for s in found}
     }
     words = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     console().print(words, highlight=False)
-    for s in found:
+    if len(shown) < len(found):
+        rest = f"{len(found) - len(shown):,} of {len(found):,} runs are not listed"
+        console().print(f"{rest}: --json lists all", highlight=False)
+    for s in shown:
         last = s.error.strip().splitlines()[-1:]
         for words in (*s.notes, *last):
             console().print(f"{s.folder}: {words}", highlight=False, soft_wrap=True)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab import manifest
+from cmdplab.columns import Columns, columns_of
 from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES, RunSettings
+from cmdplab.index import Index
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Work
 from cmdplab.problem import CMDP, Array
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
 from cmdplab.report.thinning import points_for
 from cmdplab.solvers import solve_feasible
-from cmdplab.status import RunStatus, status_of
+from cmdplab.status import RunStatus
 from cmdplab.surviving import CURVES, MISTAKES
 from cmdplab.sweeping import EXPERIMENT, read_folder, works_of
 
@@ -50,13 +53,14 @@ def gather_sweep(folder: Path, read: Read) -> Report:
     shown: dict[str, dict[_Kind, list[_Member]]] = {}
     planned: dict[tuple[str, _Kind], int] = {}
     files: dict[str, Path] = {}
+    index = Index(works)
     for work in works:
         s = work.settings
         overrides = tuple(getattr(s, name) for name in OVERRIDES)
         kind = _Kind(s.algorithm, s.preset, overrides, s.episodes)
         planned[s.fingerprint, kind] = planned.get((s.fingerprint, kind), 0) + 1
         files[s.fingerprint] = work.problem_file
-        status = status_of(work)
+        status = index.status(work)
         record = manifest.read_if_good(work.folder)
         if (why := _why_not(work, status)) or record is None:
             troubles.append(_trouble(status, why))
@@ -73,10 +77,15 @@ def gather_sweep(folder: Path, read: Read) -> Report:
         shown.setdefault(s.fingerprint, {}).setdefault(kind, []).append(
             _Member(s, record, work.folder)
         )
+    index.save()
     if not shown:
         raise InputError(f"{folder} holds no finished run yet: `cmdplab resume` goes on with them")
     points = points_for(_COLUMNS * sum(map(len, shown.values())))
-    sections = [_section(files[m], kinds, planned, points, read) for m, kinds in shown.items()]
+    with columns_of(works) as columns:
+        read_run = partial(_run, columns, read)
+        sections = [
+            _section(files[m], kinds, planned, points, read_run) for m, kinds in shown.items()
+        ]
     records = [m.record for kinds in shown.values() for mine in kinds.values() for m in mine]
     notes = [f"{r.settings.folder}: {note}" for r in records for note in r.notes]
     versions, machine = _agreed(records, "versions"), _agreed(records, "machine")
@@ -125,7 +134,7 @@ def _section(
     kinds: dict[_Kind, list[_Member]],
     planned: dict[tuple[str, _Kind], int],
     points: int,
-    read: Read,
+    read_run: Callable[[_Member], OneRun],
 ) -> Section:
     entries: list[Entry] = []
     epsilons: Array | None = None
@@ -133,7 +142,7 @@ def _section(
     first = next(iter(kinds.values()))[0].settings
     for kind, members in kinds.items():
         members.sort(key=lambda member: member.settings.seed)
-        runs = [_run(member, read) for member in members]
+        runs = [read_run(member) for member in members]
         epsilons = runs[0].mistakes.get("epsilon") if epsilons is None else epsilons
         where = str(members[0].folder)
         of = planned[first.fingerprint, kind]
@@ -150,16 +159,27 @@ def _section(
     return section(first.problem, entries, epsilons, optimum, threshold, slater)
 
 
-def _run(member: _Member, read: Read) -> OneRun:
-    tables = [read(member.folder / name) for name in (CURVES, MISTAKES)]
-    seed = member.settings.seed
-    for table, name in zip(tables, (CURVES, MISTAKES), strict=True):
-        if len(table) != 1 or list(table[0]) != [seed]:
-            raise InputError(f"{member.folder / name} is not of that run alone")
-    curves, mistakes = (table[0][seed] for table in tables)
-    record = member.record
+def _run(columns: Columns, read: Read, member: _Member) -> OneRun:
+    record, seed = member.record, member.settings.seed
+    curves, mistakes = (
+        columns.table(
+            member.folder,
+            name,
+            record.sha256.get(name, "") if record.status == "done" else "",
+            partial(_alone, read, member.folder / name, seed),
+        )
+        for name in (CURVES, MISTAKES)
+    )
     time = 1e6 * record.seconds / record.episodes if record.seconds else None
     return OneRun(seed, curves, mistakes, dict(record.summary), time)
+
+
+def _alone(read: Read, path: Path, seed: int) -> dict[str, Array]:
+    """The columns of a table of that run alone."""
+    table = read(path)
+    if len(table) != 1 or list(table[0]) != [seed]:
+        raise InputError(f"{path} is not of that run alone")
+    return table[0][seed]
 
 
 def _about(member: _Member) -> About:
