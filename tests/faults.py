@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from cmdplab import checkpoint
 from cmdplab.algorithms import ALGORITHMS
@@ -66,6 +68,35 @@ def wait_until_under_way(out: Path, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end and not list(out.glob("runs/*/manifest.json")):
         time.sleep(0.05)
+
+
+def workers(process: subprocess.Popen) -> list[psutil.Process]:
+    """The workers of a sweep that live."""
+    try:
+        children = psutil.Process(process.pid).children()
+        return [each for each in children if "spawn_main" in " ".join(each.cmdline())]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def await_workers(process: subprocess.Popen, unlike: set[int], seconds: float = 120.0) -> list:
+    """Its workers, as soon as there is one whose number is not among `unlike`."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        if found := [each for each in workers(process) if each.pid not in unlike]:
+            return found
+        time.sleep(0.01)
+    return []
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 120.0) -> bool:
+    """Whether it became true in that time, which is long: machines are slow at times."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if true():
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def finish(experiment: Path, out: Path, workers: int = 2) -> None:

@@ -15,9 +15,10 @@ from cmdplab import checkpoint, load, manifest
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, fingerprint, parse_experiment, read_experiment
+from cmdplab.pool import MOST_CRASHES, MOST_KILLS
 from cmdplab.running import run
 from cmdplab.status import status_of
-from cmdplab.surviving import FILES, BusyError, held, perform
+from cmdplab.surviving import FILES, BusyError, held, is_held, perform
 from cmdplab.sweeping import works_of
 
 
@@ -55,24 +56,120 @@ def test_killed_at_random_instants_nothing_is_lost_and_nothing_changes(undisturb
 
 
 def test_a_killed_worker_costs_nothing(undisturbed, tmp_path):
-    import psutil
-
     experiment, expected = undisturbed
     process = faults.start(experiment, tmp_path / "out")
-    deadline, killed = time.monotonic() + 20, 0
-    while killed < 2 and time.monotonic() < deadline:
+    killed: set[int] = set()
+    while len(killed) < 2 and (found := faults.await_workers(process, killed)):
         time.sleep(0.7)
-        workers = [
-            child
-            for child in psutil.Process(process.pid).children()
-            if "spawn_main" in " ".join(child.cmdline())
-        ]
-        if workers:
-            workers[0].kill()
-            killed += 1
+        found[0].kill()
+        killed.add(found[0].pid)
     printed, _ = process.communicate(timeout=120)
     assert process.returncode == 0, printed
     assert faults.results(tmp_path / "out") == expected
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """A sweep of one run that takes far longer than a test, and the folder it goes to."""
+    experiment = faults.write_experiment(tmp_path, episodes=10**9, seeds=1, rows=1)
+    started = []
+
+    def start(workers: int = 1):
+        started.append(faults.start(experiment, tmp_path / "out", workers=workers))
+        return started[-1], tmp_path / "out"
+
+    yield start
+    for process in started:
+        faults.kill(process)
+
+
+def only(out) -> manifest.Manifest:
+    """What the manifest of the only run says."""
+    (work,) = works_of(out)
+    record = manifest.read(work.folder)
+    assert record is not None
+    return record
+
+
+def is_under_way(out) -> bool:
+    return bool(list(out.glob("runs/*/checkpoint.npz")))
+
+
+def test_a_group_that_is_terminated_while_its_workers_start_has_not_failed(endless):
+    process, out = endless(workers=2)
+    assert faults.await_workers(process, set())  # they have no handlers yet
+    faults.kill(process, signal.SIGTERM)
+    assert process.returncode == 130
+    (work,) = works_of(out)
+    status = status_of(work)
+    assert (status.status, status.error) in {("interrupted", ""), ("missing", "")}
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
+def test_a_group_that_is_terminated_checkpoints_and_says_that_it_was_interrupted(endless, how):
+    process, out = endless()
+    assert faults.wait_until(lambda: is_under_way(out))
+    before = only(out).episodes
+    faults.kill(process, how)
+    record = only(out)
+    assert (record.status, record.error) == ("interrupted", "")
+    assert record.episodes >= before
+    snapshot = checkpoint.find(works_of(out)[0].folder).snapshot
+    assert record.episodes == int(snapshot["state_episode"])
+
+
+def test_a_run_whose_workers_are_killed_from_outside_is_interrupted_not_failed(endless):
+    process, out = endless()
+    killed: set[int] = set()
+    while found := faults.await_workers(process, killed):
+        found[0].kill()
+        killed.add(found[0].pid)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, printed
+    assert len(killed) == MOST_KILLS
+    record = only(out)
+    assert record.status == "interrupted"
+    assert f"was killed {MOST_KILLS} times by SIGKILL (out of memory?)" in record.error
+
+
+def test_a_run_that_crashes_two_workers_has_failed(endless):
+    process, out = endless()
+    killed: set[int] = set()
+    for _ in range(MOST_CRASHES):
+        (worker,) = faults.await_workers(process, killed)
+        assert faults.wait_until(lambda: any(map(is_held, out.glob("runs/*"))))  # it has begun
+        worker.send_signal(signal.SIGSEGV)
+        killed.add(worker.pid)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 1, printed
+    record = only(out)
+    assert record.status == "failed"
+    assert record.error == f"its worker died {MOST_CRASHES} times by SIGSEGV"
+
+
+def test_a_run_whose_parent_is_killed_checkpoints_and_was_interrupted(endless):
+    process, out = endless()
+    assert faults.wait_until(lambda: is_under_way(out))
+    (orphan,) = faults.workers(process)
+    orphan.suspend()  # in the middle of a chunk, at whose end it will want to report
+    process.kill()  # the parent alone
+    process.wait(timeout=120)
+    time.sleep(0.7)  # reports are half a second apart
+    orphan.resume()
+    assert faults.wait_until(lambda: not orphan.is_running())
+    process.communicate(timeout=120)
+    record = only(out)
+    assert (record.status, record.error) == ("interrupted", "")
+
+
+def test_a_stopped_worker_is_woken_to_checkpoint(endless):
+    process, out = endless()
+    assert faults.wait_until(lambda: is_under_way(out))
+    (worker,) = faults.workers(process)
+    worker.suspend()
+    faults.kill(process, signal.SIGTERM)
+    assert process.returncode == 130
+    assert (only(out).status, only(out).error) == ("interrupted", "")
 
 
 def test_damaged_files_are_noticed_set_aside_and_survived(undisturbed, tmp_path):

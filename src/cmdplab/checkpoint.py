@@ -7,16 +7,20 @@ from the newest to the oldest; what is damaged is set aside, never deleted and n
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.files import written_whole
+from cmdplab.files import flush, renamed
 from cmdplab.reading import DIGEST, digest_of_arrays, read_npz
 from cmdplab.reading.digests import damaged
-from cmdplab.running import Snapshot
+
+if TYPE_CHECKING:
+    from cmdplab.running import Snapshot
 
 NEWEST, BEFORE = "checkpoint.npz", "checkpoint.before.npz"
 
@@ -28,12 +32,29 @@ class Found(NamedTuple):
     complaints: list[str]
 
 
+def write(path: Path, snapshot: Snapshot, last: bool = False) -> None:
+    """Write a snapshot with its digest; the last one of a run stays, so it is compressed."""
+    content: dict[str, Any] = {**snapshot, DIGEST: np.array(digest_of_arrays(snapshot))}
+    with path.open("wb") as stream:
+        (np.savez_compressed if last else np.savez)(stream, **content)
+
+
 def save(folder: Path, snapshot: Snapshot) -> None:
     """Write a checkpoint; the one before it stays until this one is whole on disk."""
+    with replaced(folder) as temporary:
+        write(temporary, snapshot)
+        flush(temporary)
+
+
+@contextmanager
+def replaced(folder: Path) -> Iterator[Path]:
+    """Yield a path for the next checkpoint; the one before it stays until that one is whole.
+
+    Whoever writes there flushes.
+    """
     newest, before = folder / NEWEST, folder / BEFORE
-    with written_whole(folder / "checkpoint.new.npz") as temporary, temporary.open("wb") as stream:
-        content: dict[str, Any] = {**snapshot, DIGEST: np.array(digest_of_arrays(snapshot))}
-        np.savez(stream, **content)
+    with renamed(folder / "checkpoint.new.npz") as temporary:
+        yield temporary
     try:
         if newest.exists():
             os.replace(newest, before)

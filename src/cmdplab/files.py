@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -13,12 +14,32 @@ from cmdplab.errors import InputError
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`: flushed and renamed on success, removed on failure."""
+    with renamed(path) as temporary:
+        yield temporary
+        flush(temporary)
+
+
+def flush(*paths: Path) -> None:
+    """Have files on the disk. All at once: the disk takes as long for five as for one."""
+
+    def one(path: Path) -> None:
+        with path.open("rb+") as stream:
+            os.fsync(stream.fileno())
+
+    if len(paths) == 1:
+        one(*paths)
+        return
+    with ThreadPoolExecutor(len(paths)) as pool:
+        list(pool.map(one, paths))
+
+
+@contextmanager
+def renamed(path: str | Path) -> Iterator[Path]:
+    """As `written_whole`, for who flushes several files together, or has nothing to lose."""
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         yield temporary
-        with temporary.open("rb+") as stream:
-            os.fsync(stream.fileno())
         temporary.replace(target)
     except OSError as error:
         raise InputError(f"cannot write {target}: {error.strerror or error}") from None

@@ -9,7 +9,7 @@ from cmdplab import checkpoint, manifest
 from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES
 from cmdplab.files import written_whole
-from cmdplab.manifest import known_digest
+from cmdplab.index import Index
 from cmdplab.measures import Summary
 from cmdplab.old_folders import is_old, old_curves
 from cmdplab.pool import Work
@@ -48,14 +48,15 @@ def _table(folder: Path) -> Any:
             [_labelled(table, known) for table, known in old_curves(folder)],
             promote_options="default",
         )
-    tables = []
-    for work in works_of(folder):
+    tables, works = [], works_of(folder)
+    index = Index(works)
+    for work in works:
         if not (work.folder / CURVES).exists():
             continue
-        if status_of(work).status == "damaged":
+        if index.status(work).status == "damaged":
             raise InputError(f"{work.folder} is damaged: `cmdplab resume` makes it whole again")
         known = work.settings.model_dump() | {"run": work.folder.name}
-        table = read_records(work.folder / CURVES, known_digest(work.folder, CURVES))
+        table = read_records(work.folder / CURVES, index.digests(work).get(CURVES, ""))
         tables.append(_labelled(table, known))
     if not tables:
         raise InputError(f"{folder} holds no curves yet")

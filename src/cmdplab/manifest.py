@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from cmdplab import __version__
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, first_complaint
-from cmdplab.files import written_whole
+from cmdplab.files import renamed, written_whole
 from cmdplab.reading import MissingError, file_digest, read_json
 from cmdplab.reading.digests import damaged
 
@@ -84,9 +84,23 @@ def _processor() -> dict[str, str]:
 
 def write(folder: Path, manifest: Manifest) -> None:
     """Whole or not at all."""
-    manifest.digest = manifest.own_digest()
     with written_whole(folder / NAME) as temporary:
-        temporary.write_text(manifest.model_dump_json(indent=2) + "\n")
+        put(temporary, manifest)
+
+
+def announce(folder: Path, manifest: Manifest) -> None:
+    """Say that a run has begun; the first time there is nothing to lose, so nothing is flushed."""
+    if (folder / NAME).exists():
+        write(folder, manifest)
+        return
+    with renamed(folder / NAME) as temporary:
+        put(temporary, manifest)
+
+
+def put(path: Path, manifest: Manifest) -> None:
+    """The text of a manifest, with its digest, into a file."""
+    manifest.digest = manifest.own_digest()
+    path.write_text(manifest.model_dump_json(indent=2) + "\n")
 
 
 class NewerError(InputError):

@@ -74,10 +74,13 @@ def _perform(
 
 
 def _result(ray: Any, reference: Any, name: str) -> Ended:
+    """How a task ended; a lost worker or node interrupts a run, only its own error fails it."""
     try:
         return Ended(*ray.get(reference))
     except Exception as error:
-        return Ended(name, "failed", str(error).splitlines()[0])
+        own = isinstance(error, ray.exceptions.RayTaskError)
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        return Ended(name, "failed" if own else "interrupted", reason)
 
 
 @contextmanager

@@ -1,8 +1,10 @@
 """Local workers: one process each, one thread each, a pipe to each.
 
 A worker that dies takes nothing with it: its run goes to another worker, which continues from the
-checkpoint, and is recorded as failed only when it has killed two. Ctrl-C and SIGTERM let every
-worker finish its chunk and checkpoint; a second one stops at once.
+checkpoint. A run that has crashed two workers has failed; one whose workers were killed from
+outside (by a person, or for want of memory) was interrupted, however often. Ctrl-C, SIGTERM and a
+closed terminal let every worker finish its chunk and checkpoint; a second Ctrl-C or SIGTERM stops
+at once.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +27,11 @@ from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings
 from cmdplab.surviving import BusyError, Problems, Standing, held, perform
 
-MOST_DEATHS = 2
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+MOST_CRASHES = 2  # of workers, before their run has failed
+MOST_KILLS = 5  # from outside, before a run is left for another day: memory may be short
+_CRASHES = {getattr(signal, f"SIG{name}") for name in ("SEGV", "BUS", "ABRT", "FPE", "ILL", "SYS")}
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LEAVE = 10.0  # seconds for a worker to checkpoint when the sweep itself breaks off
 PATIENCE = 5.0  # seconds for which a run's lock is waited for: a killed process frees it at once
 _THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -56,26 +62,29 @@ Event = Standing | Ended
 
 
 class Interrupt:
-    """What Ctrl-C and SIGTERM have asked for."""
+    """What Ctrl-C, SIGTERM and SIGHUP have asked for: 1 to stop, more to stop at once."""
 
     def __init__(self) -> None:
         self.asked = 0
         self.raises = False  # whether a second one is raised: where nobody looks between
 
-    def __call__(self, *_: Any) -> None:
-        self.asked += 1
+    def __call__(self, number: int = signal.SIGTERM, *_: Any) -> None:
+        # A closing terminal hangs up twice, by the shell and by the system: that is one wish.
+        self.asked = max(self.asked, 1) if number == signal.SIGHUP else self.asked + 1
         if self.raises and self.asked > 1:
             raise KeyboardInterrupt
 
 
 @contextmanager
 def signals() -> Iterator[Interrupt]:
-    """Count SIGINT and SIGTERM instead of dying of them, while the block lasts."""
+    """Count SIGINT, SIGTERM and SIGHUP instead of dying of them, while the block lasts."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt  # only the main thread may handle signals
         return
-    before = {s: signal.signal(s, interrupt) for s in _SIGNALS}
+    # What is ignored stays so: `nohup` means it.
+    heard = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, interrupt) for each in heard}
     try:
         yield interrupt
     finally:
@@ -94,12 +103,10 @@ def run_locally(
     os.environ.update(
         dict.fromkeys(_THREADS, "1")
     )  # read by the libraries when a worker imports them
-    waiting, deaths = list(reversed(works)), dict.fromkeys((w.folder.name for w in works), 0)
+    waiting, losses = list(reversed(works)), _Losses()
     crew = [_Worker(every) for _ in range(min(workers, len(works)))]
     try:
-        while True:
-            if interrupt.asked > 1:
-                return
+        while interrupt.asked < 2:
             if interrupt.asked:
                 waiting.clear()
                 for worker in crew:
@@ -112,22 +119,27 @@ def run_locally(
             for worker in crew:
                 event = worker.listen()
                 if event is _DEAD:
-                    lost = worker.revive()
-                    deaths[lost.folder.name] += 1
-                    if deaths[lost.folder.name] < MOST_DEATHS and not interrupt.asked:
-                        waiting.append(lost)
+                    lost, code = worker.bury()
+                    verdict = losses.judge(lost, code)
+                    if verdict is not None:
+                        tell(_given_up(lost, *verdict))
+                    elif interrupt.asked:
+                        tell(_given_up(lost, "interrupted", ""))
                     else:
-                        tell(_lost(lost))
+                        waiting.append(lost)
                 elif event is not None:
-                    tell(event)
-                    if isinstance(event, Ended) and event.status == "interrupted":
-                        again = worker.last
-                        if again is not None and not interrupt.asked:
-                            waiting.append(again)
+                    again = worker.last
+                    stopped = isinstance(event, Ended) and event.status == "interrupted"
+                    if stopped and again is not None and not interrupt.asked:
+                        waiting.append(again)  # somebody stopped this worker alone
+                    else:
+                        tell(event)
             wait([worker.pipe for worker in crew if worker.work], timeout=0.2)
     finally:
         for worker in crew:
-            worker.dismiss()
+            worker.dismiss(at_once=interrupt.asked > 1)
+        for worker in crew:
+            worker.join()
 
 
 def run_here(
@@ -147,49 +159,95 @@ def run_here(
 _DEAD = Ended("", "dead", "")
 
 
-def _lost(work: Work) -> Ended:
+class _Losses:
+    """The workers that each run has lost, and what follows."""
+
+    def __init__(self) -> None:
+        self._crashes: dict[Path, list[str]] = {}
+        self._kills: dict[Path, list[str]] = {}
+
+    def judge(self, work: Work, code: int | None) -> tuple[manifest.Status, str] | None:
+        """The status and the reason to give a run up with; None where it is tried again.
+
+        `code` is the worker's exit code: minus the number of a signal, or what it ended with.
+        """
+        crashed = code is not None and (code >= 0 or -code in _CRASHES)
+        lost = (self._crashes if crashed else self._kills).setdefault(work.folder, [])
+        lost.append(_how(code))
+        how = " and ".join(dict.fromkeys(lost))
+        if crashed and len(lost) >= MOST_CRASHES:
+            return "failed", f"its worker died {len(lost)} times by {how}"
+        if not crashed and len(lost) >= MOST_KILLS:
+            memory = " (out of memory?)" if "SIGKILL" in lost else ""
+            return "interrupted", f"its worker was killed {len(lost)} times by {how}{memory}"
+        return None
+
+
+def _how(code: int | None) -> str:
+    if code is None or code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+def _given_up(work: Work, status: manifest.Status, error: str) -> Ended:
     """Record that a run was given up; its checkpoint stays."""
-    error = f"its worker died {MOST_DEATHS} times"
-    with suppress(InputError, BusyError, OSError), held(work.folder):
-        record = manifest.read_if_good(work.folder)
-        if record is not None:
-            record.status, record.error = "failed", error
-            manifest.write(work.folder, record)
-    return Ended(work.folder.name, "failed", error)
+    with suppress(InputError, BusyError, OSError):
+        work.folder.mkdir(parents=True, exist_ok=True)
+        with held(work.folder):
+            # It may have died before it wrote anything; what is damaged the next attempt finds.
+            record = manifest.read_if_good(work.folder)
+            if record is None and error and not (work.folder / manifest.NAME).exists():
+                record = manifest.Manifest(settings=work.settings, status=status)
+            if record is not None and record.status != "done":
+                record.status, record.error = status, error
+                manifest.write(work.folder, record)
+    return Ended(work.folder.name, status, error)
 
 
 class _Worker:
-    """A process and our end of its pipe."""
+    """A process, which is started when there is something to do, and our end of its pipe."""
 
     def __init__(self, every: float) -> None:
         self._every = every
         self.work: Work | None = None
         self.last: Work | None = None
-        self._start()
-
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
+        self._process: SpawnProcess | None = None
         self._stopping = False
+
+    def _start(self) -> SpawnProcess:
+        context = multiprocessing.get_context("spawn")
+        resource_tracker.ensure_running()  # now: starting it later would unblock the signals
+        self.pipe, theirs = context.Pipe()
         arguments = (theirs, os.getpid(), self._every)
-        self._process = context.Process(target=_serve, args=arguments, daemon=True)
-        resource_tracker.ensure_running()  # its start would unblock what is blocked next
+        process = context.Process(target=_serve, args=arguments, daemon=True)
         # Blocked until the child has handlers of its own: it would die of them before.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        self._process.start()
+        process.start()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
+        return process
 
     def give(self, work: Work) -> None:
+        """Let it do this work."""
+        self._process = self._process or self._start()
         self.work = self.last = work
         with suppress(OSError):  # it died: listen() will notice
             self.pipe.send(sent(work))
 
     def ask_to_stop(self) -> None:
-        if not self._stopping and self._process.pid:
+        """Let it finish its chunk and checkpoint."""
+        if not self._stopping:
             self._stopping = True
+            self._signal(signal.SIGTERM)
+            self._signal(signal.SIGCONT)  # a stopped process would not hear it
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None and self._process.is_alive() and self._process.pid:
             with suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGTERM)
+                os.kill(self._process.pid, number)
 
     def listen(self) -> Event | None:
         """The next thing the worker says, if it says anything; `_DEAD` if it never will."""
@@ -206,29 +264,46 @@ class _Worker:
         self.work = None
         return Ended(*fields)
 
-    def revive(self) -> Work:
-        """Start a new process in place of a dead one; what the dead one worked on."""
+    def bury(self) -> tuple[Work, int | None]:
+        """Forget a dead process; its work, and its exit code."""
         assert self.work is not None
         lost, self.work = self.work, None
-        self._process.join(timeout=5)
-        self.pipe.close()
-        self._start()
-        return lost
+        return lost, self._end()
 
-    def dismiss(self) -> None:
-        with suppress(OSError):
-            if self.work is None:
+    def dismiss(self, at_once: bool) -> None:
+        """Let the process go: idle, after its chunk and a checkpoint, or at once."""
+        if self._process is None:
+            return
+        if self.work is None:
+            with suppress(OSError):
                 self.pipe.send(None)
-        if self.work is not None or self._process.exitcode is not None:
+            self._signal(signal.SIGCONT)
+        elif at_once:
             self._process.kill()
-        self._process.join(timeout=10)
+        else:
+            self.ask_to_stop()
+
+    def join(self) -> None:
+        """Wait for the end of a process that was let go."""
+        if self._process is not None:
+            self._end()
+
+    def _end(self) -> int | None:
+        """Wait for the process, and kill it if need be; what it ended with by itself."""
+        assert self._process is not None
         self.pipe.close()
+        self._process.join(timeout=LEAVE)
+        code = self._process.exitcode
+        self._process.kill()
+        self._process, self._stopping = None, False
+        return code
 
 
 def _serve(pipe: Connection, parent: int, every: float) -> None:
     """A worker's life: take a run, do it, say how it ended."""
     interrupt = Interrupt()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    for each in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)  # the parent decides
     signal.signal(signal.SIGTERM, interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     last = [0.0]
@@ -239,7 +314,10 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
     def report(standing: Standing) -> None:
         if time.monotonic() - last[0] > 0.5:
             last[0] = time.monotonic()
-            pipe.send(("standing", *standing))
+            try:
+                pipe.send(("standing", *standing))
+            except OSError:  # the parent is gone: no fault of the run, which stops and checkpoints
+                interrupt()
 
     given: dict[str, Any] = {"stop": stop, "report": report, "every": every}
     given |= {"patience": PATIENCE, "problems": Problems()}

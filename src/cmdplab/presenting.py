@@ -20,9 +20,9 @@ GAP = 2  # columns of the terminal between two columns of a table
 READABLE, EASY = 12, 40  # letters of a line of text: below the first it is a pile of words
 
 
-def to_json(value: Any) -> str:
-    """Strict JSON: no NaN, infinities as null, arrays as lists."""
-    return json.dumps(_plain(value), indent=2, allow_nan=False)
+def to_json(value: Any, indent: int | None = 2) -> str:
+    """Strict JSON: no NaN, infinities as null, arrays as lists; millions of numbers on one line."""
+    return json.dumps(_plain(value), indent=indent, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
@@ -30,6 +30,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(each) for key, each in value.items()}
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biu":
+        return value.tolist()
     if isinstance(value, list | tuple | np.ndarray):
         return [_plain(each) for each in value]
     if isinstance(value, np.generic):

@@ -22,7 +22,7 @@ Curves = dict[str, list[dict[str, Array]]]  # by algorithm: the columns of each 
 Tables = dict[tuple[str, str], dict[int, dict[str, Array]]]  # by (algorithm, preset) and seed
 
 _NAMES = ("algorithm", "preset")
-_LABELS = (*_NAMES, "seed")
+LABELS = (*_NAMES, "seed")
 _GRIDS = ("episode", "epsilon")  # of curves, and of mistakes
 _MOST = 2.0**53  # whole numbers up to which floats are exact
 _LARGEST = 1e30  # a horizon and a number of episodes make no larger number
@@ -30,15 +30,29 @@ _LARGEST = 1e30  # a horizon and a number of episodes make no larger number
 
 def write_curves(runs: Sequence[Run], path: Path) -> Path:
     """One table: algorithm, preset, seed, then the columns of `Measures.curves`."""
-    return _write([(run, run.curves) for run in runs], path)
+    with written_whole(path) as temporary:
+        put_curves(runs, temporary)
+    return path
 
 
 def write_mistakes(runs: Sequence[Run], path: Path) -> Path:
     """One table: algorithm, preset, seed, then the columns of `Measures.mistakes`."""
-    return _write([(run, run.mistakes) for run in runs], path)
+    with written_whole(path) as temporary:
+        put_mistakes(runs, temporary)
+    return path
 
 
-def _write(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> Path:
+def put_curves(runs: Sequence[Run], path: Path) -> None:
+    """As `write_curves`, for who flushes and renames."""
+    _put([(run, run.curves) for run in runs], path)
+
+
+def put_mistakes(runs: Sequence[Run], path: Path) -> None:
+    """As `write_mistakes`, for who flushes and renames."""
+    _put([(run, run.mistakes) for run in runs], path)
+
+
+def _put(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> None:
     import pyarrow as pa
 
     tables = []
@@ -54,9 +68,10 @@ def _write(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> Path:
             for name, each in columns.items()
         }
         tables.append(pa.table(labels | values))
-    with written_whole(path) as temporary:
-        write_table(pa.concat_tables(tables), temporary, compression="zstd")
-    return path
+    # Of a short run a third of the file would be dictionaries of numbers that never repeat,
+    # statistics and a second schema.
+    plain = {"use_dictionary": list(LABELS), "write_statistics": False, "store_schema": False}
+    write_table(pa.concat_tables(tables), path, compression="zstd", **plain)
 
 
 def _is_whole(name: str) -> bool:
@@ -72,7 +87,7 @@ def read_records(path: Path, sha256: str = "", columns: Sequence[str] | None = N
     import pyarrow as pa
 
     table = read_table(path, _NAMES, sha256, columns)
-    needed = (*_LABELS, *_GRIDS[: "epsilon" not in table.column_names])
+    needed = (*LABELS, *_GRIDS[: "epsilon" not in table.column_names])
     wanted = [name for name in needed if columns is None or name in columns]
     check_columns(table.column_names, wanted, str(path))
     for name in table.column_names:
@@ -97,7 +112,7 @@ def read_tables(path: Path, sha256: str = "") -> Tables:
     columns = {
         name: np.asarray(table[name], dtype=np.float64)
         for name in table.column_names
-        if name not in _LABELS
+        if name not in LABELS
     }
     (names, name_of), (presets, preset_of) = (coded(table[name]) for name in _NAMES)
     keys = np.stack([names, presets, np.asarray(table["seed"])], axis=1)

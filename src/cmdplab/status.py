@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from cmdplab import manifest
@@ -34,37 +33,49 @@ class RunStatus(NamedTuple):
 
 
 def with_end(status: RunStatus, end: Ended | None) -> RunStatus:
-    """A failure that could not be written down is told all the same."""
-    if end is not None and end.status == "failed" and status.status != "failed":
+    """What could not be written down is told all the same: a failure, or why a run was stopped."""
+    if end is None or not end.error:
+        return status
+    if end.status == "failed" and status.status != "failed":
         return status._replace(status="failed", error=end.error)
+    if end.status == "interrupted" and status.status in ("interrupted", "missing"):
+        return status._replace(error=end.error)
     return status
 
 
 def status_of(work: Work) -> RunStatus:
-    """Where a run stands, from its manifest and its lock."""
-    record = manifest.read_if_good(work.folder)
-    s: RunSettings = work.settings
-    head = (work.folder.name, s.problem, s.algorithm, s.preset, s.seed)
-    tail = (s.precision or "float64", work.label, s.overrides())
+    """Where a run stands, from its manifest, its files and its lock."""
+    return status_by(work, manifest.read_if_good(work.folder))
+
+
+def status_by(work: Work, record: Manifest | None) -> RunStatus:
+    """The same, where the manifest was read already."""
     if record is None:
-        return RunStatus(*head, "missing", 0, s.episodes, None, None, None, "", [], *tail)
-    return RunStatus(
-        *head,
-        _status(work.folder, record),
-        record.episodes,
-        s.episodes,
-        record.episodes / record.seconds if record.seconds else None,
-        record.summary.get("final_gap"),
-        record.summary.get("final_violation"),
-        record.error,
-        record.notes,
-        *tail,
+        return missing(work)
+    return missing(work)._replace(
+        status=_status(work, record),
+        episodes=record.episodes,
+        rate=record.episodes / record.seconds if record.seconds else None,
+        gap=record.summary.get("final_gap"),
+        violation=record.summary.get("final_violation"),
+        error=record.error,
+        notes=record.notes,
     )
 
 
-def _status(folder: Path, record: Manifest) -> str:
-    if record.status == "running" and not is_held(folder):
+def missing(work: Work) -> RunStatus:
+    """A run of which nothing is there."""
+    s: RunSettings = work.settings
+    head = (work.folder.name, s.problem, s.algorithm, s.preset, s.seed)
+    tail = (s.precision or "float64", work.label, s.overrides())
+    return RunStatus(*head, "missing", 0, s.episodes, None, None, None, "", [], *tail)
+
+
+def _status(work: Work, record: Manifest) -> str:
+    if record.settings.folder != work.settings.folder:
+        return "damaged"  # it is of another run
+    if record.status == "running" and not is_held(work.folder):
         return "interrupted"  # its process is gone
-    if record.status == "done" and not is_done(folder, record):
+    if record.status == "done" and not is_done(work.folder, record):
         return "damaged"
     return record.status

@@ -11,27 +11,32 @@ import fcntl
 import os
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from cmdplab import checkpoint, manifest
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, fingerprint
+from cmdplab.files import flush, renamed
 from cmdplab.manifest import Manifest
 from cmdplab.noise import philox_key
 from cmdplab.problem import CMDP
-from cmdplab.records import write_curves, write_mistakes
-from cmdplab.running import FIRST_CHUNK, Playing, Reached, Snapshot
-from cmdplab.solvers import Solution, solve_feasible
+from cmdplab.records import put_curves, put_mistakes
+
+if TYPE_CHECKING:
+    from cmdplab.running import Playing, Reached, Snapshot
+    from cmdplab.solvers import Solution
 
 CHECKPOINT_EVERY = 30.0  # seconds
 CURVES = "curves.parquet"
 MISTAKES = "mistakes.parquet"
 FILES = (CURVES, MISTAKES, checkpoint.NEWEST)
+LOCK = ".lock"
 MOST_PROBLEMS = 32  # that a worker keeps solved
 
 
@@ -58,6 +63,8 @@ class Problems:
 
     def of(self, settings: RunSettings, file: Path) -> tuple[CMDP, Solution]:
         """The problem of a run and its optimum."""
+        from cmdplab.solvers import solve_feasible
+
         mark = settings.fingerprint
         if mark not in self._known:
             problem = problem_of(settings, file)
@@ -70,19 +77,37 @@ class Problems:
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keep other processes out of a run's folder; a dead process holds nothing."""
-    handle = os.open(folder / ".lock", os.O_RDONLY | os.O_CREAT, 0o644)
+    handle = _locked(folder)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
-    except BlockingIOError:
-        raise BusyError(folder.name) from None
     finally:
         os.close(handle)
 
 
+def _locked(folder: Path) -> int:
+    while True:
+        handle = os.open(folder / LOCK, os.O_RDONLY | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_there(folder / LOCK, handle):
+                return handle
+        except BlockingIOError:
+            os.close(handle)
+            raise BusyError(folder.name) from None
+        os.close(handle)  # who finished the run has removed it meanwhile
+
+
+def _is_there(path: Path, handle: int) -> bool:
+    """Whether an open file is still the one of that name."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
+
+
 def is_held(folder: Path) -> bool:
     """Whether some process works on the run right now."""
-    if not (folder / ".lock").exists():
+    if not (folder / LOCK).exists():
         return False
     try:
         with held(folder):
@@ -125,6 +150,7 @@ def begin(folder: Path, settings: RunSettings) -> Manifest:
         left.unlink(missing_ok=True)
     known = _known(folder, settings)
     if known is not None and is_done(folder, known):
+        (folder / LOCK).unlink(missing_ok=True)  # thousands of finished runs need none
         return known
     record = known or Manifest(settings=settings, status="running")
     record.notes += _aside(folder, record)
@@ -185,6 +211,8 @@ def _known(folder: Path, settings: RunSettings) -> Manifest | None:
 
 def _entered(folder: Path, record: Manifest, problem_file: Path, problems: Problems) -> Playing:
     """The run as its checkpoint left it, or from its start."""
+    from cmdplab.running import Playing  # half a second, for which `status` has no use
+
     settings = record.settings
     if settings.precision is not None:
         raise InputError(f"a run in {settings.precision} needs the engine gpu")
@@ -215,7 +243,7 @@ def enter(folder: Path, record: Manifest, here: dict[str, str]) -> Snapshot | No
         record.notes += _changes(record, here)
     record.machine, record.versions = here, manifest.versions()
     record.status = "running"
-    manifest.write(folder, record)
+    manifest.announce(folder, record)
     return snapshot
 
 
@@ -239,6 +267,8 @@ def _advance(
     report: Callable[[Standing], None],
     every: float,
 ) -> None:
+    from cmdplab.running import FIRST_CHUNK
+
     settings = record.settings
     target = np.inf if settings.episodes is None else settings.episodes
     before, began, spent = playing.episodes, time.monotonic(), record.seconds
@@ -266,21 +296,41 @@ def close(folder: Path, record: Manifest, reached: Reached | None) -> None:
     run = [reached.so_far(record.seconds)]
     if settings.episodes is not None and run[0].summary.episodes >= settings.episodes:
         record.status = "done"
-    write_curves(run, folder / CURVES)
-    write_mistakes(run, folder / MISTAKES)
-    save(folder, record, reached)
+    tables = {CURVES: partial(put_curves, run), MISTAKES: partial(put_mistakes, run)}
+    _keep(folder, record, reached, tables)
+    if record.status == "done":
+        (folder / LOCK).unlink(missing_ok=True)
 
 
 def save(folder: Path, record: Manifest, reached: Reached) -> None:
-    """The checkpoint first: a manifest never promises what is not there."""
+    """A checkpoint of a run that goes on."""
+    _keep(folder, record, reached, {})
+
+
+def _keep(
+    folder: Path,
+    record: Manifest,
+    reached: Reached,
+    tables: Mapping[str, Callable[[Path], None]],
+) -> None:
+    """Checkpoint, tables and manifest, flushed together."""
     mine = {"run": np.array(record.settings.folder)}
-    checkpoint.save(folder, reached.snapshot() | mine)
     summary = reached.measures.summary()
     record.episodes = summary.episodes
     record.summary = summary._asdict()
-    if record.status == "done":
-        record.sha256 = {name: manifest.sha256(folder / name) for name in FILES}
-    manifest.write(folder, record)
+    done = record.status == "done"
+    with contextlib.ExitStack() as files:
+        # Renamed in reverse, the manifest last: it never promises what is not there.
+        own = files.enter_context(renamed(folder / manifest.NAME))
+        paths = {checkpoint.NEWEST: files.enter_context(checkpoint.replaced(folder))}
+        checkpoint.write(paths[checkpoint.NEWEST], reached.snapshot() | mine, last=done)
+        for name, put in tables.items():
+            paths[name] = files.enter_context(renamed(folder / name))
+            put(paths[name])
+        if done:
+            record.sha256 = {name: manifest.sha256(paths[name]) for name in FILES}
+        manifest.put(own, record)
+        flush(own, *paths.values())
 
 
 def _snapshot(folder: Path, settings: RunSettings) -> tuple[Snapshot | None, list[str]]:

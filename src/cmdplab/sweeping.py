@@ -16,9 +16,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from cmdplab import checkpoint, manifest
-from cmdplab.baselines import task_for
-from cmdplab.engines.choosing import Wanted, check_single, choose
+from cmdplab import checkpoint, index, manifest
 from cmdplab.errors import InputError
 from cmdplab.experiment import (
     Experiment,
@@ -35,16 +33,15 @@ from cmdplab.pool import Ended, Event, Interrupt, Work, run_here, run_locally, s
 from cmdplab.problem import CMDP
 from cmdplab.reading import MissingError, read_json, sealed, unsealed
 from cmdplab.refusing import begun, check_within, content, differing, refusal
-from cmdplab.running import check_workers
-from cmdplab.solvers import solve_feasible
-from cmdplab.status import RunStatus, status_of, with_end
-from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, MISTAKES, Problems, is_done
+from cmdplab.status import RunStatus, with_end
+from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, MISTAKES, Problems
 
-EXPERIMENT = "experiment.json"
+EXPERIMENT = index.EXPERIMENT
 _OF_A_RUN = {"problem.npz", ".lock", f"{manifest.NAME}.damaged", manifest.NAME, checkpoint.NEWEST}
 _OF_A_RUN |= {checkpoint.BEFORE, CURVES, MISTAKES}
 SCHEMA = 1
 _KINDS: dict[str | None, str] = {"reproduce": "reproduction", "compare": "comparison"}
+NOTED_AT_ONCE = 50  # runs in the index
 
 Study = Literal["reproduce", "compare"]
 Tell = Callable[[Event], None]
@@ -89,6 +86,8 @@ def sweep(
     instance on Ray. On the engine gpu, and on auto where it is worth it (`say` is told), runs are
     played in batches. Ctrl-C lets every run finish its chunk and checkpoint.
     """
+    from cmdplab.running import check_workers
+
     check_workers(workers)
     check_every(every)
     works = prepare(experiment, problems(experiment, Path(base)), Path(out), engine)
@@ -103,6 +102,10 @@ def prepare(
     study: Study | None = None,
 ) -> list[Work]:
     """Write down what is to be done on these problems; whatever is wrong is said before that."""
+    from cmdplab.baselines import task_for  # half a second, for which `status` has no use
+    from cmdplab.engines.choosing import Wanted, choose
+    from cmdplab.solvers import solve_feasible
+
     runs = resolve(experiment, found)
     asked = Folder(study=study, experiment=experiment, runs=runs)
     _earlier(asked, folder)  # refuses before anything is solved
@@ -144,6 +147,9 @@ def do_missing(
     solved: Problems | None = None,
 ) -> list[RunStatus]:
     """Do the works that are not done; `solved` are problems whose optima are known already."""
+    from cmdplab.engines.choosing import check_single
+    from cmdplab.running import check_workers
+
     check_workers(workers)
     check_every(every)
     if engine != "cpu":
@@ -153,13 +159,22 @@ def do_missing(
 
         executor = gpu_executor(engine, workers, say)
     ends: dict[str, Ended] = {}
+    known, by_name = index.Index(works), {work.folder.name: work for work in works}
+    states = [known.status(work) for work in works]
+    known.save()
+    young: list[Work] = []  # ended too lately to be in the index
 
     def note(event: Event) -> None:
         if isinstance(event, Ended):
             ends[event.folder] = event
+            young.append(by_name[event.folder])
+            if len(young) >= 2 * NOTED_AT_ONCE:
+                for _ in range(NOTED_AT_ONCE):
+                    known.status(young.pop(0))
+                known.save()
         tell(event)
 
-    missing = [work for work in works if not _finished(work)]
+    missing = [w for w, state in zip(works, states, strict=True) if state.status != "done"]
     if engine == "cpu":
         for work in missing:
             check_single(work.settings.precision or "float64")
@@ -174,14 +189,9 @@ def do_missing(
             run_here(missing[0], note, interrupt, every, solved)
         elif missing:
             run_locally(missing, workers or os.cpu_count() or 1, note, interrupt, every)
-    return [with_end(status_of(work), ends.get(work.folder.name)) for work in works]
-
-
-def _finished(work: Work) -> bool:
-    record = manifest.read_if_good(work.folder)
-    if record is None or record.settings.folder != work.settings.folder:
-        return False
-    return is_done(work.folder, record)
+    found = [with_end(known.status(work), ends.get(work.folder.name)) for work in works]
+    known.save()
+    return found
 
 
 def check_every(every: float) -> None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from cmdplab.algorithms.row import Row
+from cmdplab.columns import Columns, columns_of
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings
-from cmdplab.manifest import known_digest
+from cmdplab.index import Index
 from cmdplab.pool import Work
 from cmdplab.problem import Array
 from cmdplab.records import read_one
-from cmdplab.status import RunStatus, status_of
+from cmdplab.status import RunStatus
 from cmdplab.surviving import CURVES, MISTAKES, problem_of
 from cmdplab.sweeping import works_of
 
@@ -50,7 +52,9 @@ def gather(folder: Path, partial: bool = False) -> tuple[list[Group], list[str]]
     `partial` says to go on without; the notes then say what each group lost.
     """
     works = works_of(folder)
-    states = {work.folder: status_of(work) for work in works}
+    index = Index(works)
+    states = {work.folder: index.status(work) for work in works}
+    index.save()
     undone = [status for status in states.values() if status.status != "done"]
     if undone and not partial:
         raise InputError(f"{_missing(folder, undone, len(works))}: {_advice(undone)}")
@@ -61,12 +65,13 @@ def gather(folder: Path, partial: bool = False) -> tuple[list[Group], list[str]]
         grouped.setdefault((environment_of(work.settings), work.label), []).append(work)
     notes = [_missing(folder, undone, len(works))] if undone else []
     groups = []
-    for place, mine in grouped.items():
-        done = [work for work in mine if states[work.folder].status == "done"]
-        if len(done) < len(mine):
-            notes.append(f"{place[1]} on {place[0]} has {len(done)} of its {len(mine)} runs")
-        if done:
-            groups.append(_group(*place, done))
+    with columns_of(works) as columns:
+        for place, mine in grouped.items():
+            done = [work for work in mine if states[work.folder].status == "done"]
+            if len(done) < len(mine):
+                notes.append(f"{place[1]} on {place[0]} has {len(done)} of its {len(mine)} runs")
+            if done:
+                groups.append(_group(*place, done, columns, index))
     return groups, notes
 
 
@@ -96,14 +101,20 @@ def environment_of(settings: RunSettings) -> str:
     return re.sub(r" \(seed \d+\)$", "", settings.problem)
 
 
-def _group(environment: str, label: str, works: list[Work]) -> Group:
+def _group(
+    environment: str, label: str, works: list[Work], columns: Columns, index: Index
+) -> Group:
     _check_sizes(environment, works)
-    curves, mistakes = [], []
+    curves: list[dict[str, Array]] = []
+    mistakes: list[dict[str, Array]] = []
     for work in works:
         if not (work.folder / MISTAKES).exists():
             raise InputError(f"{work.folder} was made by a version that counted no mistakes")
-        curves.append(_table(work, CURVES))
-        mistakes.append(_table(work, MISTAKES))
+        known = index.digests(work)
+        for name, tables in ((CURVES, curves), (MISTAKES, mistakes)):
+            sha256 = known.get(name, "")
+            read = partial(read_one, work.folder / name, work.settings.seed, sha256)
+            tables.append(columns.table(work.folder, name, sha256, read))
     first = works[0].settings
     return Group(
         label=label,
@@ -115,10 +126,6 @@ def _group(environment: str, label: str, works: list[Work]) -> Group:
         curves=curves,
         mistakes=mistakes,
     )
-
-
-def _table(work: Work, name: str) -> dict[str, Array]:
-    return read_one(work.folder / name, work.settings.seed, known_digest(work.folder, name))
 
 
 def _check_sizes(environment: str, works: Sequence[Work]) -> None:

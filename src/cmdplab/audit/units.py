@@ -45,6 +45,8 @@ class Units(NamedTuple):
 
     def _each(self, values: Array, statistic: Callable[..., Array]) -> Array:
         places = np.array(self._places())
+        if len(set(self._places())) == len(places):
+            return np.array(values, dtype=np.float64)  # of one number each
         return np.array([statistic(values[places == unit], axis=0) for unit in np.unique(places)])
 
 

@@ -41,7 +41,7 @@ def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path)
     writable_folder(folder)
     content = {"notes": list(notes), "findings": [_plain(finding) for finding in findings]}
     with written_whole(folder / "audit.json") as temporary:
-        temporary.write_text(to_json(content) + "\n")
+        temporary.write_text(to_json(content, indent=None) + "\n")  # a count per run and epsilon
     with written_whole(folder / "audit.csv") as temporary, temporary.open("w") as stream:
         writer = csv.DictWriter(stream, COLUMNS)
         writer.writeheader()
@@ -79,7 +79,7 @@ def row_of(finding: Finding) -> dict[str, Any]:
 def _plain(finding: Finding) -> dict[str, Any]:
     whole = finding._asdict() | {"unanswered": unanswered(finding)}
     for counts in ("counts", "last"):
-        whole[counts] = {name: array.astype(int).tolist() for name, array in whole[counts].items()}
+        whole[counts] = {name: array.astype(int) for name, array in whole[counts].items()}
     return whole
 
 

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from cmdplab.surviving import Problems
 
 
+MOST_ROWS = 200  # of a table of runs: nobody reads more
+
+
 class Format(StrEnum):
     """What `export` writes."""
 
@@ -97,10 +100,10 @@ def resume_command(
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
     """What is done, running, interrupted, failed or missing, how far, and how fast."""
-    from cmdplab.status import status_of
+    from cmdplab.index import statuses
     from cmdplab.sweeping import works_of
 
-    found = [status_of(work) for work in works_of(folder)]
+    found = statuses(works_of(folder))
     if as_json:
         print_json("status", {"runs": found})
     else:
@@ -216,6 +219,15 @@ def _length(episodes: int | None) -> str:
     return "unlimited" if episodes is None else f"{episodes:,}"
 
 
+def _shown(found: list[RunStatus]) -> list[RunStatus]:
+    """The runs of a table: all, or of many the first that need a look."""
+    if len(found) <= MOST_ROWS:
+        return found
+    first = ("failed", "damaged", "running", "interrupted", "missing")
+    undone = [s for s in found if s.status != "done"]
+    return sorted(undone, key=lambda s: first.index(s.status))[:MOST_ROWS]
+
+
 def print_status(found: list[RunStatus], folder: Path) -> None:
     """Where every run stands, with what tells it from the others."""
     from cmdplab.presenting import grid, number
@@ -223,19 +235,23 @@ def print_status(found: list[RunStatus], folder: Path) -> None:
     problems = {s.problem for s in found}
     several = len(problems) > 1  # a problem that all share is named in the title
     header = ["algorithm", *(["problem"] * several), "status"]
-    rows = []
-    for s in found:
+    rows, shown = [], _shown(found)
+    for s in shown:
         far = f"{s.episodes:,}" + (f"/{s.of:,}" if s.of and s.of != s.episodes else "")
         rate = "–" if s.rate is None else f"{s.rate:,.0f}"
         cells = [str(s.seed), far, rate, number(s.gap, 3), number(s.violation, 3)]
         rows.append([s.label, *([s.problem] * several), s.status, *cells])
     title = str(folder) if several else f"{folder}: {problems.pop()}"
     left = len(header)
-    grid(console(), title, [*header, "seed", "episodes", "1/s", "gap", "viol."], rows, left)
+    if rows:
+        grid(console(), title, [*header, "seed", "episodes", "1/s", "gap", "viol."], rows, left)
     counts = Counter(s.status for s in found)
     words = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     console().print(words, highlight=False)
-    for s in found:
+    if len(shown) < len(found):
+        rest = f"{len(found) - len(shown):,} of {len(found):,} runs are not listed"
+        console().print(f"{rest}: --json lists all", highlight=False)
+    for s in shown:
         last = s.error.strip().splitlines()[-1:]
         for words in (*s.notes, *last):
             line = f"{s.label} on {s.problem}, seed {s.seed} ({s.folder}): {words}"

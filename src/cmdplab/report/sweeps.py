@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,8 +12,10 @@ import numpy as np
 
 from cmdplab import checkpoint, manifest
 from cmdplab.algorithms.row import SAFE_POLICY
+from cmdplab.columns import Columns, columns_of
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings
+from cmdplab.index import Index
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Work
 from cmdplab.problem import Array
@@ -19,7 +23,7 @@ from cmdplab.records import read_one
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
 from cmdplab.report.thinning import points_for
 from cmdplab.solvers import solve_feasible
-from cmdplab.status import RunStatus, status_of
+from cmdplab.status import RunStatus
 from cmdplab.surviving import CURVES, MISTAKES, problem_of
 from cmdplab.sweeping import EXPERIMENT, read_folder, works_of
 
@@ -44,12 +48,13 @@ def gather_sweep(folder: Path) -> Report:
     shown: dict[str, dict[_Kind, list[_Member]]] = {}
     planned: dict[tuple[str, _Kind], int] = {}
     files: dict[str, Path] = {}
+    index = Index(works)
     for work in works:
         s = work.settings
         kind = (work.label, s.episodes)
         planned[s.fingerprint, kind] = planned.get((s.fingerprint, kind), 0) + 1
         files[s.fingerprint] = work.problem_file
-        status = status_of(work)
+        status = index.status(work)
         record = manifest.read_if_good(work.folder)
         if (why := _why_not(work, status)) or record is None:
             troubles.append(_trouble(status, why))
@@ -66,10 +71,15 @@ def gather_sweep(folder: Path) -> Report:
         shown.setdefault(s.fingerprint, {}).setdefault(kind, []).append(
             _Member(s, record, work.folder)
         )
+    index.save()
     if not shown:
         raise InputError(f"{folder} holds no finished run yet: `cmdplab resume` goes on with them")
     points = points_for(_COLUMNS * sum(map(len, shown.values())))
-    sections = [_section(files[m], kinds, planned, points) for m, kinds in shown.items()]
+    with columns_of(works) as columns:
+        read_run = partial(_run, columns)
+        sections = [
+            _section(files[m], kinds, planned, points, read_run) for m, kinds in shown.items()
+        ]
     records = [m.record for kinds in shown.values() for mine in kinds.values() for m in mine]
     notes = [f"{r.settings.folder}: {note}" for r in records for note in r.notes]
     versions, machine = _agreed(records, "versions"), _agreed(records, "machine")
@@ -121,6 +131,7 @@ def _section(
     kinds: dict[_Kind, list[_Member]],
     planned: dict[tuple[str, _Kind], int],
     points: int,
+    read_run: Callable[[_Member], OneRun],
 ) -> Section:
     entries: list[Entry] = []
     epsilons: Array | None = None
@@ -128,7 +139,7 @@ def _section(
     first = next(iter(kinds.values()))[0].settings
     for kind, members in kinds.items():
         members.sort(key=lambda member: member.settings.seed)
-        runs = [_run(member) for member in members]
+        runs = [read_run(member) for member in members]
         epsilons = runs[0].mistakes.get("epsilon") if epsilons is None else epsilons
         where = str(members[0].folder)
         of = planned[first.fingerprint, kind]
@@ -147,11 +158,14 @@ def _section(
     return section(first.problem, entries, epsilons, optimum, threshold, slater)
 
 
-def _run(member: _Member) -> OneRun:
+def _run(columns: Columns, member: _Member) -> OneRun:
     record = member.record
     time = 1e6 * record.seconds / record.episodes if record.seconds else None
-    tables = _table(member, CURVES), _table(member, MISTAKES)
-    return OneRun(member.settings.seed, *tables, dict(record.summary), time)
+    curves, mistakes = (
+        columns.table(member.folder, name, record.digest_of(name), partial(_table, member, name))
+        for name in (CURVES, MISTAKES)
+    )
+    return OneRun(member.settings.seed, curves, mistakes, dict(record.summary), time)
 
 
 def _table(member: _Member, name: str) -> dict[str, Array]:

@@ -1,0 +1,148 @@
+"""The tables of all finished runs of a large sweep as a few columns, so that they are read at once.
+
+DIR/.columns/NAME/ holds a file for each set of columns that occurs: the rows of every run's NAME
+one below the other, and the hash of the file that each run's rows came from. The truth stays in the
+runs' folders: rows count only while that hash is the one in the manifest. A file is named by its
+own hash, so a damaged one is noticed; what is missing is read from the folders and added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab.errors import InputError
+from cmdplab.index import home_of
+from cmdplab.manifest import sha256
+from cmdplab.pool import Work
+from cmdplab.problem import Array
+from cmdplab.reading import LARGEST
+from cmdplab.records import LABELS
+
+FOLDER = ".columns"
+FEWEST = 200  # runs for which it is worth a file
+_KEY = b"cmdplab.runs"
+
+Table = dict[str, Array]
+
+
+class _Rows(NamedTuple):
+    """The rows of one run, and the hash of the file that they came from."""
+
+    source: str
+    table: Table
+
+
+class Columns:
+    """The tables of a sweep's runs; those that are not known yet are read, and kept by `save`."""
+
+    def __init__(self, works: Sequence[Work]) -> None:
+        home = home_of(works) if len(works) >= FEWEST else None
+        self._folder = None if home is None else home / FOLDER
+        self._known: dict[str, dict[str, _Rows]] = {}
+        self._new: set[str] = set()
+
+    def table(self, run: Path, name: str, source: str, read: Callable[[], Table]) -> Table:
+        """The columns of a run's file `name`, whose hash is `source`; `read` reads them there."""
+        if self._folder is None or not source:
+            return read()
+        if name not in self._known:
+            self._known[name] = _read(self._folder / name)
+        known = self._known[name].get(run.name)
+        if known is not None and known.source == source:
+            return known.table
+        if (found := _as_written(run / name, source)) is None:
+            return read()
+        self._known[name][run.name] = _Rows(source, found)
+        self._new.add(name)
+        return found
+
+    def save(self) -> None:
+        """Keep what was read; where nobody may write, nothing."""
+        if self._folder is not None:
+            with suppress(OSError, InputError):
+                for name in sorted(self._new):
+                    _write(self._folder / name, self._known[name])
+                self._new.clear()
+
+
+@contextmanager
+def columns_of(works: Sequence[Work]) -> Iterator[Columns]:
+    """The columns of these runs; what was read anew is kept at the end."""
+    columns = Columns(works)
+    yield columns
+    columns.save()
+
+
+def _as_written(path: Path, source: str) -> Table | None:
+    """The numbers of a run's file. Its hash says that it is as we wrote it; None if it is not."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with suppress(OSError, pa.ArrowException):
+        content = path.read_bytes()
+        if hashlib.sha256(content).hexdigest() == source:
+            table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+            names = [name for name in table.column_names if name not in LABELS]
+            return {name: np.asarray(table[name], dtype=np.float64) for name in names}
+    return None
+
+
+def _write(folder: Path, runs: dict[str, _Rows]) -> None:
+    """A file for each set of columns, in place of all that were there."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    folder.mkdir(parents=True, exist_ok=True)
+    before, kinds = set(folder.glob("*.parquet")), dict[tuple[str, ...], list[str]]()
+    for run, rows in runs.items():
+        kinds.setdefault(tuple(rows.table), []).append(run)
+    for kind, mine in kinds.items():
+        tables = [runs[run].table for run in mine]
+        lengths = [len(table[kind[0]]) for table in tables]
+        about = list(zip(mine, lengths, (runs[run].source for run in mine), strict=True))
+        whole = pa.table({name: np.concatenate([t[name] for t in tables]) for name in kind})
+        whole = whole.replace_schema_metadata({_KEY: json.dumps(about)})
+        temporary = folder / f".{os.getpid()}.new"
+        dense = {"use_dictionary": False, "use_byte_stream_split": True, "write_statistics": False}
+        pq.write_table(whole, temporary, compression="zstd", **dense)
+        target = folder / f"{sha256(temporary)}.parquet"
+        temporary.replace(target)
+        before.discard(target)
+    for old in before:
+        old.unlink(missing_ok=True)
+
+
+def _read(folder: Path) -> dict[str, _Rows]:
+    """What is there and whole."""
+    found: dict[str, _Rows] = {}
+    for path in sorted(folder.glob("*.parquet")):
+        with suppress(Exception):  # Arrow has many kinds; whatever it is, the runs can be read
+            found |= _rows(path)
+    return found
+
+
+def _rows(path: Path) -> dict[str, _Rows]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if path.stat().st_size > LARGEST:
+        return {}
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != path.stem:
+        return {}
+    table = pq.ParquetFile(pa.BufferReader(content)).read()
+    columns = {name: table[name].to_numpy() for name in table.column_names}
+    found, first = {}, 0
+    for run, length, source in json.loads(table.schema.metadata[_KEY]):
+        mine = slice(first, first + length)
+        found[run] = _Rows(source, {name: each[mine] for name, each in columns.items()})
+        first += length
+    return found
