@@ -18,7 +18,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from cmdplab.compiling import is_cold
 from cmdplab.pool import Ended, Event
 from cmdplab.surviving import Standing
 
@@ -37,12 +36,6 @@ def standing(run: Run) -> str:
     violation = summary.final_violation
     more = "" if violation is None else f" viol {violation:+.3f}"
     return f"gap {summary.final_gap:+.3f}{more}"
-
-
-def announce_compiling(console: Console) -> None:
-    """Say that the first use compiles, if it does."""
-    if is_cold():
-        console.print("compiling, once for this version: half a minute or so", highlight=False)
 
 
 def key(row: Row) -> tuple[str, str]:
@@ -78,7 +71,6 @@ class _Tally:
 @contextmanager
 def shown(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Report]:
     """Show the progress of these runs while the block lasts; yields the callback for `run_many`."""
-    announce_compiling(console)
     with (_bars if console.is_terminal else _lines)(jobs, episodes, console) as report:
         yield report
 
@@ -142,7 +134,6 @@ def _lines(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Rep
 @contextmanager
 def sweep_shown(runs: int, episodes: int | None, console: Console) -> Iterator[Tell]:
     """Show a sweep: the whole of it, and each run that is under way."""
-    announce_compiling(console)
     with (_sweep_bars if console.is_terminal else _sweep_lines)(runs, episodes, console) as tell:
         yield tell
 
