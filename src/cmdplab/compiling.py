@@ -16,10 +16,13 @@ from typing import Any, TypeVar
 
 import numba
 from numba.core import config as numba_config
+from numba.core import event
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.extending import overload, register_jitable
 
 from cmdplab import equations
+from cmdplab.announcing import announce
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -53,9 +56,40 @@ def _cache_folder() -> str:
 _CACHE = _cache_folder()
 
 
-def is_cold() -> bool:
-    """Whether nothing is compiled yet for these sources: the first use then takes longer."""
-    return not any(Path(_CACHE).glob("**/*.nbi"))
+class _Part(JITCodeLibrary):  # type: ignore[misc]
+    """Code for compiled callers alone: LLVM's code, linked into them, and never a machine's.
+
+    Numba's own libraries hold all that they call, optimised and translated again at every level,
+    which is quadratic in the depth of the calls. Here the caller that Python calls does it once.
+    Only the loops at the bottom are optimised on their own as well: it keeps them vectorised as
+    they were, to the last bit of their sums.
+    """
+
+    def _depth(self) -> int:
+        parts = (each for each in self._linking_libraries if isinstance(each, _Part))
+        return 1 + max((each._depth() for each in parts), default=0)
+
+    def _optimize_final_module(self) -> None:
+        if self._depth() <= _LOOPS:
+            super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """None: there is no machine code."""
+        return 0
+
+    @property
+    def codegen(self) -> _Part:
+        """Asked for by `set_env` alone."""
+        return self
+
+    def set_env(self, name: str, environment: object) -> None:
+        """Nothing: what an environment holds (objects to print or raise) no part uses."""
+
+
+_LOOPS = 2  # a loop and the formulas that it calls
 
 
 class _Lean(Compiler):  # type: ignore[misc]
@@ -72,6 +106,8 @@ class _Lean(Compiler):  # type: ignore[misc]
         flags.noalias = True
         flags.nrt = False
         super().__init__(*arguments)
+        if flags.no_cpython_wrapper:
+            self.state.library = _Part(self.state.targetctx.codegen(), "part")
 
 
 def compiled(function: Function) -> Function:
@@ -100,31 +136,72 @@ def compiled_apart(function: Function) -> Function:
     return _compile(function, FAST, inline=False)
 
 
+def steering(function: Function) -> Function:
+    """Compiled where compiled code calls it; plain Python where Python does.
+
+    For what decides which loops run and is nothing beside them: to call it once, compiling takes a
+    thousand times as long as running.
+    """
+    return register_jitable(**_options(FAST, inline=False), **_PART)(function)  # type: ignore[no-any-return]
+
+
+def steering_in_order(function: Function) -> Function:
+    """The same, with every sum in the order in which it is written."""
+    options = _options(FAST - {"reassoc"}, inline=True)
+    return register_jitable(**options, **_PART)(function)  # type: ignore[no-any-return]
+
+
 def by_type(stub: Function) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate a chooser: compiled calls of `stub` run what it returns for the arguments' types.
 
     This is how one loop serves several ways of storing a table, without a branch when it runs.
     """
-    options = {
-        "fastmath": FAST,
+    return overload(stub, jit_options={**_options(FAST, inline=True), **_PART})  # type: ignore[no-any-return]
+
+
+_PART = {"no_cpython_wrapper": True}
+
+
+def _options(fastmath: set[str], inline: bool) -> dict[str, Any]:
+    return {
+        "fastmath": fastmath,
         "nogil": True,
         "error_model": "numpy",
-        "forceinline": True,
+        "forceinline": inline,
+        "no_cfunc_wrapper": True,
         "pipeline_class": _Lean,
     }
-    return overload(stub, jit_options=options)  # type: ignore[no-any-return]
 
 
 def _compile(function: Function, fastmath: set[str], inline: bool = True) -> Function:
-    dispatcher = numba.njit(
-        fastmath=fastmath,
-        nogil=True,
-        error_model="numpy",
-        forceinline=inline,
-        pipeline_class=_Lean,
-    )(function)
-    keep(dispatcher, numba_config)
-    return dispatcher  # type: ignore[no-any-return]
+    """What Python calls, kept on disk; compiled callers get a part of their own, without a wrapper.
+
+    The wrapper that takes apart what Python gives is longer than most functions.
+    """
+    options = _options(fastmath, inline)
+    called = numba.njit(**options)(function)
+    part = numba.njit(**options, **_PART)(function)
+    called.get_call_template, called.get_overload = part.get_call_template, part.get_overload
+    keep(called, numba_config)
+    _CALLED.add(called)
+    return called  # type: ignore[no-any-return]
+
+
+_CALLED: set[Any] = set()
+
+
+class _Saying(event.Listener):  # type: ignore[misc]
+    """Tells whoever waits what is being compiled: nothing is, when it is found on disk."""
+
+    def on_start(self, event: Any) -> None:
+        if event.data["dispatcher"] in _CALLED:
+            announce(event.data["dispatcher"].__module__)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Saying())
 
 
 def keep(dispatcher: Any, config: Any, apart: str = "") -> None:

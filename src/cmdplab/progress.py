@@ -18,7 +18,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from cmdplab.compiling import is_cold
 from cmdplab.pool import Ended, Event, Work
 from cmdplab.surviving import Standing
 
@@ -29,12 +28,6 @@ if TYPE_CHECKING:
     from cmdplab.sweeping import Tell
 
 LINE_EVERY = 10.0  # seconds between plain lines
-
-
-def announce_compiling(console: Console) -> None:
-    """Say that the first use compiles, if it does."""
-    if is_cold():
-        console.print("compiling, once for this version: half a minute or so", highlight=False)
 
 
 @contextmanager
@@ -72,7 +65,6 @@ def sweep_shown(works: Sequence[Work], console: Console) -> Iterator[Tell]:
 def _display(
     names: Mapping[str, str], lengths: Mapping[str, int | None], console: Console
 ) -> Iterator[Tell]:
-    announce_compiling(console)
     tally = _Tally(names, lengths)
     with (_bars if console.is_terminal else _lines)(tally, console) as tell:
         yield tell

@@ -5,7 +5,7 @@ multiplies the objective, `scale[1]` every utility and threshold. Tolerances are
 """
 # Numba infers the types of these functions; models.py names the shapes.
 
-from cmdplab.compiling import compiled_apart, compiled_in_order
+from cmdplab.compiling import compiled_apart, steering, steering_in_order
 
 POLICY, SHORTFALL = 0, -1  # kinds of columns; n = 1..N is the surplus of constraint n
 PIVOT = 1e-9  # a smaller one is rounding
@@ -56,7 +56,7 @@ def choose_scale(model, basis):
         basis.scale[place] = 1.0 / basis.scale[place] if basis.scale[place] > 0.0 else 1.0
 
 
-@compiled_in_order
+@steering_in_order
 def write_column(kind, returns, threshold, scale, out):
     """The column of the program: (1, u - b), a surplus (0, -e_n) or the shortfall (0, 1)."""
     out[0] = 1.0 if kind == POLICY else 0.0
@@ -69,7 +69,7 @@ def write_column(kind, returns, threshold, scale, out):
             out[n + 1] = -1.0 if kind == n + 1 else 0.0
 
 
-@compiled_apart
+@steering
 def price(basis, columns, threshold, objective, penalty):
     """Shares and multipliers of the basis; returns what the mixture is worth."""
     for j in range(len(basis.kind)):
@@ -89,7 +89,7 @@ def price(basis, columns, threshold, objective, penalty):
     return basis.dual[0]
 
 
-@compiled_in_order
+@steering_in_order
 def cheapest_surplus(basis):
     """The constraint with the most negative multiplier, which pays for a surplus; 0 if none."""
     found, lowest = 0, -1e-12 * (1.0 + abs(basis.dual[0]))
@@ -99,7 +99,7 @@ def cheapest_surplus(basis):
     return found
 
 
-@compiled_apart
+@steering
 def enter(basis, kind, returns, threshold, free):
     """Let a column into the basis; False if no column may leave."""
     write_column(kind, returns, threshold, basis.scale, basis.entering)
@@ -125,7 +125,7 @@ def enter(basis, kind, returns, threshold, free):
     return True
 
 
-@compiled_apart
+@steering
 def begin(basis, columns, threshold, always):
     """A basis of the column in the free place: its surpluses and, if it lacks one, a shortfall."""
     last = len(basis.place) - 1
@@ -141,7 +141,7 @@ def begin(basis, columns, threshold, always):
         basis.kind[worst + 1] = SHORTFALL
 
 
-@compiled_in_order
+@steering_in_order
 def total_share(basis):
     """Of the policies, those that rounding made negative left out."""
     total = 0.0
@@ -151,7 +151,7 @@ def total_share(basis):
     return total
 
 
-@compiled_apart
+@steering
 def mixed_returns(basis, columns, returns):
     """The returns of the mixture as it will be played."""
     total = total_share(basis)
@@ -163,7 +163,7 @@ def mixed_returns(basis, columns, returns):
                 returns[n] += share * columns.returns[basis.place[j], n]
 
 
-@compiled_apart
+@steering
 def smallest_slack(basis, columns, threshold, returns):
     """min_n (u^n - b^n) of the mixture as it will be played; infinite without constraints."""
     mixed_returns(basis, columns, returns)

@@ -17,7 +17,17 @@ from cmdplab.kernels import Sparse
 from cmdplab.problem import Array
 from cmdplab.solvers import simplex, sweeps
 from cmdplab.solvers.basis import POLICY
-from cmdplab.solvers.models import Box, ListedModel, Lists, Model, Planning, model, planning
+from cmdplab.solvers.models import (
+    Box,
+    Given,
+    LaidOut,
+    Lists,
+    Model,
+    Planning,
+    Table,
+    model,
+    planning,
+)
 from cmdplab.validating import checked_policy
 
 DIRECTIONS = {"optimistic": 1.0, "pessimistic": -1.0}
@@ -33,7 +43,7 @@ class Plan(NamedTuple):
     feasible: bool
     policy: Array  # [H, X, A]
     occupancy: Array  # [H, X, A], under `kernel`
-    kernel: Array | Sparse  # [H, X, A, X], of the box; the lists themselves where they were given
+    kernel: Array | Sparse  # [H, X, A, X], of the box; what was given where it was one
     returns: Array  # [1 + N], of `policy` under `kernel`
     multiplier: Array  # [N]
     primal: float
@@ -53,7 +63,7 @@ class Plan(NamedTuple):
 
 
 def plan(
-    box: Box | Lists,
+    box: Given,
     reward: Array,
     threshold: Array,
     start: int = 0,
@@ -72,7 +82,7 @@ def plan(
     return _written(box, laid_out, space, start, held, bound, margin, used)
 
 
-def largest_margin(box: Box | Lists, reward: Array, threshold: Array, start: int = 0) -> Plan:
+def largest_margin(box: Given, reward: Array, threshold: Array, start: int = 0) -> Plan:
     """The plan whose smallest slack min_n (V[r^n] - b^n) is largest: its `primal`, for N >= 1."""
     laid_out, space = _prepared(box, reward, threshold, start)
     if not len(laid_out.threshold):
@@ -81,18 +91,16 @@ def largest_margin(box: Box | Lists, reward: Array, threshold: Array, start: int
     return _written(box, laid_out, space, start, margin, bound, min(margin, 0.0), used)
 
 
-def _prepared(
-    box: Box | Lists, reward: Array, threshold: Array, start: int
-) -> tuple[Model | ListedModel, Planning]:
+def _prepared(box: Given, reward: Array, threshold: Array, start: int) -> tuple[LaidOut, Planning]:
     laid_out = model(box, reward, threshold, start)
-    ordered = isinstance(box, Box)
+    ordered = not isinstance(box, Lists)
     H, X, A = np.shape(reward)[1:]
     return laid_out, planning(len(laid_out.threshold), H, X, A, ordered)
 
 
 def _written(
-    box: Box | Lists,
-    laid_out: Model | ListedModel,
+    box: Given,
+    laid_out: LaidOut,
     space: Planning,
     start: int,
     held: float,
@@ -107,17 +115,15 @@ def _written(
     occupancy, kernel = _played(box, laid_out, space, start, X, A)
     multiplier = np.maximum(space.basis.multiplier, 0.0)
     natural = from_pairs(policy, X, A)
-    feasible = margin >= 0.0
-    return Plan(
-        feasible, natural, occupancy, kernel, returns, multiplier, held, bound, margin, used
-    )
+    found = (natural, occupancy, kernel, returns, multiplier)
+    return Plan(margin >= 0.0, *found, float(held), float(bound), float(margin), used)
 
 
 def _played(
-    box: Box | Lists, laid_out: Any, space: Planning, start: int, states: int, actions: int
+    box: Given, laid_out: Any, space: Planning, start: int, states: int, actions: int
 ) -> tuple[Array, Array | Sparse]:
     """Occupancy [H, X, A] of the mixture and the kernel that it implies."""
-    if isinstance(box, Lists):
+    if not isinstance(box, Box):
         return from_pairs(space.work.occupancy, states, actions), box.kernel
     return _flows(laid_out, space, start, actions)
 
@@ -163,7 +169,7 @@ def _poured(laid_out: Model, h: int, order: Array) -> Array:
 
 
 def policy_bounds(
-    box: Box,
+    box: Box | Table,
     reward: Array,
     policy: Array,
     start: int = 0,

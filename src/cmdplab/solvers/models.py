@@ -28,12 +28,19 @@ class Box(NamedTuple):
         return cls(np.maximum(estimate - width, 0.0), np.minimum(estimate + width, 1.0), mask)
 
     @classmethod
-    def of(cls, problem: CMDP) -> Box | Lists:
-        """What holds the true kernel alone: a box, or lists where rows have few successors."""
+    def of(cls, problem: CMDP) -> Table | Lists:
+        """What holds the true kernel alone: a table, or lists where rows have few successors."""
         listed = lists(problem.kernel)
         if listed is not None:
             return Lists(listed, problem.mask)
-        return cls(problem.table, problem.table, problem.mask)
+        return Table(problem.table, problem.mask)
+
+
+class Table(NamedTuple):
+    """One kernel, and the actions that are open: a box of width zero, at half its price."""
+
+    kernel: Array  # [H, X, A, X]
+    mask: Mask | None = None  # [H, X, A]; None: every action is open
 
 
 class Lists(NamedTuple):
@@ -41,6 +48,15 @@ class Lists(NamedTuple):
 
     kernel: Sparse
     mask: Mask | None = None  # [H, X, A]; None: every action is open
+
+
+class TableModel(NamedTuple):
+    """One kernel and rewards as the sweeps read them; a pair (x, a) sits at a * P + x."""
+
+    kernel: Array  # [H, X, A * P], P(y) for y the second axis
+    reward: Array  # [1 + N, H, A * P]
+    threshold: Array  # [N]
+    closed: Array  # [H, A * P], zero where an action is open, else too low ever to be the best
 
 
 class ListedModel(NamedTuple):
@@ -82,6 +98,10 @@ class Model(NamedTuple):
     reward: Array  # [1 + N, H, A * P]
     threshold: Array  # [N]
     closed: Array  # [H, A * P], zero where an action is open, else too low ever to be the best
+
+
+Given = Box | Table | Lists
+LaidOut = Model | TableModel | ListedModel
 
 
 class Columns(NamedTuple):
@@ -175,7 +195,7 @@ def planning(
     return Planning(columns, basis, work)
 
 
-def model(box: Box | Lists, reward: Array, threshold: Array, start: int) -> Model | ListedModel:
+def model(box: Given, reward: Array, threshold: Array, start: int) -> LaidOut:
     """A box and rewards [1 + N, H, X, A], laid out for the sweeps; everything is checked."""
     reward, threshold = (np.asarray(each, dtype=np.float64) for each in (reward, threshold))
     if reward.ndim != 4 or 0 in reward.shape:
@@ -188,8 +208,22 @@ def model(box: Box | Lists, reward: Array, threshold: Array, start: int) -> Mode
         raise InputError("rewards and thresholds must be finite")
     if isinstance(box, Lists):
         return _listed_model(box, reward, threshold)
+    told = (to_pairs(reward), threshold.copy(), to_pairs(closed_pairs(box.mask, reward.shape[1:])))
+    if isinstance(box, Table):
+        _check_kernels(box.kernel, box.kernel, reward.shape[1:])
+        return TableModel(to_pairs(np.moveaxis(box.kernel, 3, 1)), *told)
     lower, upper = (np.asarray(each, dtype=np.float64) for each in (box.lower, box.upper))
-    shape = (*reward.shape[1:], reward.shape[2])
+    _check_kernels(lower, upper, reward.shape[1:])
+    return Model(
+        to_pairs(np.moveaxis(lower, 3, 1)),
+        to_pairs(np.moveaxis(np.maximum(upper - lower, 0.0), 3, 1)),
+        to_pairs(np.maximum(1.0 - np.cumsum(lower, axis=-1)[..., -1], 0.0)),
+        *told,
+    )
+
+
+def _check_kernels(lower: Array, upper: Array, sizes: tuple[int, ...]) -> None:
+    shape = (*sizes, sizes[1])
     if lower.shape != shape or upper.shape != shape:
         raise InputError(f"the box has shapes {lower.shape} and {upper.shape}, not {shape}")
     rounding = 1e-9
@@ -199,14 +233,6 @@ def model(box: Box | Lists, reward: Array, threshold: Array, start: int) -> Mode
     if wrong.any():
         h, x, a, _ = np.argwhere(wrong)[0]
         raise InputError(f"the box at [{h}, {x}, {a}] holds no kernel")
-    return Model(
-        lower=to_pairs(np.moveaxis(lower, 3, 1)),
-        room=to_pairs(np.moveaxis(np.maximum(upper - lower, 0.0), 3, 1)),
-        spare=to_pairs(np.maximum(1.0 - np.cumsum(lower, axis=-1)[..., -1], 0.0)),
-        reward=to_pairs(reward),
-        threshold=np.array(threshold, dtype=np.float64),
-        closed=to_pairs(closed_pairs(box.mask, reward.shape[1:])),
-    )
 
 
 def _listed_model(given: Lists, reward: Array, threshold: Array) -> ListedModel:

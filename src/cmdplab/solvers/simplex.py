@@ -16,7 +16,7 @@ short is never called feasible.
 """
 # Numba infers the types of these functions; models.py names the shapes.
 
-from cmdplab.compiling import compiled_apart, compiled_in_order
+from cmdplab.compiling import compiled_apart, steering, steering_in_order
 from cmdplab.solvers.basis import (
     POLICY,
     begin,
@@ -37,7 +37,7 @@ FALLS_SHORT = 1e-10  # relative to the largest utility: less is rounding
 CLOSED = 1e-10  # relative to the largest value: a certificate that needs no second search
 
 
-@compiled_apart
+@steering
 def sweep_at(model, start, objective, multiplier, columns, basis, work):
     """Sweep for w V[r^0] + sum_n multiplier[n] V[r^n], in the program's units; where it is."""
     basis.weights[0] = objective * basis.scale[0]
@@ -57,7 +57,7 @@ def sweep_at(model, start, objective, multiplier, columns, basis, work):
     return slot
 
 
-@compiled_apart
+@steering
 def worth(basis, columns, slot, objective, threshold):
     """w v + sum_n multiplier[n] (u^n - b^n) of a column, and the size of its terms."""
     total = objective * basis.scale[0] * columns.returns[slot, 0]
@@ -69,7 +69,7 @@ def worth(basis, columns, slot, objective, threshold):
     return total, size
 
 
-@compiled_apart
+@steering
 def maximise(model, start, objective, penalty, free, enough, columns, basis, work):
     """Pivot until no policy improves the mixture; returns (held, bound, sweeps).
 
@@ -98,7 +98,7 @@ def maximise(model, start, objective, penalty, free, enough, columns, basis, wor
     return price(basis, columns, model.threshold, objective, penalty), bound, sweeps
 
 
-@compiled_apart
+@steering
 def largest_margin(model, start, enough, columns, basis, work):
     """max over policies and kernels of min_n (V[r^n] - b^n): (what is played, bound, sweeps).
 
@@ -115,7 +115,7 @@ def largest_margin(model, start, enough, columns, basis, work):
     return margin, bound / basis.scale[1], sweeps + 1
 
 
-@compiled_in_order
+@steering_in_order
 def prepare(model, basis):
     """Units for the program, and every column at its own place."""
     choose_scale(model, basis)
@@ -123,7 +123,7 @@ def prepare(model, basis):
         basis.place[j] = j
 
 
-@compiled_apart
+@steering
 def seed(model, start, first, penalty, columns, basis, work):
     """Offer policies from multipliers a little beside the given ones, one for each constraint.
 
@@ -147,7 +147,7 @@ def seed(model, start, first, penalty, columns, basis, work):
     return sweeps
 
 
-@compiled_apart
+@steering
 def search(model, start, first, penalty, columns, basis, work):
     """One search from multipliers in the program's units; returns (bound, sweeps)."""
     sweep_at(model, start, 1.0, first, columns, basis, work)
@@ -157,7 +157,7 @@ def search(model, start, first, penalty, columns, basis, work):
     return bound, sweeps + more + 1
 
 
-@compiled_apart
+@steering
 def plan(model, start, multiplier, columns, basis, work):
     """The optimal mixture, from multipliers to start with: (value, bound, margin, sweeps).
 

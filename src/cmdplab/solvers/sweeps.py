@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab.compiling import by_type, compiled, compiled_apart
-from cmdplab.solvers.models import ListedBox, ListedModel, Model
+from cmdplab.solvers.models import ListedBox, ListedModel, Model, TableModel
 
 
 @compiled
@@ -84,6 +84,19 @@ def expect_box(model, h, order, value, work, q):
 
 
 @compiled
+def expect_table(model, h, order, value, work, q):
+    """See `expect`. States are taken in the order in which a box is poured: sums are then equal."""
+    kernel = model.kernel[h]
+    coarsen(work.total, order)
+    sort_states(work.total, order)
+    q[:] = 0.0
+    for t in range(len(order)):
+        y = order[t]
+        for n in range(len(value)):
+            add_scaled(kernel[y], value[n, y], q[n])
+
+
+@compiled
 def expect_listed(model, h, order, value, work, q):
     """See `expect`."""
     layer = min(h, len(model.probability) - 1)
@@ -110,6 +123,13 @@ def move_in_box(model, h, i, order, mass, ahead):
         poured = min(model.room[layer, y, i], left)
         left -= poured
         ahead[y] += mass * (model.lower[layer, y, i] + poured)
+
+
+@compiled
+def move_in_table(model, h, i, order, mass, ahead):
+    """See `move`."""
+    for y in range(model.kernel.shape[1]):
+        ahead[y] += mass * model.kernel[h, y, i]
 
 
 @compiled
@@ -177,8 +197,18 @@ def move_in_listed_box(model, h, i, order, mass, ahead):
         t += 1
 
 
-EXPECT = {Model: expect_box, ListedModel: expect_listed, ListedBox: expect_listed_box}
-MOVE = {Model: move_in_box, ListedModel: move_listed, ListedBox: move_in_listed_box}
+EXPECT = {
+    Model: expect_box,
+    TableModel: expect_table,
+    ListedModel: expect_listed,
+    ListedBox: expect_listed_box,
+}
+MOVE = {
+    Model: move_in_box,
+    TableModel: move_in_table,
+    ListedModel: move_listed,
+    ListedBox: move_in_listed_box,
+}
 
 
 def expect(model: Any, h: Any, order: Any, value: Any, work: Any, q: Any) -> None:
