@@ -280,7 +280,7 @@ def test_without_noise_the_estimates_are_the_means_and_a_width(row):
     cpu = session("cpu", problem, row, task, 1)
     cpu.play(300)
     state, plain = cpu.state(), family(row).plain(row, task)
-    seen = state.counts.sum(axis=-1) > 0.0
+    seen = np.broadcast_to(state.counts.sum(axis=-1) > 0.0, problem.reward.shape[1:])
     assert seen.sum() >= problem.horizon
     estimate = plain.rewards(state)
     if row.name == "OPDOP":  # its estimates are lower, and an unseen pair is held at its cap

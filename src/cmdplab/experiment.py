@@ -115,7 +115,7 @@ class Experiment(_Strict):
         description=f"a number of seeds from 1 to {MOST_RUNS:,}, or a list of whole numbers >= 0 "
         "and below 2^63",
     )
-    preset: Preset | None = Field(  # default: `released` where an algorithm has it
+    preset: Preset | None = Field(  # default: as of `algorithms.algorithm`
         default=None, description='"released" or "printed"'
     )
     rewards: Literal["known", "bernoulli"] = Field(  # told, or observed as samples of 0 and 1

@@ -82,7 +82,7 @@ PresetOption = Annotated[
 ]
 AnyPreset = Annotated[
     Preset | None,
-    typer.Option(help="Default: `released` where there is one, else `printed`."),
+    typer.Option(help="Default: `released` where there is one, else and for OptCMDP `printed`."),
 ]
 OwnBonusScale = Annotated[
     float | None,

@@ -39,7 +39,7 @@ def possible_states(most, i, states):
 def box_row(counts, most, model, numbers, h, i, visits, phi):
     """See `row_ends`."""
     X, last = counts.shape[1], len(most) - 1
-    possible = possible_states(most, i, X)
+    possible = 1.0 if visits > 0.0 else possible_states(most, i, X)
     bonus, margin, lowest = 0.0, 0.0, 0.0
     for y in range(X):
         allowed = most[min(y, last), i]

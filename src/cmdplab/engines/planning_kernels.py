@@ -166,7 +166,8 @@ def make_plan(learner, model, numbers, start, weight, episode, columns, basis, w
         play_safe(learner)
         return
     write_policy(model, start, columns, basis, work, learner.policy, learner.promised)
-    complete(learner.policy, work.occupancy, model.closed, numbers.uniform_elsewhere, P)
+    if numbers.uniform_elsewhere > 0.0:
+        complete(learner.policy, work.occupancy, model.closed, numbers.uniform_elsewhere, P)
     if margin >= 0.0:
         for n in range(len(learner.multiplier)):
             learner.multiplier[n] = max(basis.multiplier[n], 0.0)
