@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cmdplab.algorithms import algorithm
     from cmdplab.algorithms.primal_dual import PrimalDual
+    from cmdplab.announcing import quiet
     from cmdplab.describing import describe
     from cmdplab.environments import make
     from cmdplab.errors import InputError
@@ -37,6 +38,7 @@ _HOME = {
     "load": "loading",
     "make": "environments",
     "occupancy": "exact",
+    "quiet": "announcing",
     "returns": "exact",
     "run": "running",
     "run_many": "running",
@@ -58,6 +60,7 @@ __all__ = [
     "load",
     "make",
     "occupancy",
+    "quiet",
     "returns",
     "run",
     "run_many",

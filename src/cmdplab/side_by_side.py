@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cmdplab.announcing import announce
 from cmdplab.figures import PALETTE, line_style, literal, save
 from cmdplab.problem import Array
 from cmdplab.records import Curves
@@ -21,6 +22,7 @@ GAP, VIOLATION = PALETTE[:2]  # blue and vermilion
 
 def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:
     """Gap and violation of each algorithm, then strong regrets, over a logarithmic axis."""
+    announce("drawing the figure: some seconds")
     from matplotlib.figure import Figure
 
     rows = -(-len(curves) // COLUMNS)

@@ -17,7 +17,17 @@ from cmdplab.kernels import Sparse
 from cmdplab.problem import Array
 from cmdplab.solvers import simplex, sweeps
 from cmdplab.solvers.basis import POLICY
-from cmdplab.solvers.models import Box, Given, LaidOut, Lists, Model, Planning, Table, model, planning
+from cmdplab.solvers.models import (
+    Box,
+    Given,
+    LaidOut,
+    Lists,
+    Model,
+    Planning,
+    Table,
+    model,
+    planning,
+)
 
 DIRECTIONS = {"optimistic": 1.0, "pessimistic": -1.0}
 
@@ -80,9 +90,7 @@ def largest_margin(box: Given, reward: Array, threshold: Array, start: int = 0) 
     return _written(box, laid_out, space, start, margin, bound, min(margin, 0.0), used)
 
 
-def _prepared(
-    box: Given, reward: Array, threshold: Array, start: int
-) -> tuple[LaidOut, Planning]:
+def _prepared(box: Given, reward: Array, threshold: Array, start: int) -> tuple[LaidOut, Planning]:
     laid_out = model(box, reward, threshold, start)
     ordered = not isinstance(box, Lists)
     H, X, A = np.shape(reward)[1:]
