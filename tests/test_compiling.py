@@ -1,8 +1,10 @@
-"""Compiled code is cached on disk, and never older than the formulas it contains."""
+"""Compiled code is kept on disk, is never older than its formulas, and says when it is made."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import cmdplab
+from cmdplab import announcing, compiling
 
 PROGRAM = """
 import numpy as np
@@ -25,12 +28,38 @@ print(repr(float(session.play(50).returns[-1, 0])))
 """
 
 
+SOLVE = ("-m", "cmdplab", "solve", "three-state", "--json")
+COMPILED = """
+import json
+from numba.core import event
+seen = []
+class Listener(event.Listener):
+    def on_start(self, event):
+        seen.append((event.data["dispatcher"].__module__, str(event.data["args"])))
+    def on_end(self, event):
+        pass
+event.register("numba:compile", Listener())
+import cmdplab
+cmdplab.quiet()
+cmdplab.solve(cmdplab.make("three-state"))
+print(json.dumps(seen))
+"""
+
+
 def run(package: Path, cache: Path) -> str:
+    return python("-c", PROGRAM, package=package, cache=cache).stdout
+
+
+def python(*arguments, cache, package=Path(cmdplab.__file__).parents[1], quiet=""):
     environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(cache)}
-    command = [sys.executable, "-c", PROGRAM]
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=True, cwd=cache
-    ).stdout
+        [sys.executable, *arguments],
+        env=environment | {announcing.QUIET: quiet},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=cache,
+    )
 
 
 @pytest.fixture
@@ -52,3 +81,48 @@ def test_an_edited_formula_is_compiled_anew(copy):
     formulas.write_text(text)
     assert run(package, cache) == before
     assert len(list(cache.iterdir())) == 2
+
+
+def test_a_first_solve_says_what_it_compiles_and_the_next_one_compiles_nothing(tmp_path):
+    first = python(*SOLVE, cache=tmp_path)
+    said = first.stderr.splitlines()
+    assert len(said) == 1
+    assert re.fullmatch(r"compiling the solver: about \d+ s, once for this version", said[0])
+    again = python(*SOLVE, cache=tmp_path)
+    assert again.stderr == ""
+    assert json.loads(first.stdout) == json.loads(again.stdout)
+
+
+def test_quiet_is_quiet_and_a_solve_compiles_nothing_for_boxes_or_engines(tmp_path):
+    (tmp_path / "one").mkdir()
+    ended = python("-c", COMPILED, cache=tmp_path / "one")
+    assert ended.stderr == ""
+    compiled = json.loads(ended.stdout)
+    assert any("TableModel(" in arguments for _, arguments in compiled)
+    assert not [each for each in compiled if re.search(r"\b(Model|ListedBox)\(", each[1])]
+    assert not [each for each in compiled if each[0].startswith("cmdplab.engines")]
+    (tmp_path / "two").mkdir()
+    assert python(*SOLVE, cache=tmp_path / "two", quiet="1").stderr == ""
+
+
+def test_whatever_python_calls_has_words_for_what_it_is():
+    from cmdplab.engines import planning_kernels, triple_q_kernels  # noqa: F401
+    from cmdplab.gym import dynamics  # noqa: F401
+
+    modules = {each.__module__ for each in compiling.called()}
+    ours = {each for each in modules if each.startswith("cmdplab.")}
+    assert {"cmdplab.solvers.sweeps", "cmdplab.engines.kernels"} <= ours
+    inner = {"loops", "storage", "boxes", "vector_math"}  # called from Python by tests alone
+    for module in ours:
+        assert module.split(".")[-1] in inner or module.startswith(tuple(announcing.COMPILED))
+
+
+def test_a_wait_is_announced_once(capsys, monkeypatch):
+    monkeypatch.setattr(announcing, "_SAID", set())
+    monkeypatch.delenv(announcing.QUIET, raising=False)
+    announcing.announce("something")
+    announcing.announce("something")
+    assert capsys.readouterr().err == "something\n"
+    monkeypatch.setenv(announcing.QUIET, "1")
+    announcing.announce("something else")
+    assert capsys.readouterr().err == ""

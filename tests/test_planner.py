@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmdplab import exact
+from cmdplab.arrays import from_pairs
+from cmdplab.compiling import compiled_apart
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
-from cmdplab.solvers import Box, largest_margin, plan, policy_bounds, solve
+from cmdplab.solvers import Box, largest_margin, plan, policy_bounds, simplex, solve
+from cmdplab.solvers.models import model, planning
 
 WIDTHS = (0.0, 0.01, 0.1, 1.0)
 
@@ -119,10 +122,41 @@ def test_bounds_by_hand():
     assert bounds == pytest.approx([3 * 0.3, 3 * 0.7])
 
 
+@pytest.mark.parametrize("constraints", [0, 1, 3])
+def test_a_box_of_width_zero_is_its_kernel_to_the_last_bit(constraints):
+    problem = random_problem(9, 3, 4, constraints)
+    known = (problem.reward, problem.threshold, problem.start)
+    box, table = plan(Box(problem.table, problem.table), *known), plan(Box.of(problem), *known)
+    assert box.sweeps == table.sweeps
+    np.testing.assert_allclose(table.kernel, box.kernel, atol=1e-15)
+    np.testing.assert_allclose(table.occupancy, box.occupancy, atol=1e-15)
+    for field in ("policy", "returns", "multiplier", "primal", "dual"):
+        np.testing.assert_array_equal(getattr(table, field), getattr(box, field))
+
+
+def test_the_simplex_steers_alike_compiled_and_in_plain_python():
+    problem = random_problem(6, 3, 4, 2)
+    box = Box.around(problem.table, 0.1 * problem.table * (1.0 - problem.table))
+    found = plan(box, problem.reward, problem.threshold, problem.start)
+    laid_out = model(box, problem.reward, problem.threshold, problem.start)
+    space, policy = planning(2, 4, 6, 3), np.zeros(laid_out.closed.shape)
+    returns = np.zeros(3)
+    steer(laid_out, problem.start, np.zeros(2), *space, policy, returns)
+    np.testing.assert_allclose(returns, found.returns, atol=1e-13)
+    np.testing.assert_allclose(from_pairs(policy, 6, 3), found.policy, atol=1e-12)
+    np.testing.assert_allclose(space.basis.multiplier, found.multiplier, atol=1e-12)
+
+
+@compiled_apart
+def steer(laid_out, start, first, columns, basis, work, policy, returns):
+    simplex.plan(laid_out, start, first, columns, basis, work)
+    simplex.write_policy(laid_out, start, columns, basis, work, policy, returns)
+
+
 def test_bad_boxes_are_refused():
     problem = random_problem(3, 2, 2, 1)
     known = (problem.reward, problem.threshold, problem.start)
-    lower, upper, _ = Box.of(problem)
+    lower = upper = problem.table
     with pytest.raises(InputError, match="holds no kernel"):
         plan(Box(lower + 0.1, upper + 0.1), *known)
     with pytest.raises(InputError, match="shapes"):

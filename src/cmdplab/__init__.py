@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cmdplab.algorithms import algorithm
     from cmdplab.algorithms.primal_dual import PrimalDual
+    from cmdplab.announcing import quiet
     from cmdplab.describing import describe
     from cmdplab.environments import make
     from cmdplab.errors import InputError
@@ -40,6 +41,7 @@ _HOME = {
     "load": "loading",
     "make": "environments",
     "occupancy": "evaluation",
+    "quiet": "announcing",
     "returns": "evaluation",
     "run": "running",
     "run_many": "running",
@@ -68,6 +70,7 @@ __all__ = [
     "learn",
     "load",
     "make",
+    "quiet",
     "run",
     "run_many",
     "solve",

@@ -1,37 +1,49 @@
-"""What compiles says so, once in a process: what it is and about how long it takes."""
+"""Long waits are announced on stderr, once in a process: what is done, and about how long it takes.
+
+`CMDPLAB_QUIET=1`, or `cmdplab.quiet()`, turns that off. Nothing is said of what is found on disk.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
 
-QUIET = "CMDPLAB_QUIET"  # set to anything but 0, nothing is said, in worker processes too
+QUIET = "CMDPLAB_QUIET"
 
-# Seconds of one core, from an empty cache; `make bench-compiling` measures them.
-PARTS = {
-    "cmdplab.solvers": ("the solver", 2),
-    "cmdplab.engines.kernels": ("the engine of primal-dual algorithms", 6),
-    "cmdplab.engines.planning_kernels": ("the engine of planners", 10),
+# Seconds of one core from an empty cache; `python benchmarks/compiling.py` measures them.
+COMPILED = {
+    "cmdplab.solvers": ("the solver", 3),
+    "cmdplab.engines.kernels": ("the engine of primal-dual algorithms", 5),
+    "cmdplab.engines.planning_kernels": ("the engine of planners", 12),
     "cmdplab.engines.triple_q_kernels": ("the engine of Triple-Q", 4),
-    "cmdplab.gym": ("the draws of a vectorised environment", 1),
+    "cmdplab.gym": ("the draws of many environments at once", 1),
 }
 _SAID: set[str] = set()
 
 
 def quiet(yes: bool = True) -> None:
-    """Say nothing when something is compiled, in this process and those that it starts."""
-    os.environ[QUIET] = "1" if yes else "0"
+    """Announce nothing, in this process and in those that it starts; `False`: announce again."""
+    os.environ[QUIET] = "1" if yes else ""
 
 
-def announce(module: str) -> None:
-    """Say that what a module holds is being compiled, on stderr, if nobody did."""
-    name = next((each for each in PARTS if module.startswith(each)), None)
-    if name is None or name in _SAID or os.environ.get(QUIET, "0") not in ("", "0"):
+def announce_compiling(module: str) -> None:
+    """Say that functions of a module are being compiled."""
+    for name, (what, seconds) in COMPILED.items():
+        if module.startswith(name):
+            announce(f"compiling {what}: about {seconds} s, once for this version")
+
+
+def announce(sentence: str) -> None:
+    """Say what takes a while, if it was not said before."""
+    if sentence in _SAID or os.environ.get(QUIET, "") not in ("", "0") or _beside_another():
         return
-    _SAID.add(name)
-    what, seconds = PARTS[name]
-    print(
-        f"compiling {what} for its first use: about {seconds} s, once for this version",
-        file=sys.stderr,
-        flush=True,
+    _SAID.add(sentence)
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def _beside_another() -> bool:
+    """Whether this is a worker process other than the first: they all wait for the same."""
+    return multiprocessing.parent_process() is not None and not (
+        multiprocessing.current_process().name.endswith("-1")
     )

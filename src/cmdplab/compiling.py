@@ -19,10 +19,11 @@ from numba.core import config as numba_config
 from numba.core import event
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
+from numba.core.types.misc import unliteral
 from numba.extending import overload, register_jitable
 
 from cmdplab import equations
-from cmdplab.announcing import announce
+from cmdplab.announcing import announce_compiling
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -181,7 +182,11 @@ def _compile(function: Function, fastmath: set[str], inline: bool = True) -> Fun
     options = _options(fastmath, inline)
     called = numba.njit(**options)(function)
     part = numba.njit(**options, **_PART)(function)
-    called.get_call_template, called.get_overload = part.get_call_template, part.get_overload
+
+    def template(arguments: Any, keywords: Any) -> Any:  # not one for each constant that is given
+        return part.get_call_template([unliteral(each) for each in arguments], keywords)
+
+    called.get_call_template, called.get_overload = template, part.get_overload
     keep(called, numba_config)
     _CALLED.add(called)
     return called  # type: ignore[no-any-return]
@@ -190,12 +195,17 @@ def _compile(function: Function, fastmath: set[str], inline: bool = True) -> Fun
 _CALLED: set[Any] = set()
 
 
+def called() -> frozenset[Any]:
+    """Every function that Python may call: what is announced when it has to be compiled."""
+    return frozenset(_CALLED)
+
+
 class _Saying(event.Listener):  # type: ignore[misc]
     """Tells whoever waits what is being compiled: nothing is, when it is found on disk."""
 
     def on_start(self, event: Any) -> None:
         if event.data["dispatcher"] in _CALLED:
-            announce(event.data["dispatcher"].__module__)
+            announce_compiling(event.data["dispatcher"].__module__)
 
     def on_end(self, event: Any) -> None:
         pass

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cmdplab.announcing import announce
 from cmdplab.files import written_whole
 from cmdplab.palette import looks
 from cmdplab.problem import Array
@@ -41,6 +42,7 @@ def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str])
 
     The `starred` algorithms get an asterisk in the legend; the title says what it means.
     """
+    announce("drawing the figure: some seconds")
     from matplotlib.figure import Figure
 
     columns = {"gap": "optimality gap", "violation": "constraint violation"}

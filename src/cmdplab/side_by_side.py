@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cmdplab.announcing import announce
 from cmdplab.figures import SIGNS, literal, save
 from cmdplab.palette import BLUE, VERMILION, looks
 from cmdplab.problem import Array
@@ -22,6 +23,7 @@ GAP, VIOLATION = BLUE, VERMILION  # of a panel that is about one algorithm
 
 def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:
     """Gap and violation of each algorithm, then strong regrets, over a logarithmic axis."""
+    announce("drawing the figure: some seconds")
     from matplotlib.figure import Figure
 
     rows = -(-len(curves) // COLUMNS)

@@ -70,15 +70,17 @@ class PlanningSession:
         )
         self._episode = begun.episode
         kernels.refresh_all(self._learner, self._model, self._numbers, X, padded(X))
-        if state is None:
-            kernels.make_plan(
-                self._learner, self._model, self._numbers, task.start, 0.0, 0, *self._space
-            )
-        if problem is not None:
-            self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
+        if problem is not None:  # compiles, or loads what was compiled, before anyone times
+            self._play(0, planned=state is not None)
+        elif state is None:
+            fixed = (self._learner, self._model, self._numbers, task.start)
+            kernels.make_plan(*fixed, 0.0, 0, *self._space)
 
     def play(self, episodes: int) -> Chunk:
         """Play, with noise that depends on the episode's number only."""
+        return self._play(episodes, planned=True)
+
+    def _play(self, episodes: int, planned: bool) -> Chunk:
         world = live.known(self._world)
         rewards, horizon = self._task.reward.shape[:2]
         noise = uniforms(self._seed, self._episode + 1, episodes, horizon)
@@ -95,6 +97,7 @@ class PlanningSession:
             live.luck(self._task, self._seed, self._episode + 1, episodes),
             self._task.spread,
             self._episode,
+            planned,
             self._scratch,
             self._space,
             *chunk,

@@ -202,12 +202,19 @@ def play(
     luck,
     spread,
     episode,
+    planned,
     scratch,
     space,
     returns,
     multipliers,
 ):
-    """Episodes on the true kernel; the exact returns change only when the policy does."""
+    """Episodes on the true kernel; the exact returns change only when the policy does.
+
+    The first plan is made here, not by a call of its own: the planner is compiled once then.
+    """
+    if not planned:
+        columns, basis, work = space
+        make_plan(learner, model, numbers, start, 0.0, episode, columns, basis, work)
     changed = True
     states, actions, samples = scratch.states, scratch.actions, scratch.samples
     for k in range(len(uniforms)):
