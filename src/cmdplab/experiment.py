@@ -89,9 +89,7 @@ class Experiment(_Strict):
 
     name: Name
     episodes: Episodes
-    seeds: (
-        Annotated[list[Seed], Field(min_length=1)] | Annotated[int, Field(gt=0, le=MOST_RUNS)]
-    ) = 1
+    seeds: Seeds = 1
     preset: Preset | None = None  # default: `released` where an algorithm has it
     rewards: Literal["known", "bernoulli"] = "known"  # told, or observed as samples of 0 and 1
     precision: Literal["float64", "float32"] = "float64"  # float32 needs the engine gpu
