@@ -37,7 +37,7 @@ def test_everything_is_written(small):
 def test_the_defaults_are_the_papers():
     default = Reproduction()
     assert (default.episodes, default.seeds, default.preset) == (300_000, 5, "released")
-    assert (default.instance, default.algorithms) == ("published", FIGURE_1)
+    assert (default.problem, default.algorithms) == ("published", FIGURE_1)
     scaled = Reproduction(bonus_scale=1e-5, algorithms=("UOpt-RPGPD", "uopt-rpgpd"))
     assert [row.bonus_scale for row in scaled.rows()] == [1e-5]
 
@@ -63,9 +63,9 @@ def test_the_curves_can_be_read_elsewhere(small):
 
 
 def test_the_figure_is_the_same_for_the_same_numbers(small, tmp_path):
-    from cmdplab.concluding import title
     from cmdplab.figures import figure_1
     from cmdplab.records import read_curves
+    from cmdplab.summaries import title
     from cmdplab.sweeping import read_folder
 
     settings, runs, _ = small

@@ -133,7 +133,7 @@ def test_more_seeds_are_an_extension(reproduced, tmp_path):
         ({"episodes": 30_000}, "with another episodes: 20000"),
         ({"bonus_scale": 1e-5}, "with another bonus_scale: 0.001"),
         ({"preset": "printed"}, "with another preset: released"),
-        ({"instance": "random"}, "with another problem: published"),
+        ({"problem": "random-released"}, "with another problem: published"),
         ({"seeds": 1}, "with more seeds"),
         ({"algorithms": ("UOpt-RPGPD",)}, "with another algorithm: No-regularization"),
     ],

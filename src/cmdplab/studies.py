@@ -1,7 +1,7 @@
 """Predefined experiments: `reproduce`, the paper's Figure 1, and `compare`, side by side.
 
 A study is an experiment, which runs, stops and goes on as any sweep does; what it shows in the end
-(`concluding.py`) is drawn from the records in its folder.
+(`summaries.py`) is drawn from the records in its folder.
 """
 
 from __future__ import annotations
@@ -10,22 +10,21 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from cmdplab.algorithms import ALGORITHMS, FIGURE_1, algorithm
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.table1 import TABLE_1
-from cmdplab.concluding import conclude
-from cmdplab.environments import ENVIRONMENTS, make
+from cmdplab.environments import ENVIRONMENTS
 from cmdplab.errors import InputError
 from cmdplab.experiment import Experiment, fingerprint, parse_experiment
 from cmdplab.formats import find
 from cmdplab.pool import Work
 from cmdplab.problem import CMDP
 from cmdplab.running import Run, check_counts, check_workers, jobs
+from cmdplab.summaries import conclude
 from cmdplab.sweeping import Study, Tell, do_missing, prepare
 
-INSTANCES = ("published", "random")
 PROBLEMS = (
     "random-independent",
     "media-streaming",
@@ -35,52 +34,6 @@ PROBLEMS = (
     "published",
 )
 EVERY = "all"
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """What to reproduce, and where to put it."""
-
-    preset: str = "released"
-    instance: str = "published"
-    instance_seed: int = 0
-    episodes: int = 300_000
-    seeds: int = 5
-    bonus_scale: float = 1e-3
-    algorithms: tuple[str, ...] = FIGURE_1
-    out: Path = Path("runs/figure1")
-
-    @property
-    def folder(self) -> Path:
-        """Where it goes."""
-        return self.out
-
-    def rows(self) -> list[Row]:
-        """The algorithms, each once, with the bonus scale asked for."""
-        rows = {(row := algorithm(name, self.preset)).name: row for name in self.algorithms}
-        return [row.overridden({"bonus_scale": self.bonus_scale}) for row in rows.values()]
-
-    def cmdp(self) -> CMDP:
-        """The published CMDP, or a random one with the rewards of the preset."""
-        return make(self._environment(), self.instance_seed)
-
-    def _environment(self) -> str:
-        if self.instance not in INSTANCES:
-            choices = ", ".join(INSTANCES)
-            raise InputError(f"unknown instance {self.instance!r}: choose one of {choices}")
-        return "published" if self.instance == "published" else f"random-{self.preset}"
-
-    def experiment(self) -> Experiment:
-        """All runs."""
-        environment, seeds = self._environment(), [self.instance_seed]
-        given = {"bonus_scale": self.bonus_scale}
-        values = {
-            "name": "figure1",
-            "preset": self.preset,
-            "problems": [{"environment": environment, "instance_seeds": seeds}],
-            "algorithms": [{"name": row.name, **given} for row in self.rows()],
-        }
-        return _checked(values, self)
 
 
 @dataclass(frozen=True)
@@ -98,6 +51,8 @@ class Comparison:
     tuned_for: int | None = None  # K of those that read one; None: the number of episodes
     precision: str = "float64"
     out: Path | None = None  # None: runs/ and a name with the problem's in it
+
+    kind: ClassVar[Study] = "compare"
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, seed=0)  # they may be what the algorithms are tuned for
@@ -152,36 +107,57 @@ class Comparison:
 
     def experiment(self) -> Experiment:
         """All runs."""
+        jobs(self.rows(), self.seeds)  # refuses too few and too many
         place: dict[str, Any] = {"file": self.problem}
         if not self._is_file():
             place = {"environment": self.problem, "instance_seeds": [self.instance_seed]}
         rows = [{"name": row.name, "preset": row.preset} for row in self.rows()]
         values = {
             "name": self.name,
+            "episodes": self.episodes,
+            "seeds": self.seeds,
             "preset": self.preset,
             "precision": self.precision,
             "problems": [place],
             "algorithms": [row | self._given() for row in rows],
         }
-        return _checked(values, self)
+        return parse_experiment(values, self.name)
 
 
-def _checked(values: dict[str, Any], study: Reproduction | Comparison) -> Experiment:
-    check_counts(study.episodes, seed=0)
-    jobs(study.rows(), study.seeds)  # refuses too few and too many
-    lengths = {"episodes": study.episodes, "seeds": study.seeds}
-    return parse_experiment(values | lengths, str(values["name"]))
+@dataclass(frozen=True)
+class Reproduction(Comparison):
+    """The paper's Figure 1, and where to put it; every algorithm in one preset."""
+
+    problem: str = "published"
+    episodes: int = 300_000
+    algorithms: tuple[str, ...] = FIGURE_1
+    preset: str | None = "released"
+    bonus_scale: float | None = 1e-3
+    out: Path | None = Path("runs/figure1")
+
+    kind: ClassVar[Study] = "reproduce"
+
+    @property
+    def name(self) -> str:
+        """The name of the experiment."""
+        return "figure1"
+
+    def _row(self, name: str) -> Row:
+        return algorithm(name, self.preset)
+
+    def _given(self) -> dict[str, Any]:
+        return {"bonus_scale": self.bonus_scale}
 
 
-def prepared(study: Reproduction | Comparison, engine: str = "cpu") -> list[Work]:
+def prepared(study: Comparison, engine: str = "cpu") -> list[Work]:
     """The runs of a study, written down in its folder; whatever is wrong is said before that."""
     experiment, problem = study.experiment(), study.cmdp()
-    kind: Study = "reproduce" if isinstance(study, Reproduction) else "compare"
-    return prepare(experiment, {fingerprint(problem): problem}, study.folder, engine, kind)
+    found = {fingerprint(problem): problem}
+    return prepare(experiment, found, study.folder, engine, study.kind)
 
 
 def carry_out(
-    study: Reproduction | Comparison,
+    study: Comparison,
     workers: int | None = None,
     *,
     engine: str = "cpu",

@@ -1,15 +1,31 @@
-"""The numbers of several runs, by the label of their algorithm."""
+"""What a study shows in the end: figure, tables, summary and report, from its records alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cmdplab import manifest
+from cmdplab.algorithms.row import SAFE_POLICY
+from cmdplab.baselines import safe_baseline
+from cmdplab.errors import InputError
+from cmdplab.files import written_whole
 from cmdplab.labels import kind_of_row, labels
+from cmdplab.loading import recall
+from cmdplab.manifest import Manifest
 from cmdplab.measures import Summary
+from cmdplab.presenting import to_json
+from cmdplab.problem import CMDP
+from cmdplab.reading import sealed
+from cmdplab.records import Curves, write_curves, write_mistakes
 from cmdplab.running import Run
+from cmdplab.solvers import Solution, solve_feasible
+from cmdplab.summary_file import SUMMARY
+from cmdplab.surviving import CURVES, MISTAKES
+from cmdplab.sweeping import Folder, read_folder, works_of
 
 
 def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
@@ -37,3 +53,109 @@ def median(runs: Sequence[Run], field: str) -> float | None:
     """The median over seeds of a number of `Summary`; None where it does not exist."""
     values = [getattr(run.summary, field) for run in runs]
     return None if values[0] is None else float(np.median(values))
+
+
+def conclude(folder: Path) -> tuple[list[Run], dict[str, Any]]:
+    """Write the results of a study whose runs are done; the runs, and what summary.json says."""
+    known, works = read_folder(folder), works_of(folder)
+    if known.study is None:
+        raise InputError(f"{folder} holds {known.words}: `cmdplab report` shows it")
+    runs = [recall(work) for work in works]
+    problem = CMDP.load(works[0].problem_file)
+    summary = summarise(known, problem, solve_feasible(problem), runs)
+    summary |= _made_by([manifest.read(work.folder) for work in works])
+    write_curves(runs, folder / CURVES)
+    write_mistakes(runs, folder / MISTAKES)
+    with written_whole(folder / SUMMARY) as temporary:
+        temporary.write_text(sealed(to_json(summary)) + "\n")
+    _draw(known, runs, folder)
+    from cmdplab.report import gather, write_report, write_tables
+
+    found = gather(folder)
+    write_report(folder, None, found)
+    write_tables(folder, None, found)
+    return runs, summary
+
+
+def _made_by(records: Sequence[Manifest | None]) -> dict[str, Any]:
+    """Engine, versions and machine; a card says its precision where a processor has features."""
+    ran = [record for record in records if record is not None]
+    cards = {record.machine.get("features", "").startswith("float") for record in ran}
+    engine = ", ".join("gpu" if card else "cpu" for card in sorted(cards))
+    return {"engine": engine, "versions": ran[0].versions, "machine": ran[0].machine}
+
+
+def _draw(known: Folder, runs: Sequence[Run], folder: Path) -> None:
+    from cmdplab.figures import figure_1
+    from cmdplab.side_by_side import comparison
+
+    grouped = by_label(runs)
+    curves: Curves = {name: [run.curves for run in mine] for name, mine in grouped.items()}
+    starred = [name for name, mine in grouped.items() if mine[0].algorithm.unverified]
+    draw = figure_1 if known.study == "reproduce" else comparison
+    draw(curves, title(known, runs), folder, starred)
+
+
+def title(known: Folder, runs: Sequence[Run]) -> str:
+    """For the figure: problem, scales, claims, and what lines and bands are."""
+    problem, preset = known.runs[0].problem, known.experiment.preset
+    rows = [mine[0].algorithm for mine in by_label(runs).values()]
+    seeds = len({run.seed for run in runs})
+    several = f"median of {seeds} seeds, bands hold every episode of every seed"
+    band = several if seeds > 1 else "one seed, bands hold every episode"
+    if any(row.unverified for row in rows):
+        band += "; * has unverified constants"
+    words = f"bonus scale {_scales(row.bonus_scale for row in rows)}"
+    if known.study == "reproduce":
+        return f"preset “{preset}”, instance “{problem}”, {words}\n{band}"
+    if any(row.has_margin for row in rows):
+        words += f", margin scale {_scales(row.margin_scale for row in rows if row.has_margin)}"
+    heuristic = sum(bool(row.heuristic) for row in rows)
+    how_many = "all" if heuristic == len(rows) else f"{heuristic} of {len(rows)}"
+    claims = f"; guarantees are heuristic for {how_many}" if heuristic else ""
+    return f"{problem}, {words}{claims}\n{band}"
+
+
+def _scales(values: Iterable[float]) -> str:
+    return ", ".join(f"{scale:g}" for scale in sorted(set(values)))
+
+
+def summarise(
+    known: Folder, problem: CMDP, solution: Solution, runs: Sequence[Run]
+) -> dict[str, Any]:
+    """The content of summary.json: lists have one entry per seed."""
+    asked = known.experiment
+    algorithms = {
+        name: numbers_of(mine) | _about(mine, problem, solution)
+        for name, mine in by_label(runs).items()
+    }
+    return {
+        "preset": asked.preset,
+        "instance": problem.name,
+        "episodes": asked.episodes,
+        "seeds": len(asked.seed_list()),
+        "bonus_scale": asked.algorithms[0].bonus_scale,  # a study asks the same of all
+        "margin_scale": asked.algorithms[0].margin_scale,
+        "precision": asked.precision,
+        "optimum": solution.value,
+        "threshold": problem.threshold.tolist(),
+        "slater_gap": solution.slater_gap,
+        "algorithms": algorithms,
+    }
+
+
+def _about(runs: Sequence[Run], problem: CMDP, solution: Solution) -> dict[str, Any]:
+    row = runs[0].algorithm
+    about: dict[str, Any] = {
+        "preset": row.preset,
+        "needs": list(row.needs),
+        "settings": {k: v for k, v in row.settings().items() if v is not None},
+        "heuristic": row.heuristic,
+        "unverified": row.unverified,
+        "tuned": row.beyond(runs[0].summary.episodes),
+    }
+    if SAFE_POLICY in row.needs:
+        safe = safe_baseline(problem, solution, row.tightening)
+        about["baseline_returns"] = safe.returns.tolist()
+        about["baseline_episodes"] = [run.state.baseline_episodes for run in runs]
+    return about

@@ -56,9 +56,10 @@ class Standing(NamedTuple):
 
 
 class Problems:
-    """Problems with their optima, each read and solved once; the oldest are forgotten."""
+    """Problems with their optima, each read and solved once; beyond `most` the oldest go."""
 
-    def __init__(self, *known: tuple[CMDP, Solution]) -> None:
+    def __init__(self, *known: tuple[CMDP, Solution], most: int | None = MOST_PROBLEMS) -> None:
+        self._most = most
         self._known = {fingerprint(problem): (problem, optimum) for problem, optimum in known}
 
     def of(self, settings: RunSettings, file: Path) -> tuple[CMDP, Solution]:
@@ -68,7 +69,7 @@ class Problems:
         mark = settings.fingerprint
         if mark not in self._known:
             problem = problem_of(settings, file)
-            if len(self._known) >= MOST_PROBLEMS:
+            if self._most is not None and len(self._known) >= self._most:
                 self._known.pop(next(iter(self._known)))
             self._known[mark] = problem, solve_feasible(problem)
         return self._known[mark]

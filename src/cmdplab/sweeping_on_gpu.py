@@ -28,19 +28,17 @@ from cmdplab.engines.gpu_setup import card
 from cmdplab.errors import InputError
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Ended, Event, Interrupt, Work, run_locally
-from cmdplab.problem import CMDP
 from cmdplab.running import Reached, Snapshot
 from cmdplab.running_on_gpu import Entry, PlayingOnGpu, parts
-from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.surviving import (
     BusyError,
+    Problems,
     Standing,
     begin,
     close,
     enter,
     fail,
     held,
-    problem_of,
     save,
 )
 
@@ -110,7 +108,7 @@ class _Told:
     """What runs are told: problems, optima and tasks, each found once."""
 
     def __init__(self) -> None:
-        self._problems: dict[str, tuple[CMDP, Solution]] = {}
+        self._problems = Problems(most=None)
         self._tasks: dict[tuple[str, Row, str], Task] = {}
 
     def entry(self, work: Work) -> Entry | None:
@@ -118,10 +116,7 @@ class _Told:
         settings, row = work.settings, work.settings.row()
         mark, rewards = settings.fingerprint, settings.rewards or "known"
         try:
-            if mark not in self._problems:
-                problem = problem_of(settings, work.problem_file)
-                self._problems[mark] = problem, solve_feasible(problem)
-            problem, solution = self._problems[mark]
+            problem, solution = self._problems.of(settings, work.problem_file)
             if (mark, row, rewards) not in self._tasks:
                 task = task_for(row, problem, solution, None, rewards)
                 self._tasks[mark, row, rewards] = task

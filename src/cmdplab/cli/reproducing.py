@@ -49,7 +49,7 @@ def reproduce_command(
 
     study = Reproduction(
         preset=preset.value,
-        instance=_instance(instance, preset),
+        problem=_problem(instance, preset),
         instance_seed=instance_seed,
         episodes=episodes,
         seeds=seeds,
@@ -61,7 +61,7 @@ def reproduce_command(
     finish(done, study.folder, "reproduce", as_json)
 
 
-def _instance(instance: Instance | None, preset: Preset) -> str:
-    if instance is not None:
-        return instance.value
-    return "published" if preset is Preset.released else "random"
+def _problem(instance: Instance | None, preset: Preset) -> str:
+    """The published CMDP, or a random one with the rewards of the preset."""
+    usual = Instance.published if preset is Preset.released else Instance.random
+    return "published" if (instance or usual) is Instance.published else f"random-{preset}"

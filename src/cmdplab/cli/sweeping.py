@@ -166,7 +166,7 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
 def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
     """Print where every run stands, or what a finished study shows; exit code 0 if all are done."""
     from cmdplab.cli.tables import print_study
-    from cmdplab.concluding import conclude
+    from cmdplab.summaries import conclude
     from cmdplab.sweeping import study_in
 
     study = study_in(folder)
