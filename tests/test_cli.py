@@ -99,7 +99,13 @@ def test_verify_trace_json(call):
 
 def test_verify_trace_of_plans(call):
     answer = json.loads(call("verify-trace", PLANNED_TRACE, "--json")[1])
-    assert set(answer["OptCMDP"]) == {"gap", "violation", "promise", "box", "optimality"}
+    assert set(answer["algorithms"]["OptCMDP"]) == {
+        "gap",
+        "violation",
+        "promise",
+        "box",
+        "optimality",
+    }
     code, out, _ = call("verify-trace", PLANNED_TRACE)
     assert (code, "optimality" in out) == (0, True)
 
@@ -209,7 +215,7 @@ def test_ctrl_c_ends_soon_and_keeps_what_was_done(tmp_path, call):
     assert process.returncode == 130
     assert f"go on with: cmdplab resume {out}" in err.replace("\n", "")
     assert "Traceback" not in err
-    found = json.loads(call("status", out, "--json")[1])
+    found = json.loads(call("status", out, "--json")[1])["runs"]
     assert {each["status"] for each in found} == {"interrupted", "missing"}
     assert any(each["episodes"] for each in found)
     assert not (out / "figure1.png").exists()

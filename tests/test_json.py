@@ -6,7 +6,7 @@ import json
 
 import pytest
 import typer.main
-from conftest import ROOT, TRACE, random_problem
+from conftest import PLANNED_TRACE, ROOT, TRACE, random_problem
 
 from cmdplab import bench, cli
 from cmdplab.schemas import VERSIONS, stamp
@@ -23,7 +23,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "convert": [("convert", "three-state", "OUT/p.npz")],
     "list-algorithms": [("list", "algorithms"), ("list", "algorithms", "--at", "three-state")],
     "list-environments": [("list", "environments")],
-    "verify-trace": [("verify-trace", str(TRACE))],
+    "verify-trace": [("verify-trace", str(TRACE)), ("verify-trace", str(PLANNED_TRACE))],
     "bench": [("bench", "--quick")],
     "run": [
         ("run", "three-state", "--episodes", "40"),

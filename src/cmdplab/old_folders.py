@@ -96,5 +96,5 @@ def _check_numbers(numbers: dict[str, Any], seeds: int, whose: str, path: Path) 
     for name in _FIELDS:
         values = numbers.get(name)
         good = isinstance(values, list) and len(values) == seeds
-        if not good or any(not isinstance(v, int | float | None) for v in values or []):
+        if not good or any(type(v) not in (int, float, type(None)) for v in values or []):
             raise InputError(f"{path}: {name} {whose} is not a number per seed")

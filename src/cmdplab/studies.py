@@ -79,7 +79,7 @@ class Comparison:
             for each in names:
                 row = self._row(each)
                 rows[row.name, row.preset] = row
-        return [row.overridden(self._given()) for row in rows.values()]
+        return [row.overridden(self._given(row)) for row in rows.values()]
 
     def _row(self, name: str) -> Row:
         plain, _, chosen = name.partition(":")
@@ -91,10 +91,12 @@ class Comparison:
                 raise
             return algorithm(plain)  # the preset asked for all is one that this one does not have
 
-    def _given(self) -> dict[str, Any]:
+    def _given(self, row: Row) -> dict[str, Any]:
+        """What is asked of all, as far as this one reads it."""
         tuned_for = self.episodes if self.tuned_for is None else self.tuned_for
         scales = {"bonus_scale": self.bonus_scale, "margin_scale": self.margin_scale}
-        return scales | {"tuned_for": tuned_for}
+        given = scales | {"tuned_for": tuned_for}
+        return {name: value for name, value in given.items() if row.reads(name)}
 
     def _is_file(self) -> bool:
         name = self.problem
@@ -111,7 +113,7 @@ class Comparison:
         place: dict[str, Any] = {"file": self.problem}
         if not self._is_file():
             place = {"environment": self.problem, "instance_seeds": [self.instance_seed]}
-        rows = [{"name": row.name, "preset": row.preset} for row in self.rows()]
+        rows = [{"name": row.name, "preset": row.preset} | self._given(row) for row in self.rows()]
         values = {
             "name": self.name,
             "episodes": self.episodes,
@@ -119,7 +121,7 @@ class Comparison:
             "preset": self.preset,
             "precision": self.precision,
             "problems": [place],
-            "algorithms": [row | self._given() for row in rows],
+            "algorithms": rows,
         }
         return parse_experiment(values, self.name)
 
@@ -145,7 +147,7 @@ class Reproduction(Comparison):
     def _row(self, name: str) -> Row:
         return algorithm(name, self.preset)
 
-    def _given(self) -> dict[str, Any]:
+    def _given(self, row: Row) -> dict[str, Any]:
         return {"bonus_scale": self.bonus_scale}
 
 

@@ -12,6 +12,7 @@ from cmdplab import manifest
 from cmdplab.algorithms.row import SAFE_POLICY
 from cmdplab.baselines import safe_baseline
 from cmdplab.errors import InputError
+from cmdplab.experiment import Experiment
 from cmdplab.files import written_whole
 from cmdplab.labels import kind_of_row, labels
 from cmdplab.loading import recall
@@ -134,14 +135,20 @@ def summarise(
         "instance": problem.name,
         "episodes": asked.episodes,
         "seeds": len(asked.seed_list()),
-        "bonus_scale": asked.algorithms[0].bonus_scale,  # a study asks the same of all
-        "margin_scale": asked.algorithms[0].margin_scale,
+        "bonus_scale": _asked_of_all(asked, "bonus_scale"),
+        "margin_scale": _asked_of_all(asked, "margin_scale"),
         "precision": asked.precision,
         "optimum": solution.value,
         "threshold": problem.threshold.tolist(),
         "slater_gap": solution.slater_gap,
         "algorithms": algorithms,
     }
+
+
+def _asked_of_all(asked: Experiment, name: str) -> Any:
+    """A setting that a study asks of every algorithm that reads it; None where it asks nothing."""
+    given = (getattr(each, name) for each in asked.algorithms)
+    return next((each for each in given if each is not None), None)
 
 
 def _about(runs: Sequence[Run], problem: CMDP, solution: Solution) -> dict[str, Any]:

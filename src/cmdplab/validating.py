@@ -6,9 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.kernels import ROW_SUM_TOLERANCE, Array, Sparse, first_wrong
+from cmdplab.kernels import Array, Sparse, first_wrong
 
 Mask = npt.NDArray[np.bool_]
+
+POLICY_TOLERANCE = 1e-9  # by which the sum of a row may differ from 1; it is not normalised
 
 
 def floats(what: str, values: npt.ArrayLike) -> Array:
@@ -117,12 +119,12 @@ def checked_policy(what: str, policy: npt.ArrayLike, opened: Mask) -> Array:
     array = floats(what, policy)
     if array.shape != opened.shape:
         raise InputError(f"{what} has the shape {array.shape}, not {opened.shape}")
-    wrong = ~((array >= 0.0) & (array <= 1.0 + ROW_SUM_TOLERANCE))
+    wrong = ~((array >= 0.0) & (array <= 1.0 + POLICY_TOLERANCE))
     if wrong.any():
         index, number = first_wrong(array, wrong)
         raise InputError(f"{what} has {number:g} at [{index}], not a probability")
     total = array.sum(axis=-1)
-    wrong = np.abs(total - 1.0) > ROW_SUM_TOLERANCE
+    wrong = np.abs(total - 1.0) > POLICY_TOLERANCE
     if wrong.any():
         index, number = first_wrong(total, wrong)
         raise InputError(f"{what} sums to {number:.9g} at [{index}], not to 1")

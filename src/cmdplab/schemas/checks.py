@@ -108,10 +108,22 @@ class Difference(Part):
     policy: float = field("of a probability")
 
 
+class PlannedDifference(Part):
+    """The largest differences to a trace of plans."""
+
+    gap: float = field("of the optimality gap", RETURN)
+    violation: float = field("of the violation", RETURN)
+    promise: float = field("of the value that a plan promises", RETURN)
+    box: float = field("of an end of the box of kernels")
+    optimality: float = field(
+        "by which a recorded policy misses our optimum of its program", RETURN
+    )
+
+
 class VerifyTrace(Part):
     """`cmdplab verify-trace`."""
 
-    algorithms: dict[str, Difference] = field("by name")
+    algorithms: dict[str, Difference | PlannedDifference] = field("by name")
 
 
 class ReportPage(Part):

@@ -56,21 +56,6 @@ class PerSeed(Part):
     us_per_episode: float = field("the median over seeds", "microseconds")
 
 
-class Reproduce(Part):
-    """`cmdplab reproduce`: summary.json is the same without `schema`."""
-
-    preset: str = field("`released` or `printed`")
-    instance: str = field("the name of the problem")
-    episodes: int = field("of each run", EPISODES)
-    seeds: int = field("runs of each algorithm")
-    bonus_scale: float = field("factor on every bonus")
-    optimum: float = field("V*", RETURN)
-    threshold: list[float] = field("of each constraint", RETURN)
-    algorithms: dict[str, PerSeed] = field("by name")
-    versions: dict[str, str] = field("of the packages")
-    machine: dict[str, str] = field("that ran it")
-
-
 class Compared(PerSeed):
     """One algorithm: lists have an entry for each seed."""
 
@@ -86,8 +71,8 @@ class Compared(PerSeed):
     baseline_episodes: list[int] = field("episodes played on it, for each seed", default=[])
 
 
-class Compare(Part):
-    """`cmdplab compare`: summary.json is the same without `schema`."""
+class StudySummary(Part):
+    """What a study shows: summary.json is the same, with a digest in place of `schema`."""
 
     preset: str | None = field("asked for all; null: each its own")
     instance: str = field("the name of the problem")
@@ -98,11 +83,19 @@ class Compare(Part):
     optimum: float = field("V*", RETURN)
     threshold: list[float] = field("of each constraint", RETURN)
     slater_gap: float | None = field("the largest slack of all constraints", RETURN)
-    algorithms: dict[str, Compared] = field("by name, or NAME:PRESET where both were run")
-    engine: str = field("auto, cpu or gpu")
+    algorithms: dict[str, Compared] = field("by label: the name, with what tells it from others")
+    engine: str = field("cpu, gpu, or both")
     precision: str = field("float64 or float32")
     versions: dict[str, str] = field("of the packages")
     machine: dict[str, str] = field("that ran it")
+
+
+class Reproduce(StudySummary):
+    """`cmdplab reproduce`: summary.json is the same, with a digest in place of `schema`."""
+
+
+class Compare(StudySummary):
+    """`cmdplab compare`: summary.json is the same, with a digest in place of `schema`."""
 
 
 class RunStanding(Part):
@@ -122,6 +115,8 @@ class RunStanding(Part):
     error: str = field("of a run that failed; empty else")
     notes: list[str] = field("what happened on the way")
     precision: str = field("float64 or float32")
+    label: str = field("the algorithm, with what tells it from others of the experiment")
+    settings: dict[str, float | int | str] = field("of the algorithm")
 
 
 class Standings(Part):
@@ -152,6 +147,7 @@ class PlannedRun(Part):
     episodes: int | None = field("null: unlimited", EPISODES)
     seed: int = field("of the roll-outs")
     folder: str = field("its name")
+    label: str = field("the algorithm, with what tells it from others of the experiment")
 
 
 class Plan(Part):
