@@ -38,13 +38,13 @@ def test_everything_is_written(small):
 def test_the_default_is_all_of_table_1(small):
     _, _, summary, settings = small
     assert set(summary["algorithms"]) == set(TABLE_1)
-    assert [row.tuned_for for row in settings.rows()] == [600] * len(TABLE_1)
+    assert {row.tuned_for for row in settings.rows() if row.reads("tuned_for")} == {600}
 
 
 def test_the_summary_has_the_shape_of_reproduce(small):
     out, _, summary, _ = small
     read = json.loads((out / "summary.json").read_text())
-    assert read.keys() == summary.keys()
+    assert read.keys() == summary.keys() | {"digest"}
     assert {"preset", "instance", "episodes", "seeds", "bonus_scale", "optimum"} <= read.keys()
     for numbers in read["algorithms"].values():
         for field in set(Summary._fields) - {"episodes"}:

@@ -116,7 +116,7 @@ class PlannedDifference(Part):
     promise: float = field("of the value that a plan promises", RETURN)
     box: float = field("of an end of the box of kernels")
     optimality: float = field(
-        "by which a recorded policy misses our optimum of its program", RETURN
+        "what recorded policies lack of the optimum of their programs", RETURN
     )
 
 
