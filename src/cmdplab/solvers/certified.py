@@ -26,6 +26,7 @@ ROUNDING = 1e-15  # of H, times the multipliers: what one rounding of a threshol
 LOOSEST = 1e-6  # however large the multipliers are, no certificate above this is one
 SHARP = 1e-12  # a doubt below it is not looked at again
 EDGE = 1e-8  # of H: a slack below it is found again in rational arithmetic
+SHORT_BY_ROUNDING = 1e-13  # of H: what a policy in doubles may miss a threshold by
 SHORT = 1e-10  # of H: thresholds that are missed by less are met but for rounding
 LARGEST_PENALTY = 2**60
 
@@ -97,7 +98,7 @@ def _widest_exactly(known: Known) -> Widest:
     mixture = program.best(None, known.price, _tolerance(H))
     _, returns = known.returns(_played(known, mixture))
     multiplier = np.array([float(each) for each in mixture.multiplier])
-    slack = float(-mixture.value)
+    slack = float(mixture.value)
     doubt = abs(known.bound(0.0, multiplier) - slack)
     if not doubt <= CLOSED * H:
         raise _refusal(known, f"the Slater gap is known to {doubt:.1e} only")
@@ -111,15 +112,12 @@ def optimum(known: Known, safe: Widest | None, first: Array | None = None) -> Op
         threshold = threshold + safe.slack - 2.0 * np.spacing(problem.horizon)
         known = known._replace(threshold=threshold)
     found = interval.plan(Box.of(problem), reward, threshold, problem.start, first)
-    best = _judged(known, found.policy, found.multiplier, safe)
-    if found.feasible and best.doubt <= SHARP * known.size:
-        return best
-    best = best if found.feasible else best._replace(doubt=np.inf)
-    if best.doubt > SHARP * known.size:
-        again = _exactly(known, known.price, safe, best)
+    best = _judged(known, found, safe)
+    if not best.doubt <= SHARP * known.size:
+        again = _exactly(known, known.price, safe, found.multiplier)
         best = min(best, again, key=lambda each: each.doubt)
-    if best.doubt > _allowed(known, best) and fixed_point.affordable(problem, reward):
-        again = _exactly(known, fixed_point.WholePricing(problem, reward), safe, best)
+    if not best.doubt <= CLOSED * known.size and fixed_point.affordable(problem, reward):
+        again = _exactly(known, fixed_point.WholePricing(problem, reward), safe, best.multiplier)
         best = min(best, again, key=lambda each: each.doubt)
     if not best.doubt <= _allowed(known, best):
         raise _refusal(known, f"the optimum is known to {best.doubt:.1e} only")
@@ -132,39 +130,48 @@ def _allowed(known: Known, found: Optimum) -> float:
     return min(max(CLOSED * known.size, rounding), LOOSEST * known.size)
 
 
-def _judged(known: Known, policy: Array, multiplier: Array, safe: Widest | None) -> Optimum:
-    """A policy and multipliers with the bounds that they prove, however they were found.
+def _judged(known: Known, found: interval.Plan, safe: Widest | None) -> Optimum:
+    """A plan with the bounds that it proves, however it was found.
 
     A policy that falls short by a rounding is worth what is left of it after mixing in as much of
-    the safe policy as makes up for that; without slack, what the multipliers charge for it.
+    the safe policy as makes up for that.
     """
-    pairs, returns = known.returns(policy)
-    dual = known.bound(1.0, multiplier)
-    short = np.maximum(known.threshold - returns[1:], 0.0)
-    loss, most = 0.0, float(short.max(initial=0.0))
-    if most > 0.0 and safe is not None:
-        loss = float(multiplier @ short)
-        if safe.slack > 0.0:
-            mixed = most / (most + safe.slack) * (float(returns[0]) - safe.value)
-            loss = max(mixed, 0.0) if safe.slack > SHORT else max(loss, 0.0)
+    pairs, returns = known.returns(found.policy)
+    dual = known.bound(1.0, found.multiplier)
+    short = float(np.max(known.threshold - returns[1:], initial=0.0))
+    loss = np.inf if not found.feasible else 0.0
+    if short > 0.0 and safe is not None:
+        share = short / (short + safe.slack) if safe.slack > 0.0 else np.inf
+        loss += share * max(float(returns[0]) - safe.value, CLOSED)
     doubt = abs(dual - float(returns[0])) + loss
-    return Optimum(policy, pairs, returns, multiplier, dual, doubt)
+    return Optimum(found.policy, pairs, returns, found.multiplier, dual, doubt)
 
 
-def _exactly(known: Known, price: Pricing, safe: Widest | None, begun: Optimum) -> Optimum:
-    """The optimum by rational arithmetic, with multipliers as small as they can be."""
+def _exactly(known: Known, price: Pricing, safe: Widest | None, begun: Array) -> Optimum:
+    """The optimum by rational arithmetic, with multipliers as small as they can be.
+
+    The mixture meets the thresholds exactly; the policy is its rounding.
+    """
     H = known.problem.horizon
     program = Program(
         [Fraction(b) for b in known.threshold.tolist()], [] if safe is None else safe.vertices
     )
-    penalty = Fraction(4 + int(4.0 * float(begun.multiplier.sum())))
+    penalty = Fraction(4 + int(4.0 * float(begun.sum())))
     while True:
         mixture = program.best(penalty, price, _tolerance(H))
-        if mixture.shortfall <= _tolerance(H) or penalty > LARGEST_PENALTY:
+        if mixture.shortfall == 0 or penalty > LARGEST_PENALTY:
             break
         penalty *= 8
     multiplier = np.array([float(each) for each in mixture.multiplier])
-    return _judged(known, _played(known, mixture), multiplier, safe)
+    policy = _played(known, mixture)
+    pairs, returns = known.returns(policy)
+    whole = isinstance(price, fixed_point.WholePricing)
+    dual = float(mixture.bound) if whole else known.bound(1.0, multiplier)
+    short = float(np.max(known.threshold - returns[1:], initial=0.0))
+    value = float(mixture.value)
+    doubt = abs(dual - value) + abs(value - float(returns[0]))
+    doubt = doubt if mixture.shortfall == 0 and short <= SHORT_BY_ROUNDING * H else np.inf
+    return Optimum(policy, pairs, returns, multiplier, dual, doubt)
 
 
 def _tolerance(horizon: int) -> Fraction:

@@ -29,6 +29,7 @@ class Mixture(NamedTuple):
     shares: list[Fraction]
     multiplier: list[Fraction]  # N
     value: Fraction  # of the program: the penalty for falling short included
+    bound: Fraction  # on the program's value over all policies, as far as pricing is exact
     shortfall: Fraction
 
 
@@ -79,7 +80,8 @@ class Program:
                 gain += m * (u - b)
             if gain <= tolerance * (weight + sum(multiplier)) or not self.add(found):
                 break
-        return self._mixture(basis, inverse, multiplier, prices[0])
+        bound = prices[0] + max(gain, Fraction(0))
+        return self._mixture(basis, inverse, multiplier, prices[0], bound)
 
     def _first_basis(self, free: bool) -> list[int]:
         """A policy, the surpluses, and the shortfall in place of the one that lacks most."""
@@ -137,13 +139,14 @@ class Program:
         inverse: list[list[Fraction]],
         multiplier: list[Fraction],
         value: Fraction,
+        bound: Fraction,
     ) -> Mixture:
         size = len(self.threshold)
         shares = {j: row[0] for j, row in zip(basis, inverse, strict=True)}
         used = [j for j in basis if j > size and shares[j] > 0]
         vertices = [self.vertices[j - size - 1] for j in used]
         shortfall = shares.get(size, Fraction(0))
-        return Mixture(vertices, [shares[j] for j in used], multiplier, value, shortfall)
+        return Mixture(vertices, [shares[j] for j in used], multiplier, value, bound, shortfall)
 
 
 def _dot(left: Sequence[Fraction], right: Sequence[Fraction]) -> Fraction:
