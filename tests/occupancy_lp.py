@@ -1,7 +1,7 @@
 """The occupancy program of a known kernel, by HiGHS, with a check of its optimality conditions.
 
-    max sum q r^0  s.t.  sum q r^n >= b^n,  sum_a q_1(x, a) = 1{x = start},
-                         sum_a q_h(y, a) = sum_{x, a} q_{h-1}(x, a) P_{h-1}(y | x, a),  q >= 0
+max sum q r^0  s.t.  sum q r^n >= b^n,  sum_a q_1(x, a) = 1{x = start},
+                     sum_a q_h(y, a) = sum_{x, a} q_{h-1}(x, a) P_{h-1}(y | x, a),  q >= 0
 """
 
 from __future__ import annotations

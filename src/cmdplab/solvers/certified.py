@@ -105,17 +105,30 @@ def _widest_exactly(known: Known) -> Widest:
     return Widest(slack, float(returns[0]), mixture.vertices)
 
 
+def attempt(known: Known, first: Array | None = None) -> Optimum | None:
+    """The certified optimum, from multipliers to start with; None where nothing is feasible."""
+    if not len(known.threshold):
+        return optimum(known, None)
+    safe = widest(known)
+    if safe.slack < -SHORT * known.problem.horizon:
+        return None
+    return optimum(known, safe, first)
+
+
 def optimum(known: Known, safe: Widest | None, first: Array | None = None) -> Optimum:
     """The certified optimum of what `widest` found to be feasible; None for N = 0."""
     problem, reward, threshold = known
     if safe is not None and safe.slack < 0.0:  # within rounding of what can be met
         threshold = threshold + safe.slack - 2.0 * np.spacing(problem.horizon)
         known = known._replace(threshold=threshold)
-    found = interval.plan(Box.of(problem), reward, threshold, problem.start, first)
-    best = _judged(known, found, safe)
-    if not best.doubt <= SHARP * known.size:
-        again = _exactly(known, known.price, safe, found.multiplier)
-        best = min(best, again, key=lambda each: each.doubt)
+    if safe is not None and safe.slack <= SHARP * problem.horizon:
+        best = _exactly(known, known.price, safe, np.zeros(len(threshold)))
+    else:
+        found = interval.plan(Box.of(problem), reward, threshold, problem.start, first)
+        best = _judged(known, found, safe)
+        if not best.doubt <= SHARP * known.size:
+            again = _exactly(known, known.price, safe, found.multiplier)
+            best = min(best, again, key=lambda each: each.doubt)
     if not best.doubt <= CLOSED * known.size and fixed_point.affordable(problem, reward):
         again = _exactly(known, fixed_point.WholePricing(problem, reward), safe, best.multiplier)
         best = min(best, again, key=lambda each: each.doubt)
@@ -153,9 +166,10 @@ def _exactly(known: Known, price: Pricing, safe: Widest | None, begun: Array) ->
     The mixture meets the thresholds exactly; the policy is its rounding.
     """
     H = known.problem.horizon
-    program = Program(
-        [Fraction(b) for b in known.threshold.tolist()], [] if safe is None else safe.vertices
-    )
+    edge = safe is not None and safe.slack <= SHARP * H
+    relaxed = Fraction(H, 1 << 60) if edge else 0  # of all multipliers, the smallest: the slope
+    thresholds = [Fraction(b) - relaxed for b in known.threshold.tolist()]
+    program = Program(thresholds, [] if safe is None else safe.vertices)
     penalty = Fraction(4 + int(4.0 * float(begun.sum())))
     while True:
         mixture = program.best(penalty, price, _tolerance(H))
