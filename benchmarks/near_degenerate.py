@@ -24,8 +24,8 @@ from cmdplab.solvers import Solution, solve
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from exact_bounds import bracket, margin  # noqa: E402
-from occupancy_lp import Optimum, occupancy_optimum  # noqa: E402
+from exact_bounds import bracket, margin
+from occupancy_lp import Optimum, occupancy_optimum
 
 AGREE = 1e-9  # per step: the certificate that is promised
 Array = np.ndarray

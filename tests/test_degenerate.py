@@ -21,7 +21,7 @@ from cmdplab.algorithms import ALGORITHMS, algorithm, needing_slack
 from cmdplab.baselines import task_for
 from cmdplab.describing import describe
 from cmdplab.engines import session
-from cmdplab.errors import InputError, OpenCertificate
+from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.frontier import frontier
 from cmdplab.problem import CMDP
 from cmdplab.solvers import Box, plan, solve
@@ -31,9 +31,8 @@ from cmdplab.solvers.rational import Program, Vertex
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-import long_horizons  # noqa: E402
-import near_degenerate  # noqa: E402
-
+import long_horizons
+import near_degenerate
 
 OPT_CMDP = ("--algorithm", "OptCMDP", "--episodes", "5")
 
@@ -75,9 +74,9 @@ def test_the_frontier_of_nearly_parallel_constraints_passes_through_the_optimum(
 @pytest.mark.parametrize("family", near_degenerate.FAMILIES)
 def test_no_answer_to_a_nearly_degenerate_problem_is_wrong(family):
     tally = near_degenerate.Tally()
-    for seed in range(60):
+    for seed in range(40):
         tally.add(seed, near_degenerate.FAMILIES[family](np.random.default_rng(seed)))
-    assert tally.problems == 60
+    assert tally.problems == 40
     assert tally.seeds == []
     assert tally.refused <= 5
 
@@ -98,7 +97,7 @@ def test_the_planner_that_learners_use_finds_the_optimum_too(family, seed):
 
 def test_an_optimum_that_one_rounding_changes_is_refused(call, tmp_path):
     problem = near_degenerate.FAMILIES["nearly constant"](np.random.default_rng(68))
-    with pytest.raises(OpenCertificate, match="the optimum is known to"):
+    with pytest.raises(OpenCertificateError, match="the optimum is known to"):
         solve(problem)
     problem.save(tmp_path / "edge.npz")
     for command in ("solve", "describe"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cmdplab.algorithms.row import SAFE_POLICY, Row
 from cmdplab.algorithms.task import Baseline, Feedback, Task, checked_baseline
-from cmdplab.problem import CMDP, Array
 from cmdplab.errors import InputError
+from cmdplab.problem import CMDP, Array
 from cmdplab.solvers import Solution
 from cmdplab.solvers.certified import Known, attempt
 

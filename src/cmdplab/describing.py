@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.algorithms import needing_slack
-from cmdplab.errors import InputError, OpenCertificate
+from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.exact import greedy
 from cmdplab.frontier import frontier
 from cmdplab.kernels import Sparse
@@ -87,7 +87,7 @@ def threshold_range(problem: CMDP, constraint: int) -> ThresholdRange:
     smallest, largest = 0.0 - greedy(problem, -utility)[0], greedy(problem, utility)[0]
     try:
         found = frontier(problem, constraint, POINTS)
-    except OpenCertificate:
+    except OpenCertificateError:
         raise
     except InputError:  # the other constraints cannot be met: there is no frontier
         once = problem.stationary and not isinstance(problem.transition, Sparse)

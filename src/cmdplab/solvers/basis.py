@@ -1,8 +1,8 @@
 """The basis of the planner's linear program: its columns, prices and pivots. Compiled.
 
 The program (simplex.py) is kept in units of its own, in which returns are of order one: `scale[0]`
-multiplies the objective, `scale[1]` every utility and threshold, and `scale[2]` is the grid, if any,
-that utilities are rounded to. Tolerances are in those units.
+multiplies the objective, `scale[1]` every utility and threshold, and `scale[2]` is the grid that
+utilities are rounded to, if there is one. Tolerances are in those units.
 """
 # Numba infers the types of these functions; models.py names the shapes.
 
@@ -248,10 +248,10 @@ def begin(basis, columns, threshold, always):
 @compiled_in_order
 def has_shortfall(basis):
     """Whether the mixture falls short, at the price of the penalty."""
+    found = False
     for j in range(len(basis.kind)):
-        if basis.kind[j] == SHORTFALL:
-            return True
-    return False
+        found = found or basis.kind[j] == SHORTFALL
+    return found
 
 
 @compiled_in_order

@@ -3,7 +3,7 @@
 What the compiled planner finds is judged by the plain dynamic programs of exact.py: its policy is
 evaluated and its multipliers are priced. Where that leaves a doubt, the program is solved again in
 rational arithmetic, with policies that are priced without a tolerance for ties; where it still
-does, in whole numbers throughout. A doubt that remains is an `OpenCertificate`.
+does, in whole numbers throughout. A doubt that remains is an `OpenCertificateError`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab import exact
-from cmdplab.errors import OpenCertificate
+from cmdplab.errors import OpenCertificateError
 from cmdplab.problem import CMDP, Array
 from cmdplab.solvers import fixed_point, interval
 from cmdplab.solvers.models import Box
@@ -202,8 +202,8 @@ def _played(known: Known, mixture: Mixture) -> Array:
     return exact.policy_of(np.asarray(pairs), mixture.vertices[0].policy)
 
 
-def _refusal(known: Known, why: str) -> OpenCertificate:
-    return OpenCertificate(
+def _refusal(known: Known, why: str) -> OpenCertificateError:
+    return OpenCertificateError(
         f"{known.problem.name} cannot be solved: {why}, because its constraints nearly depend on "
         "each other or leave hardly any slack"
     )

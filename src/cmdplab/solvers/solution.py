@@ -53,7 +53,7 @@ def solve(problem: CMDP) -> Solution:
     """The optimum with its certificate.
 
     A problem that no policy can meet is an answer, not an exception: see `Solution.feasible`. One
-    whose optimum cannot be certified gets none: `OpenCertificate`.
+    whose optimum cannot be certified gets none: `OpenCertificateError`.
     """
     known = Known(problem, problem.reward, problem.threshold)
     if problem.constraints == 0:
