@@ -25,7 +25,10 @@ def solve_square(matrix, transposed, right, out, work):
     Returns the smallest pivot: how nearly the columns depend on each other. Below `ILL` a double
     would leave too few digits to tell a share that is zero from one that is not.
     """
-    smallest = eliminate(matrix, transposed, right, out, work[0])
+    eliminate(matrix, transposed, right, out, work[0])
+    smallest = float("inf")
+    for c in range(len(right)):
+        smallest = min(smallest, abs(work[0, c, c]))
     if smallest < ILL:
         eliminate_twice(matrix, transposed, right, out, work[0], work[1])
     return smallest
@@ -33,8 +36,8 @@ def solve_square(matrix, transposed, right, out, work):
 
 @compiled_apart
 def eliminate(matrix, transposed, right, out, work):
-    """With partial pivoting; returns the smallest pivot."""
-    size, smallest = len(right), float("inf")
+    """With partial pivoting; the pivots stay on the diagonal of the work space."""
+    size = len(right)
     for r in range(size):
         for c in range(size):
             work[r, c] = matrix[c, r] if transposed else matrix[r, c]
@@ -46,7 +49,6 @@ def eliminate(matrix, transposed, right, out, work):
                 pivot = r
         for k in range(c, size + 1):
             work[c, k], work[pivot, k] = work[pivot, k], work[c, k]
-        smallest = min(smallest, abs(work[c, c]))
         for r in range(c + 1, size):
             factor = work[r, c] / work[c, c]
             for k in range(c, size + 1):
@@ -56,7 +58,6 @@ def eliminate(matrix, transposed, right, out, work):
         for c in range(r + 1, size):
             total -= work[r, c] * out[c]
         out[r] = total / work[r, r]
-    return smallest
 
 
 @compiled_exactly
@@ -195,12 +196,13 @@ def find_direction(basis):
     """
     matrix, entering, direction = basis.matrix, basis.entering, basis.direction
     fine = solve_square(matrix, False, entering, direction, basis.work) < ILL
+    pivot = PIVOT if basis.scale[2] == 0.0 else GRID_PIVOT
     doubtful = False
     for j in range(len(direction)):
-        doubtful = doubtful or 0.0 < abs(direction[j]) < ILL
+        doubtful = doubtful or 1e-3 * pivot < abs(direction[j]) < ILL
     if doubtful and not fine:
         eliminate_twice(matrix, False, entering, direction, basis.work[0], basis.work[1])
-    return PIVOT if basis.scale[2] == 0.0 else GRID_PIVOT
+    return pivot
 
 
 @compiled_apart

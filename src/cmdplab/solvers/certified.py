@@ -65,7 +65,7 @@ class Known(NamedTuple):
     def returns(self, policy: Array) -> tuple[Array, Array]:
         """The occupancy [H, X, A] of a policy, and its returns [1 + N]."""
         pairs = exact.occupancy(self.problem, policy)
-        return pairs, np.einsum("nhxa,hxa->n", self.reward, pairs)
+        return pairs, np.array([float(np.sum(each * pairs)) for each in self.reward])
 
     def bound(self, weight: float, multiplier: Array) -> float:
         """max over policies of w V[r^0] + sum_n multiplier[n] (V[r^n] - b^n)."""
@@ -86,9 +86,10 @@ def widest(known: Known) -> Widest:
     found = interval.largest_margin(Box.of(problem), reward, threshold, problem.start)
     _, returns = known.returns(found.policy)
     slack = float(np.min(returns[1:] - threshold))
-    doubt = known.bound(0.0, found.multiplier / found.multiplier.sum()) - slack
-    if abs(doubt) <= SHARP * problem.horizon and slack > EDGE * problem.horizon:
-        return Widest(slack, float(returns[0]))
+    total = float(found.multiplier.sum()) or 1.0
+    doubt = abs(known.bound(0.0, found.multiplier / total) - slack) + abs(slack - found.primal)
+    if doubt <= SHARP * problem.horizon and slack > EDGE * problem.horizon:
+        return Widest(found.primal, float(returns[0]))
     return _widest_exactly(known)
 
 
