@@ -56,6 +56,7 @@ class Known(NamedTuple):
     problem: CMDP
     reward: Array  # [1 + N, H, X, A]
     threshold: Array  # [N]
+    lowered: float = 0.0  # by how much thresholds were lowered that rounding puts out of reach
 
     @property
     def size(self) -> float:
@@ -82,7 +83,7 @@ class Known(NamedTuple):
 
 def widest(known: Known) -> Widest:
     """The largest margin, certified; N >= 1."""
-    problem, reward, threshold = known
+    problem, reward, threshold, _ = known
     found = interval.largest_margin(Box.of(problem), reward, threshold, problem.start)
     _, returns = known.returns(found.policy)
     slack = float(np.min(returns[1:] - threshold))
@@ -118,10 +119,10 @@ def attempt(known: Known, first: Array | None = None) -> Optimum | None:
 
 def optimum(known: Known, safe: Widest | None, first: Array | None = None) -> Optimum:
     """The certified optimum of what `widest` found to be feasible; None for N = 0."""
-    problem, reward, threshold = known
+    problem, reward, threshold, _ = known
     if safe is not None and safe.slack < 0.0:  # within rounding of what can be met
-        threshold = threshold + safe.slack - 2.0 * np.spacing(problem.horizon)
-        known = known._replace(threshold=threshold)
+        lowered = 2.0 * float(np.spacing(float(problem.horizon))) - safe.slack
+        known = known._replace(threshold=threshold - lowered, lowered=lowered)
     if safe is not None and safe.slack <= SHARP * problem.horizon:
         best = _exactly(known, known.price, safe, np.zeros(len(threshold)))
     else:
@@ -184,7 +185,8 @@ def _exactly(known: Known, price: Pricing, safe: Widest | None, begun: Array) ->
     dual = float(mixture.bound) if whole else known.bound(1.0, multiplier)
     short = float(np.max(known.threshold - returns[1:], initial=0.0))
     value = float(mixture.value)
-    doubt = abs(dual - value) + abs(value - float(returns[0]))
+    lowered = known.lowered + float(relaxed)
+    doubt = abs(dual - value) + abs(value - float(returns[0])) + lowered * float(multiplier.sum())
     doubt = doubt if mixture.shortfall == 0 and short <= SHORT_BY_ROUNDING * H else np.inf
     return Optimum(policy, pairs, returns, multiplier, dual, doubt)
 
