@@ -128,14 +128,6 @@ def test_an_infeasible_problem_is_an_answer(constraints):
     assert highs_value(hard) is None
 
 
-def test_no_slater_point_is_an_answer():
-    problem = random_problem(4, 2, 3, 1)
-    edge = CMDP(problem.transition, problem.reward, [largest_utility(problem)], problem.start)
-    s = solve(edge)
-    assert not s.feasible
-    assert "no Slater point" in s.message
-
-
 @given(problem=problems(constraints=st.integers(1, 3)))
 def test_the_slater_gap_is_the_largest_smallest_slack(problem):
     assert solve(problem).slater_gap == pytest.approx(highs_value(problem, slack=True), abs=1e-7)

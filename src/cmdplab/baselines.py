@@ -9,13 +9,16 @@ from cmdplab.algorithms.task import Baseline, Feedback, Task, checked_baseline
 from cmdplab.errors import InputError
 from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP, Array, Mask
-from cmdplab.solvers import Box, Solution, plan
+from cmdplab.solvers import Solution
+from cmdplab.solvers.certified import Known, attempt
 
 
 def safe_baseline(problem: CMDP, solution: Solution, tightening: float = 0.5) -> Baseline:
     """The default baseline: the optimum for the thresholds b + tightening * (Slater gap)."""
     tighter = problem.threshold + tightening * solution.slack
-    found = plan(Box.of(problem), problem.reward, tighter, problem.start)
+    found = attempt(Known(problem, problem.reward, tighter))
+    if found is None:
+        raise InputError(f"{problem.name} has no policy that meets b + {tightening:g} slack")
     return checked_baseline(problem, found.policy)
 
 
@@ -28,6 +31,8 @@ def task_for(
 ) -> Task:
     """What a row is told of a problem; `baseline` [H, X, A] replaces the default safe policy."""
     safe = None
+    if problem.constraints:
+        row.check_slack(solution.slack)
     if baseline is not None:
         safe = checked_baseline(problem, baseline)
     elif SAFE_POLICY in row.needs and problem.constraints:

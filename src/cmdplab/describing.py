@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.errors import InputError
+from cmdplab.algorithms import needing_slack
+from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.exact import greedy
 from cmdplab.frontier import frontier
 from cmdplab.kernels import Sparse
@@ -49,6 +50,7 @@ class Description(NamedTuple):
     slater_gap: float | None
     certificate: float | None
     message: str
+    without_guarantee: list[str]  # algorithms that need slack, where there is none
     ranges: list[ThresholdRange]  # of each constraint
 
 
@@ -74,6 +76,7 @@ def describe(problem: CMDP) -> Description:
         slater_gap=solution.slater_gap,
         certificate=solution.gap,
         message=solution.message,
+        without_guarantee=needing_slack() if solution.slater_gap == 0.0 else [],
         ranges=[threshold_range(problem, n + 1) for n in range(problem.constraints)],
     )
 
@@ -84,6 +87,8 @@ def threshold_range(problem: CMDP, constraint: int) -> ThresholdRange:
     smallest, largest = 0.0 - greedy(problem, -utility)[0], greedy(problem, utility)[0]
     try:
         found = frontier(problem, constraint, POINTS)
+    except OpenCertificateError:
+        raise
     except InputError:  # the other constraints cannot be met: there is no frontier
         once = problem.stationary and not isinstance(problem.transition, Sparse)
         kernel = problem.transition[0] if once else problem.transition  # type: ignore[index]

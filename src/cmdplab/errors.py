@@ -1,4 +1,4 @@
-"""The one exception a user is meant to read."""
+"""The exceptions a user is meant to read."""
 
 
 class InputError(ValueError):
@@ -11,3 +11,7 @@ class InputError(ValueError):
         super().__init__(
             "".join("?" if each < " " or each == "\x7f" else each for each in sentence)
         )
+
+
+class OpenCertificateError(InputError):
+    """A problem so nearly degenerate that its optimum cannot be certified: there is no answer."""

@@ -11,7 +11,7 @@ from cmdplab.errors import InputError
 from cmdplab.figures import literal, save
 from cmdplab.palette import BLUE, VERMILION
 from cmdplab.problem import CMDP, Array
-from cmdplab.solvers import Box, plan
+from cmdplab.solvers.certified import Known, Optimum, attempt
 from cmdplab.solvers.models import Indices
 
 MOST_POINTS = 10_000
@@ -24,7 +24,7 @@ class Frontier(NamedTuple):
     threshold: Array  # [points]
     value: Array  # [points], V*
     multiplier: Array  # [points], what one more unit of utility costs
-    certificate: float  # the largest duality gap along it
+    certificate: float  # the largest along it: how far a value may be from the optimum
     given: float  # the problem's own threshold
     free: float  # up to this threshold the constraint costs nothing
     largest: float  # beyond this threshold nothing is feasible
@@ -40,43 +40,45 @@ def frontier(problem: CMDP, constraint: int = 1, points: int = 41) -> Frontier:
         raise InputError(f"constraint {constraint} does not exist: {problem.name} has {N}")
     if not 2 <= points <= MOST_POINTS:
         raise InputError(f"points is {points}, outside 2 to {MOST_POINTS}")
-    known = (Box.of(problem), problem.reward)
     others = np.delete(np.arange(N), constraint - 1)
     kept = np.concatenate([[0], others + 1])  # the objective and the other utilities
-    without = plan(known[0], problem.reward[kept], problem.threshold[others], problem.start)
-    if not without.feasible:
+    without = attempt(Known(problem, problem.reward[kept], problem.threshold[others]))
+    if without is None:
         raise InputError(f"{problem.name}: the other constraints cannot be met")
-    free = _utility_without(problem, constraint, kept, others)
+    free = _utility_without(problem, constraint, others, float(without.returns[0]))
     largest = _largest(problem, constraint, others)
     thresholds = np.linspace(min(free, largest), largest, points)
-    first, values, multipliers, gaps = np.zeros(N), [], [], []
+    first, found = np.zeros(N), []
     for b in thresholds:
         wanted = problem.threshold.copy()
-        wanted[constraint - 1] = b - 1e-12 * problem.horizon  # the last one is met with equality
-        found = plan(*known, wanted, problem.start, first)
-        first = found.multiplier
-        values.append(found.value)
-        multipliers.append(found.multiplier[constraint - 1])
-        gaps.append(found.gap)
+        wanted[constraint - 1] = b
+        found.append(_met(attempt(Known(problem, problem.reward, wanted), first)))
+        first = found[-1].multiplier
+    values = np.array([each.returns[0] for each in found])
+    multipliers = np.array([each.multiplier[constraint - 1] for each in found])
     given = float(problem.threshold[constraint - 1])
-    arrays = (thresholds, np.array(values), np.array(multipliers))
-    return Frontier(constraint, *arrays, max(gaps), given, free, largest)
+    certificate = max(each.doubt for each in found)
+    return Frontier(constraint, thresholds, values, multipliers, certificate, given, free, largest)
 
 
-def _utility_without(problem: CMDP, constraint: int, kept: Indices, others: Indices) -> float:
+def _met(found: Optimum | None) -> Optimum:
+    """What is feasible by construction."""
+    if found is None:
+        raise ArithmeticError("a threshold that was reached a moment ago is out of reach")
+    return found
+
+
+def _utility_without(problem: CMDP, constraint: int, others: Indices, best: float) -> float:
     """The most utility among the policies that are optimal without the constraint."""
-    box = Box.of(problem)
-    best = plan(box, problem.reward[kept], problem.threshold[others], problem.start).value
-    again = np.concatenate([[constraint], [0], others + 1])
-    limits = np.concatenate([[best - 1e-10 * problem.horizon], problem.threshold[others]])
-    return plan(box, problem.reward[again], limits, problem.start).value
+    again = problem.reward[np.concatenate([[constraint], [0], others + 1])]
+    limits = np.concatenate([[best], problem.threshold[others]])
+    return float(_met(attempt(Known(problem, again, limits))).returns[0])
 
 
 def _largest(problem: CMDP, constraint: int, others: Indices) -> float:
     """The largest utility that the other constraints leave."""
     rewards = problem.reward[np.concatenate([[constraint], others + 1])]
-    found = plan(Box.of(problem), rewards, problem.threshold[others], problem.start)
-    return found.value
+    return float(_met(attempt(Known(problem, rewards, problem.threshold[others]))).returns[0])
 
 
 def draw_frontier(found: Frontier, name: str, path: Path) -> Path:

@@ -69,6 +69,8 @@ def table_1_at(problem: CMDP, episodes: int, epsilon: float) -> list[dict[str, A
     if not problem.constraints:
         raise InputError(f"{problem.name} has no constraint: Table 1 is about one")
     slack = solve_feasible(problem).slack
+    if not slack > 0.0:
+        raise InputError(f"{problem.name} has no slack: the orders of Table 1 divide by it")
     X, A, H = problem.states, problem.actions, problem.horizon
     return [evaluated(name, X, A, H, episodes, epsilon, slack) for name in TABLE_1]
 

@@ -89,6 +89,14 @@ def check_settings(rows: Iterable[Row], given: Mapping[str, object]) -> None:
             raise InputError(f"{whose} has no {name}: {', '.join(having)} {have} one")
 
 
+def needing_slack() -> list[str]:
+    """The algorithms that must be told a Slater gap or a safe policy: with their preset if one."""
+    rows = [row for row in _ROWS if row.needs_slack]
+    both = {row.name for row in _ROWS if not row.needs_slack}
+    named = [f"{row.name} ({row.preset})" if row.name in both else row.name for row in rows]
+    return list(dict.fromkeys(named))
+
+
 def algorithm(name: str, preset: str | None = None) -> Row:
     """The row of that name, with the formulas of a preset.
 

@@ -97,6 +97,20 @@ class Row:
             return EPISODES in self.needs
         return self.settings().get(name) is not None
 
+    @property
+    def needs_slack(self) -> bool:
+        """Whether nothing is left of it where thresholds can be met with equality alone."""
+        return SLATER_GAP in self.needs or SAFE_POLICY in self.needs
+
+    def check_slack(self, slack: float) -> None:
+        """Refuse a problem whose thresholds leave no room, if that is what this row lives on."""
+        if self.needs_slack and not slack > 0.0:
+            what = SLATER_GAP if SLATER_GAP in self.needs else SAFE_POLICY
+            raise InputError(
+                f"{self.name} needs a {what} with room to spare, and there is no slack: the "
+                "thresholds can be met only with equality"
+            )
+
     def check(self, task: Task) -> None:
         """Refuse a task that lacks what this algorithm needs to know."""
         if task.feedback not in FEEDBACK:

@@ -39,9 +39,10 @@ def solve_command(
 ) -> None:
     """The certified optimum of a problem: value, multipliers, Slater gap, primal and dual.
 
-    An infeasible problem, or one without a Slater point, is an answer too: exit code 0 and
-    feasible = false.
+    An infeasible problem is an answer too: exit code 0 and feasible = false. Where thresholds can
+    be met only with equality the Slater gap is 0, and the algorithms that need one are named.
     """
+    from cmdplab.algorithms import needing_slack
     from cmdplab.formats import find
     from cmdplab.presenting import facts, number, numbers
     from cmdplab.solvers import solve
@@ -50,12 +51,13 @@ def solve_command(
     cmdp = find(problem, instance_seed, roles)
     s = solve(cmdp)
     as_published = _as_published(problem, s.value)
+    lost = needing_slack() if s.slater_gap == 0.0 else []
     if as_json:
         fields = ("value", "multiplier", "slater_gap", "primal", "dual", "gap", "feasible")
-        found = {f: getattr(s, f) for f in fields} | {"message": s.message}
-        print_json("solve", found | as_published)
+        more = {"message": s.message, "without_guarantee": lost}
+        print_json("solve", {f: getattr(s, f) for f in fields} | more | as_published)
         return
-    rows = [("feasible", "yes" if s.feasible else f"no: {s.message}")]
+    rows = [("feasible", _feasible(s.feasible, s.message))]
     rows += [("value", number(s.value, 10))]
     if as_published["published_value"] is not None:
         words = "{published_value:.10f} ({published_unit})".format(**as_published)
@@ -64,6 +66,7 @@ def solve_command(
     rows += [("Slater gap", number(s.slater_gap, 6))]
     rows += [("primal", number(s.primal, 10)), ("dual", number(s.dual, 10))]
     rows += [("certificate |dual - primal|", "–" if s.gap is None else f"{s.gap:.1e}")]
+    rows += [("lose their guarantee", ", ".join(lost))] * bool(lost)
     facts(console(), cmdp.name, rows)
 
 
@@ -76,6 +79,11 @@ def _as_published(problem: str, value: float | None) -> dict[str, Any]:
         return {"published_value": None, "published_unit": None}
     unit = known.units[0]
     return {"published_value": unit.published(value), "published_unit": unit.of}
+
+
+def _feasible(feasible: bool, message: str) -> str:
+    """Yes or no, and what there is to say about it."""
+    return ("yes" if feasible else "no") + (f": {message}" if message else "")
 
 
 def describe_command(
@@ -107,12 +115,13 @@ def describe_command(
     rows = [("sizes", sizes), ("constraints", str(d.constraints))]
     rows += [("thresholds", numbers(d.threshold, 4))]
     rows += [("largest utility", numbers(d.largest_utility, 4))]
-    rows += [("feasible", "yes" if d.feasible else f"no: {d.message}")]
+    rows += [("feasible", _feasible(d.feasible, d.message))]
     rows += [("optimum", number(d.optimum, 6))]
     rows += [("without constraints", number(d.unconstrained_optimum, 6))]
     binding = [str(n + 1) for n, binds in enumerate(d.binding or []) if binds]
     rows += [("binding", ", ".join(binding) or "none"), ("multiplier", numbers(d.multiplier))]
     rows += [("Slater gap", number(d.slater_gap, 6))]
+    rows += [("lose their guarantee", ", ".join(d.without_guarantee))] * bool(d.without_guarantee)
     facts(console(), d.name, rows)
     for range_ in d.ranges:
         _print_range(range_, d.horizon)

@@ -15,7 +15,8 @@ class Solve(Part):
     dual: float | None = field("the bound that the multipliers prove", RETURN)
     gap: float | None = field("|dual - primal|: the certificate", RETURN)
     feasible: bool = field("whether there is an optimum")
-    message: str = field("why there is none; empty if there is one")
+    message: str = field("why there is none, or that there is no slack; empty else")
+    without_guarantee: list[str] = field("algorithms that need a slack, where there is none")
     published_value: float | None = field("the value in the units of the environment's source")
     published_unit: str | None = field("what that counts")
 

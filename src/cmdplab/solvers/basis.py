@@ -1,20 +1,42 @@
 """The basis of the planner's linear program: its columns, prices and pivots. Compiled.
 
 The program (simplex.py) is kept in units of its own, in which returns are of order one: `scale[0]`
-multiplies the objective, `scale[1]` every utility and threshold. Tolerances are in those units.
+multiplies the objective, `scale[1]` every utility and threshold, and `scale[2]` is the grid that
+utilities are rounded to, if there is one. Tolerances are in those units.
 """
 # Numba infers the types of these functions; models.py names the shapes.
 
-from cmdplab.compiling import compiled_apart, steering, steering_in_order
+import math
+
+from cmdplab.compiling import compiled_apart, compiled_exactly, steering, steering_in_order
 
 POLICY, SHORTFALL = 0, -1  # kinds of columns; n = 1..N is the surplus of constraint n
+ILL = 1e-6  # pivots below are found again in twice the precision
 PIVOT = 1e-9  # a smaller one is rounding
+GRID = 2.0**-36  # columns are rounded to it where nearly dependent ones led nowhere
+GRID_PIVOT = 1e-14  # on the grid dependent columns are so exactly, and others pivot on more
 TIE = 1e-12  # ratios closer than this are equal: the largest of their pivots is taken
 
 
 @compiled_apart
 def solve_square(matrix, transposed, right, out, work):
-    """matrix out = right, or its transpose, by elimination with partial pivoting."""
+    """matrix out = right, or its transpose, by elimination; in twice the precision where it must.
+
+    Returns the smallest pivot: how nearly the columns depend on each other. Below `ILL` a double
+    would leave too few digits to tell a share that is zero from one that is not.
+    """
+    eliminate(matrix, transposed, right, out, work[0])
+    smallest = float("inf")
+    for c in range(len(right)):
+        smallest = min(smallest, abs(work[0, c, c]))
+    if smallest < ILL:
+        eliminate_twice(matrix, transposed, right, out, work[0], work[1])
+    return smallest
+
+
+@compiled_apart
+def eliminate(matrix, transposed, right, out, work):
+    """With partial pivoting; the pivots stay on the diagonal of the work space."""
     size = len(right)
     for r in range(size):
         for c in range(size):
@@ -38,6 +60,65 @@ def solve_square(matrix, transposed, right, out, work):
         out[r] = total / work[r, r]
 
 
+@compiled_exactly
+def less_product(a, a_low, b, b_low, c):
+    """(a + a_low) - (b + b_low) c as a sum of two doubles (Dekker's product, Knuth's sum)."""
+    split = 134217729.0 * b
+    b_high = split - (split - b)
+    split = 134217729.0 * c
+    c_high = split - (split - c)
+    product = b * c
+    b_rest, c_rest = b - b_high, c - c_high
+    error = ((b_high * c_high - product) + b_high * c_rest + b_rest * c_high) + b_rest * c_rest
+    total = a - product
+    part = total - a
+    rest = (a - (total - part)) - (product + part)
+    rest += a_low - (error + b_low * c)
+    high = total + rest
+    return high, rest - (high - total)
+
+
+@compiled_exactly
+def ratio(a, a_low, b, b_low):
+    """(a + a_low) / (b + b_low) as a sum of two doubles."""
+    first = a / b
+    rest, rest_low = less_product(a, a_low, b, b_low, first)
+    second = rest / b
+    rest, rest_low = less_product(rest, rest_low, b, b_low, second)
+    second += rest / b
+    high = first + second
+    return high, second - (high - first)
+
+
+@compiled_apart
+def eliminate_twice(matrix, transposed, right, out, work, low):
+    """`eliminate` in sums of two doubles: some 32 digits."""
+    size = len(right)
+    for r in range(size):
+        for c in range(size):
+            work[r, c] = matrix[c, r] if transposed else matrix[r, c]
+        work[r, size] = right[r]
+    low[:] = 0.0
+    for c in range(size):
+        pivot = c
+        for r in range(c + 1, size):
+            if abs(work[r, c]) > abs(work[pivot, c]):
+                pivot = r
+        for k in range(c, size + 1):
+            work[c, k], work[pivot, k] = work[pivot, k], work[c, k]
+            low[c, k], low[pivot, k] = low[pivot, k], low[c, k]
+        for r in range(size):  # Gauss and Jordan: nothing is left to substitute
+            if r == c or work[r, c] == 0.0:
+                continue
+            factor, rest = ratio(work[r, c], low[r, c], work[c, c], low[c, c])
+            for k in range(c + 1, size + 1):
+                high, tail = work[c, k], low[c, k]
+                a, a_low = less_product(work[r, k], low[r, k], high, tail, factor)
+                work[r, k], low[r, k] = less_product(a, a_low, high, 0.0, rest)
+    for r in range(size):
+        out[r], _ = ratio(work[r, size], low[r, size], work[r, r], low[r, r])
+
+
 @compiled_apart
 def choose_scale(model, basis):
     """1 / (the largest return there can be), of the objective and of all utilities together."""
@@ -57,12 +138,19 @@ def choose_scale(model, basis):
 
 
 @steering_in_order
+def excess(utility, threshold, scale):
+    """u - b in the program's units, on the grid if there is one."""
+    found = scale[1] * (utility - threshold)
+    return found if scale[2] == 0.0 else math.floor(found / scale[2] + 0.5) * scale[2]
+
+
+@steering_in_order
 def write_column(kind, returns, threshold, scale, out):
     """The column of the program: (1, u - b), a surplus (0, -e_n) or the shortfall (0, 1)."""
     out[0] = 1.0 if kind == POLICY else 0.0
     for n in range(len(threshold)):
         if kind == POLICY:
-            out[n + 1] = scale[1] * (returns[n + 1] - threshold[n])
+            out[n + 1] = excess(returns[n + 1], threshold[n], scale)
         elif kind == SHORTFALL:
             out[n + 1] = 1.0
         else:
@@ -100,17 +188,35 @@ def cheapest_surplus(basis):
 
 
 @steering
+def find_direction(basis):
+    """How the shares change as a column enters; returns what counts as a pivot.
+
+    A pivot that is small, but not zero, is looked at again in twice the precision: it may be what
+    tells two nearly parallel constraints apart.
+    """
+    matrix, entering, direction = basis.matrix, basis.entering, basis.direction
+    fine = solve_square(matrix, False, entering, direction, basis.work) < ILL
+    pivot = PIVOT if basis.scale[2] == 0.0 else GRID_PIVOT
+    doubtful = False
+    for j in range(len(direction)):
+        doubtful = doubtful or 1e-3 * pivot < abs(direction[j]) < ILL
+    if doubtful and not fine:
+        eliminate_twice(matrix, False, entering, direction, basis.work[0], basis.work[1])
+    return pivot
+
+
+@steering
 def enter(basis, kind, returns, threshold, free):
     """Let a column into the basis; False if no column may leave."""
     write_column(kind, returns, threshold, basis.scale, basis.entering)
-    solve_square(basis.matrix, False, basis.entering, basis.direction, basis.work)
+    pivot = find_direction(basis)
     least = float("inf")
     for j in range(len(basis.kind)):
-        if basis.direction[j] > PIVOT and not (free and basis.kind[j] == SHORTFALL):
+        if basis.direction[j] > pivot and not (free and basis.kind[j] == SHORTFALL):
             least = min(least, max(basis.share[j], 0.0) / basis.direction[j])
     leaving, largest = -1, 0.0
     for j in range(len(basis.kind)):
-        if basis.direction[j] <= max(PIVOT, largest) or (free and basis.kind[j] == SHORTFALL):
+        if basis.direction[j] <= max(pivot, largest) or (free and basis.kind[j] == SHORTFALL):
             continue
         if max(basis.share[j], 0.0) / basis.direction[j] <= least + TIE:
             leaving, largest = j, basis.direction[j]
@@ -139,6 +245,15 @@ def begin(basis, columns, threshold, always):
     basis.kind[0] = POLICY
     if len(threshold) and (always or returns[worst + 1] < threshold[worst]):
         basis.kind[worst + 1] = SHORTFALL
+
+
+@steering_in_order
+def has_shortfall(basis):
+    """Whether the mixture falls short, at the price of the penalty."""
+    found = False
+    for j in range(len(basis.kind)):
+        found = found or basis.kind[j] == SHORTFALL
+    return found
 
 
 @steering_in_order

@@ -125,8 +125,8 @@ class Basis(NamedTuple):
     cost: Array  # [N + 1]
     entering: Array  # [N + 1]
     direction: Array  # [N + 1]
-    work: Array  # [N + 1, N + 2]
-    scale: Array  # [2], units of the objective and of the utilities
+    work: Array  # [2, N + 1, N + 2], the second for what a double cannot hold
+    scale: Array  # [3], units of the objective and of the utilities, and a grid for the latter
 
 
 class Work(NamedTuple):
@@ -175,8 +175,8 @@ def planning(
         cost=np.zeros(N + 1),
         entering=np.zeros(N + 1),
         direction=np.zeros(N + 1),
-        work=np.zeros((N + 1, N + 2)),
-        scale=np.ones(2),
+        work=np.zeros((2, N + 1, N + 2)),
+        scale=np.array([1.0, 1.0, 0.0]),
     )
     work = Work(
         value=aligned(1 + N, P),

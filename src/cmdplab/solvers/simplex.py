@@ -18,11 +18,14 @@ short is never called feasible.
 
 from cmdplab.compiling import compiled_apart, steering, steering_in_order
 from cmdplab.solvers.basis import (
+    GRID,
     POLICY,
     begin,
     cheapest_surplus,
     choose_scale,
     enter,
+    excess,
+    has_shortfall,
     mixed_returns,
     price,
     smallest_slack,
@@ -63,9 +66,9 @@ def worth(basis, columns, slot, objective, threshold):
     total = objective * basis.scale[0] * columns.returns[slot, 0]
     size = abs(total)
     for n in range(len(threshold)):
-        weight = max(basis.multiplier[n], 0.0) * basis.scale[1]
-        total += weight * (columns.returns[slot, n + 1] - threshold[n])
-        size += weight * (abs(columns.returns[slot, n + 1]) + abs(threshold[n]))
+        weight, utility = max(basis.multiplier[n], 0.0), columns.returns[slot, n + 1]
+        total += weight * excess(utility, threshold[n], basis.scale)
+        size += weight * basis.scale[1] * (abs(utility) + abs(threshold[n]))
     return total, size
 
 
@@ -105,14 +108,20 @@ def largest_margin(model, start, enough, columns, basis, work):
     The search ends when the margin reaches `enough`.
     """
     prepare(model, basis)
-    for n in range(len(model.threshold)):
-        basis.multiplier[n] = 1.0 / len(model.threshold)
-    sweep_at(model, start, 0.0, basis.multiplier, columns, basis, work)
-    begin(basis, columns, model.threshold, True)
+    margin, bound, sweeps = -float("inf"), float("inf"), 0
     target = enough * basis.scale[1]
-    _, bound, sweeps = maximise(model, start, 0.0, 1.0, True, target, columns, basis, work)
-    margin = smallest_slack(basis, columns, model.threshold, work.returns)
-    return margin, bound / basis.scale[1], sweeps + 1
+    for _ in range(2):
+        for n in range(len(model.threshold)):
+            basis.multiplier[n] = 1.0 / len(model.threshold)
+        sweep_at(model, start, 0.0, basis.multiplier, columns, basis, work)
+        begin(basis, columns, model.threshold, True)
+        _, bound, more = maximise(model, start, 0.0, 1.0, True, target, columns, basis, work)
+        margin = smallest_slack(basis, columns, model.threshold, work.returns)
+        sweeps += more + 1
+        if margin >= enough or bound - basis.scale[1] * margin <= CLOSED:
+            break
+        basis.scale[2] = GRID
+    return margin, bound / basis.scale[1], sweeps
 
 
 @steering_in_order
@@ -149,12 +158,12 @@ def seed(model, start, first, penalty, columns, basis, work):
 
 @steering
 def search(model, start, first, penalty, columns, basis, work):
-    """One search from multipliers in the program's units; returns (bound, sweeps)."""
+    """One search from multipliers in the program's units; returns (held, bound, sweeps)."""
     sweep_at(model, start, 1.0, first, columns, basis, work)
     begin(basis, columns, model.threshold, False)
     more = seed(model, start, first, penalty, columns, basis, work)
-    _, bound, sweeps = maximise(model, start, 1.0, penalty, False, 0.0, columns, basis, work)
-    return bound, sweeps + more + 1
+    held, bound, sweeps = maximise(model, start, 1.0, penalty, False, 0.0, columns, basis, work)
+    return held, bound, sweeps + more + 1
 
 
 @steering
@@ -173,10 +182,13 @@ def plan(model, start, multiplier, columns, basis, work):
         total += work.first[n]
     sweeps, penalty = 0, 4.0 * (1.0 + total)
     for attempt in range(12):
-        bound, more = search(model, start, work.first, penalty, columns, basis, work)
+        held, bound, more = search(model, start, work.first, penalty, columns, basis, work)
         sweeps += more
         slack = smallest_slack(basis, columns, model.threshold, work.returns)
         open_gap = bound - basis.scale[0] * work.returns[0]
+        # A closed search that holds a shortfall needs a larger penalty, and nothing else does.
+        closed = bound - held <= CLOSED * (1.0 + abs(held))
+        only_penalty = closed and has_shortfall(basis)
         # Degenerate programs can end the search early: another start may close it.
         if slack >= -tolerance and (open_gap <= CLOSED or attempt >= 3):
             for n in range(len(multiplier)):
@@ -188,6 +200,7 @@ def plan(model, start, multiplier, columns, basis, work):
             if margin < -tolerance:
                 break
         penalty *= 32.0
+        basis.scale[2] = 0.0 if only_penalty or basis.scale[2] > 0.0 else GRID
         for n in range(len(multiplier)):  # good multipliers led nowhere: from nothing
             work.first[n] = 0.0
     margin, _, more = largest_margin(model, start, float("inf"), columns, basis, work)

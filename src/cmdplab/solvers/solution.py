@@ -1,7 +1,7 @@
-"""The certified optimum of a known model: the plan of a box of width zero, checked from outside.
+"""The certified optimum of a problem, or the reason why there is none.
 
 The policy is evaluated, and the multipliers are priced, by the plain dynamic programs of exact.py:
-what the certificate says does not depend on how the plan was found.
+what the certificate says does not depend on how the optimum was found (certified.py).
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab import exact
 from cmdplab.problem import CMDP, Array
-from cmdplab.solvers.interval import Plan, largest_margin, plan
-from cmdplab.solvers.models import Box
+from cmdplab.solvers.certified import SHORT, Known, Optimum, optimum, widest
 
 SLATER_TOLERANCE = 1e-9  # per step of the horizon; a smaller slack is no slack
+NO_SLACK = "no slack: the thresholds can be met, but with no room to spare (no Slater point)"
 
 
 class Solution(NamedTuple):
@@ -23,10 +22,11 @@ class Solution(NamedTuple):
 
     `primal` is the value of a feasible policy and `dual` an upper bound on every feasible policy's;
     `gap` is their distance. When `feasible` is false, the numbers that do not exist are None and
-    `message` says why.
+    `message` says why. Where thresholds can be met with equality alone, the Slater gap is 0 and
+    `message` says so.
     """
 
-    feasible: bool  # some policy meets every threshold with room to spare (Slater)
+    feasible: bool  # some policy meets every threshold, but for rounding
     value: float | None  # V*, the value of `policy`
     policy: Array | None  # [H, X, A]
     occupancy: Array | None  # [H, X, A], of `policy`
@@ -52,34 +52,22 @@ class Solution(NamedTuple):
 def solve(problem: CMDP) -> Solution:
     """The optimum with its certificate.
 
-    A problem without a strictly feasible policy is an answer, not an exception: see
-    `Solution.feasible`.
+    A problem that no policy can meet is an answer, not an exception: see `Solution.feasible`. One
+    whose optimum cannot be certified gets none: `OpenCertificateError`.
     """
-    known = Box.of(problem), problem.reward, problem.threshold, problem.start
+    known = Known(problem, problem.reward, problem.threshold)
     if problem.constraints == 0:
-        return _certified(problem, plan(*known), None)
-    widest = largest_margin(*known)
-    tolerance = SLATER_TOLERANCE * problem.horizon
-    if not widest.gap <= tolerance:
-        raise ArithmeticError(f"{problem.name}: the Slater gap is known to {widest.gap:.1e} only")
-    slack = widest.primal
-    if slack <= tolerance:
-        return _no_solution(slack, tolerance)
-    return _certified(problem, plan(*known), slack)
+        return _solution(optimum(known, None), None)
+    safe = widest(known)
+    if safe.slack < -SHORT * problem.horizon:
+        why = f"no policy meets the thresholds: the best falls short by {-safe.slack:.6g}"
+        return Solution(False, None, None, None, None, safe.slack, None, None, why)
+    slack = safe.slack if safe.slack > SLATER_TOLERANCE * problem.horizon else 0.0
+    return _solution(optimum(known, safe), slack)
 
 
-def _certified(problem: CMDP, found: Plan, slater_gap: float | None) -> Solution:
-    pairs = exact.occupancy(problem, found.policy)
-    value = float(np.sum(problem.reward[0] * pairs))
-    weights = np.array([1.0, *found.multiplier])
-    bound, _ = exact.greedy(problem, np.tensordot(weights, problem.reward, axes=1))
-    dual = bound - float(found.multiplier @ problem.threshold)
-    return Solution(True, value, found.policy, pairs, found.multiplier, slater_gap, value, dual)
-
-
-def _no_solution(slater_gap: float, tolerance: float) -> Solution:
-    if slater_gap < -tolerance:
-        why = f"no policy meets the thresholds: the best falls short by {-slater_gap:.6g}"
-    else:
-        why = "the thresholds can be met only with no room to spare: there is no Slater point"
-    return Solution(False, None, None, None, None, slater_gap, None, None, why)
+def _solution(best: Optimum, slack: float | None) -> Solution:
+    value = float(best.returns[0])
+    message = NO_SLACK if slack == 0.0 else ""
+    given = (best.policy, best.occupancy, best.multiplier, slack, value, best.dual, message)
+    return Solution(True, value, *given)

@@ -1,0 +1,176 @@
+"""The planner's program in rational arithmetic: the last word where rounding blurs a search.
+
+The returns of policies are floats, and floats are fractions, so that the program over the policies
+found so far (see simplex.py) is solved exactly: Bland's rule ends, a share that is zero is zero,
+and nearly parallel constraints are as far apart as they are. It has N + 1 rows, which is little
+work. What rounds is the pricing alone: the caller's search for a better policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+MOST_POLICIES = 2_000  # some ten are needed
+
+
+class Vertex(NamedTuple):
+    """A policy that a mixture may use."""
+
+    returns: tuple[Fraction, ...]  # 1 + N
+    policy: Any  # whatever the pricing calls it
+
+
+class Mixture(NamedTuple):
+    """The optimum of the program over all policies that pricing offers."""
+
+    vertices: list[Vertex]
+    shares: list[Fraction]
+    multiplier: list[Fraction]  # N
+    value: Fraction  # of the program: the penalty for falling short included
+    bound: Fraction  # on the program's value over all policies, as far as pricing is exact
+    shortfall: Fraction
+
+
+Pricing = Callable[[Fraction, list[Fraction]], Vertex]  # the best policy for these weights
+
+
+class Program:
+    """max w sum_j s_j v_j - M y over mixtures with sum_j s_j (u_j - b) + y >= 0.
+
+    With a `penalty` M the shortfall y is nonnegative and w is 1; without one it is free, w = 0 and
+    M = 1: the largest margin -y. Columns are the N surpluses, the shortfall, then the policies.
+    """
+
+    def __init__(self, threshold: Sequence[Fraction], known: Sequence[Vertex] = ()) -> None:
+        self.threshold = list(threshold)
+        self.vertices: list[Vertex] = []
+        self.columns: list[list[Fraction]] = []
+        size = len(self.threshold)
+        for n in range(size):
+            self.columns.append([Fraction(0)] + [Fraction(-int(m == n)) for m in range(size)])
+        self.columns.append([Fraction(0)] + [Fraction(1)] * size)
+        for vertex in known:
+            self.add(vertex)
+
+    def add(self, vertex: Vertex) -> bool:
+        """Offer a policy; False if one with the same returns is there already."""
+        if any(vertex.returns == each.returns for each in self.vertices):
+            return False
+        self.vertices.append(vertex)
+        over = [u - b for u, b in zip(vertex.returns[1:], self.threshold, strict=True)]
+        self.columns.append([Fraction(1), *over])
+        return True
+
+    def best(self, penalty: Fraction | None, price: Pricing, tolerance: Fraction) -> Mixture:
+        """Generate policies until none is better by more than the tolerance, times the weights."""
+        weight = Fraction(int(penalty is not None))
+        if not self.vertices:
+            even = Fraction(1, max(len(self.threshold), 1))
+            self.add(price(weight, [even] * len(self.threshold)))
+        basis = self._first_basis(penalty is None)
+        for _ in range(MOST_POLICIES):
+            inverse = self._optimise(basis, penalty)
+            prices = self._prices(basis, inverse, penalty)
+            multiplier = [max(-each, Fraction(0)) for each in prices[1:]]
+            found = price(weight, multiplier)
+            gain = weight * found.returns[0] - prices[0]
+            for m, u, b in zip(multiplier, found.returns[1:], self.threshold, strict=True):
+                gain += m * (u - b)
+            if gain <= tolerance * (weight + sum(multiplier)) or not self.add(found):
+                break
+        bound = prices[0] + max(gain, Fraction(0))
+        return self._mixture(basis, inverse, multiplier, prices[0], bound)
+
+    def _first_basis(self, free: bool) -> list[int]:
+        """A policy, the surpluses, and the shortfall in place of the one that lacks most."""
+        size = len(self.threshold)
+        slack = self.columns[size + 1][1:]
+        basis = [*range(size), size + 1]
+        worst = min(range(size), key=lambda n: slack[n], default=-1)
+        if worst >= 0 and (free or slack[worst] < 0):
+            basis[worst] = size
+        return basis
+
+    def _cost(self, column: int, penalty: Fraction | None) -> Fraction:
+        size = len(self.threshold)
+        if column < size:
+            return Fraction(0)
+        if column == size:
+            return Fraction(-1) if penalty is None else -penalty
+        return self.vertices[column - size - 1].returns[0] if penalty is not None else Fraction(0)
+
+    def _prices(
+        self, basis: list[int], inverse: list[list[Fraction]], penalty: Fraction | None
+    ) -> list[Fraction]:
+        costs = [self._cost(j, penalty) for j in basis]
+        return [_dot(costs, [row[k] for row in inverse]) for k in range(len(basis))]
+
+    def _optimise(self, basis: list[int], penalty: Fraction | None) -> list[list[Fraction]]:
+        """Pivot over the known columns, by Bland's rule; returns the inverse of the basis."""
+        free = len(self.threshold) if penalty is None else -1  # a column that never leaves
+        inverse = inverted([self.columns[j] for j in basis])
+        while True:
+            prices = self._prices(basis, inverse, penalty)
+            entering = next(
+                (
+                    j
+                    for j, column in enumerate(self.columns)
+                    if j not in basis and self._cost(j, penalty) > _dot(prices, column)
+                ),
+                -1,
+            )
+            if entering < 0:
+                return inverse
+            direction = [_dot(row, self.columns[entering]) for row in inverse]
+            ratios = [
+                (row[0] / d, j, r)
+                for r, (row, d, j) in enumerate(zip(inverse, direction, basis, strict=True))
+                if d > 0 and j != free
+            ]
+            leaving = min(ratios)[2]  # the program is bounded: some column leaves
+            basis[leaving] = entering
+            _pivot(inverse, direction, leaving)
+
+    def _mixture(
+        self,
+        basis: list[int],
+        inverse: list[list[Fraction]],
+        multiplier: list[Fraction],
+        value: Fraction,
+        bound: Fraction,
+    ) -> Mixture:
+        size = len(self.threshold)
+        shares = {j: row[0] for j, row in zip(basis, inverse, strict=True)}
+        used = [j for j in basis if j > size and shares[j] > 0]
+        vertices = [self.vertices[j - size - 1] for j in used]
+        shortfall = shares.get(size, Fraction(0))
+        return Mixture(vertices, [shares[j] for j in used], multiplier, value, bound, shortfall)
+
+
+def _dot(left: Sequence[Fraction], right: Sequence[Fraction]) -> Fraction:
+    return sum((a * b for a, b in zip(left, right, strict=True)), Fraction(0))
+
+
+def _pivot(inverse: list[list[Fraction]], direction: list[Fraction], leaving: int) -> None:
+    """The inverse of the basis after a column has entered in place of another."""
+    row = [each / direction[leaving] for each in inverse[leaving]]
+    for r, factor in enumerate(direction):
+        if r != leaving and factor:
+            inverse[r] = [a - factor * b for a, b in zip(inverse[r], row, strict=True)]
+    inverse[leaving] = row
+
+
+def inverted(columns: list[list[Fraction]]) -> list[list[Fraction]]:
+    """The inverse of the matrix with these columns."""
+    size = len(columns)
+    inverse = [[Fraction(int(r == c)) for c in range(size)] for r in range(size)]
+    order = list(range(size))  # which row of `inverse` belongs to which column
+    for c, column in enumerate(columns):
+        direction = [_dot(row, column) for row in inverse]
+        at = next(r for r in order[c:] if direction[r])
+        k = order.index(at)
+        order[c], order[k] = order[k], order[c]
+        _pivot(inverse, direction, at)
+    return [inverse[r] for r in order]
