@@ -53,6 +53,7 @@ class Describe(Part):
     slater_gap: float | None = field("the largest slack that all constraints can have", RETURN)
     certificate: float | None = field("|dual - primal|", RETURN)
     message: str = field("why there is no optimum; empty if there is one")
+    without_guarantee: list[str] = field("algorithms that need a slack, where there is none")
     ranges: list[ThresholdRange] = field("of each constraint")
 
 
