@@ -12,7 +12,7 @@ from cmdplab import manifest
 from cmdplab.algorithms import algorithm
 from cmdplab.errors import InputError
 from cmdplab.problem import Array
-from cmdplab.records import read_tables
+from cmdplab.records import LARGEST, read_tables
 from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, entry, section
 from cmdplab.report.sweeps import gather_sweep
 from cmdplab.report.thinning import points_for
@@ -81,13 +81,17 @@ def _runs(
     for name in FIELDS:
         values = numbers.get(name)
         good = isinstance(values, list) and len(values) == len(curves)
-        if not good or any(type(v) not in (int, float, type(None)) for v in values or []):
+        if not good or not all(_is_number(v) for v in values or []):
             raise InputError(f"{folder / SUMMARY}: {name} of {label!r} is not a number per seed")
     time = numbers.get("us_per_episode")
     return [
         OneRun(seed, curves[seed], mistakes[seed], {f: numbers[f][n] for f in FIELDS}, time)
         for n, seed in enumerate(curves)
     ]
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and abs(value) <= LARGEST)
 
 
 def _check_same_runs(entries: list[Entry], summary: dict[str, Any], folder: Path) -> None:
