@@ -60,6 +60,8 @@ def with_header(text: str, data: bytes = b"\0" * 96) -> bytes:
         "{'descr': '|O', 'fortran_order': False, 'shape': (12,), }",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 4611686018427387904, 4), }",
         "{'descr': '<f8', 'fortran_order': False, 'shape': (2, -3, 2), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (2\f 3, 2), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (12), }",
         "{'descr': '<f8', 'fortran_order': 2, 'shape': (2, 3, 2), }",
         "{'descr': '<f8', 'descr': '<f8', 'shape': (2, 3, 2), }",
     ],
@@ -96,6 +98,8 @@ def test_text_that_is_no_text_is_refused(tmp_path, letter):
         {"us_per_episode": True},
         {"final_gap": [True, False]},
         {"final_gap": ["a", "b"]},
+        {"strong_regret": [1e308, 1.1e308]},
+        {"us_per_episode": 1e308},
         {"needs": 7},
     ],
 )

@@ -16,7 +16,7 @@ from cmdplab.errors import InputError
 from cmdplab.labels import Kind, labels
 from cmdplab.measures import Summary
 from cmdplab.problem import Array
-from cmdplab.records import read_tables
+from cmdplab.records import LARGEST, read_tables
 from cmdplab.summary_file import SUMMARY, read_summary
 
 CURVES, MISTAKES = "curves.parquet", "mistakes.parquet"
@@ -96,5 +96,9 @@ def _check_numbers(numbers: dict[str, Any], seeds: int, whose: str, path: Path) 
     for name in _FIELDS:
         values = numbers.get(name)
         good = isinstance(values, list) and len(values) == seeds
-        if not good or any(type(v) not in (int, float, type(None)) for v in values or []):
+        if not good or not all(_is_number(v) for v in values or []):
             raise InputError(f"{path}: {name} {whose} is not a number per seed")
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and abs(value) <= LARGEST)

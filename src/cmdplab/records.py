@@ -25,7 +25,7 @@ _NAMES = ("algorithm", "preset")
 LABELS = (*_NAMES, "seed")
 _GRIDS = ("episode", "epsilon")  # of curves, and of mistakes
 _MOST = 2.0**53  # whole numbers up to which floats are exact
-_LARGEST = 1e30  # a horizon and a number of episodes make no larger number
+LARGEST = 1e30  # a horizon and a number of episodes make no larger number
 
 
 def write_curves(runs: Sequence[Run], path: Path) -> Path:
@@ -135,7 +135,7 @@ def _check_runs(by_seed: dict[int, dict[str, Array]], name: str, path: Path) -> 
     (grid,) = (each for each in _GRIDS if each in first)
     for seed, columns in by_seed.items():
         for column, values in columns.items():
-            wrong = ~(np.abs(values) <= (_MOST if _is_whole(column) else _LARGEST))
+            wrong = ~(np.abs(values) <= (_MOST if _is_whole(column) else LARGEST))
             if wrong.any():
                 what = f"{column} of {name} (seed {seed}) is {values[wrong][0]:g}"
                 raise InputError(f"{path}: {what}, which no run can give")

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cmdplab.errors import InputError
 from cmdplab.experiment import first_complaint
 from cmdplab.reading import read_json, unsealed
+from cmdplab.records import LARGEST
 
 SUMMARY = "summary.json"
 Count = Annotated[int, Field(gt=0, lt=1 << 53)]
@@ -24,7 +25,7 @@ class _Numbers(_Strict):
 
     model_config = ConfigDict(extra="allow")
 
-    us_per_episode: Annotated[float, Field(ge=0.0)] | None = None
+    us_per_episode: Annotated[float, Field(ge=0.0, le=LARGEST)] | None = None
     preset: str | None = None
     settings: dict[str, bool | int | float | str | None] | None = None
     needs: list[str] | None = None

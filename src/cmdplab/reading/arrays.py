@@ -26,7 +26,8 @@ MOST_MEMBERS = 10_000
 MOST_SQUEEZED = 1100  # a byte of an archive holds at most 1032
 CHUNK = 1 << 24
 
-_ITEM = r"""['"](descr|fortran_order|shape)['"]\s*:\s*(['"][^'"]*['"]|True|False|\([0-9,\s]*\))"""
+_SHAPE = r"\(\s*(?:[0-9]{1,18}\s*,\s*)+(?:[0-9]{1,18}\s*)?\)|\(\s*\)"
+_ITEM = rf"""['"](descr|fortran_order|shape)['"]\s*:\s*(['"][^'"]*['"]|True|False|{_SHAPE})"""
 _HEADER = re.compile(rf"\{{\s*{_ITEM}\s*,\s*{_ITEM}\s*,\s*{_ITEM}\s*,?\s*\}}\s*", re.ASCII)
 _TYPES = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|U[1-9][0-9]{0,6})", re.ASCII)
 
@@ -141,12 +142,9 @@ def _parsed(text: str) -> Header:
     kind, order = items["descr"].strip("'\""), items["fortran_order"]
     if not _TYPES.fullmatch(kind):
         raise _WrongError(f"holds {kind[:24]!r}, not plain numbers, booleans or text")
-    lengths = [each.strip() for each in items["shape"].strip("()").split(",")]
-    if lengths[-1] == "":  # (3,) and ()
-        lengths.pop()
-    if order not in ("True", "False") or not all(1 <= len(each) <= 18 for each in lengths):
+    if order not in ("True", "False") or not items["shape"].startswith("("):
         raise _WrongError("has a header that makes no sense")
-    shape = tuple(int(each) for each in lengths)
+    shape = tuple(int(each) for each in re.findall("[0-9]+", items["shape"]))
     dtype = np.dtype(kind)
     # Empty axes do not excuse the others: NumPy multiplies them all the same.
     whole = math.prod(max(each, 1) for each in shape) * max(dtype.itemsize, 1)

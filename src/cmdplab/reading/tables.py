@@ -85,7 +85,7 @@ def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | No
             raise _UnfitError(f"has holes in the column {name!r}")
         if not pa.types.is_primitive(table[name].type):
             coded(table[name])
-    known = (about.metadata or {}).get(KEY)
+    known = (about.metadata or {}).get(KEY) or (schema.metadata or {}).get(KEY)
     return table.unify_dictionaries().replace_schema_metadata(None), known
 
 
