@@ -23,7 +23,7 @@ from cmdplab.solvers.rational import Mixture, Pricing, Program, Vertex
 
 CLOSED = 1e-9  # of H times the largest reward: the certificate that is promised
 ROUNDING = 1e-15  # of H, times the multipliers: what one rounding of a threshold may cost
-LOOSEST = 1e-6  # however large the multipliers are, no certificate above this is one
+LOOSEST = 1e-7  # however large the multipliers are, no certificate above this is one
 SHARP = 1e-12  # a doubt below it is not looked at again
 EDGE = 1e-8  # of H: a slack below it is found again in rational arithmetic
 SHORT_BY_ROUNDING = 1e-13  # of H: what a policy in doubles may miss a threshold by
