@@ -203,7 +203,7 @@ def test_the_wrong_shapes_are_refused_before_anything_is_computed():
     for shape in ((1, 3, 2), (2, 3, 3), (2, 2, 2)):
         with pytest.raises(InputError, match="the policy has the shape"):
             policy_bounds(box, problem.reward, np.full(shape, 0.5), 0)
-    with pytest.raises(InputError, match="probabilities"):
+    with pytest.raises(InputError, match="the policy sums to 2"):
         policy_bounds(box, problem.reward, np.ones((2, 3, 2)), 0)
     free = random_problem(3, 2, 2, 0)
     with pytest.raises(InputError, match="no margin"):

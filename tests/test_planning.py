@@ -332,7 +332,7 @@ def test_what_an_algorithm_lacks_is_said_in_one_sentence():
     worst = exact.greedy(problem, -problem.reward[1])[1]
     with pytest.raises(InputError, match="the baseline is not safe: its utility 1 is"):
         task_for(dope, problem, solution, worst)
-    with pytest.raises(InputError, match=r"baseline\[0, 0\] sums to"):
+    with pytest.raises(InputError, match=r"the baseline sums to 0.6 at \[0, 0\]"):
         checked_baseline(problem, np.full((3, 4, 3), 0.2))
     with pytest.raises(InputError, match="has the shape"):
         checked_baseline(problem, np.ones((1, 1, 1)))

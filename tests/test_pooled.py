@@ -164,7 +164,8 @@ def test_the_state_of_other_counts_is_refused():
 
 def test_the_default_preset_is_one_that_is_told_nothing_of_the_kernel():
     assert algorithm("OptCMDP") is PRINTED
-    assert algorithm("DOPE").preset == "released"
+    assert algorithm("DOPE").preset == "printed"
+    assert algorithm("UOpt-RPGPD").preset == "released"
 
 
 def test_what_is_done_where_a_plan_never_comes_decides_the_first_violations():

@@ -146,7 +146,10 @@ def do_missing(
     executor: Executor | None = None,
     solved: Problems | None = None,
 ) -> list[RunStatus]:
-    """Do the works that are not done; `solved` are problems whose optima are known already."""
+    """Do the works that are not done.
+
+    They are done by worker processes; where the problems are `solved` already, by this one.
+    """
     from cmdplab.engines.choosing import check_single
     from cmdplab.running import check_workers
 
@@ -185,8 +188,9 @@ def do_missing(
     with signals() as interrupt:
         if missing and executor is not None:
             executor(missing, note, interrupt, every)
-        elif len(missing) == 1:
-            run_here(missing[0], note, interrupt, every, solved)
+        elif missing and solved is not None:
+            for work in missing:
+                run_here(work, note, interrupt, every, solved)
         elif missing:
             run_locally(missing, workers or os.cpu_count() or 1, note, interrupt, every)
     found = [with_end(known.status(work), ends.get(work.folder.name)) for work in works]
