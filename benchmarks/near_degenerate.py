@@ -28,7 +28,6 @@ from exact_bounds import bracket, margin
 from occupancy_lp import Optimum, occupancy_optimum
 
 AGREE = 1e-9  # per step: the certificate that is promised
-LOOSEST = 100.0  # times as much at most, where multipliers are large
 Array = np.ndarray
 
 
@@ -186,8 +185,7 @@ class Tally:
         if not found.feasible:
             return margin(problem)[1] < 0
         low, high = bracket(problem, found)
-        slip = tolerance * min(max(1.0, 1e-6 * float(np.sum(found.multiplier))), LOOSEST)
-        return low - slip <= found.value <= high + slip and high - low <= slip
+        return low - tolerance <= found.value <= high + tolerance and high - low <= tolerance
 
 
 def agrees(by_highs: Optimum | None, found: Solution, tolerance: float) -> bool:

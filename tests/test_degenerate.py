@@ -96,7 +96,11 @@ def test_the_planner_that_learners_use_finds_the_optimum_too(family, seed):
 
 
 def test_an_optimum_that_one_rounding_changes_is_refused(call, tmp_path):
-    problem = near_degenerate.FAMILIES["nearly constant"](np.random.default_rng(68))
+    # Utilities 1/2 and 1/2 + 2e-12, crosswise: a threshold in the middle fixes the mixture, and one
+    # that is higher by a rounding is out of reach. Its price is 5e11.
+    reward = np.array([[[[1.0, 0.0]]], [[[0.5, 0.5 + 2e-12]]], [[[0.5 + 2e-12, 0.5]]]])
+    beyond = np.nextafter(0.5 + 1e-12, 1.0)
+    problem = CMDP(np.ones((1, 1, 2, 1)), reward, [beyond, beyond], 0)
     with pytest.raises(OpenCertificateError, match="the optimum is known to"):
         solve(problem)
     problem.save(tmp_path / "edge.npz")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.figures import literal, save
 from cmdplab.palette import BLUE, VERMILION
 from cmdplab.problem import CMDP, Array
@@ -64,7 +64,7 @@ def frontier(problem: CMDP, constraint: int = 1, points: int = 41) -> Frontier:
 def _met(found: Optimum | None) -> Optimum:
     """What is feasible by construction."""
     if found is None:
-        raise ArithmeticError("a threshold that was reached a moment ago is out of reach")
+        raise OpenCertificateError("a threshold that was reached a moment ago is out of reach")
     return found
 
 

@@ -15,6 +15,7 @@ ILL = 1e-6  # pivots below are found again in twice the precision
 PIVOT = 1e-9  # a smaller one is rounding
 GRID = 2.0**-36  # columns are rounded to it where nearly dependent ones led nowhere
 GRID_PIVOT = 1e-14  # on the grid dependent columns are so exactly, and others pivot on more
+AS_IT_IS, TRANSPOSED = 0.0, 1.0  # floats: Numba compiles once for each literal bool
 TIE = 1e-12  # ratios closer than this are equal: the largest of their pivots is taken
 
 
@@ -40,7 +41,7 @@ def eliminate(matrix, transposed, right, out, work):
     size = len(right)
     for r in range(size):
         for c in range(size):
-            work[r, c] = matrix[c, r] if transposed else matrix[r, c]
+            work[r, c] = matrix[c, r] if transposed == TRANSPOSED else matrix[r, c]
         work[r, size] = right[r]
     for c in range(size):
         pivot = c
@@ -96,7 +97,7 @@ def eliminate_twice(matrix, transposed, right, out, work, low):
     size = len(right)
     for r in range(size):
         for c in range(size):
-            work[r, c] = matrix[c, r] if transposed else matrix[r, c]
+            work[r, c] = matrix[c, r] if transposed == TRANSPOSED else matrix[r, c]
         work[r, size] = right[r]
     low[:] = 0.0
     for c in range(size):
@@ -170,8 +171,8 @@ def price(basis, columns, threshold, objective, penalty):
             basis.cost[j] = -penalty
     basis.entering[:] = 0.0
     basis.entering[0] = 1.0
-    solve_square(basis.matrix, False, basis.entering, basis.share, basis.work)
-    solve_square(basis.matrix, True, basis.cost, basis.dual, basis.work)
+    solve_square(basis.matrix, AS_IT_IS, basis.entering, basis.share, basis.work)
+    solve_square(basis.matrix, TRANSPOSED, basis.cost, basis.dual, basis.work)
     for n in range(len(threshold)):
         basis.multiplier[n] = -basis.dual[n + 1]
     return basis.dual[0]
@@ -195,19 +196,20 @@ def find_direction(basis):
     tells two nearly parallel constraints apart.
     """
     matrix, entering, direction = basis.matrix, basis.entering, basis.direction
-    fine = solve_square(matrix, False, entering, direction, basis.work) < ILL
+    fine = solve_square(matrix, AS_IT_IS, entering, direction, basis.work) < ILL
     pivot = PIVOT if basis.scale[2] == 0.0 else GRID_PIVOT
     doubtful = False
     for j in range(len(direction)):
         doubtful = doubtful or 1e-3 * pivot < abs(direction[j]) < ILL
     if doubtful and not fine:
-        eliminate_twice(matrix, False, entering, direction, basis.work[0], basis.work[1])
+        eliminate_twice(matrix, AS_IT_IS, entering, direction, basis.work[0], basis.work[1])
     return pivot
 
 
 @steering
-def enter(basis, kind, returns, threshold, free):
-    """Let a column into the basis; False if no column may leave."""
+def enter(basis, kind, returns, threshold, objective):
+    """Let a column into the basis; False if no column may leave. A free shortfall never does."""
+    free = objective == 0.0
     write_column(kind, returns, threshold, basis.scale, basis.entering)
     pivot = find_direction(basis)
     least = float("inf")
@@ -232,8 +234,11 @@ def enter(basis, kind, returns, threshold, free):
 
 
 @steering
-def begin(basis, columns, threshold, always):
-    """A basis of the column in the free place: its surpluses and, if it lacks one, a shortfall."""
+def begin(basis, columns, threshold, objective):
+    """A basis of the column in the free place: surpluses and, if it lacks one, a shortfall.
+
+    Without an objective there is a shortfall in any case: it is free.
+    """
     last = len(basis.place) - 1
     basis.place[0], basis.place[last] = basis.place[last], basis.place[0]
     returns = columns.returns[basis.place[0]]
@@ -243,7 +248,7 @@ def begin(basis, columns, threshold, always):
         if returns[n + 1] - threshold[n] < returns[worst + 1] - threshold[worst]:
             worst = n
     basis.kind[0] = POLICY
-    if len(threshold) and (always or returns[worst + 1] < threshold[worst]):
+    if len(threshold) and (objective == 0.0 or returns[worst + 1] < threshold[worst]):
         basis.kind[worst + 1] = SHORTFALL
 
 

@@ -8,7 +8,6 @@ does, in whole numbers throughout. A doubt that remains is an `OpenCertificateEr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -21,14 +20,14 @@ from cmdplab.solvers import fixed_point, interval
 from cmdplab.solvers.models import Box
 from cmdplab.solvers.rational import Mixture, Pricing, Program, Vertex
 
-CLOSED = 1e-9  # of H times the largest reward: the certificate that is promised
-ROUNDING = 1e-15  # of H, times the multipliers: what one rounding of a threshold may cost
-LOOSEST = 1e-7  # however large the multipliers are, no certificate above this is one
-SHARP = 1e-12  # a doubt below it is not looked at again
+SHARP = 1e-12  # of H times the largest reward: a doubt below it is not looked at again
+CLOSED = 1e-9  # of the same: the certificate that is promised
+ROUNDING = 1e-15  # of H: what doubles leave unsure of a utility; multipliers price it
+LOOSEST = 1e-7  # what they may leave unsure of an optimum, where whole numbers take too long
 EDGE = 1e-8  # of H: a slack below it is found again in rational arithmetic
-SHORT_BY_ROUNDING = 1e-13  # of H: what a policy in doubles may miss a threshold by
 SHORT = 1e-10  # of H: thresholds that are missed by less are met but for rounding
-LARGEST_PENALTY = 2**60
+SHORT_BY_ROUNDING = 1e-13  # of H: what a policy in doubles may miss a threshold by
+LARGEST_PENALTY = 2**80
 
 
 class Widest(NamedTuple):
@@ -36,7 +35,6 @@ class Widest(NamedTuple):
 
     slack: float  # min_n (V[r^n] - b^n)
     value: float  # V[r^0]
-    vertices: Sequence[Vertex] = ()  # of its mixture, where it was found by rational arithmetic
 
 
 class Optimum(NamedTuple):
@@ -56,12 +54,16 @@ class Known(NamedTuple):
     problem: CMDP
     reward: Array  # [1 + N, H, X, A]
     threshold: Array  # [N]
-    lowered: float = 0.0  # by how much thresholds were lowered that rounding puts out of reach
 
     @property
     def size(self) -> float:
         """The largest value of the objective there can be."""
         return self.problem.horizon * float(np.abs(self.reward[0]).max()) or 1.0
+
+    @property
+    def thresholds(self) -> list[Fraction]:
+        """The thresholds, exactly."""
+        return [Fraction(b) for b in self.threshold.tolist()]
 
     def returns(self, policy: Array) -> tuple[Array, Array]:
         """The occupancy [H, X, A] of a policy, and its returns [1 + N]."""
@@ -83,7 +85,7 @@ class Known(NamedTuple):
 
 def widest(known: Known) -> Widest:
     """The largest margin, certified; N >= 1."""
-    problem, reward, threshold, _ = known
+    problem, reward, threshold = known
     found = interval.largest_margin(Box.of(problem), reward, threshold, problem.start)
     _, returns = known.returns(found.policy)
     slack = float(np.min(returns[1:] - threshold))
@@ -96,15 +98,14 @@ def widest(known: Known) -> Widest:
 
 def _widest_exactly(known: Known) -> Widest:
     H = known.problem.horizon
-    program = Program([Fraction(b) for b in known.threshold.tolist()])
-    mixture = program.best(None, known.price, _tolerance(H))
+    mixture = Program(known.thresholds).best(None, known.price, Fraction(H, 1 << 52))
     _, returns = known.returns(_played(known, mixture))
     multiplier = np.array([float(each) for each in mixture.multiplier])
     slack = float(mixture.value)
     doubt = abs(known.bound(0.0, multiplier) - slack)
     if not doubt <= CLOSED * H:
         raise _refusal(known, f"the Slater gap is known to {doubt:.1e} only")
-    return Widest(slack, float(returns[0]), mixture.vertices)
+    return Widest(slack, float(returns[0]))
 
 
 def attempt(known: Known, first: Array | None = None) -> Optimum | None:
@@ -119,30 +120,22 @@ def attempt(known: Known, first: Array | None = None) -> Optimum | None:
 
 def optimum(known: Known, safe: Widest | None, first: Array | None = None) -> Optimum:
     """The certified optimum of what `widest` found to be feasible; None for N = 0."""
-    problem, reward, threshold, _ = known
-    if safe is not None and safe.slack < 0.0:  # within rounding of what can be met
-        lowered = 2.0 * float(np.spacing(float(problem.horizon))) - safe.slack
-        known = known._replace(threshold=threshold - lowered, lowered=lowered)
+    problem, reward, threshold = known
     if safe is not None and safe.slack <= SHARP * problem.horizon:
-        best = _exactly(known, known.price, safe, np.zeros(len(threshold)))
+        best = _exactly(known, known.price, np.zeros(len(threshold)))
     else:
         found = interval.plan(Box.of(problem), reward, threshold, problem.start, first)
         best = _judged(known, found, safe)
         if not best.doubt <= SHARP * known.size:
-            again = _exactly(known, known.price, safe, found.multiplier)
+            again = _exactly(known, known.price, found.multiplier)
             best = min(best, again, key=lambda each: each.doubt)
-    if not best.doubt <= CLOSED * known.size and fixed_point.affordable(problem, reward):
-        again = _exactly(known, fixed_point.WholePricing(problem, reward), safe, best.multiplier)
-        best = min(best, again, key=lambda each: each.doubt)
-    if not best.doubt <= _allowed(known, best):
-        raise _refusal(known, f"the optimum is known to {best.doubt:.1e} only")
+    unsure = ROUNDING * problem.horizon * float(best.multiplier.sum())
+    if not best.doubt + unsure <= CLOSED * known.size and fixed_point.affordable(problem, reward):
+        best = _exactly(known, fixed_point.WholePricing(problem, reward), best.multiplier)
+        unsure = 0.0
+    if not (best.doubt <= CLOSED * known.size and unsure <= LOOSEST * known.size):
+        raise _refusal(known, f"the optimum is known to {best.doubt + unsure:.1e} only")
     return best
-
-
-def _allowed(known: Known, found: Optimum) -> float:
-    """What the certificate may be: rounding a threshold moves the optimum by the multiplier."""
-    rounding = ROUNDING * known.problem.horizon * float(found.multiplier.sum())
-    return min(max(CLOSED * known.size, rounding), LOOSEST * known.size)
 
 
 def _judged(known: Known, found: interval.Plan, safe: Widest | None) -> Optimum:
@@ -162,38 +155,41 @@ def _judged(known: Known, found: interval.Plan, safe: Widest | None) -> Optimum:
     return Optimum(found.policy, pairs, returns, found.multiplier, dual, doubt)
 
 
-def _exactly(known: Known, price: Pricing, safe: Widest | None, begun: Array) -> Optimum:
+def _exactly(known: Known, price: Pricing, begun: Array) -> Optimum:
     """The optimum by rational arithmetic, with multipliers as small as they can be.
 
-    The mixture meets the thresholds exactly; the policy is its rounding.
+    The mixture meets the thresholds exactly, and the policy is its rounding. Thresholds that are
+    out of reach by a rounding are lowered by it, which counts at the price of the multipliers.
     """
-    H = known.problem.horizon
-    edge = safe is not None and safe.slack <= SHARP * H
-    relaxed = Fraction(H, 1 << 60) if edge else 0  # of all multipliers, the smallest: the slope
-    thresholds = [Fraction(b) - relaxed for b in known.threshold.tolist()]
-    program = Program(thresholds, [] if safe is None else safe.vertices)
-    penalty = Fraction(4 + int(4.0 * float(begun.sum())))
-    while True:
-        mixture = program.best(penalty, price, _tolerance(H))
-        if mixture.shortfall == 0 or penalty > LARGEST_PENALTY:
-            break
-        penalty *= 8
+    H, whole = known.problem.horizon, isinstance(price, fixed_point.WholePricing)
+    tolerance = Fraction(H, 1 << (fixed_point.BITS - 40 if whole else 52))
+    program, lowered = Program(known.thresholds), Fraction(0)
+    if len(known.threshold):
+        slack = program.best(None, price, tolerance).value
+        lowered = max(-slack, Fraction(0))
+        # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
+        hair = Fraction(H, 1 << 120) if slack <= SHARP * H else 0
+        program = Program([b - lowered - hair for b in known.thresholds], program.vertices)
+    mixture = _penalised(program, price, tolerance, float(begun.sum()))
     multiplier = np.array([float(each) for each in mixture.multiplier])
     policy = _played(known, mixture)
     pairs, returns = known.returns(policy)
-    whole = isinstance(price, fixed_point.WholePricing)
     dual = float(mixture.bound) if whole else known.bound(1.0, multiplier)
-    short = float(np.max(known.threshold - returns[1:], initial=0.0))
-    value = float(mixture.value)
-    lowered = known.lowered + float(relaxed)
-    doubt = abs(dual - value) + abs(value - float(returns[0])) + lowered * float(multiplier.sum())
-    doubt = doubt if mixture.shortfall == 0 and short <= SHORT_BY_ROUNDING * H else np.inf
-    return Optimum(policy, pairs, returns, multiplier, dual, doubt)
+    value, priced = float(mixture.value), float(lowered * sum(mixture.multiplier))
+    doubt = abs(dual - value) + abs(value - float(returns[0])) + priced
+    short = float(np.max(known.threshold - returns[1:], initial=0.0)) - float(lowered)
+    met = mixture.shortfall == 0 and short <= SHORT_BY_ROUNDING * H
+    return Optimum(policy, pairs, returns, multiplier, dual, doubt if met else np.inf)
 
 
-def _tolerance(horizon: int) -> Fraction:
-    """Improvements below the rounding of a sum over the horizon are none."""
-    return Fraction(horizon, 1 << 52)
+def _penalised(program: Program, price: Pricing, tolerance: Fraction, size: float) -> Mixture:
+    """The best mixture that does not fall short, from a guess of how large multipliers are."""
+    penalty = Fraction(4 + int(4.0 * size))
+    mixture = program.best(penalty, price, tolerance)
+    while mixture.shortfall > 0 and penalty < LARGEST_PENALTY:
+        penalty *= 8
+        mixture = program.best(penalty, price, tolerance)
+    return mixture
 
 
 def _played(known: Known, mixture: Mixture) -> Array:

@@ -16,6 +16,8 @@ short is never called feasible.
 """
 # Numba infers the types of these functions; models.py names the shapes.
 
+import numpy as np
+
 from cmdplab.compiling import compiled_apart, steering, steering_in_order
 from cmdplab.solvers.basis import (
     GRID,
@@ -73,15 +75,15 @@ def worth(basis, columns, slot, objective, threshold):
 
 
 @steering
-def maximise(model, start, objective, penalty, free, enough, columns, basis, work):
+def maximise(model, start, objective, penalty, enough, columns, basis, work):
     """Pivot until no policy improves the mixture; returns (held, bound, sweeps).
 
-    A free shortfall may stop early: when the margin reaches `enough`.
+    Without an objective the shortfall is free, and the search stops when its margin is `enough`.
     """
     held, bound, best, stalls, sweeps = 0.0, float("inf"), -float("inf"), 0, 0
     for _ in range(MOST_PIVOTS):
         held = price(basis, columns, model.threshold, objective, penalty)
-        if free and held >= enough:
+        if objective == 0.0 and held >= enough:
             break
         stalls = 0 if held > best + ROUNDING * (1.0 + abs(best)) else stalls + 1
         best = max(best, held)
@@ -96,7 +98,7 @@ def maximise(model, start, objective, penalty, free, enough, columns, basis, wor
                 break
         if stalls > MOST_STALLS:
             break
-        if not enter(basis, kind, columns.returns[slot], model.threshold, free):
+        if not enter(basis, kind, columns.returns[slot], model.threshold, objective):
             break
     return price(basis, columns, model.threshold, objective, penalty), bound, sweeps
 
@@ -114,8 +116,8 @@ def largest_margin(model, start, enough, columns, basis, work):
         for n in range(len(model.threshold)):
             basis.multiplier[n] = 1.0 / len(model.threshold)
         sweep_at(model, start, 0.0, basis.multiplier, columns, basis, work)
-        begin(basis, columns, model.threshold, True)
-        _, bound, more = maximise(model, start, 0.0, 1.0, True, target, columns, basis, work)
+        begin(basis, columns, model.threshold, 0.0)
+        _, bound, more = maximise(model, start, 0.0, 1.0, target, columns, basis, work)
         margin = smallest_slack(basis, columns, model.threshold, work.returns)
         sweeps += more + 1
         if margin >= enough or bound - basis.scale[1] * margin <= CLOSED:
@@ -152,7 +154,7 @@ def seed(model, start, first, penalty, columns, basis, work):
         held = price(basis, columns, model.threshold, 1.0, penalty)
         gain, size = worth(basis, columns, slot, 1.0, model.threshold)
         if gain - held > ROUNDING * (1.0 + size):
-            enter(basis, POLICY, columns.returns[slot], model.threshold, False)
+            enter(basis, np.int64(POLICY), columns.returns[slot], model.threshold, 1.0)
     return sweeps
 
 
@@ -160,9 +162,9 @@ def seed(model, start, first, penalty, columns, basis, work):
 def search(model, start, first, penalty, columns, basis, work):
     """One search from multipliers in the program's units; returns (held, bound, sweeps)."""
     sweep_at(model, start, 1.0, first, columns, basis, work)
-    begin(basis, columns, model.threshold, False)
+    begin(basis, columns, model.threshold, 1.0)
     more = seed(model, start, first, penalty, columns, basis, work)
-    held, bound, sweeps = maximise(model, start, 1.0, penalty, False, 0.0, columns, basis, work)
+    held, bound, sweeps = maximise(model, start, 1.0, penalty, 0.0, columns, basis, work)
     return held, bound, sweeps + more + 1
 
 
