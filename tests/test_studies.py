@@ -131,12 +131,12 @@ def test_more_seeds_are_an_extension(reproduced, tmp_path):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"episodes": 30_000}, "with another episodes: 20000"),
-        ({"bonus_scale": 1e-5}, "with another bonus_scale: 0.001"),
-        ({"preset": "printed"}, "with another preset: released"),
-        ({"problem": "random-released"}, "with another problem: published"),
+        ({"episodes": 30_000}, "with episodes 20000"),
+        ({"bonus_scale": 1e-5}, "with bonus_scale 0.001"),
+        ({"preset": "printed"}, "with preset released"),
+        ({"problem": "random-released"}, "with problem published"),
         ({"seeds": 1}, "with more seeds"),
-        ({"algorithms": ("UOpt-RPGPD",)}, "with another algorithm: No-regularization"),
+        ({"algorithms": ("UOpt-RPGPD",)}, "with algorithm No-regularization"),
     ],
 )
 def test_a_reproduction_with_other_settings_is_refused_and_nothing_changes(
@@ -206,7 +206,7 @@ def test_a_file_of_the_same_name_is_another_problem(tmp_path):
         random_problem(3, 2, 2, 1, n).save(tmp_path / str(n) / "p.npz")
     given = {"episodes": 20, "seeds": 1, "algorithms": TWO, "out": tmp_path / "out"}
     carry_out(Comparison(problem=str(tmp_path / "0" / "p.npz"), **given))
-    with pytest.raises(InputError, match="with another fingerprint"):
+    with pytest.raises(InputError, match="with fingerprint"):
         prepared(Comparison(problem=str(tmp_path / "1" / "p.npz"), **given))
 
 
@@ -215,7 +215,7 @@ def test_a_lost_list_does_not_open_the_folder_to_others(tmp_path):
     carry_out(study)
     (tmp_path / "out" / "experiment.json").write_text("{")
     before = content(tmp_path / "out")
-    with pytest.raises(InputError, match="with another episodes: 20"):
+    with pytest.raises(InputError, match="with episodes 20"):
         carry_out(replace(study, episodes=30))
     assert content(tmp_path / "out") == before
     carry_out(study)
@@ -260,6 +260,8 @@ def test_an_audit_refuses_its_file_before_it_runs(call, swept, tmp_path, monkeyp
     for out in (tmp_path / "taken", tmp_path / "taken" / "there"):
         code, _, err = call("audit", swept[0], "--out", out)
         assert (code, "taken is a file" in err) == (2, True)
+    code, _, err = call("audit", swept[0], "--out", swept[1])
+    assert (code, "holds records of runs" in err) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 

@@ -187,7 +187,7 @@ def test_run_with_other_settings_names_the_difference(call, tmp_path):
     assert call("run", "--episodes", "50", "--out", tmp_path / "r", "--json")[0] == 0
     code, _, err = call("run", "--episodes", "60", "--out", tmp_path / "r")
     assert code == 2
-    assert "holds a run with another episodes: 50" in err
+    assert "holds a run with episodes 50" in err
 
 
 def test_a_folder_of_other_things_is_refused(call, swept, tmp_path):

@@ -325,3 +325,9 @@ def test_a_negative_gap_is_explained_where_it_is_printed(call):
     assert words in out
     out = call("run", "three-state", "--algorithm", "DOPE", "--episodes", "5")[1]  # its baseline
     assert words not in out
+
+
+def test_an_empty_list_of_settings_is_refused():
+    specs = [{"name": "UOpt-RPGPD", "bonus_scale": []}]
+    with pytest.raises(InputError, match="not a number, or a list of at least one"):
+        parse_experiment(EXPERIMENT | {"algorithms": specs}, "here")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cmdplab.solvers import Solution, solve
     from cmdplab.sweeping import sweep
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOME = {
     "CMDP": "problem",

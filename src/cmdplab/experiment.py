@@ -59,8 +59,8 @@ Seeds = (
     Annotated[list[Seed], Field(min_length=1)] | Annotated[int, Whole, Field(gt=0, le=MOST_RUNS)]
 )
 Count = Annotated[int, Whole]
-Choices = list[float] | float | None
-_A_NUMBER = Field(default=None, description="a number, or a list of numbers")
+Choices = Annotated[list[float], Field(min_length=1)] | float | None
+_A_NUMBER = Field(default=None, description="a number, or a list of at least one")
 
 
 class _Strict(BaseModel):
@@ -87,13 +87,13 @@ class AlgorithmSpec(_Strict):
     bonus_scale: Choices = _A_NUMBER
     margin_scale: Choices = _A_NUMBER
     delta: Choices = _A_NUMBER
-    tuned_for: list[Count] | Count | None = Field(
-        default=None, description="a whole number of episodes, or a list of them"
+    tuned_for: Annotated[list[Count], Field(min_length=1)] | Count | None = Field(
+        default=None, description="a whole number of episodes, or a list of at least one"
     )
     slack_factor: Choices = _A_NUMBER
     tightening: Choices = _A_NUMBER
     epsilon: Choices = _A_NUMBER
-    replan: list[str] | str | None = Field(
+    replan: Annotated[list[str], Field(min_length=1)] | str | None = Field(
         default=None, description='"every-episode" or "doubling", or a list of them'
     )
     alpha_eta: Choices = _A_NUMBER

@@ -29,6 +29,13 @@ def check_folder(folder: Path) -> None:
         raise InputError(f"cannot write into {folder}: {there} is a file")
 
 
+def check_apart(folder: Path) -> None:
+    """Refuse a folder of runs for what is said about runs: it would be taken for theirs."""
+    check_folder(folder)
+    if any((folder / name).exists() for name in ("experiment.json", manifest.NAME, OLD_SUMMARY)):
+        raise refusal(folder, "records of runs")
+
+
 def content(folder: Path, ours: set[str], listed: str = "") -> str:
     """What a folder holds beside files of these names, in words; empty where that is nothing.
 
@@ -59,7 +66,7 @@ def check_within(
     for run in runs:
         if run.folder not in mine:
             nearest = min((differing(run, each) for each in asked), key=len)
-            there = f"another {nearest[0]}: {getattr(run, nearest[0])}"
+            there = f"{nearest[0]} {getattr(run, nearest[0])}"
             more = "more seeds" if nearest == ["seed"] else there
             raise refusal(folder, f"{words} with {more}")
 

@@ -236,7 +236,7 @@ def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
     if known is not None and known.settings != settings:
         differ = differing(known.settings, settings)[0]
         there = getattr(known.settings, differ)
-        raise refusal(folder, f"a run with another {differ}: {there}")
+        raise refusal(folder, f"a run with {differ} {there}")
     if known is None and (strangers := content(folder, _OF_A_RUN, _listed(folder))):
         raise refusal(folder, f"{strangers} and no run")
     writable_folder(folder)

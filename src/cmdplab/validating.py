@@ -122,7 +122,7 @@ def checked_policy(what: str, policy: npt.ArrayLike, opened: Mask) -> Array:
     wrong = ~((array >= 0.0) & (array <= 1.0 + POLICY_TOLERANCE))
     if wrong.any():
         index, number = first_wrong(array, wrong)
-        raise InputError(f"{what} has {number:g} at [{index}], not a probability")
+        raise InputError(f"{what} has {number:.9g} at [{index}], not a probability")
     total = array.sum(axis=-1)
     wrong = np.abs(total - 1.0) > POLICY_TOLERANCE
     if wrong.any():

@@ -107,7 +107,7 @@ class Row:
         if self.needs_slack and not slack > 0.0:
             what = SLATER_GAP if SLATER_GAP in self.needs else SAFE_POLICY
             raise InputError(
-                f"{self.name} needs a {what} with room to spare, and there is no slack: the "
+                f"{self.name} needs a {what}, and there is no slack: the "
                 "thresholds can be met only with equality"
             )
 

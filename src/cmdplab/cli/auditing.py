@@ -76,7 +76,7 @@ def audit_command(
         raise InputError(f"delta is {delta:g}, not between 0 and 1")
     sure = DELTA if delta is None else delta
     other = engine if engine is not Engine.cpu else None
-    from cmdplab.refusing import check_folder
+    from cmdplab.refusing import check_apart
 
     of_records: dict[str, Any] = {"--epsilon": epsilon or None, "--partial": partial}
     of_records |= {"--workers": workers, "--engine": other}
@@ -92,7 +92,7 @@ def audit_command(
     if source is None:
         raise InputError("say which sweep or experiment to audit, or give --failure-events")
     if out is not None:
-        check_folder(out)
+        check_apart(out)
     if source.suffix == ".toml":
         source = _swept(source, workers, engine, epsilon or [])
     else:
