@@ -41,7 +41,7 @@ EXPERIMENT = {
         ({"algorithms": [{}]}, "algorithms.0.name is missing: give the name of an algorithm"),
         (
             {"algorithms": [{"name": "DOPE", "bonus_scale": ["x"]}]},
-            "algorithms.0.bonus_scale.0 is 'x', not a number, or a list of numbers",
+            "algorithms.0.bonus_scale.0 is 'x', not a number, or a list of at least one",
         ),
     ],
 )

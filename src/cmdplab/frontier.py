@@ -15,6 +15,7 @@ from cmdplab.solvers.certified import Known, Optimum, attempt
 from cmdplab.solvers.models import Indices
 
 MOST_POINTS = 10_000
+BESIDE = 1e-7  # of H: value that may be given up where the optimum itself cannot be certified
 
 
 class Frontier(NamedTuple):
@@ -72,7 +73,11 @@ def _utility_without(problem: CMDP, constraint: int, others: Indices, best: floa
     """The most utility among the policies that are optimal without the constraint."""
     again = problem.reward[np.concatenate([[constraint], [0], others + 1])]
     limits = np.concatenate([[best], problem.threshold[others]])
-    return float(_met(attempt(Known(problem, again, limits))).returns[0])
+    try:
+        return float(_met(attempt(Known(problem, again, limits))).returns[0])
+    except OpenCertificateError:  # at the very edge; just beside it there is slack
+        limits[0] -= BESIDE * problem.horizon
+        return float(_met(attempt(Known(problem, again, limits))).returns[0])
 
 
 def _largest(problem: CMDP, constraint: int, others: Indices) -> float:
