@@ -49,7 +49,7 @@ def regularised_values(problem: CMDP, policy: Array, reward: Array, temperature:
 def regularised_returns(problem: CMDP, policy: Array, temperature: float) -> Array:
     """[1 + N]: V^pi_1[P, r^0, tau](x_1) of the objective, V^pi_1[P, r^n](x_1) of the utilities."""
     pairs = exact.occupancy(problem, policy)
-    values = np.einsum("nhxa,hxa->n", problem.reward, pairs)
+    values = exact.earned(problem, pairs)
     values[0] += temperature * np.sum(pairs.sum(axis=-1) * entropy(policy))
     return np.asarray(values)
 
