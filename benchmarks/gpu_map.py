@@ -30,7 +30,8 @@ from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.files import writable_folder, written_whole
 from cmdplab.measures import Measures
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 from cmdplab.reading import read_npz
 from cmdplab.schedules import Power
 from cmdplab.solvers import solve_feasible

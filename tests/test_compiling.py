@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cmdplab
-from cmdplab import announcing, compiling
+from cmdplab import messages, compiling
 
 PROGRAM = """
 import numpy as np
@@ -54,7 +54,7 @@ def python(*arguments, cache, package=Path(cmdplab.__file__).parents[1], quiet="
     environment = {**os.environ, "PYTHONPATH": str(package), "NUMBA_CACHE_DIR": str(cache)}
     return subprocess.run(
         [sys.executable, *arguments],
-        env=environment | {announcing.QUIET: quiet},
+        env=environment | {messages.QUIET: quiet},
         capture_output=True,
         text=True,
         check=True,
@@ -114,15 +114,15 @@ def test_whatever_python_calls_has_words_for_what_it_is():
     assert {"cmdplab.solvers.sweeps", "cmdplab.engines.kernels"} <= ours
     inner = {"loops", "storage", "boxes", "vector_math"}  # called from Python by tests alone
     for module in ours:
-        assert module.split(".")[-1] in inner or module.startswith(tuple(announcing.COMPILED))
+        assert module.split(".")[-1] in inner or module.startswith(tuple(messages.COMPILED))
 
 
 def test_a_wait_is_announced_once(capsys, monkeypatch):
-    monkeypatch.setattr(announcing, "_SAID", set())
-    monkeypatch.delenv(announcing.QUIET, raising=False)
-    announcing.announce("something")
-    announcing.announce("something")
+    monkeypatch.setattr(messages, "_SAID", set())
+    monkeypatch.delenv(messages.QUIET, raising=False)
+    messages.announce("something")
+    messages.announce("something")
     assert capsys.readouterr().err == "something\n"
-    monkeypatch.setenv(announcing.QUIET, "1")
-    announcing.announce("something else")
+    monkeypatch.setenv(messages.QUIET, "1")
+    messages.announce("something else")
     assert capsys.readouterr().err == ""

@@ -23,7 +23,7 @@ from cmdplab.cli.reporting import report_command
 from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures
-from cmdplab.presenting import to_json
+from cmdplab.files import to_json
 from cmdplab.reading import sealed, write_table
 from cmdplab.records import read_curves, write_curves, write_mistakes
 from cmdplab.report import gather, write_report, write_tables

@@ -13,10 +13,10 @@ from conftest import random_problem
 from rich.console import Console
 
 import cmdplab.cli.tables as cli_tables
-from cmdplab import environments, presenting
+from cmdplab import environments, terminal
 from cmdplab.algorithms import ALGORITHMS, check_settings
 from cmdplab.algorithms.row import STATIONARY
-from cmdplab.counting import MOST_EPISODES, written_number
+from cmdplab.checks import MOST_EPISODES, written_number
 from cmdplab.errors import InputError
 from cmdplab.experiment import parse_experiment, problems, resolve
 from cmdplab.running import run
@@ -217,7 +217,7 @@ def numbers_in(text: str) -> list[str]:
     return re.findall(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?", text)
 
 
-GRID, FACTS = presenting.grid, presenting.facts
+GRID, FACTS = terminal.grid, terminal.facts
 
 
 def shown(width: int, *given, show=GRID, **options) -> str:
@@ -289,9 +289,9 @@ def test_no_command_breaks_a_number_at_any_width(call, tmp_path, monkeypatch):
     def kept(_console, *given, **options):
         tables.append((given, options))
 
-    monkeypatch.setattr(presenting, "grid", kept)
+    monkeypatch.setattr(terminal, "grid", kept)
     monkeypatch.setattr(cli_tables, "grid", kept)
-    monkeypatch.setattr(presenting, "facts", lambda _, *given: tables.append((given, None)))
+    monkeypatch.setattr(terminal, "facts", lambda _, *given: tables.append((given, None)))
     for name, arguments in COMMANDS.items():
         tables.clear()
         code, _, err = call(*(each.replace("OUT", str(tmp_path)) for each in arguments))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cmdplab.algorithms import algorithm
     from cmdplab.algorithms.primal_dual import PrimalDual
-    from cmdplab.announcing import quiet
+    from cmdplab.messages import quiet
     from cmdplab.describing import describe
     from cmdplab.environments import make
     from cmdplab.errors import InputError

@@ -6,12 +6,15 @@ a 64-byte boundary: unaligned, each 64-byte load touches two cache lines, produc
 
 from __future__ import annotations
 
+from cmdplab.types import Indices
+
+from cmdplab.types import Places
+
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
-Places = npt.NDArray[np.int32]  # half the memory traffic of 64-bit indices
 
 _LINE = 8  # doubles in a cache line and in the widest vector register
 
@@ -43,6 +46,6 @@ def from_pairs(values: Array, states: int, actions: int) -> Array:
     return np.ascontiguousarray(np.swapaxes(unfolded[..., :states], -1, -2))
 
 
-def places(successor: npt.NDArray[np.int64]) -> Places:
+def places(successor: Indices) -> Places:
     """[X, A, S] -> [S, A * P]; the padding points at state 0."""
     return to_pairs(np.moveaxis(successor, 2, 0).astype(np.float64)).astype(np.int32)

@@ -8,7 +8,8 @@ from cmdplab.algorithms.row import SAFE_POLICY, STATIONARY, SUPPORT, Row
 from cmdplab.algorithms.task import Baseline, Feedback, Task, checked_baseline
 from cmdplab.errors import InputError
 from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP, Array, Mask
+from cmdplab.problem import CMDP
+from cmdplab.types import Array, Mask
 from cmdplab.solvers import Solution
 from cmdplab.solvers.certified import Known, attempt
 

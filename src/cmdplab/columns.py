@@ -22,7 +22,7 @@ from cmdplab.errors import InputError
 from cmdplab.index import home_of
 from cmdplab.manifest import sha256
 from cmdplab.pool import Work
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.reading import LARGEST
 from cmdplab.records import LABELS
 

@@ -23,7 +23,7 @@ from numba.core.types.misc import unliteral
 from numba.extending import overload, register_jitable
 
 from cmdplab import equations
-from cmdplab.announcing import announce_compiling
+from cmdplab.messages import announce_compiling
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab import exact
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 from cmdplab.validating import checked_policy
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 
 def occupancy(problem: CMDP, policy: Array) -> Array:

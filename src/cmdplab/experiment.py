@@ -28,7 +28,7 @@ from pydantic import (
 
 from cmdplab.algorithms import algorithm, check_settings
 from cmdplab.algorithms.row import Row
-from cmdplab.counting import MOST_EPISODES, whole_if_exact
+from cmdplab.checks import MOST_EPISODES, whole_if_exact
 from cmdplab.environments import make, named, no_instances
 from cmdplab.errors import InputError
 from cmdplab.formats import read_problem

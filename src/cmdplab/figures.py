@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.announcing import announce
+from cmdplab.messages import announce
 from cmdplab.files import written_whole
 from cmdplab.palette import looks
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.records import Curves
 
 if TYPE_CHECKING:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from cmdplab.errors import InputError
 
@@ -59,3 +64,24 @@ def writable_folder(path: str | Path) -> Path:
     except OSError as error:
         raise InputError(f"cannot write into {folder}: {error.strerror or error}") from None
     return folder
+
+
+def to_json(value: Any, indent: int | None = 2) -> str:
+    """Strict JSON: no NaN, infinities as null, arrays as lists; millions of numbers on one line."""
+    return json.dumps(_plain(value), indent=indent, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biu":
+        return value.tolist()
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(each) for each in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

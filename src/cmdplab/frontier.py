@@ -10,9 +10,10 @@ import numpy as np
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.figures import literal, save
 from cmdplab.palette import BLUE, VERMILION
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 from cmdplab.solvers.certified import Known, Optimum, attempt
-from cmdplab.solvers.models import Indices
+from cmdplab.types import Indices
 
 MOST_POINTS = 10_000
 BESIDE = 1e-7  # of H: value that may be given up where the optimum itself cannot be certified

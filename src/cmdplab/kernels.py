@@ -9,6 +9,10 @@ Both answer the same three questions, so that no dynamic program needs to know w
 
 from __future__ import annotations
 
+from cmdplab.types import Mask
+
+from cmdplab.types import Array, Indices
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +20,6 @@ import numpy.typing as npt
 
 from cmdplab.errors import InputError
 
-Array = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 ROW_SUM_TOLERANCE = 1e-8  # a row of probabilities may be off by this much; it is then normalised
 LARGEST_DENSE = 200_000_000  # entries that `Sparse.dense` is willing to write out
@@ -176,7 +178,7 @@ def checked_rows(table: Array, what: str = "transition") -> Array:
     return table
 
 
-def first_wrong(array: Array, wrong: npt.NDArray[np.bool_]) -> tuple[str, float]:
+def first_wrong(array: Array, wrong: Mask) -> tuple[str, float]:
     """The index of the first wrong entry, as text, and the entry."""
     index = tuple(int(i) for i in np.argwhere(wrong)[0])
     return ", ".join(map(str, index)), float(array[index])

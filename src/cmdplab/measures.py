@@ -15,7 +15,7 @@ import numpy as np
 from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.mistakes import SERIES, Mistakes, epsilons
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 FINENESS = 9  # 2^9 = 512 grid points in each octave
 TAIL = 10_000  # episodes over which the final oscillation is measured

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.engines.protocol import Indices
+from cmdplab.types import Indices
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.statistics import Band, count_band, mean_band, median_band, median_curve
 
 FEWEST = 5  # seeds: with fewer no band is drawn

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 DECADES = 5
 PER_DECADE = 40

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 _EPISODES, _REWARDS = 1, 2  # streams; instances are drawn from streams of their own
 _LANES = 4  # Philox4x64 makes four numbers for each value of its counter

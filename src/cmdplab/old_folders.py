@@ -15,7 +15,7 @@ from cmdplab import manifest
 from cmdplab.errors import InputError
 from cmdplab.labels import Kind, labels
 from cmdplab.measures import Summary
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.records import LARGEST, read_tables
 from cmdplab.summary_file import SUMMARY, read_summary
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 FEWEST = 64  # equally spaced points below which no period is given
 CLEAR = 0.3  # share of the power that a peak and its neighbours must hold

@@ -21,7 +21,8 @@ from cmdplab.algorithms.task import Task
 from cmdplab.baselines import possible_successors
 from cmdplab.engines.plain_planner import PlainPlanner
 from cmdplab.engines.planning import PlanningSession
-from cmdplab.problem import CMDP, Array, Mask
+from cmdplab.problem import CMDP
+from cmdplab.types import Array, Mask
 from cmdplab.solvers import Box, plan
 
 NAME = "OptCMDP"

@@ -26,7 +26,7 @@ from cmdplab.middles import (
 )
 from cmdplab.palette import looks
 from cmdplab.plotted import Sampling, every_run, per_instance, records_of
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.records import Curves
 from cmdplab.surviving import CURVES, MISTAKES
 

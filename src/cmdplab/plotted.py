@@ -12,7 +12,7 @@ from cmdplab.audit.gathering import Group, gather
 from cmdplab.audit.units import Units, units_of
 from cmdplab.errors import InputError
 from cmdplab.manifest import known_digest
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.records import Curves, read_curves
 from cmdplab.surviving import CURVES
 from cmdplab.sweeping import EXPERIMENT

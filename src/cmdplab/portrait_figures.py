@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.engines.protocol import Indices
+from cmdplab.types import Indices
 from cmdplab.figures import literal, save
 from cmdplab.plots import COLUMN, in_house_style, legend_below, styles_of
 from cmdplab.portraits import EntropyCurve, Portrait
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,8 @@ from cmdplab.algorithms.row import Row
 from cmdplab.baselines import task_for
 from cmdplab.engines import family
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 from cmdplab.running import FIRST_CHUNK, Playing, Progress, Run, check_counts
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.theory.soft import entropy

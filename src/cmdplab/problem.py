@@ -15,20 +15,12 @@ import numpy.typing as npt
 
 from cmdplab.errors import InputError
 from cmdplab.files import written_whole
-from cmdplab.kernels import Array, Dense, Kernel, Sparse, checked_rows
+from cmdplab.types import Array
+from cmdplab.kernels import Dense, Kernel, Sparse, checked_rows
 from cmdplab.reading import DIGEST, digest_of_arrays, read_npz
 from cmdplab.reading.digests import damaged
-from cmdplab.validating import (
-    Mask,
-    check_between,
-    check_sizes,
-    checked_mask,
-    checked_start,
-    checked_threshold,
-    close_rows,
-    common_horizon,
-    floats,
-)
+from cmdplab.types import Mask
+from cmdplab.validating import check_between, check_sizes, checked_mask, checked_start, checked_threshold, close_rows, common_horizon, floats
 
 __all__ = ["CMDP", "Array", "Mask"]
 

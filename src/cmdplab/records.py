@@ -11,7 +11,7 @@ import numpy as np
 from cmdplab.errors import InputError
 from cmdplab.files import written_whole
 from cmdplab.labels import Kind, labels
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.reading import read_table, write_table
 from cmdplab.reading.tables import coded
 

@@ -14,12 +14,13 @@ import numpy as np
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
 from cmdplab.baselines import task_for
-from cmdplab.counting import checked_episodes, is_whole
+from cmdplab.checks import checked_episodes, is_whole
 from cmdplab.engines import family, session
 from cmdplab.engines.choosing import check_single
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, Summary
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 from cmdplab.solvers import Solution, solve_feasible
 
 CHUNK_SECONDS = 0.2  # between two looks at progress: how long a stop may have to wait

@@ -19,7 +19,8 @@ from cmdplab.engines.gpu_limits import batches, check_precision, chunk_size
 from cmdplab.engines.gpu_measures import Standing
 from cmdplab.errors import InputError
 from cmdplab.measures import Summary
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 from cmdplab.running import (
     Job,
     Progress,

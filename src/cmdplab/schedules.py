@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 
 class Setting(NamedTuple):

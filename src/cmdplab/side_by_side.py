@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.announcing import announce
+from cmdplab.messages import announce
 from cmdplab.figures import SIGNS, literal, save
 from cmdplab.palette import BLUE, VERMILION, looks
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.records import Curves
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from cmdplab.labels import kind_of_row, labels
 from cmdplab.loading import recall
 from cmdplab.manifest import Manifest
 from cmdplab.measures import Summary
-from cmdplab.presenting import to_json
+from cmdplab.files import to_json
 from cmdplab.problem import CMDP
 from cmdplab.reading import sealed
 from cmdplab.records import Curves, write_curves, write_mistakes

@@ -21,7 +21,8 @@ from cmdplab.engines import family
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.protocol import Chunk, Episode, Learner, Session
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 from cmdplab.solvers import solve_feasible
 
 MakeLearner = Callable[[Task], Learner]

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 NEGATIVE_GAP = "a negative gap means more reward than the optimum, paid for by a violation"
 SHORTEST = 20_000  # episodes below which nothing is said

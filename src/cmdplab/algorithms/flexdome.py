@@ -21,7 +21,7 @@ import numpy as np
 
 from cmdplab.algorithms.row import OUR_EXTENSION, SLATER_GAP
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.schedules import Setting
 
 

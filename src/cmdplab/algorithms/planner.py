@@ -38,7 +38,7 @@ import numpy as np
 from cmdplab.algorithms.row import ACCURACY, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.schedules import Constant, Schedule, Setting
 
 Coefficient = Callable[[Setting], float]

@@ -25,7 +25,7 @@ import numpy as np
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.schedules import Constant, Power, Schedule, Setting
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 from cmdplab.algorithms.task import FEEDBACK, Task
-from cmdplab.counting import MOST_EPISODES
+from cmdplab.checks import MOST_EPISODES
 from cmdplab.errors import InputError
 from cmdplab.schedules import Setting
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from cmdplab import exact
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP, Array, Mask, closed_pairs
+from cmdplab.problem import CMDP, closed_pairs
+from cmdplab.types import Array, Mask
 from cmdplab.validating import checked_policy
 
 # What a learner learns of rewards: their means from the first; samples of 0 and 1 with those means;

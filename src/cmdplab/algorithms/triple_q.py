@@ -52,7 +52,7 @@ import numpy as np
 
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, Row
 from cmdplab.algorithms.task import Task
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.schedules import Setting
 
 # The formulas of both engines: scalars in, scalar out, as in equations.py. The argmax makes a bit

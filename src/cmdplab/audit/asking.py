@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from cmdplab.audit.findings import SETTLED, Finding
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 CONFIDENCE = 0.95
 ROUNDING = 1e-6  # relative: a point of the grid may be given as it was printed

@@ -13,7 +13,7 @@ from cmdplab.audit.findings import Finding, extent
 from cmdplab.figures import MARKERS, literal, save
 from cmdplab.middles import geometric_mean_curve
 from cmdplab.palette import Look, looks
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

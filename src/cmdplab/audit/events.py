@@ -25,7 +25,7 @@ from cmdplab.environments.checks import checked_seed
 from cmdplab.errors import InputError
 from cmdplab.experiment import fingerprint, first_complaint
 from cmdplab.files import writable_folder, written_whole
-from cmdplab.presenting import to_json
+from cmdplab.files import to_json
 from cmdplab.problem import CMDP
 from cmdplab.reading import read_json, sealed, unsealed
 from cmdplab.running import check_counts

@@ -23,7 +23,7 @@ from cmdplab.audit.gathering import Group
 from cmdplab.audit.units import Units, units_of
 from cmdplab.mistakes import SERIES
 from cmdplab.oscillation import oscillation
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.statistics import Band, Exponent, Interval, count_band, median_interval, too_few
 from cmdplab.verdict import SHORTEST, verdict
 

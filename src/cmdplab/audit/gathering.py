@@ -15,7 +15,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings
 from cmdplab.index import Index
 from cmdplab.pool import Work
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.records import read_one
 from cmdplab.status import RunStatus
 from cmdplab.surviving import CURVES, MISTAKES, problem_of

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 
 class Units(NamedTuple):

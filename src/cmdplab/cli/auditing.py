@@ -169,7 +169,7 @@ def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]
 
 def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None:
     from cmdplab.audit.findings import extent
-    from cmdplab.presenting import grid, number
+    from cmdplab.terminal import grid, number
 
     header = ["algorithm", "verdict", "gap", "viol.", "mistakes ~ (1/ε)^", "regret ~ k^"]
     for environment in dict.fromkeys(f.environment for f in findings):

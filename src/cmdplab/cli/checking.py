@@ -15,7 +15,7 @@ def verify_command(
     as_json: Json = False,
 ) -> None:
     """Replay a recorded trace of published code and print the largest differences."""
-    from cmdplab.presenting import grid
+    from cmdplab.terminal import grid
     from cmdplab.trace import verify_trace
 
     found = verify_trace(file)
@@ -38,7 +38,7 @@ def bench_command(
     One core and float64, exact returns of every episode included; rows with two runs use two cores.
     """
     from cmdplab.bench import benchmark
-    from cmdplab.presenting import grid
+    from cmdplab.terminal import grid
 
     timings = list(benchmark(quick))
     if as_json:

@@ -180,7 +180,7 @@ def _place(engine: RunEngine, run: Wanted) -> str:
 def _episodes(text: str) -> int | None:
     if text == "unlimited":
         return None
-    from cmdplab.counting import written_number
+    from cmdplab.checks import written_number
 
     try:
         return written_number(text)

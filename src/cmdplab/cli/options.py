@@ -54,7 +54,7 @@ class Precision(StrEnum):
 
 def whole(given: Any) -> int:
     """A whole number as people write it; Typer names the option in front of the complaint."""
-    from cmdplab.counting import written_number
+    from cmdplab.checks import written_number
 
     try:
         return written_number(str(given))
@@ -144,7 +144,7 @@ def say(sentence: str) -> None:
 
 def print_json(name: str, value: Any) -> None:
     """For scripts: an object of the schema of that name, which comes first (docs/json.md)."""
-    from cmdplab.presenting import to_json
+    from cmdplab.files import to_json
     from cmdplab.schemas import stamp
 
     fields = value._asdict() if hasattr(value, "_asdict") else value

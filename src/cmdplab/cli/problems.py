@@ -44,7 +44,7 @@ def solve_command(
     """
     from cmdplab.algorithms import needing_slack
     from cmdplab.formats import find
-    from cmdplab.presenting import facts, number, numbers
+    from cmdplab.terminal import facts, number, numbers
     from cmdplab.solvers import solve
 
     roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
@@ -104,7 +104,7 @@ def describe_command(
     """
     from cmdplab.describing import describe
     from cmdplab.formats import find
-    from cmdplab.presenting import facts, number, numbers
+    from cmdplab.terminal import facts, number, numbers
 
     roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
     d = describe(find(problem, instance_seed, roles))
@@ -129,7 +129,7 @@ def describe_command(
 
 def _print_range(r: ThresholdRange, horizon: int) -> None:
     """How one threshold might be chosen, in a few lines."""
-    from cmdplab.presenting import grid, number
+    from cmdplab.terminal import grid, number
 
     console().print(
         f"threshold {r.constraint}: policies reach utilities from {r.smallest:.4g} to "
@@ -165,7 +165,7 @@ def list_command(
     from cmdplab import listing
     from cmdplab.cli.tables import print_environments
     from cmdplab.formats import find
-    from cmdplab.presenting import grid
+    from cmdplab.terminal import grid
 
     with_at = {
         "--episodes": episodes,
@@ -207,7 +207,7 @@ def _order(value: object) -> str:
 
 
 def _print_algorithms(rows: list[dict[str, Any]]) -> None:
-    from cmdplab.presenting import grid
+    from cmdplab.terminal import grid
 
     cells = [
         [r["name"] + "*" * bool(r["unverified"]), ", ".join(r["presets"]), r["summary"]]
@@ -252,7 +252,7 @@ def frontier_command(
     """
     from cmdplab.formats import find
     from cmdplab.frontier import draw_frontier, frontier
-    from cmdplab.presenting import grid, number
+    from cmdplab.terminal import grid, number
 
     if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
         raise InputError(f"{figure} is no .png, .pdf or .svg")

@@ -199,7 +199,7 @@ def leave(found: list[RunStatus], folder: Path) -> None:
 
 
 def _print_plan(works: list[Work], as_json: bool) -> None:
-    from cmdplab.presenting import grid
+    from cmdplab.terminal import grid
 
     if as_json:
         names = [{"folder": work.folder.name, "label": work.label} for work in works]
@@ -230,7 +230,7 @@ def _shown(found: list[RunStatus]) -> list[RunStatus]:
 
 def print_status(found: list[RunStatus], folder: Path) -> None:
     """Where every run stands, with what tells it from the others."""
-    from cmdplab.presenting import grid, number
+    from cmdplab.terminal import grid, number
 
     problems = {s.problem for s in found}
     several = len(problems) > 1  # a problem that all share is named in the title

@@ -19,7 +19,7 @@ from cmdplab.algorithms.row import (
     Row,
 )
 from cmdplab.cli.options import console
-from cmdplab.presenting import grid, number
+from cmdplab.terminal import grid, number
 from cmdplab.running import Run
 from cmdplab.summaries import by_label, median
 from cmdplab.sweeping import study_in

@@ -8,9 +8,11 @@ from cmdplab.algorithms.primal_dual import PrimalDual, State
 from cmdplab.algorithms.task import Task
 from cmdplab.arrays import from_pairs
 from cmdplab.engines import kernels, layout, live
-from cmdplab.engines.protocol import Chunk, Indices
+from cmdplab.engines.protocol import Chunk
+from cmdplab.types import Indices
 from cmdplab.noise import uniforms
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 
 class CpuSession:

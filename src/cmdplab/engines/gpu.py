@@ -29,7 +29,8 @@ from cmdplab.engines.gpu_setup import cuda, needed
 from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, on_grid
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 _FETCHED = 32  # runs whose states come to the host at a time
 

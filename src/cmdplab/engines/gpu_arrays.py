@@ -16,7 +16,8 @@ from cmdplab.algorithms.task import Task
 from cmdplab.engines.gpu_layout import Form, closed_on_card, from_card, places, to_card
 from cmdplab.engines.gpu_setup import cuda
 from cmdplab.engines.layout import world as host_world
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 Card = Any  # an array on the card
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cmdplab.types import Indices
+
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
@@ -14,7 +16,7 @@ from cmdplab.algorithms.triple_q import TripleQ
 from cmdplab.engines import gpu_arrays, gpu_triple_q
 from cmdplab.engines.gpu_layout import check_form, form_of
 from cmdplab.engines.gpu_primal_dual import PrimalDualPlayer
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 
 class Player(Protocol):
@@ -29,7 +31,7 @@ class Player(Protocol):
     drawn: Any  # which schedules, and the keys of the random numbers
     learners: Any  # what the kernel changes
 
-    def schedules(self, done: npt.NDArray[np.int64], episodes: int) -> Array:
+    def schedules(self, done: Indices, episodes: int) -> Array:
         """What the host tells the next episodes, after `done` [B] of them: [D, E, ...]."""
         ...
 

@@ -8,13 +8,16 @@ is treated as closed actions: it never has any mass, and no loop asks.
 
 from __future__ import annotations
 
+from cmdplab.types import Indices
+
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.problem import CLOSED, Array
+from cmdplab.problem import CLOSED
+from cmdplab.types import Array
 
 MOST_EACH = 4  # actions that one thread holds, while there are lanes for the rest
 MOST_THREADS = 512
@@ -81,7 +84,7 @@ def check_form(form: Form, itemsize: int) -> None:
         )
 
 
-def places(form: Form) -> npt.NDArray[np.int64]:
+def places(form: Form) -> Indices:
     """[X, A], where each pair sits in a row."""
     x, a = np.arange(form.states)[:, None], np.arange(form.actions)
     return np.asarray(a // form.lanes * form.span + x * form.lanes + a % form.lanes, np.int64)

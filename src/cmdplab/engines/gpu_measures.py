@@ -12,7 +12,7 @@ from cmdplab.engines.gpu_setup import WARP, cuda
 from cmdplab.errors import InputError
 from cmdplab.measures import TAIL, Measures, on_grid
 from cmdplab.mistakes import epsilons
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 
 def measure_bytes(constraints: int, chunk: int) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cmdplab.types import Indices
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +17,8 @@ from cmdplab.engines.gpu_kernels import play_kernel, prepare_kernel
 from cmdplab.engines.gpu_layout import Form
 from cmdplab.engines.gpu_setup import cuda
 from cmdplab.engines.gpu_sharing import distinct, streams, told
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 # Registers of a thread, of the values tried on an H200 (48 to 128) the fastest at the paper's size:
 # fewer spill, and more leave fewer runs on a multiprocessor at a time.
@@ -51,7 +54,7 @@ class PrimalDualPlayer:
         prepare = prepare_kernel(form, real)[len(rows), form.threads]
         prepare(resolved, *self.learners[:4])
 
-    def schedules(self, done: npt.NDArray[np.int64], episodes: int) -> Array:
+    def schedules(self, done: Indices, episodes: int) -> Array:
         """[D, E, 4], of the distinct algorithms, after `done` [B] episodes."""
         columns = [
             self._rows[b].schedule(self._tasks[b], int(done[b]) + 1, episodes) for b in self._kinds

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cmdplab.types import Places
+
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
@@ -23,7 +25,7 @@ class Told(NamedTuple):
     instance: Card  # [B], likewise: which of the problems each run has
 
 
-def distinct(keys: Sequence[Hashable]) -> tuple[npt.NDArray[np.int32], list[int]]:
+def distinct(keys: Sequence[Hashable]) -> tuple[Places, list[int]]:
     """Which of the distinct keys each run has, and the first run that has each."""
     places: dict[Hashable, int] = {}
     first: list[int] = []
@@ -36,7 +38,7 @@ def distinct(keys: Sequence[Hashable]) -> tuple[npt.NDArray[np.int32], list[int]
     return which, first
 
 
-def streams(which: npt.NDArray[np.int32], seeds: Sequence[int]) -> tuple[Card, Card]:
+def streams(which: Places, seeds: Sequence[int]) -> tuple[Card, Card]:
     """On the card: which schedule each run has [B], and the keys of its random numbers [B, 20]."""
     keys = np.stack([round_keys(seed) for seed in seeds])
     return cuda.to_device(which), cuda.to_device(keys)

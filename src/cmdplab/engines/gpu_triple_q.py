@@ -5,6 +5,8 @@ Doubles only: a greedy choice turns one bit into another action.
 
 from __future__ import annotations
 
+from cmdplab.types import Indices
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -19,7 +21,8 @@ from cmdplab.engines.gpu_sharing import distinct, streams, told
 from cmdplab.engines.gpu_triple_q_kernels import play_kernel
 from cmdplab.engines.layout import world as host_world
 from cmdplab.noise import blocks_per_episode
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 REGISTERS = 64  # of a thread: a multiprocessor then holds 32 runs of one warp
 MOST_THREADS = 512
@@ -150,7 +153,7 @@ class TripleQPlayer:
         self.drawn = streams(which, seeds)
         self.learners = _learners(begun, form)
 
-    def schedules(self, done: npt.NDArray[np.int64], episodes: int) -> Array:
+    def schedules(self, done: Indices, episodes: int) -> Array:
         """[D, E, 1], the shares of random play of the distinct rows, after `done` [B] episodes."""
         shares = [
             [exploration(float(k), *row) for k in range(done[b] + 1, done[b] + episodes + 1)]

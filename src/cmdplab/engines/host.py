@@ -11,9 +11,11 @@ from cmdplab import exact
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.live import luck
 from cmdplab.engines.plain_rewards import sampled
-from cmdplab.engines.protocol import Chunk, Episode, Indices, Learner, LearnerState
+from cmdplab.engines.protocol import Chunk, Episode, Learner, LearnerState
+from cmdplab.types import Indices
 from cmdplab.noise import uniforms
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 
 def roll_out(problem: CMDP, policy: Array, noise: Array) -> Episode:

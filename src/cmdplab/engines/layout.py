@@ -8,6 +8,8 @@ evaluated in pairs, so their number R is rounded up to an even one with a row of
 
 from __future__ import annotations
 
+from cmdplab.types import Mask
+
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +19,11 @@ from cmdplab.algorithms.primal_dual import Numbers, State
 from cmdplab.algorithms.task import Task
 from cmdplab.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.engines import live
-from cmdplab.engines.protocol import Indices
+from cmdplab.types import Indices
 from cmdplab.engines.storage import ListedCounts, ListedWorld, World
 from cmdplab.kernels import Sparse, lists
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 
 class Storage(NamedTuple):
@@ -176,7 +179,7 @@ def stored_counts(counts: Array, uniform: Array, listed: Sparse | None) -> Array
     return ListedCounts(places(listed.successor), visits, anywhere, np.zeros(len(listed.successor)))
 
 
-def used_places(listed: Sparse) -> npt.NDArray[np.bool_]:
+def used_places(listed: Sparse) -> Mask:
     """[X, A, S]: which places of the lists are not empty."""
     positive = listed.probability > 0.0
     return np.asarray(positive if positive.ndim == 3 else positive.any(axis=0))

@@ -12,10 +12,10 @@ from typing import TypeVar
 import numpy as np
 
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.protocol import Indices
+from cmdplab.types import Indices
 from cmdplab.errors import InputError
 from cmdplab.noise import reward_uniforms
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 World = TypeVar("World")
 Whole = Indices | Sequence[int]

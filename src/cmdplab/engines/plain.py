@@ -16,7 +16,7 @@ from cmdplab.algorithms.primal_dual import Numbers, PrimalDual, State
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.plain_rewards import estimated, summed
 from cmdplab.engines.protocol import Episode
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 
 class Evaluation(NamedTuple):

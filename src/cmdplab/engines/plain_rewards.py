@@ -9,7 +9,8 @@ import numpy as np
 from cmdplab import equations as eq
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.protocol import Episode
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 
 def sampled(problem: CMDP, episode: Episode, luck: Array, spread: float) -> Episode:

@@ -12,7 +12,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQNumbers, TripleQState
 from cmdplab.engines.live import means
 from cmdplab.engines.protocol import Episode
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from cmdplab.types import Indices
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
-Indices = npt.NDArray[np.int64]
 
 
 class Episode(NamedTuple):

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numba
 
-from cmdplab.arrays import Places
+from cmdplab.types import Places
 from cmdplab.compiling import by_type, compiled
 from cmdplab.engines.loops import pair_product, spread
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 
 class World(NamedTuple):

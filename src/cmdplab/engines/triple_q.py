@@ -16,7 +16,8 @@ import numpy as np
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
 from cmdplab.engines import live
-from cmdplab.engines.protocol import Chunk, Indices
+from cmdplab.engines.protocol import Chunk
+from cmdplab.types import Indices
 from cmdplab.engines.triple_q_kernels import (
     advance,
     draw_action,
@@ -29,7 +30,8 @@ from cmdplab.engines.triple_q_kernels import (
 )
 from cmdplab.kernels import Sparse
 from cmdplab.noise import uniforms
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 __all__ = ["TripleQSession", "draw_state", "play", "successors"]
 

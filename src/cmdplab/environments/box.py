@@ -23,7 +23,8 @@ import numpy as np
 
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
 from cmdplab.environments.grids import MOVES, Cells, deterministic, slippery
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 MAP = ("WWWWWW", "W0SWWW", "W0X00W", "WW000W", "WWW0GW", "WWWWWW")
 HORIZON = 30

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.kernels import Sparse
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 Cells = npt.NDArray[np.intp]
 UP, DOWN, LEFT, RIGHT = range(4)

@@ -16,10 +16,11 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.counting import is_whole, real_number, whole_horizon, whole_number
+from cmdplab.checks import is_whole, real_number, whole_horizon, whole_number
 from cmdplab.errors import InputError
 from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP, Array, Mask
+from cmdplab.problem import CMDP
+from cmdplab.types import Array, Mask
 from cmdplab.validating import check_sizes, checked_mask, floats
 
 

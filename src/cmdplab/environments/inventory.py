@@ -36,7 +36,8 @@ from functools import partial
 import numpy as np
 
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 HORIZON = 7
 CAPACITY = 5

@@ -23,7 +23,8 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 HORIZON = 10
 LEVELS = 10

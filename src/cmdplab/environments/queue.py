@@ -22,7 +22,8 @@ import numpy as np
 
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
 from cmdplab.environments.horizons import averaged
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 BUFFER = 5
 SERVICE = (0.2, 0.4, 0.6, 0.8)

@@ -25,7 +25,8 @@ from cmdplab.environments.checks import checked_seed, checked_sizes
 from cmdplab.environments.entry import Environment
 from cmdplab.errors import InputError
 from cmdplab.exact import greedy
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 CONCENTRATION = 0.1
 DRAWS = 1000  # before giving up on an instance that is accepted

@@ -27,7 +27,8 @@ from cmdplab.environments.entry import COSTS, Environment, Scale
 from cmdplab.environments.horizons import discounted, steps_for, tail_bound
 from cmdplab.environments.random_cmdp import binds, first_accepted, stream
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 STATES, ACTIONS = 50, 4
 BRANCHES = 4

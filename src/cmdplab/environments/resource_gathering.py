@@ -30,7 +30,8 @@ import numpy as np
 
 from cmdplab.environments.checks import checked_sizes
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
-from cmdplab.problem import CMDP, Array, Mask
+from cmdplab.problem import CMDP
+from cmdplab.types import Array, Mask
 
 SIDE = 5
 HOME, GOLD, GEM = (3, 1), (3, 5), (5, 4)

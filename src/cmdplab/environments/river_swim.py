@@ -30,7 +30,8 @@ import numpy as np
 
 from cmdplab.environments.checks import checked_sizes
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 STATES = 6
 LEFT, RIGHT = 0, 1

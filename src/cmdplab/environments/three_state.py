@@ -26,7 +26,8 @@ import numpy as np
 
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
 from cmdplab.environments.horizons import with_random_start
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 HORIZON = 6
 STATES = 3

@@ -26,7 +26,8 @@ import numpy as np
 
 from cmdplab.environments.entry import Certified, Environment, Scale, fixed
 from cmdplab.environments.grids import deterministic, landings
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 SIDE = 18
 HORIZON = 25

@@ -38,8 +38,10 @@ from cmdplab.formats.assembling import (
 from cmdplab.formats.drn_lines import TEXT_TOLERANCE, Model
 from cmdplab.formats.roles import Roles
 from cmdplab.formats.storing import Transitions, stored
-from cmdplab.kernels import ROW_SUM_TOLERANCE, Array, Indices
-from cmdplab.problem import CMDP, Mask
+from cmdplab.kernels import ROW_SUM_TOLERANCE
+from cmdplab.types import Array, Indices
+from cmdplab.problem import CMDP
+from cmdplab.types import Mask
 from cmdplab.reading import read_text
 
 

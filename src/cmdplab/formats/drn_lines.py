@@ -10,7 +10,7 @@ import numpy as np
 
 from cmdplab.errors import InputError
 from cmdplab.formats.roles import Roles
-from cmdplab.kernels import Array, Indices
+from cmdplab.types import Array, Indices
 
 ROLES = "// cmdplab "
 TEXT_TOLERANCE = 1e-5  # a row of text may be off by this much: some tools print six digits

@@ -9,8 +9,9 @@ from cmdplab.files import written_whole
 from cmdplab.formats.assembling import stationary_tables
 from cmdplab.formats.drn_lines import ROLES
 from cmdplab.formats.roles import Roles
-from cmdplab.kernels import Array
-from cmdplab.problem import CMDP, Mask
+from cmdplab.types import Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Mask
 
 
 def write_drn(problem: CMDP, path: str | Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab.counting import is_whole, real_number, whole_number
+from cmdplab.checks import is_whole, real_number, whole_number
 from cmdplab.errors import InputError
 from cmdplab.formats.assembling import LARGEST
 from cmdplab.kernels import ROW_SUM_TOLERANCE

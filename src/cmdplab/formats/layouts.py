@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.counting import whole_horizon
+from cmdplab.checks import whole_horizon
 from cmdplab.errors import InputError
 from cmdplab.formats.assembling import (
     Constraint,
@@ -23,7 +23,7 @@ from cmdplab.formats.assembling import (
     stationary_tables,
     within_budget,
 )
-from cmdplab.kernels import Array
+from cmdplab.types import Array
 from cmdplab.problem import CMDP
 
 

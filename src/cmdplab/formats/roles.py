@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from cmdplab.counting import whole_horizon
+from cmdplab.checks import whole_horizon
 from cmdplab.errors import InputError
 from cmdplab.reading import parse_json
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from cmdplab.errors import InputError
 from cmdplab.formats.assembling import LARGEST
-from cmdplab.kernels import Array, Indices, Sparse
-from cmdplab.problem import Mask
+from cmdplab.types import Array, Indices
+from cmdplab.kernels import Sparse
+from cmdplab.types import Mask
 
 DENSE = 1_000_000  # entries up to which a kernel is stored as a full table
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.counting import whole_horizon
+from cmdplab.checks import whole_horizon
 from cmdplab.errors import InputError
 from cmdplab.formats.assembling import (
     LARGEST,
@@ -31,8 +31,10 @@ from cmdplab.formats.assembling import (
 )
 from cmdplab.formats.entries import Row, Table, table_of
 from cmdplab.formats.storing import Transitions, stored
-from cmdplab.kernels import Array, Sparse
-from cmdplab.problem import CMDP, Mask
+from cmdplab.types import Array
+from cmdplab.kernels import Sparse
+from cmdplab.problem import CMDP
+from cmdplab.types import Mask
 
 Cost = Callable[[int, int, int], float] | Array
 """c(state, action, next state), or a table [S, A] or [S, A, S]."""

@@ -17,7 +17,7 @@ from gymnasium import Env, Wrapper
 from cmdplab.errors import InputError
 from cmdplab.gym.dynamics import costs_of
 from cmdplab.gym.env import Info
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 Five = tuple[Any, float, bool, bool, Info]
 Six = tuple[Any, float, float, bool, bool, Info]

@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from cmdplab.compiling import compiled_exactly
 from cmdplab.errors import InputError
-from cmdplab.kernels import Array, Indices, Kernel, Sparse
-from cmdplab.problem import CMDP, Mask
+from cmdplab.types import Array, Indices
+from cmdplab.kernels import Kernel, Sparse
+from cmdplab.problem import CMDP
+from cmdplab.types import Mask
 
 
 class Successors(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from cmdplab.counting import whole_number
+from cmdplab.checks import whole_number
 from cmdplab.errors import InputError
 from cmdplab.gym.dynamics import Dynamics, costs_of
 from cmdplab.problem import CMDP

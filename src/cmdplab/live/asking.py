@@ -19,7 +19,7 @@ from cmdplab.live.masking import digest
 from cmdplab.live.saving import Settings
 from cmdplab.live.signals import Demand
 from cmdplab.live.spaces import Env, Spaces
-from cmdplab.problem import Mask
+from cmdplab.types import Mask
 from cmdplab.running import check_counts
 
 SEVERAL = "several"

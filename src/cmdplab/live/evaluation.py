@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from cmdplab.engines.protocol import Indices
-from cmdplab.problem import Array
+from cmdplab.types import Indices
+from cmdplab.types import Array
 from cmdplab.statistics import binomial_interval
 
 LEVEL = 0.95

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.algorithms.row import Row
-from cmdplab.counting import real_number, whole_horizon, whole_number
+from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.engines import live_session
 from cmdplab.errors import InputError
 from cmdplab.files import writable_folder

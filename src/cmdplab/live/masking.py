@@ -12,7 +12,7 @@ import numpy.typing as npt
 from cmdplab.errors import InputError
 from cmdplab.live.calling import Info, check_call
 from cmdplab.live.spaces import Spaces
-from cmdplab.problem import Mask
+from cmdplab.types import Mask
 from cmdplab.validating import checked_mask
 
 Masking = npt.ArrayLike | Callable[[Any], npt.ArrayLike]

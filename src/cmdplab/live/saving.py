@@ -10,7 +10,7 @@ import numpy as np
 
 from cmdplab import checkpoint
 from cmdplab.algorithms.row import Row
-from cmdplab.engines.protocol import Indices
+from cmdplab.types import Indices
 from cmdplab.errors import InputError
 from cmdplab.files import writable_folder
 from cmdplab.live.evaluation import Tally

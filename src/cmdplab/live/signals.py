@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.counting import real_number
+from cmdplab.checks import real_number
 from cmdplab.errors import InputError
 from cmdplab.live.calling import Info, check_call
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.validating import floats
 
 Signal = Callable[[Any, Any, Any, float, Info], float]  # (state, action, next state, reward, info)

@@ -9,7 +9,7 @@ import numpy as np
 
 from cmdplab.errors import InputError
 from cmdplab.measures import Summary
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.records import check_columns
 from cmdplab.report.thinning import Thinned, thinned
 from cmdplab.verdict import common_verdict

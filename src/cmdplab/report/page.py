@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from cmdplab import manifest
 from cmdplab.palette import looks
-from cmdplab.presenting import to_json
-from cmdplab.problem import Array
+from cmdplab.files import to_json
+from cmdplab.types import Array
 from cmdplab.report.model import FIELDS, SERIES, Entry, Report, Section
 from cmdplab.report.thinning import Thinned
 from cmdplab.verdict import CLEARLY, CONVERGED, MOVING, OSCILLATES, SHORTEST

@@ -18,7 +18,7 @@ from cmdplab.experiment import RunSettings
 from cmdplab.index import Index
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Work
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.records import read_one
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
 from cmdplab.report.thinning import points_for

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 POINTS = 1200
 FEWEST = 120

@@ -15,7 +15,8 @@ import numpy as np
 
 from cmdplab import exact
 from cmdplab.errors import OpenCertificateError
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 from cmdplab.solvers import fixed_point, interval
 from cmdplab.solvers.models import Box
 from cmdplab.solvers.rational import Mixture, Pricing, Program, Vertex

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 from cmdplab.solvers.rational import Vertex
 
 BITS = 240

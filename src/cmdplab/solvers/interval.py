@@ -14,7 +14,7 @@ import numpy as np
 from cmdplab.arrays import from_pairs, to_pairs
 from cmdplab.errors import InputError
 from cmdplab.kernels import Sparse
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.solvers import simplex, sweeps
 from cmdplab.solvers.basis import POLICY
 from cmdplab.solvers.models import (

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 from cmdplab.solvers.certified import SHORT, Known, Optimum, optimum, widest
 
 SLATER_TOLERANCE = 1e-9  # per step of the horizon; a smaller slack is no slack

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.statistics.samples import (
     check_resampling,
     checked_curves,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.statistics.intervals import bca_interval
 from cmdplab.statistics.samples import check_resampling, checked_curves, checked_sample, too_few
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.statistics.intervals import bca_interval
 from cmdplab.statistics.samples import checked_sample, need_two
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 FEWEST = (
     6  # independent samples for an interval of level 0.95: 1 - 2 / 2^6 = 0.97, 1 - 2 / 2^5 = 0.94

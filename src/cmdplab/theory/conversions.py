@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cmdplab.types import Indices
+
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 
-def mistake_counts(gaps: Array, epsilons: Array) -> npt.NDArray[np.int64]:
+def mistake_counts(gaps: Array, epsilons: Array) -> Indices:
     """[E]: Eq. 1, the number of episodes whose gap exceeds each epsilon, strictly.
 
     gaps [K], one for each episode; epsilons [E].

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.equations import confidence_radius, iterated_log
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.theory.constants import log_power_of_two_less_two
 
 KERNEL_SHARE = 1 / 2  # of delta: P(F^P) <= delta / 2

@@ -9,7 +9,8 @@ import numpy as np
 
 from cmdplab.engines.plain import Evaluation
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 from cmdplab.theory.saddle import SaddlePoint
 from cmdplab.theory.soft import regularised_returns, soft_greedy
 

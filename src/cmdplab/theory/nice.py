@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.problem import Array
+from cmdplab.types import Array
 from cmdplab.schedules import Setting
 from cmdplab.theory.constants import entropy_horizon
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab import exact
-from cmdplab.problem import CMDP, Array
+from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 
 class Values(NamedTuple):

@@ -14,31 +14,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
-from cmdplab.problem import Array
+from cmdplab.types import Array
 
 GAP = 2  # columns of the terminal between two columns of a table
 READABLE, EASY = 12, 40  # letters of a line of text: below the first it is a pile of words
-
-
-def to_json(value: Any, indent: int | None = 2) -> str:
-    """Strict JSON: no NaN, infinities as null, arrays as lists; millions of numbers on one line."""
-    return json.dumps(_plain(value), indent=indent, allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biu":
-        return value.tolist()
-    if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(each) for each in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def number(value: float | None, digits: int = 4) -> str:
