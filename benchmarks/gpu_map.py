@@ -28,13 +28,13 @@ from cmdplab.baselines import task_for
 from cmdplab.engines.protocol import Chunk
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.files import writable_folder, written_whole
+from cmdplab.files import read_npz
+from cmdplab.files.write import writable_folder, written_whole
 from cmdplab.measures import Measures
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
-from cmdplab.reading import read_npz
 from cmdplab.schedules import Power
 from cmdplab.solvers import solve_feasible
+from cmdplab.types import Array
 from cmdplab.verdict import NEGATIVE_GAP
 
 EPSILON = 0.1  # a mistake is an episode whose gap or violation is larger

@@ -16,7 +16,7 @@ import psutil
 
 from cmdplab import checkpoint
 from cmdplab.algorithms import ALGORITHMS
-from cmdplab.reading import digest_of_arrays
+from cmdplab.files import digest_of_arrays
 from cmdplab.status import status_of
 from cmdplab.sweeping import works_of
 

@@ -35,12 +35,12 @@ from cmdplab.audit import events
 from cmdplab.cli.learning import _policy
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, fingerprint, parse_experiment, read_experiment, resolve
+from cmdplab.files import NoDigestWarning, digest_of_arrays
 from cmdplab.formats import Roles, read_drn, write_drn
 from cmdplab.kernels import Sparse
 from cmdplab.plots import KINDS, plot
 from cmdplab.plotted import records_of
 from cmdplab.problem import CMDP
-from cmdplab.reading import NoDigestWarning, digest_of_arrays
 from cmdplab.report import gather, write_tables
 from cmdplab.report.page import page
 from cmdplab.surviving import perform

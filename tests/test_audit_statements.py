@@ -19,9 +19,9 @@ from cmdplab.audit.writing import row_of
 from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.experiment import parse_experiment
+from cmdplab.files import sealed
 from cmdplab.measures import Measures
 from cmdplab.mistakes import epsilons
-from cmdplab.reading import sealed
 from cmdplab.statistics import count_band, median_interval
 
 K = 30_000

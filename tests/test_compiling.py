@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cmdplab
-from cmdplab import messages, compiling
+from cmdplab import compiling, messages
 
 PROGRAM = """
 import numpy as np

@@ -24,7 +24,7 @@ from cmdplab.audit.events import (
 )
 from cmdplab.engines import session
 from cmdplab.errors import InputError
-from cmdplab.reading import sealed
+from cmdplab.files import sealed
 from cmdplab.theory import events
 
 ROW = replace(algorithm("UOpt-RPGPD", "printed"), bonus_scale=1.0)

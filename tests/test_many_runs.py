@@ -16,7 +16,7 @@ from cmdplab import columns, index, manifest
 from cmdplab.audit.gathering import gather as gather_audit
 from cmdplab.cli import sweeping as commands
 from cmdplab.experiment import read_experiment
-from cmdplab.files import written_whole
+from cmdplab.files.write import written_whole
 from cmdplab.report import gather as gather_report
 from cmdplab.status import status_of
 from cmdplab.surviving import CURVES, FILES, LOCK, MISTAKES, Problems, held, is_held, perform

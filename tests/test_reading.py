@@ -22,13 +22,12 @@ from test_report import records
 
 from cmdplab import checkpoint, load
 from cmdplab.errors import InputError
-from cmdplab.reading import (
+from cmdplab.files import (
     MissingError,
     NoDigestWarning,
     arrays,
     file_digest,
     parse_json,
-    plain,
     read_json,
     read_npy,
     read_npz,
@@ -218,10 +217,10 @@ def test_what_is_no_file_is_said(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("[1,2,3]\n\n\n")
     with pytest.raises(InputError, match="is larger than 5 bytes"):
         read_text(tmp_path / "a.txt", 5)
-    monkeypatch.setattr(plain, "MOST_LINES", 2)
+    monkeypatch.setattr(read, "MOST_LINES", 2)
     with pytest.raises(InputError, match="has more than 2 lines"):
         read_text(tmp_path / "a.txt")
-    monkeypatch.setattr(plain, "MOST_VALUES", 2)
+    monkeypatch.setattr(read, "MOST_VALUES", 2)
     with pytest.raises(InputError, match="holds more than 2 values"):
         parse_json("[1,2,3]", "it")
 
@@ -308,7 +307,7 @@ FLIPS = """
 import sys, warnings
 from pathlib import Path
 from cmdplab.errors import InputError
-from cmdplab.reading import read_table
+from cmdplab.files import read_table
 warnings.simplefilter("ignore")
 path = Path(sys.argv[1])
 whole = path.read_bytes()

@@ -22,9 +22,9 @@ from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.cli.reporting import report_command
 from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
+from cmdplab.files import sealed, write_table
+from cmdplab.files.write import to_json
 from cmdplab.measures import Measures
-from cmdplab.files import to_json
-from cmdplab.reading import sealed, write_table
 from cmdplab.records import read_curves, write_curves, write_mistakes
 from cmdplab.report import gather, write_report, write_tables
 from cmdplab.report.tables import latex

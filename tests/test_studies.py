@@ -326,7 +326,7 @@ def test_progress_names_the_run(monkeypatch):
             assert "2 of 2 runs, 100 of 200 episodes" in text
 
 
-@pytest.mark.filterwarnings("ignore::cmdplab.reading.NoDigestWarning")
+@pytest.mark.filterwarnings("ignore::cmdplab.files.NoDigestWarning")
 @pytest.mark.parametrize("folder", OLD, ids=lambda path: path.name)
 def test_a_folder_of_version_0_1_is_still_reported_plotted_and_exported(call, folder, tmp_path):
     before = content(folder)
@@ -348,7 +348,7 @@ def test_a_folder_of_version_0_1_is_still_reported_plotted_and_exported(call, fo
     assert content(folder) == before
 
 
-@pytest.mark.filterwarnings("ignore::cmdplab.reading.NoDigestWarning")
+@pytest.mark.filterwarnings("ignore::cmdplab.files.NoDigestWarning")
 def test_the_command_that_wrote_an_old_folder_gives_its_numbers_still(tmp_path):
     study = Reproduction(episodes=60, seeds=2, algorithms=TWO, out=tmp_path / "new")
     carry_out(study)

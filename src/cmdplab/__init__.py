@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cmdplab.algorithms import algorithm
     from cmdplab.algorithms.primal_dual import PrimalDual
-    from cmdplab.messages import quiet
     from cmdplab.describing import describe
     from cmdplab.environments import make
     from cmdplab.errors import InputError
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from cmdplab.experiment import Experiment
     from cmdplab.live import learn
     from cmdplab.loading import load
+    from cmdplab.messages import quiet
     from cmdplab.problem import CMDP
     from cmdplab.running import Job, Run, run, run_many
     from cmdplab.solvers import Solution, solve

@@ -6,15 +6,9 @@ a 64-byte boundary: unaligned, each 64-byte load touches two cache lines, produc
 
 from __future__ import annotations
 
-from cmdplab.types import Indices
-
-from cmdplab.types import Places
-
 import numpy as np
-import numpy.typing as npt
 
-from cmdplab.types import Array
-
+from cmdplab.types import Array, Indices, Places
 
 _LINE = 8  # doubles in a cache line and in the widest vector register
 

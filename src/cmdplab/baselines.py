@@ -9,9 +9,9 @@ from cmdplab.algorithms.task import Baseline, Feedback, Task, checked_baseline
 from cmdplab.errors import InputError
 from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP
-from cmdplab.types import Array, Mask
 from cmdplab.solvers import Solution
 from cmdplab.solvers.certified import Known, attempt
+from cmdplab.types import Array, Mask
 
 
 def safe_baseline(problem: CMDP, solution: Solution, tightening: float = 0.5) -> Baseline:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.files import flush, renamed
-from cmdplab.reading import DIGEST, digest_of_arrays, read_npz
-from cmdplab.reading.digests import damaged
+from cmdplab.files import DIGEST, digest_of_arrays, read_npz
+from cmdplab.files.digests import damaged
+from cmdplab.files.write import flush, renamed
 
 if TYPE_CHECKING:
     from cmdplab.running import Snapshot

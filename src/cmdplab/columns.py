@@ -19,12 +19,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
+from cmdplab.files import LARGEST
 from cmdplab.index import home_of
 from cmdplab.manifest import sha256
 from cmdplab.pool import Work
-from cmdplab.types import Array
-from cmdplab.reading import LARGEST
 from cmdplab.records import LABELS
+from cmdplab.types import Array
 
 FOLDER = ".columns"
 FEWEST = 200  # runs for which it is worth a file

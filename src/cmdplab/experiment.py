@@ -31,10 +31,10 @@ from cmdplab.algorithms.row import Row
 from cmdplab.checks import MOST_EPISODES, whole_if_exact
 from cmdplab.environments import make, named, no_instances
 from cmdplab.errors import InputError
+from cmdplab.files import parse_toml, read_toml
 from cmdplab.formats import read_problem
 from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP
-from cmdplab.reading import parse_toml, read_toml
 
 OVERRIDES = (
     "bonus_scale",

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cmdplab.files.write import written_whole
 from cmdplab.messages import announce
-from cmdplab.files import written_whole
 from cmdplab.palette import looks
-from cmdplab.types import Array
 from cmdplab.records import Curves
+from cmdplab.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

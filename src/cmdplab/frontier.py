@@ -11,9 +11,8 @@ from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.figures import literal, save
 from cmdplab.palette import BLUE, VERMILION
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.solvers.certified import Known, Optimum, attempt
-from cmdplab.types import Indices
+from cmdplab.types import Array, Indices
 
 MOST_POINTS = 10_000
 BESIDE = 1e-7  # of H: value that may be given up where the optimum itself cannot be certified

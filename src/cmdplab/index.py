@@ -18,7 +18,7 @@ from typing import Any
 
 from cmdplab import manifest
 from cmdplab.errors import InputError
-from cmdplab.files import renamed
+from cmdplab.files.write import renamed
 from cmdplab.pool import Work
 from cmdplab.status import RunStatus, missing, status_by
 from cmdplab.surviving import FILES

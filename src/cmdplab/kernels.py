@@ -9,17 +9,12 @@ Both answer the same three questions, so that no dynamic program needs to know w
 
 from __future__ import annotations
 
-from cmdplab.types import Mask
-
-from cmdplab.types import Array, Indices
-
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from cmdplab.errors import InputError
-
+from cmdplab.types import Array, Indices, Mask
 
 ROW_SUM_TOLERANCE = 1e-8  # a row of probabilities may be off by this much; it is then normalised
 LARGEST_DENSE = 200_000_000  # entries that `Sparse.dense` is willing to write out

@@ -8,7 +8,7 @@ from typing import Any
 from cmdplab import checkpoint, manifest
 from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES
-from cmdplab.files import written_whole
+from cmdplab.files.write import written_whole
 from cmdplab.index import Index
 from cmdplab.measures import Summary
 from cmdplab.old_folders import is_old, old_curves

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from cmdplab import __version__
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, first_complaint
-from cmdplab.files import renamed, written_whole
-from cmdplab.reading import MissingError, file_digest, read_json
-from cmdplab.reading.digests import damaged
+from cmdplab.files import MissingError, file_digest, read_json
+from cmdplab.files.digests import damaged
+from cmdplab.files.write import renamed, written_whole
 
 SCHEMA = 1
 NAME = "manifest.json"

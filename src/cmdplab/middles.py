@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.types import Indices
 from cmdplab.errors import InputError
-from cmdplab.types import Array
 from cmdplab.statistics import Band, count_band, mean_band, median_band, median_curve
+from cmdplab.types import Array, Indices
 
 FEWEST = 5  # seeds: with fewer no band is drawn
 POINTS = 100  # a band holds at so many points at once; more would widen it beyond use

@@ -15,9 +15,9 @@ from cmdplab import manifest
 from cmdplab.errors import InputError
 from cmdplab.labels import Kind, labels
 from cmdplab.measures import Summary
-from cmdplab.types import Array
 from cmdplab.records import LARGEST, read_tables
 from cmdplab.summary_file import SUMMARY, read_summary
+from cmdplab.types import Array
 
 CURVES, MISTAKES = "curves.parquet", "mistakes.parquet"
 _NEWER = ("experiment.json", manifest.NAME)

@@ -22,8 +22,8 @@ from cmdplab.baselines import possible_successors
 from cmdplab.engines.plain_planner import PlainPlanner
 from cmdplab.engines.planning import PlanningSession
 from cmdplab.problem import CMDP
-from cmdplab.types import Array, Mask
 from cmdplab.solvers import Box, plan
+from cmdplab.types import Array, Mask
 
 NAME = "OptCMDP"
 RECORDED = ("states", "actions", "gap", "violation", "promise", "policy", "estimate", "width")

@@ -26,9 +26,9 @@ from cmdplab.middles import (
 )
 from cmdplab.palette import looks
 from cmdplab.plotted import Sampling, every_run, per_instance, records_of
-from cmdplab.types import Array
 from cmdplab.records import Curves
 from cmdplab.surviving import CURVES, MISTAKES
+from cmdplab.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

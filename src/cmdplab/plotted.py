@@ -12,10 +12,10 @@ from cmdplab.audit.gathering import Group, gather
 from cmdplab.audit.units import Units, units_of
 from cmdplab.errors import InputError
 from cmdplab.manifest import known_digest
-from cmdplab.types import Array
 from cmdplab.records import Curves, read_curves
 from cmdplab.surviving import CURVES
 from cmdplab.sweeping import EXPERIMENT
+from cmdplab.types import Array
 
 Runs = list[dict[str, Array]]  # the columns of each
 Sampling = Callable[[Runs, Units], Runs]

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.types import Indices
 from cmdplab.figures import literal, save
 from cmdplab.plots import COLUMN, in_house_style, legend_below, styles_of
 from cmdplab.portraits import EntropyCurve, Portrait
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,10 +18,10 @@ from cmdplab.baselines import task_for
 from cmdplab.engines import family
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.running import FIRST_CHUNK, Playing, Progress, Run, check_counts
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.theory.soft import entropy
+from cmdplab.types import Array
 
 POINTS = 120  # episodes at which a run is looked at
 

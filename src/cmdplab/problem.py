@@ -14,13 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.files import written_whole
-from cmdplab.types import Array
+from cmdplab.files import DIGEST, digest_of_arrays, read_npz
+from cmdplab.files.digests import damaged
+from cmdplab.files.write import written_whole
 from cmdplab.kernels import Dense, Kernel, Sparse, checked_rows
-from cmdplab.reading import DIGEST, digest_of_arrays, read_npz
-from cmdplab.reading.digests import damaged
-from cmdplab.types import Mask
-from cmdplab.validating import check_between, check_sizes, checked_mask, checked_start, checked_threshold, close_rows, common_horizon, floats
+from cmdplab.types import Array, Mask
+from cmdplab.validating import (
+    check_between,
+    check_sizes,
+    checked_mask,
+    checked_start,
+    checked_threshold,
+    close_rows,
+    common_horizon,
+    floats,
+)
 
 __all__ = ["CMDP", "Array", "Mask"]
 

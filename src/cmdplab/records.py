@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.files import written_whole
+from cmdplab.files import read_table, write_table
+from cmdplab.files.tables import coded
+from cmdplab.files.write import written_whole
 from cmdplab.labels import Kind, labels
 from cmdplab.types import Array
-from cmdplab.reading import read_table, write_table
-from cmdplab.reading.tables import coded
 
 if TYPE_CHECKING:
     from cmdplab.running import Run

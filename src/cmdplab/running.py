@@ -20,8 +20,8 @@ from cmdplab.engines.choosing import check_single
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, Summary
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.solvers import Solution, solve_feasible
+from cmdplab.types import Array
 
 CHUNK_SECONDS = 0.2  # between two looks at progress: how long a stop may have to wait
 MOST_JOBS = 1_000_000

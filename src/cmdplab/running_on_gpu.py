@@ -20,7 +20,6 @@ from cmdplab.engines.gpu_measures import Standing
 from cmdplab.errors import InputError
 from cmdplab.measures import Summary
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.running import (
     Job,
     Progress,
@@ -32,6 +31,7 @@ from cmdplab.running import (
     saved_state,
 )
 from cmdplab.solvers import Solution
+from cmdplab.types import Array
 
 REPORT_EVERY = 1.0  # seconds between two reports of a batch, each of which names all its runs
 

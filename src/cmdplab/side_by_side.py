@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.messages import announce
 from cmdplab.figures import SIGNS, literal, save
+from cmdplab.messages import announce
 from cmdplab.palette import BLUE, VERMILION, looks
-from cmdplab.types import Array
 from cmdplab.records import Curves
+from cmdplab.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,14 +13,13 @@ from cmdplab.algorithms.row import SAFE_POLICY
 from cmdplab.baselines import safe_baseline
 from cmdplab.errors import InputError
 from cmdplab.experiment import Experiment
-from cmdplab.files import written_whole
+from cmdplab.files import sealed
+from cmdplab.files.write import to_json, written_whole
 from cmdplab.labels import kind_of_row, labels
 from cmdplab.loading import recall
 from cmdplab.manifest import Manifest
 from cmdplab.measures import Summary
-from cmdplab.files import to_json
 from cmdplab.problem import CMDP
-from cmdplab.reading import sealed
 from cmdplab.records import Curves, write_curves, write_mistakes
 from cmdplab.running import Run
 from cmdplab.solvers import Solution, solve_feasible

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cmdplab.errors import InputError
 from cmdplab.experiment import first_complaint
-from cmdplab.reading import read_json, unsealed
+from cmdplab.files import read_json, unsealed
 from cmdplab.records import LARGEST
 
 SUMMARY = "summary.json"

@@ -22,7 +22,7 @@ import numpy as np
 from cmdplab import checkpoint, manifest
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, fingerprint
-from cmdplab.files import flush, renamed
+from cmdplab.files.write import flush, renamed
 from cmdplab.manifest import Manifest
 from cmdplab.noise import philox_key
 from cmdplab.problem import CMDP

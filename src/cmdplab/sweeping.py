@@ -26,12 +26,12 @@ from cmdplab.experiment import (
     problems,
     resolve,
 )
-from cmdplab.files import writable_folder, written_whole
+from cmdplab.files import MissingError, read_json, sealed, unsealed
+from cmdplab.files.write import writable_folder, written_whole
 from cmdplab.labels import kind_of, labels
 from cmdplab.manifest import Manifest, NewerError
 from cmdplab.pool import Ended, Event, Interrupt, Work, run_here, run_locally, signals
 from cmdplab.problem import CMDP
-from cmdplab.reading import MissingError, read_json, sealed, unsealed
 from cmdplab.refusing import begun, check_within, content, differing, refusal
 from cmdplab.status import RunStatus, with_end
 from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, MISTAKES, Problems

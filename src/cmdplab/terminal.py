@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Sequence
 from textwrap import wrap
-from typing import Any, Literal
+from typing import Literal
 
-import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console

@@ -22,8 +22,8 @@ from cmdplab.engines.host import HostSession
 from cmdplab.engines.protocol import Chunk, Episode, Learner, Session
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.solvers import solve_feasible
+from cmdplab.types import Array
 
 MakeLearner = Callable[[Task], Learner]
 Start = Callable[[Any], Session]  # from a state, or from None

@@ -22,9 +22,9 @@ from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.errors import InputError
+from cmdplab.files import read_npz
 from cmdplab.planned_trace import PlannedDifference, largest
 from cmdplab.problem import CMDP
-from cmdplab.reading import read_npz
 
 Arrays = dict[str, npt.NDArray[Any]]
 _ARRAYS = ("P", "reward", "utility", "policy_snapshot_episodes")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from cmdplab.types import Mask
-
 import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.types import Array
 from cmdplab.kernels import Sparse, first_wrong
-
+from cmdplab.types import Array, Mask
 
 POLICY_TOLERANCE = 1e-9  # by which the sum of a row may differ from 1; it is not normalised
 

@@ -21,8 +21,8 @@ import numpy as np
 
 from cmdplab.algorithms.row import OUR_EXTENSION, SLATER_GAP
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
-from cmdplab.types import Array
 from cmdplab.schedules import Setting
+from cmdplab.types import Array
 
 
 def margin(k: Array, s: Setting) -> Array:

@@ -24,8 +24,8 @@ import numpy as np
 from cmdplab.algorithms import bonuses
 from cmdplab.algorithms.primal_dual import PrimalDual, as_released, uncapped, unit
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, SAID_TO_EXTEND, SLATER_GAP
-from cmdplab.types import Array
 from cmdplab.schedules import Constant, Setting
+from cmdplab.types import Array
 
 
 def policy_step(k: Array, s: Setting) -> Array:

@@ -31,8 +31,8 @@ import numpy as np
 
 from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, unit
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, SLATER_GAP
-from cmdplab.types import Array
 from cmdplab.schedules import Constant, Setting
+from cmdplab.types import Array
 
 
 def bonus(s: Setting) -> Bonus:

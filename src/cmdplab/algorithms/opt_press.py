@@ -43,8 +43,8 @@ import numpy as np
 from cmdplab.algorithms import widths
 from cmdplab.algorithms.planner import Planner, Queue
 from cmdplab.algorithms.row import CONSTRAINT, EPISODES, IN_PAPER, SAFE_POLICY, SLATER_GAP
-from cmdplab.types import Array
 from cmdplab.schedules import Constant, Setting
+from cmdplab.types import Array
 
 
 def value_range(s: Setting) -> float:

@@ -38,8 +38,8 @@ import numpy as np
 from cmdplab.algorithms.row import ACCURACY, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.types import Array
 from cmdplab.schedules import Constant, Schedule, Setting
+from cmdplab.types import Array
 
 Coefficient = Callable[[Setting], float]
 

@@ -25,8 +25,8 @@ import numpy as np
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.types import Array
 from cmdplab.schedules import Constant, Power, Schedule, Setting
+from cmdplab.types import Array
 
 
 class State(NamedTuple):

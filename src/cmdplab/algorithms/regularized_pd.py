@@ -26,8 +26,8 @@ import numpy as np
 
 from cmdplab.algorithms.primal_dual import Bonus, PrimalDual
 from cmdplab.algorithms.row import EPISODES, SLATER_GAP
-from cmdplab.types import Array
 from cmdplab.schedules import Setting
+from cmdplab.types import Array
 
 
 def bonus(s: Setting) -> Bonus:

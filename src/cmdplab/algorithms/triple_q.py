@@ -52,8 +52,8 @@ import numpy as np
 
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, Row
 from cmdplab.algorithms.task import Task
-from cmdplab.types import Array
 from cmdplab.schedules import Setting
+from cmdplab.types import Array
 
 # The formulas of both engines: scalars in, scalar out, as in equations.py. The argmax makes a bit
 # of difference into another action, so compiled code keeps their order of operations.

@@ -24,10 +24,9 @@ from cmdplab.engines import session
 from cmdplab.environments.checks import checked_seed
 from cmdplab.errors import InputError
 from cmdplab.experiment import fingerprint, first_complaint
-from cmdplab.files import writable_folder, written_whole
-from cmdplab.files import to_json
+from cmdplab.files import read_json, sealed, unsealed
+from cmdplab.files.write import to_json, writable_folder, written_whole
 from cmdplab.problem import CMDP
-from cmdplab.reading import read_json, sealed, unsealed
 from cmdplab.running import check_counts
 from cmdplab.solvers import solve_feasible
 from cmdplab.statistics import Frequency, binomial_interval

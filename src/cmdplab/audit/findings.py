@@ -23,8 +23,8 @@ from cmdplab.audit.gathering import Group
 from cmdplab.audit.units import Units, units_of
 from cmdplab.mistakes import SERIES
 from cmdplab.oscillation import oscillation
-from cmdplab.types import Array
 from cmdplab.statistics import Band, Exponent, Interval, count_band, median_interval, too_few
+from cmdplab.types import Array
 from cmdplab.verdict import SHORTEST, verdict
 
 SETTLED = 0.9  # of a run: a count whose last mistake is later may still grow

@@ -15,11 +15,11 @@ from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings
 from cmdplab.index import Index
 from cmdplab.pool import Work
-from cmdplab.types import Array
 from cmdplab.records import read_one
 from cmdplab.status import RunStatus
 from cmdplab.surviving import CURVES, MISTAKES, problem_of
 from cmdplab.sweeping import works_of
+from cmdplab.types import Array
 
 
 class Group(NamedTuple):

@@ -9,8 +9,7 @@ from typing import Any
 
 from cmdplab.audit.drawing import draw
 from cmdplab.audit.findings import Finding, unanswered
-from cmdplab.files import writable_folder, written_whole
-from cmdplab.files import to_json
+from cmdplab.files.write import to_json, writable_folder, written_whole
 from cmdplab.statistics import Exponent, Interval
 
 COLUMNS = (

@@ -201,7 +201,7 @@ def _check_baseline(row: Row, tightening: float | None) -> None:
 
 
 def _policy(path: Path) -> Any:
-    from cmdplab.reading import read_npy
+    from cmdplab.files import read_npy
 
     if path.suffix != ".npy":
         raise InputError(f"{path} cannot be read as a policy: save one array as .npy")

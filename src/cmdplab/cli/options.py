@@ -144,7 +144,7 @@ def say(sentence: str) -> None:
 
 def print_json(name: str, value: Any) -> None:
     """For scripts: an object of the schema of that name, which comes first (docs/json.md)."""
-    from cmdplab.files import to_json
+    from cmdplab.files.write import to_json
     from cmdplab.schemas import stamp
 
     fields = value._asdict() if hasattr(value, "_asdict") else value

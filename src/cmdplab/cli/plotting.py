@@ -98,7 +98,7 @@ def portrait_command(
     one, on one colour scale, with their total-variation distance.
     """
     from cmdplab.algorithms import algorithm as row_of
-    from cmdplab.files import writable_folder
+    from cmdplab.files.write import writable_folder
     from cmdplab.formats import find
     from cmdplab.plots import check_suffix
     from cmdplab.running import check_counts

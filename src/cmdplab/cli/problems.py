@@ -44,8 +44,8 @@ def solve_command(
     """
     from cmdplab.algorithms import needing_slack
     from cmdplab.formats import find
-    from cmdplab.terminal import facts, number, numbers
     from cmdplab.solvers import solve
+    from cmdplab.terminal import facts, number, numbers
 
     roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
     cmdp = find(problem, instance_seed, roles)

@@ -9,10 +9,9 @@ from cmdplab.algorithms.task import Task
 from cmdplab.arrays import from_pairs
 from cmdplab.engines import kernels, layout, live
 from cmdplab.engines.protocol import Chunk
-from cmdplab.types import Indices
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 
 class CpuSession:

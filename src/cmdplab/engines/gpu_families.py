@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from cmdplab.types import Indices
-
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
-
-import numpy as np
-import numpy.typing as npt
 
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
@@ -16,7 +11,7 @@ from cmdplab.algorithms.triple_q import TripleQ
 from cmdplab.engines import gpu_arrays, gpu_triple_q
 from cmdplab.engines.gpu_layout import check_form, form_of
 from cmdplab.engines.gpu_primal_dual import PrimalDualPlayer
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 
 class Player(Protocol):

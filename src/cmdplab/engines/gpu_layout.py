@@ -8,8 +8,6 @@ is treated as closed actions: it never has any mass, and no loop asks.
 
 from __future__ import annotations
 
-from cmdplab.types import Indices
-
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +15,7 @@ import numpy.typing as npt
 
 from cmdplab.errors import InputError
 from cmdplab.problem import CLOSED
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 MOST_EACH = 4  # actions that one thread holds, while there are lanes for the rest
 MOST_THREADS = 512

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from cmdplab.types import Indices
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cmdplab.algorithms.primal_dual import PrimalDual, State
 from cmdplab.algorithms.task import Task
@@ -18,7 +15,7 @@ from cmdplab.engines.gpu_layout import Form
 from cmdplab.engines.gpu_setup import cuda
 from cmdplab.engines.gpu_sharing import distinct, streams, told
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 # Registers of a thread, of the values tried on an H200 (48 to 128) the fastest at the paper's size:
 # fewer spill, and more leave fewer runs on a multiprocessor at a time.

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from cmdplab.types import Places
-
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.gpu_arrays import Card
 from cmdplab.engines.gpu_philox import round_keys
 from cmdplab.engines.gpu_setup import cuda
 from cmdplab.problem import CMDP
+from cmdplab.types import Places
 
 
 class Told(NamedTuple):

@@ -5,13 +5,10 @@ Doubles only: a greedy choice turns one bit into another action.
 
 from __future__ import annotations
 
-from cmdplab.types import Indices
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
@@ -22,7 +19,7 @@ from cmdplab.engines.gpu_triple_q_kernels import play_kernel
 from cmdplab.engines.layout import world as host_world
 from cmdplab.noise import blocks_per_episode
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 REGISTERS = 64  # of a thread: a multiprocessor then holds 32 runs of one warp
 MOST_THREADS = 512

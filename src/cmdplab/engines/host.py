@@ -12,10 +12,9 @@ from cmdplab.algorithms.task import Task
 from cmdplab.engines.live import luck
 from cmdplab.engines.plain_rewards import sampled
 from cmdplab.engines.protocol import Chunk, Episode, Learner, LearnerState
-from cmdplab.types import Indices
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 
 def roll_out(problem: CMDP, policy: Array, noise: Array) -> Episode:

@@ -8,22 +8,18 @@ evaluated in pairs, so their number R is rounded up to an even one with a row of
 
 from __future__ import annotations
 
-from cmdplab.types import Mask
-
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from cmdplab.algorithms.primal_dual import Numbers, State
 from cmdplab.algorithms.task import Task
 from cmdplab.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.engines import live
-from cmdplab.types import Indices
 from cmdplab.engines.storage import ListedCounts, ListedWorld, World
 from cmdplab.kernels import Sparse, lists
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices, Mask
 
 
 class Storage(NamedTuple):

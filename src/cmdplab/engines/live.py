@@ -12,10 +12,9 @@ from typing import TypeVar
 import numpy as np
 
 from cmdplab.algorithms.task import Task
-from cmdplab.types import Indices
 from cmdplab.errors import InputError
 from cmdplab.noise import reward_uniforms
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 World = TypeVar("World")
 Whole = Indices | Sequence[int]

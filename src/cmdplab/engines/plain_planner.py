@@ -15,10 +15,9 @@ from cmdplab.algorithms.planner import NEVER, Planner, PlannerNumbers, PlannerSt
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.plain_rewards import estimated, summed
 from cmdplab.engines.protocol import Episode
-from cmdplab.types import Indices
-from cmdplab.types import Array
 from cmdplab.solvers import Box, Plan, plan, policy_bounds
 from cmdplab.solvers.sweeps import FINE, TIE
+from cmdplab.types import Array, Indices
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,13 @@ from cmdplab.engines import layout, live
 from cmdplab.engines import planning_kernels as kernels
 from cmdplab.engines.kernels import draw_action
 from cmdplab.engines.protocol import Chunk
-from cmdplab.types import Indices
 from cmdplab.engines.storage import ListedCounts
 from cmdplab.errors import InputError
 from cmdplab.kernels import Sparse
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP
-from cmdplab.types import Array, Mask
 from cmdplab.solvers.models import ListedBox, Model, planning
+from cmdplab.types import Array, Indices, Mask
 
 
 class Learner(NamedTuple):

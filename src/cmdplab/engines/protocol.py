@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from cmdplab.types import Indices
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from cmdplab.types import Array
-
+from cmdplab.types import Array, Indices
 
 
 class Episode(NamedTuple):

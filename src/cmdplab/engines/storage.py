@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 
 import numba
 
-from cmdplab.types import Places
 from cmdplab.compiling import by_type, compiled
 from cmdplab.engines.loops import pair_product, spread
-from cmdplab.types import Array
+from cmdplab.types import Array, Places
 
 
 class World(NamedTuple):

@@ -17,7 +17,6 @@ from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
 from cmdplab.engines import live
 from cmdplab.engines.protocol import Chunk
-from cmdplab.types import Indices
 from cmdplab.engines.triple_q_kernels import (
     advance,
     draw_action,
@@ -31,7 +30,7 @@ from cmdplab.engines.triple_q_kernels import (
 from cmdplab.kernels import Sparse
 from cmdplab.noise import uniforms
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 __all__ = ["TripleQSession", "draw_state", "play", "successors"]
 

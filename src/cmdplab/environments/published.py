@@ -12,8 +12,8 @@ from importlib.resources import as_file, files
 import numpy as np
 
 from cmdplab.environments.entry import Certified, Environment, Scale, fixed
+from cmdplab.files import read_npz
 from cmdplab.problem import CMDP
-from cmdplab.reading import read_npz
 
 
 def published() -> CMDP:

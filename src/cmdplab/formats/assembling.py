@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.types import Array
 from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP
-from cmdplab.types import Mask
+from cmdplab.types import Array, Mask
 
 LARGEST = 100_000_000  # numbers in any one array that a reader is willing to make
 ROUNDING = 1e-12  # expectations of numbers in [0, 1] may leave it by this much

@@ -28,6 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from cmdplab.errors import InputError
+from cmdplab.files import read_text
 from cmdplab.formats import drn_lines
 from cmdplab.formats.assembling import (
     LARGEST,
@@ -39,10 +40,8 @@ from cmdplab.formats.drn_lines import TEXT_TOLERANCE, Model
 from cmdplab.formats.roles import Roles
 from cmdplab.formats.storing import Transitions, stored
 from cmdplab.kernels import ROW_SUM_TOLERANCE
-from cmdplab.types import Array, Indices
 from cmdplab.problem import CMDP
-from cmdplab.types import Mask
-from cmdplab.reading import read_text
+from cmdplab.types import Array, Indices, Mask
 
 
 def parse_drn(path: str | Path) -> Model:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from cmdplab.files import written_whole
+from cmdplab.files.write import written_whole
 from cmdplab.formats.assembling import stationary_tables
 from cmdplab.formats.drn_lines import ROLES
 from cmdplab.formats.roles import Roles
-from cmdplab.types import Array
 from cmdplab.problem import CMDP
-from cmdplab.types import Mask
+from cmdplab.types import Array, Mask
 
 
 def write_drn(problem: CMDP, path: str | Path) -> None:

@@ -23,8 +23,8 @@ from cmdplab.formats.assembling import (
     stationary_tables,
     within_budget,
 )
-from cmdplab.types import Array
 from cmdplab.problem import CMDP
+from cmdplab.types import Array
 
 
 class Tables(NamedTuple):

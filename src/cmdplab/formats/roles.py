@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 
 from cmdplab.checks import whole_horizon
 from cmdplab.errors import InputError
-from cmdplab.reading import parse_json
+from cmdplab.files import parse_json
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ import numpy as np
 
 from cmdplab.errors import InputError
 from cmdplab.formats.assembling import LARGEST
-from cmdplab.types import Array, Indices
 from cmdplab.kernels import Sparse
-from cmdplab.types import Mask
+from cmdplab.types import Array, Indices, Mask
 
 DENSE = 1_000_000  # entries up to which a kernel is stored as a full table
 

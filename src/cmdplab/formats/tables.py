@@ -31,10 +31,9 @@ from cmdplab.formats.assembling import (
 )
 from cmdplab.formats.entries import Row, Table, table_of
 from cmdplab.formats.storing import Transitions, stored
-from cmdplab.types import Array
 from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP
-from cmdplab.types import Mask
+from cmdplab.types import Array, Mask
 
 Cost = Callable[[int, int, int], float] | Array
 """c(state, action, next state), or a table [S, A] or [S, A, S]."""

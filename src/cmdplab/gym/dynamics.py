@@ -12,10 +12,9 @@ import numpy.typing as npt
 
 from cmdplab.compiling import compiled_exactly
 from cmdplab.errors import InputError
-from cmdplab.types import Array, Indices
 from cmdplab.kernels import Kernel, Sparse
 from cmdplab.problem import CMDP
-from cmdplab.types import Mask
+from cmdplab.types import Array, Indices, Mask
 
 
 class Successors(NamedTuple):

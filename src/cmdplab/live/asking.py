@@ -19,8 +19,8 @@ from cmdplab.live.masking import digest
 from cmdplab.live.saving import Settings
 from cmdplab.live.signals import Demand
 from cmdplab.live.spaces import Env, Spaces
-from cmdplab.types import Mask
 from cmdplab.running import check_counts
+from cmdplab.types import Mask
 
 SEVERAL = "several"
 RESETS = 20  # before learning, to see whether episodes begin in one state or in several

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.types import Indices
 from cmdplab.errors import InputError
 from cmdplab.live.calling import begun, stepped
 from cmdplab.live.masking import check_told
 from cmdplab.live.signals import Reader, Scale
 from cmdplab.live.spaces import Env, Spaces
-from cmdplab.types import Array, Mask
+from cmdplab.types import Array, Indices, Mask
 
 Act = Callable[[int, int, float], int]  # (step, state, uniform) -> action
 

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from cmdplab.types import Indices
-from cmdplab.types import Array
 from cmdplab.statistics import binomial_interval
+from cmdplab.types import Array, Indices
 
 LEVEL = 0.95
 BLOCKS = 256  # a curve has at least so many blocks, and fewer than twice as many

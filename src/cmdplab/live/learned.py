@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cmdplab.algorithms.row import Row
-from cmdplab.types import Indices
 from cmdplab.live.evaluation import Curve, Estimate, Evaluation
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 NO_EXACT = (
     "The kernel is not known: these are estimates, and there is no exact value, "

@@ -14,7 +14,7 @@ from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.engines import live_session
 from cmdplab.errors import InputError
-from cmdplab.files import writable_folder
+from cmdplab.files.write import writable_folder
 from cmdplab.live import saving
 from cmdplab.live.asking import Asked, checked_row, first_state
 from cmdplab.live.calling import begun, check_seeds

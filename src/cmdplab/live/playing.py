@@ -14,8 +14,8 @@ from cmdplab.live.saving import Saved
 from cmdplab.live.showing import Report, Standing
 from cmdplab.live.spaces import Env
 from cmdplab.noise import uniforms
-from cmdplab.types import Array
 from cmdplab.running import CHUNK_SECONDS
+from cmdplab.types import Array
 
 BATCH = 64  # episodes whose uniforms are drawn at once
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from cmdplab import checkpoint
 from cmdplab.algorithms.row import Row
-from cmdplab.types import Indices
 from cmdplab.errors import InputError
-from cmdplab.files import writable_folder
+from cmdplab.files import parse_json
+from cmdplab.files.write import writable_folder
 from cmdplab.live.evaluation import Tally
-from cmdplab.reading import parse_json
 from cmdplab.running import saved_state
+from cmdplab.types import Indices
 
 Settings = dict[str, Any]
 

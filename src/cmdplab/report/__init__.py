@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cmdplab.errors import InputError
-from cmdplab.files import writable_folder, written_whole
+from cmdplab.files.write import writable_folder, written_whole
 from cmdplab.report.gathering import gather
 from cmdplab.report.model import Report
 from cmdplab.report.page import page

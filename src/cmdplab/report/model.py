@@ -9,9 +9,9 @@ import numpy as np
 
 from cmdplab.errors import InputError
 from cmdplab.measures import Summary
-from cmdplab.types import Array
 from cmdplab.records import check_columns
 from cmdplab.report.thinning import Thinned, thinned
+from cmdplab.types import Array
 from cmdplab.verdict import common_verdict
 
 FIELDS = tuple(field for field in Summary._fields if field != "episodes")

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmdplab import manifest
+from cmdplab.files.write import to_json
 from cmdplab.palette import looks
-from cmdplab.files import to_json
-from cmdplab.types import Array
 from cmdplab.report.model import FIELDS, SERIES, Entry, Report, Section
 from cmdplab.report.thinning import Thinned
+from cmdplab.types import Array
 from cmdplab.verdict import CLEARLY, CONVERGED, MOVING, OSCILLATES, SHORTEST
 
 SCHEMA = 1

@@ -18,7 +18,6 @@ from cmdplab.experiment import RunSettings
 from cmdplab.index import Index
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Work
-from cmdplab.types import Array
 from cmdplab.records import read_one
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
 from cmdplab.report.thinning import points_for
@@ -26,6 +25,7 @@ from cmdplab.solvers import solve_feasible
 from cmdplab.status import RunStatus
 from cmdplab.surviving import CURVES, MISTAKES, problem_of
 from cmdplab.sweeping import EXPERIMENT, read_folder, works_of
+from cmdplab.types import Array
 
 _COLUMNS = 17  # of curves with one constraint: decides how finely they are thinned
 _STUDIES = {"reproduce": "Reproduction", "compare": "Comparison"}

@@ -16,10 +16,10 @@ import numpy as np
 from cmdplab import exact
 from cmdplab.errors import OpenCertificateError
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.solvers import fixed_point, interval
 from cmdplab.solvers.models import Box
 from cmdplab.solvers.rational import Mixture, Pricing, Program, Vertex
+from cmdplab.types import Array
 
 SHARP = 1e-12  # of H times the largest reward: a doubt below it is not looked at again
 CLOSED = 1e-9  # of the same: the certificate that is promised

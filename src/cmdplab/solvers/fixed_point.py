@@ -14,8 +14,8 @@ import numpy as np
 
 from cmdplab.kernels import Sparse
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.solvers.rational import Vertex
+from cmdplab.types import Array
 
 BITS = 240
 MOST_PRODUCTS = 2_000_000  # of a sweep: a second or two

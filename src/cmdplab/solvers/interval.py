@@ -14,7 +14,6 @@ import numpy as np
 from cmdplab.arrays import from_pairs, to_pairs
 from cmdplab.errors import InputError
 from cmdplab.kernels import Sparse
-from cmdplab.types import Array
 from cmdplab.solvers import simplex, sweeps
 from cmdplab.solvers.basis import POLICY
 from cmdplab.solvers.models import (
@@ -28,6 +27,7 @@ from cmdplab.solvers.models import (
     model,
     planning,
 )
+from cmdplab.types import Array
 from cmdplab.validating import checked_policy
 
 DIRECTIONS = {"optimistic": 1.0, "pessimistic": -1.0}

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from cmdplab.types import Indices
-
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from cmdplab.types import Places
 from cmdplab.arrays import aligned, padded, places, to_pairs
 from cmdplab.errors import InputError
 from cmdplab.kernels import Sparse, lists
 from cmdplab.problem import CMDP, closed_pairs
-from cmdplab.types import Array, Mask
-
+from cmdplab.types import Array, Indices, Mask, Places
 
 
 class Box(NamedTuple):

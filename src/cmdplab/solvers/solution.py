@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.solvers.certified import SHORT, Known, Optimum, optimum, widest
+from cmdplab.types import Array
 
 SLATER_TOLERANCE = 1e-9  # per step of the horizon; a smaller slack is no slack
 NO_SLACK = "no slack: the thresholds can be met, but with no room to spare (no Slater point)"

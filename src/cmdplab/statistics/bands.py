@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from cmdplab.errors import InputError
-from cmdplab.types import Array
 from cmdplab.statistics.samples import (
     check_resampling,
     checked_curves,
@@ -18,6 +17,7 @@ from cmdplab.statistics.samples import (
     need_two,
     upper_quantile,
 )
+from cmdplab.types import Array
 
 FLOOR = 0.3  # a resample's standard deviation counts as at least this share of the observed one
 BLOCK = 512  # points handled at once

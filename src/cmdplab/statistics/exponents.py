@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cmdplab.errors import InputError
-from cmdplab.types import Array
 from cmdplab.statistics.intervals import bca_interval
 from cmdplab.statistics.samples import check_resampling, checked_curves, checked_sample, too_few
+from cmdplab.types import Array
 
 FEWEST_POINTS = 8
 SHORTEST_SPAN = 0.5  # decades of x

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from cmdplab.errors import InputError
-from cmdplab.types import Array
 from cmdplab.statistics.samples import (
     check_resampling,
     checked_sample,
@@ -18,6 +17,7 @@ from cmdplab.statistics.samples import (
     need_two,
     too_few,
 )
+from cmdplab.types import Array
 
 LEVEL = 0.95
 Statistic = Callable[[Array], Array]  # [..., S] to [...]

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from cmdplab.errors import InputError
-from cmdplab.types import Array
 from cmdplab.statistics.intervals import bca_interval
 from cmdplab.statistics.samples import checked_sample, need_two
+from cmdplab.types import Array
 
 
 class Paired(NamedTuple):

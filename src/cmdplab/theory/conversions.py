@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from cmdplab.types import Indices
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 
 def mistake_counts(gaps: Array, epsilons: Array) -> Indices:

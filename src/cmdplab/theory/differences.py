@@ -9,8 +9,8 @@ import numpy as np
 from cmdplab import exact
 from cmdplab.engines.plain import Evaluation
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.theory.soft import regularised_returns
+from cmdplab.types import Array
 
 
 class ValueDifference(NamedTuple):

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.equations import confidence_radius, iterated_log
-from cmdplab.types import Array
 from cmdplab.theory.constants import log_power_of_two_less_two
+from cmdplab.types import Array
 
 KERNEL_SHARE = 1 / 2  # of delta: P(F^P) <= delta / 2
 VISITS_SHARE = 1 / 4  # of delta / X: P(F^N) <= delta / (4X)

@@ -10,9 +10,9 @@ import numpy as np
 from cmdplab.engines.plain import Evaluation
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.theory.saddle import SaddlePoint
 from cmdplab.theory.soft import regularised_returns, soft_greedy
+from cmdplab.types import Array
 
 
 def lagrangian(problem: CMDP, policy: Array, multiplier: Array, temperature: float = 0.0) -> float:

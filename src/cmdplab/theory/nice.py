@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.types import Array
 from cmdplab.schedules import Setting
 from cmdplab.theory.constants import entropy_horizon
+from cmdplab.types import Array
 
 
 def smallest_weight(setting: Setting, epsilon: float) -> float:

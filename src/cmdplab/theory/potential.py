@@ -10,10 +10,10 @@ import numpy as np
 from cmdplab import exact
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.theory.bounds import Exponents, log_burn_in
 from cmdplab.theory.constants import entropy_horizon, setting_of, violation_bound
 from cmdplab.theory.saddle import SaddlePoint
+from cmdplab.types import Array
 
 
 class Potential(NamedTuple):

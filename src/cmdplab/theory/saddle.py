@@ -21,8 +21,8 @@ from scipy.optimize import lsq_linear
 from cmdplab import exact
 from cmdplab.errors import InputError
 from cmdplab.problem import CMDP
-from cmdplab.types import Array
 from cmdplab.theory.soft import SoftPolicy, regularised_values, soft_greedy
+from cmdplab.types import Array
 
 TARGET = 1e-13  # stop here; rounding seldom allows less
 MOST_STEPS = 500

@@ -4,15 +4,9 @@ Sizes are known before memory is asked for, nothing is ever unpickled or evaluat
 checked wherever there are any, and whatever is wrong is one sentence that names the file.
 """
 
-from cmdplab.reading.arrays import read_npy, read_npz
-from cmdplab.reading.digests import (
-    DIGEST,
-    NoDigestWarning,
-    digest_of_arrays,
-    sealed,
-    unsealed,
-)
-from cmdplab.reading.plain import (
+from cmdplab.files.arrays import read_npy, read_npz
+from cmdplab.files.digests import DIGEST, NoDigestWarning, digest_of_arrays, sealed, unsealed
+from cmdplab.files.read import (
     LARGEST,
     MissingError,
     file_digest,
@@ -23,7 +17,7 @@ from cmdplab.reading.plain import (
     read_text,
     read_toml,
 )
-from cmdplab.reading.tables import read_table, write_table
+from cmdplab.files.tables import read_table, write_table
 
 __all__ = [
     "DIGEST",

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.reading.plain import LARGEST, first_line, opened
+from cmdplab.files.read import LARGEST, first_line, opened
 
 MAGIC = b"\x93NUMPY"
 LONGEST_HEADER = 10_000  # bytes, as NumPy has it

@@ -15,7 +15,7 @@ from typing import Any
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.reading.plain import parse_json
+from cmdplab.files.read import parse_json
 
 DIGEST = "digest"
 

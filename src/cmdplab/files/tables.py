@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.reading.digests import damaged, say_without
-from cmdplab.reading.plain import LARGEST, first_line, parse_json, read_bytes
+from cmdplab.files.digests import damaged, say_without
+from cmdplab.files.read import LARGEST, first_line, parse_json, read_bytes
 
 KEY = b"cmdplab.digests"  # in the metadata of the file: name of a column -> its digest
 LONGEST_WORD = 1000  # letters
