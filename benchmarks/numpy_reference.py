@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cmdplab.noise import uniforms
+from cmdplab.numerics.noise import uniforms
 from cmdplab.problem import CMDP
 
 

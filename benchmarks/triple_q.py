@@ -33,7 +33,7 @@ from cmdplab.engines.host import HostSession, _draw
 from cmdplab.engines.plain_triple_q import PlainTripleQ
 from cmdplab.engines.protocol import Episode
 from cmdplab.engines.triple_q import TripleQSession
-from cmdplab.noise import uniforms
+from cmdplab.numerics.noise import uniforms
 from cmdplab.problem import CMDP
 
 EPISODES = 80_000

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import cmdplab
-from cmdplab import compiling, messages
+from cmdplab import messages
+from cmdplab.numerics import compiling
 
 PROGRAM = """
 import numpy as np

@@ -23,7 +23,7 @@ from cmdplab.engines.gpu_philox import draw_block, round_keys
 from cmdplab.engines.gpu_rounding import unfused
 from cmdplab.engines.triple_q_kernels import find_best
 from cmdplab.errors import InputError
-from cmdplab.noise import blocks_per_episode, uniforms
+from cmdplab.numerics.noise import blocks_per_episode, uniforms
 
 UOPT = algorithm("UOpt-RPGPD", "released")
 

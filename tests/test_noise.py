@@ -12,7 +12,7 @@ from cmdplab.engines.kernels import draw_action
 from cmdplab.engines.layout import world
 from cmdplab.engines.storage import draw_state
 from cmdplab.environments import make
-from cmdplab.noise import blocks_per_episode, philox_key, uniforms
+from cmdplab.numerics.noise import blocks_per_episode, philox_key, uniforms
 
 
 @given(

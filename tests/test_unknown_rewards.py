@@ -22,7 +22,7 @@ from cmdplab.engines import family, kernels, live_session, planning_kernels, ses
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, parse_experiment, resolve
-from cmdplab.noise import reward_uniforms, uniforms
+from cmdplab.numerics.noise import reward_uniforms, uniforms
 from cmdplab.problem import CMDP
 from cmdplab.running import Playing, run
 from cmdplab.solvers import solve, solve_feasible

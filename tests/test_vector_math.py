@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmdplab.engines.vector_math import exp_vector, log_vector
+from cmdplab.numerics.vector_math import exp_vector, log_vector
 
 
 @given(st.floats(-707.9, 0.0))

@@ -24,7 +24,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, fingerprint
 from cmdplab.files.write import flush, renamed
 from cmdplab.manifest import Manifest
-from cmdplab.noise import philox_key
+from cmdplab.numerics.noise import philox_key
 from cmdplab.problem import CMDP
 from cmdplab.records import put_curves, put_mistakes
 

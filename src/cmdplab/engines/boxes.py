@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cmdplab.compiling import by_type, compiled_exactly
 from cmdplab.equations import interval_width, scaled_width
+from cmdplab.numerics.compiling import by_type, compiled_exactly
 from cmdplab.solvers.models import ListedBox
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import register_jitable
 
-from cmdplab.noise import philox_key
+from cmdplab.numerics.noise import philox_key
 
 ROUNDS = 10
 _GROWTH = np.array([0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B], np.uint64)

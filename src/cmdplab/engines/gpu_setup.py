@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numba.core import config
 
-from cmdplab.compiling import keep
 from cmdplab.errors import InputError
+from cmdplab.numerics.compiling import keep
 
 # numba-cuda 0.30 imports a name that NumPy 2.5 removed. To be dropped when that is fixed there.
 vars(np).setdefault("row_stack", np.vstack)

@@ -17,7 +17,7 @@ from cmdplab.engines.gpu_setup import WARP, cuda
 from cmdplab.engines.gpu_sharing import distinct, streams, told
 from cmdplab.engines.gpu_triple_q_kernels import play_kernel
 from cmdplab.engines.layout import world as host_world
-from cmdplab.noise import blocks_per_episode
+from cmdplab.numerics.noise import blocks_per_episode
 from cmdplab.problem import CMDP
 from cmdplab.types import Array, Indices
 

@@ -27,7 +27,7 @@ from cmdplab.engines.gpu_triple_q_steps import (
     summing,
     updating,
 )
-from cmdplab.noise import blocks_per_episode
+from cmdplab.numerics.noise import blocks_per_episode
 
 
 def _evaluating(form, layers):

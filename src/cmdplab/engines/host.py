@@ -12,7 +12,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.engines.live import luck
 from cmdplab.engines.plain_rewards import sampled
 from cmdplab.engines.protocol import Chunk, Episode, Learner, LearnerState
-from cmdplab.noise import uniforms
+from cmdplab.numerics.noise import uniforms
 from cmdplab.problem import CMDP
 from cmdplab.types import Array, Indices
 

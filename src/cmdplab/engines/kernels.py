@@ -4,7 +4,6 @@ Index letters: h step, x state, a action, y next state, i = a * P + x a pair, n 
 """
 # Numba infers the types of these functions; layout.py names the shapes.
 
-from cmdplab.compiling import compiled
 from cmdplab.engines.loops import (
     copy,
     evaluate_pair,
@@ -33,6 +32,7 @@ from cmdplab.equations import (
     seen_value,
     value_cap,
 )
+from cmdplab.numerics.compiling import compiled
 
 
 @compiled

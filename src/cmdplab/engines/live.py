@@ -13,7 +13,7 @@ import numpy as np
 
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.noise import reward_uniforms
+from cmdplab.numerics.noise import reward_uniforms
 from cmdplab.types import Array, Indices
 
 World = TypeVar("World")

@@ -8,8 +8,6 @@ Pairs (x, a) sit at i = a * P + x with P states, padding included: see layout.py
 
 import numpy as np
 
-from cmdplab.compiling import compiled
-from cmdplab.engines.vector_math import exp_vector, log_vector
 from cmdplab.equations import (
     action_value,
     deviation,
@@ -17,6 +15,8 @@ from cmdplab.equations import (
     policy_logit,
     policy_term,
 )
+from cmdplab.numerics.compiling import compiled
+from cmdplab.numerics.vector_math import exp_vector, log_vector
 
 
 @compiled

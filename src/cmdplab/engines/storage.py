@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numba
 
-from cmdplab.compiling import by_type, compiled
 from cmdplab.engines.loops import pair_product, spread
+from cmdplab.numerics.compiling import by_type, compiled
 from cmdplab.types import Array, Places
 
 

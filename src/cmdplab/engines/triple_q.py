@@ -28,7 +28,7 @@ from cmdplab.engines.triple_q_kernels import (
     write_policy,
 )
 from cmdplab.kernels import Sparse
-from cmdplab.noise import uniforms
+from cmdplab.numerics.noise import uniforms
 from cmdplab.problem import CMDP
 from cmdplab.types import Array, Indices
 

@@ -9,8 +9,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from cmdplab.algorithms import triple_q as eq
-from cmdplab.compiling import compiled_exactly
 from cmdplab.equations import reward_sample
+from cmdplab.numerics.compiling import compiled_exactly
 
 _PLAY, _TABLES = (eq.exploration, eq.action_probability), (eq.rate, eq.width, eq.learned, eq.blend)
 for _formula in (*_PLAY, *_TABLES, eq.queue_step):

@@ -13,7 +13,7 @@ from cmdplab.live.evaluation import Evaluation, Tally
 from cmdplab.live.saving import Saved
 from cmdplab.live.showing import Report, Standing
 from cmdplab.live.spaces import Env
-from cmdplab.noise import uniforms
+from cmdplab.numerics.noise import uniforms
 from cmdplab.running import CHUNK_SECONDS
 from cmdplab.types import Array
 

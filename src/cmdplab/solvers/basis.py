@@ -8,7 +8,7 @@ utilities are rounded to, if there is one. Tolerances are in those units.
 
 import math
 
-from cmdplab.compiling import compiled_apart, compiled_exactly, steering, steering_in_order
+from cmdplab.numerics.compiling import compiled_apart, compiled_exactly, steering, steering_in_order
 
 POLICY, SHORTFALL = 0, -1  # kinds of columns; n = 1..N is the surplus of constraint n
 ILL = 1e-6  # pivots below are found again in twice the precision

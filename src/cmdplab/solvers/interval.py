@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cmdplab.arrays import from_pairs, to_pairs
 from cmdplab.errors import InputError
 from cmdplab.kernels import Sparse
+from cmdplab.numerics.arrays import from_pairs, to_pairs
 from cmdplab.solvers import simplex, sweeps
 from cmdplab.solvers.basis import POLICY
 from cmdplab.solvers.models import (

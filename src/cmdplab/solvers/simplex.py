@@ -18,7 +18,7 @@ short is never called feasible.
 
 import numpy as np
 
-from cmdplab.compiling import compiled_apart, steering, steering_in_order
+from cmdplab.numerics.compiling import compiled_apart, steering, steering_in_order
 from cmdplab.solvers.basis import (
     GRID,
     POLICY,

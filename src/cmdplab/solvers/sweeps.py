@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab.compiling import by_type, compiled, compiled_apart
+from cmdplab.numerics.compiling import by_type, compiled, compiled_apart
 from cmdplab.solvers.models import ListedBox, ListedModel, Model, TableModel
 
 

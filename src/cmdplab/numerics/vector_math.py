@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from cmdplab.compiling import compiled_in_order
+from cmdplab.numerics.compiling import compiled_in_order
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01  # ln 2 with its last 32 bits zero: n * _LN2_HIGH is exact

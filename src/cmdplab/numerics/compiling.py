@@ -30,24 +30,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # Sums may be reordered and fused; infinities and NaN keep their meaning (an unvisited pair has an
 # infinite bonus). Without reordering no sum is vectorised: the episode takes 2.5 times as long.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
-_PACKAGE = Path(__file__).resolve().parent
-_SOURCES = (
-    "compiling.py",
-    "equations.py",
-    "noise.py",
-    "algorithms/primal_dual.py",
-    "algorithms/planner.py",
-    "algorithms/triple_q.py",
-    "engines",
-    "solvers",
-)
+_PACKAGE = Path(__file__).resolve().parents[1]
+_SOURCES = ("numerics", "equations.py", "algorithms", "solvers", "engines")
 
 
 def _cache_folder() -> str:
     digest = hashlib.sha256(numba.__version__.encode())
     for source in _SOURCES:
         path = _PACKAGE / source
-        for file in sorted(path.glob("*.py")) if path.is_dir() else [path]:
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             digest.update(file.read_bytes())
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     root = os.environ.get("NUMBA_CACHE_DIR") or str(Path(home) / "cmdplab")
