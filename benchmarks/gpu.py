@@ -28,14 +28,14 @@ from gpu_cases import check_equals_cpu, check_same_bits, family_rows, mild_rows,
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.triple_q import TRIPLE_Q
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.gpu import GpuBatch
 from cmdplab.engines.gpu_layout import Form, form_of
 from cmdplab.engines.gpu_limits import chunk_size
 from cmdplab.engines.gpu_setup import cuda, missing, simulated
 from cmdplab.environments import make
-from cmdplab.problem import CMDP
 from cmdplab.solvers import solve_feasible
-from cmdplab.testing import random_problem
 
 ROW = algorithm("UOpt-RPGPD", "released")
 SHAPES = ((30, 3, 10, 1), (7, 40, 3, 1), (5, 4, 4, 3), (7, 3, 5, 0), (6, 3, 1, 2))  # X, A, H, N

@@ -16,16 +16,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from cmdplab import CMDP, exact, solve
+from cmdplab import CMDP, solve
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.primal_dual import State
 from cmdplab.algorithms.task import Task
 from cmdplab.baselines import task_for
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.random import random_problem
 from cmdplab.engines import family, session
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.solvers import policy_bounds
 from cmdplab.statistics import binomial_interval
-from cmdplab.testing import random_problem
 
 COVERED = ("OptCMDP", "OptDual-CMDP", "DOPE", "Online-CRL")
 SAFE = ("OptPress-LP", "DOPE")

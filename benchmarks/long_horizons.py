@@ -11,8 +11,8 @@ import argparse
 
 import numpy as np
 
-from cmdplab import exact
-from cmdplab.problem import CMDP
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.solvers import Box, Solution, largest_margin, solve
 
 HORIZONS = (50, 100, 200, 400)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cmdplab.problem import CMDP
+from cmdplab.cmdp.problem import CMDP
 
 ALGORITHMS = ("UOpt-RPGPD", "No-regularization")
 SCALES = [1e-2, 1e-3, 1e-4, 1e-5, 1e-6]

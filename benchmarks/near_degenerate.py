@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.solvers import Solution, solve
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -72,7 +72,7 @@ def problem_of(rng: np.random.Generator, s: Sizes, reward: Array, slack: float) 
     """Thresholds that a random policy meets, with this much to spare."""
     kernel = rng.dirichlet(np.full(s.states, s.concentration), (s.horizon, s.states, s.actions))
     free = CMDP(kernel, reward, np.zeros(len(reward) - 1), 0)
-    from cmdplab import exact
+    from cmdplab.cmdp import exact
 
     values = exact.returns(free, random_policy(rng, s))[1:]
     return CMDP(kernel, reward, np.clip(values - slack, 0.0, s.horizon), 0)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.numerics.noise import uniforms
-from cmdplab.problem import CMDP
 
 
 class NumpyUOpt:

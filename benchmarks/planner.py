@@ -18,8 +18,8 @@ from cmdplab import make, solve
 from cmdplab.algorithms import algorithm
 from cmdplab.baselines import task_for
 from cmdplab.bench import time_task
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.numerics.compiling import compiled_apart
-from cmdplab.problem import CMDP
 from cmdplab.solvers import Box, plan, simplex
 from cmdplab.solvers.models import model, planning
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from cmdplab.algorithms import algorithm
 from cmdplab.baselines import task_for
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import session
 from cmdplab.environments.slippery_grid import slippery_grid
-from cmdplab.kernels import Sparse
 from cmdplab.solvers import solve
 
 SIZES = (20, 40, 60, 80, 100)

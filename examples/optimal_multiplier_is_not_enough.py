@@ -3,7 +3,7 @@
 import numpy as np
 
 import cmdplab
-from cmdplab.exact import greedy
+from cmdplab.cmdp.exact import greedy
 
 
 def show(problem: cmdplab.CMDP, multiplier: float, what: str, policy: np.ndarray) -> None:

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from cmdplab import cli
-from cmdplab.exact import greedy
-from cmdplab.problem import CMDP
-from cmdplab.testing import SHAPES, random_problem
+from cmdplab.cmdp.exact import greedy
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.random import SHAPES, random_problem
 
 __all__ = ["SHAPES", "random_problem"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab.problem import CMDP
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.solvers import Solution
 from cmdplab.solvers.fixed_point import BITS, WholePricing
 from cmdplab.solvers.rational import Mixture, Program

@@ -33,19 +33,19 @@ from cmdplab import checkpoint, load, manifest
 from cmdplab.algorithms.task import checked_baseline
 from cmdplab.audit import events
 from cmdplab.cli.learning import _policy
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.random import random_problem
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, fingerprint, parse_experiment, read_experiment, resolve
 from cmdplab.files import NoDigestWarning, digest_of_arrays
 from cmdplab.formats import Roles, read_drn, write_drn
-from cmdplab.kernels import Sparse
 from cmdplab.plots import KINDS, plot
 from cmdplab.plotted import records_of
-from cmdplab.problem import CMDP
 from cmdplab.report import gather, write_tables
 from cmdplab.report.page import page
 from cmdplab.surviving import perform
 from cmdplab.sweeping import read_folder, sweep
-from cmdplab.testing import random_problem
 from cmdplab.trace import verify_trace
 
 SECONDS = 30  # for one file, a hundred times what the slowest takes

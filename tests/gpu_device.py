@@ -8,6 +8,7 @@ from gpu_cases import batch, check_equals_cpu, check_same_bits, family_rows, mil
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.triple_q import TripleQ
+from cmdplab.cmdp.random import random_problem
 from cmdplab.engines import gpu_setup
 from cmdplab.engines.gpu import measure_many
 from cmdplab.engines.gpu_limits import SINGLE_TOLERANCE
@@ -16,7 +17,6 @@ from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures
 from cmdplab.solvers import solve_feasible
-from cmdplab.testing import random_problem
 
 if gpu_setup.missing():
     pytest.skip(gpu_setup.missing(), allow_module_level=True)

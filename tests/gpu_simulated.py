@@ -9,6 +9,8 @@ from gpu_cases import batch, check_equals_cpu, check_same_bits, family_rows, mil
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.triple_q import TRIPLE_Q_NO_RESET, TripleQ
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.random import random_problem
 from cmdplab.engines import session
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.gpu import GpuBatch, measure_many
@@ -16,9 +18,7 @@ from cmdplab.engines.gpu_layout import form_of
 from cmdplab.engines.gpu_triple_q import triple_q_form
 from cmdplab.engines.protocol import Chunk
 from cmdplab.measures import Measures
-from cmdplab.problem import CMDP
 from cmdplab.solvers import solve_feasible
-from cmdplab.testing import random_problem
 
 RELEASED = algorithm("UOpt-RPGPD", "released")
 PRINTED = algorithm("UOpt-RPGPD", "printed")

@@ -14,10 +14,11 @@ import simulated_gpu  # noqa: F401  (completes the simulator)
 from cmdplab import CMDP, checkpoint, manifest, running_on_gpu, surviving, sweeping_on_gpu
 from cmdplab.algorithms import algorithm
 from cmdplab.baselines import task_for
+from cmdplab.cmdp.random import random_problem
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import choosing
 from cmdplab.errors import InputError
 from cmdplab.experiment import parse_experiment
-from cmdplab.kernels import Sparse
 from cmdplab.pool import Ended, Interrupt
 from cmdplab.records import read_curves
 from cmdplab.running import Job, jobs, run, run_many
@@ -26,7 +27,6 @@ from cmdplab.solvers import solve_feasible
 from cmdplab.status import status_of
 from cmdplab.surviving import CURVES, Standing, held, perform
 from cmdplab.sweeping import sweep, works_of
-from cmdplab.testing import random_problem
 
 RELEASED = algorithm("UOpt-RPGPD", "released")
 FEW = [RELEASED, algorithm("UOpt-RPGPD", "printed")]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import highspy
 import numpy as np
 
-from cmdplab.problem import CMDP
+from cmdplab.cmdp.problem import CMDP
 
 Array = np.ndarray
 

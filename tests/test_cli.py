@@ -14,7 +14,7 @@ import pytest
 from conftest import PLANNED_TRACE, TRACE, random_problem
 
 from cmdplab import cli
-from cmdplab.problem import CMDP
+from cmdplab.cmdp.problem import CMDP
 
 
 def test_help_teaches_and_imports_nothing_heavy():

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from conftest import ROOT, random_problem
 
-from cmdplab import exact
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.table1 import TABLE_1
+from cmdplab.cmdp import exact
 from cmdplab.environments import ENVIRONMENTS
 from cmdplab.measures import Summary
 from cmdplab.records import read_curves

@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 from conftest import dense_signatures, random_problem
 
-from cmdplab import exact
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW, ZERO_ROW, PrimalDual
 from cmdplab.algorithms.row import CONSTRAINT, STATIONARY
 from cmdplab.algorithms.task import Task
 from cmdplab.baselines import task_for
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.random import SHAPES
 from cmdplab.engines import family, kernels, planning_kernels, session, triple_q
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain import PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve, solve_feasible
-from cmdplab.testing import SHAPES, ContractError, check_learner
+from cmdplab.testing import ContractError, check_learner
 
 ROWS = pytest.mark.parametrize(
     "row", ALGORITHMS.values(), ids=lambda row: f"{row.name}-{row.preset}"

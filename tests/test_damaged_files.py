@@ -16,9 +16,9 @@ from conftest import ROOT, random_problem
 from test_report import records
 
 from cmdplab import load
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, fingerprint
-from cmdplab.problem import CMDP
 from cmdplab.report import gather
 from cmdplab.surviving import perform
 

@@ -16,14 +16,15 @@ from conftest import ROOT, largest_utility, random_problem
 from exact_bounds import bracket, exact_returns
 from occupancy_lp import occupancy_optimum
 
-from cmdplab import exact, run
+from cmdplab import run
 from cmdplab.algorithms import ALGORITHMS, algorithm, needing_slack
 from cmdplab.baselines import task_for
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.describing import describe
 from cmdplab.engines import session
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.frontier import frontier
-from cmdplab.problem import CMDP
 from cmdplab.solvers import Box, plan, solve
 from cmdplab.solvers.certified import Known, attempt
 from cmdplab.solvers.fixed_point import WholePricing

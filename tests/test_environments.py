@@ -15,6 +15,8 @@ from scipy.optimize import linprog
 
 from cmdplab import listing
 from cmdplab.cli.tables import print_environments
+from cmdplab.cmdp.exact import greedy
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.environments import ENVIRONMENTS, find, make, named
 from cmdplab.environments.box import box
 from cmdplab.environments.cliff import cliff
@@ -27,8 +29,6 @@ from cmdplab.environments.resource_gathering import resource_gems
 from cmdplab.environments.river_swim import osband_river_swim, river_swim
 from cmdplab.environments.triple_q_grid import triple_q_grid
 from cmdplab.errors import InputError
-from cmdplab.exact import greedy
-from cmdplab.kernels import Sparse
 from cmdplab.solvers import solve
 
 PINNED = {

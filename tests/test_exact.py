@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cmdplab
-from cmdplab import exact
+from cmdplab.cmdp import exact
 from cmdplab.errors import InputError
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from conftest import random_problem
 
-from cmdplab import exact
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import Task
 from cmdplab.audit import events as module
@@ -22,6 +21,7 @@ from cmdplab.audit.events import (
     problem_of,
     tallies,
 )
+from cmdplab.cmdp import exact
 from cmdplab.engines import session
 from cmdplab.errors import InputError
 from cmdplab.files import sealed

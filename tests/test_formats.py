@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from test_docs import run_blocks
 
 from cmdplab import CMDP, describe, make, solve
+from cmdplab.cmdp.exact import greedy, returns
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.exact import greedy, returns
 from cmdplab.formats import (
     Roles,
     convert,
@@ -32,7 +33,6 @@ from cmdplab.formats import (
     to_state_first,
     write_drn,
 )
-from cmdplab.kernels import Sparse
 
 FILE = DRN[0]
 

@@ -18,9 +18,11 @@ from scipy.stats import chisquare
 from test_docs import run_blocks
 
 from cmdplab import InputError, make
+from cmdplab.cmdp.exact import returns
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Dense, Sparse
 from cmdplab.engines.host import roll_out
 from cmdplab.environments import ENVIRONMENTS
-from cmdplab.exact import returns
 from cmdplab.gym import (
     FromSafety,
     FromVectorReward,
@@ -33,8 +35,6 @@ from cmdplab.gym import (
     register,
 )
 from cmdplab.gym.dynamics import Successors
-from cmdplab.kernels import Dense, Sparse
-from cmdplab.problem import CMDP
 
 
 def masked() -> CMDP:

@@ -8,20 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from cmdplab.cmdp.exact import greedy
+from cmdplab.cmdp.horizons import averaged, discounted, steps_for, tail_bound, with_random_start
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.environments import make
-from cmdplab.environments.horizons import (
-    averaged,
-    discounted,
-    steps_for,
-    tail_bound,
-    with_random_start,
-)
 from cmdplab.environments.paradox import paradox_arrays
 from cmdplab.environments.queue import THRESHOLDS, queue, queue_arrays
 from cmdplab.errors import InputError
-from cmdplab.exact import greedy
-from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP
 from cmdplab.solvers import solve
 
 

@@ -8,11 +8,11 @@ from conftest import problems
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmdplab import exact
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Dense, Sparse
 from cmdplab.errors import InputError
 from cmdplab.experiment import fingerprint
-from cmdplab.kernels import Dense, Sparse
-from cmdplab.problem import CMDP
 
 
 @st.composite

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.row import STATIONARY
 from cmdplab.baselines import task_for
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.random import random_problem
+from cmdplab.cmdp.transitions import Dense, Sparse, lists
 from cmdplab.engines import session
 from cmdplab.engines.layout import Storage
 from cmdplab.environments import make
 from cmdplab.environments.grids import deterministic, landings, slippery, slippery_lists
 from cmdplab.environments.slippery_grid import slippery_grid
 from cmdplab.errors import InputError
-from cmdplab.kernels import Dense, Sparse, lists
-from cmdplab.problem import CMDP
 from cmdplab.solvers import Box, plan, solve
 from cmdplab.solvers.models import Lists
-from cmdplab.testing import random_problem
 
 ROWS = pytest.mark.parametrize(
     "row", ALGORITHMS.values(), ids=lambda row: f"{row.name}-{row.preset}"
@@ -86,7 +86,7 @@ def test_rounding_does_not_choose_between_plans_that_are_equally_good(name, monk
     problem, row = make("mars-rover"), algorithm(name)
     task = task_for(row, problem, solve(problem))
     listed = session("cpu", problem, row, task, 0)
-    monkeypatch.setattr("cmdplab.kernels.SPARSE_FROM", 10**9)
+    monkeypatch.setattr("cmdplab.cmdp.transitions.SPARSE_FROM", 10**9)
     dense = session("cpu", problem, row, task, 0)
     ours, theirs = listed.play(40), dense.play(40)
     np.testing.assert_allclose(ours.returns, theirs.returns, atol=1e-9)

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from cmdplab import exact
 from cmdplab.algorithms.task import checked_baseline
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.random import random_problem
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.solvers import solve
-from cmdplab.testing import random_problem
 from cmdplab.theory.saddle import saddle_point
 
 MASKED = (5, 4, 3, 1)

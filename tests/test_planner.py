@@ -9,11 +9,11 @@ from extended_lp import extended_margin, extended_value
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmdplab import exact
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.numerics.arrays import from_pairs
 from cmdplab.numerics.compiling import compiled_apart
-from cmdplab.problem import CMDP
 from cmdplab.solvers import Box, largest_margin, plan, policy_bounds, simplex, solve
 from cmdplab.solvers.models import model, planning
 

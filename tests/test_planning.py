@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from conftest import ROOT, random_problem
 
-from cmdplab import exact
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.opt_press import pessimism
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.primal_dual import State
 from cmdplab.algorithms.task import Task, checked_baseline
 from cmdplab.baselines import safe_baseline, task_for
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import session
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.plain_planner import PlainPlanner
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.schedules import Constant, Setting
 from cmdplab.solvers import policy_bounds, solve, solve_feasible
 

@@ -14,11 +14,11 @@ from cmdplab.algorithms.planner import doubling
 from cmdplab.algorithms.row import STATIONARY, SUPPORT
 from cmdplab.algorithms.task import Task
 from cmdplab.baselines import possible_successors, task_for
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import live_session, session
 from cmdplab.engines.plain_planner import PlainPlanner
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.solvers import solve_feasible
 from cmdplab.testing import check_learner
 

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmdplab.algorithms import algorithm
+from cmdplab.cmdp.exact import occupancy
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.exact import occupancy
 from cmdplab.portrait_figures import VISITED_STATES, draw_occupancy, shown_states
 from cmdplab.portraits import (
     Portrait,
@@ -24,7 +25,6 @@ from cmdplab.portraits import (
     policy_entropy,
     total_variation,
 )
-from cmdplab.problem import CMDP
 from cmdplab.running import run
 from cmdplab.solvers import solve
 

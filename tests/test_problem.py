@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from conftest import random_policy, random_problem
 
+from cmdplab.cmdp.exact import returns
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.exact import returns
-from cmdplab.problem import CMDP
 
 
 def parts(problem: CMDP) -> dict:

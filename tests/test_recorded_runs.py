@@ -15,8 +15,8 @@ import pytest
 
 import cmdplab
 from cmdplab.algorithms import ALGORITHMS
+from cmdplab.cmdp.random import random_problem
 from cmdplab.manifest import machine
-from cmdplab.testing import random_problem
 
 RECORD = Path(__file__).parent / "data" / "recorded_runs.json"
 EPISODES = 500

@@ -9,8 +9,9 @@ from extended_lp import extended_margin, extended_value
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from cmdplab import exact, make
-from cmdplab.problem import CMDP
+from cmdplab import make
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.solvers import solve
 
 

@@ -12,12 +12,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from test_theory_saddle import bandit, halfway, seeds, temperatures
 
-from cmdplab import exact
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.bonuses import uniform_pac
 from cmdplab.algorithms.primal_dual import Bonus, State
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
+from cmdplab.cmdp import exact
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.plain import PlainPrimalDual
 from cmdplab.equations import confidence_radius

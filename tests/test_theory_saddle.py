@@ -10,12 +10,12 @@ from conftest import problems, random_policy, random_problem
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from cmdplab import exact
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.plain import Evaluation, PlainPrimalDual
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.solvers import solve
 from cmdplab.theory.constants import multiplier_bound, setting_of, violation_bound
 from cmdplab.theory.differences import optimism_errors, value_difference, weighted_optimism_error

@@ -10,11 +10,11 @@ from conftest import PLANNED_TRACE, TRACE
 
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.host import HostSession, roll_out
 from cmdplab.engines.plain import PlainPrimalDual
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.trace import verify_trace
 
 

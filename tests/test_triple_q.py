@@ -13,16 +13,16 @@ from conftest import ROOT, SHAPES, problems, random_problem
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmdplab import exact
 from cmdplab.algorithms import triple_q as eq
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_NO_RESET, TRIPLE_Q_RELEASED
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import triple_q as compiled
 from cmdplab.engines.host import HostSession, _draw
 from cmdplab.engines.plain_triple_q import PlainTripleQ
 from cmdplab.engines.protocol import Episode
 from cmdplab.engines.triple_q import TripleQSession
-from cmdplab.problem import CMDP
 from cmdplab.schedules import Setting
 
 SHORT = [replace(row, tuned_for=150) for row in (TRIPLE_Q, TRIPLE_Q_RELEASED, TRIPLE_Q_NO_RESET)]

@@ -18,12 +18,12 @@ from cmdplab.algorithms.row import IN_PAPER, OUR_EXTENSION, SAID_TO_EXTEND, STAT
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, width
 from cmdplab.baselines import task_for
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import family, kernels, live_session, planning_kernels, session, triple_q
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, parse_experiment, resolve
 from cmdplab.numerics.noise import reward_uniforms, uniforms
-from cmdplab.problem import CMDP
 from cmdplab.running import Playing, run
 from cmdplab.solvers import solve, solve_feasible
 

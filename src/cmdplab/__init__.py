@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cmdplab.algorithms import algorithm
     from cmdplab.algorithms.primal_dual import PrimalDual
+    from cmdplab.cmdp.evaluation import Evaluation, evaluate
+    from cmdplab.cmdp.problem import CMDP
     from cmdplab.describing import describe
     from cmdplab.environments import make
     from cmdplab.errors import InputError
-    from cmdplab.evaluation import Evaluation, evaluate
     from cmdplab.experiment import Experiment
     from cmdplab.live import learn
     from cmdplab.loading import load
     from cmdplab.messages import quiet
-    from cmdplab.problem import CMDP
     from cmdplab.running import Job, Run, run, run_many
     from cmdplab.solvers import Solution, solve
     from cmdplab.sweeping import sweep
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __version__ = "0.2.0.dev0"
 
 _HOME = {
-    "CMDP": "problem",
-    "Evaluation": "evaluation",
+    "CMDP": "cmdp.problem",
+    "Evaluation": "cmdp.evaluation",
     "Experiment": "experiment",
     "InputError": "errors",
     "Job": "running",
@@ -36,13 +36,13 @@ _HOME = {
     "Solution": "solvers",
     "algorithm": "algorithms",
     "describe": "describing",
-    "evaluate": "evaluation",
+    "evaluate": "cmdp.evaluation",
     "learn": "live",
     "load": "loading",
     "make": "environments",
-    "occupancy": "evaluation",
-    "quiet": "announcing",
-    "returns": "evaluation",
+    "occupancy": "cmdp.evaluation",
+    "quiet": "messages",
+    "returns": "cmdp.evaluation",
     "run": "running",
     "run_many": "running",
     "solve": "solvers",

@@ -6,9 +6,9 @@ import numpy as np
 
 from cmdplab.algorithms.row import SAFE_POLICY, STATIONARY, SUPPORT, Row
 from cmdplab.algorithms.task import Baseline, Feedback, Task, checked_baseline
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP
 from cmdplab.solvers import Solution
 from cmdplab.solvers.certified import Known, attempt
 from cmdplab.types import Array, Mask

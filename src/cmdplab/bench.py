@@ -12,8 +12,8 @@ import numpy as np
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import session
-from cmdplab.problem import CMDP
 
 PAPER = (30, 3, 10, 1)  # X, A, H, N
 SIZES = (

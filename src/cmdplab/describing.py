@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.algorithms import needing_slack
+from cmdplab.cmdp.exact import greedy
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError, OpenCertificateError
-from cmdplab.exact import greedy
 from cmdplab.frontier import frontier
-from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP
 from cmdplab.solvers import solve
 
 POINTS = 5  # thresholds that are tried, from where it binds to the largest

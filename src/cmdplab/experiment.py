@@ -29,12 +29,12 @@ from pydantic import (
 from cmdplab.algorithms import algorithm, check_settings
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import MOST_EPISODES, whole_if_exact
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.environments import make, named, no_instances
 from cmdplab.errors import InputError
 from cmdplab.files import parse_toml, read_toml
 from cmdplab.formats import read_problem
-from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP
 
 OVERRIDES = (
     "bonus_scale",

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.figures import literal, save
 from cmdplab.palette import BLUE, VERMILION
-from cmdplab.problem import CMDP
 from cmdplab.solvers.certified import Known, Optimum, attempt
 from cmdplab.types import Array, Indices
 

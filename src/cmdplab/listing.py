@@ -6,9 +6,9 @@ from typing import Any
 
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.table1 import TABLE_1, Guarantee, Order, evaluated
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import ENVIRONMENTS, Environment
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.solvers import solve_feasible
 
 

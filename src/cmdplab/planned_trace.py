@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab import exact
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.task import Task
 from cmdplab.baselines import possible_successors
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.plain_planner import PlainPlanner
 from cmdplab.engines.planning import PlanningSession
-from cmdplab.problem import CMDP
 from cmdplab.solvers import Box, plan
 from cmdplab.types import Array, Mask
 

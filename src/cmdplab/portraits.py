@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab import exact
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
 from cmdplab.baselines import task_for
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import family
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.running import FIRST_CHUNK, Playing, Progress, Run, check_counts
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.theory.soft import entropy

@@ -15,11 +15,11 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
 from cmdplab.baselines import task_for
 from cmdplab.checks import checked_episodes, is_whole
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import family, session
 from cmdplab.engines.choosing import check_single
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, Summary
-from cmdplab.problem import CMDP
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.types import Array
 

@@ -13,13 +13,13 @@ import numpy as np
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback, Task
 from cmdplab.baselines import task_for
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.choosing import Wanted, choose
 from cmdplab.engines.gpu import GpuBatch
 from cmdplab.engines.gpu_limits import batches, check_precision, chunk_size
 from cmdplab.engines.gpu_measures import Standing
 from cmdplab.errors import InputError
 from cmdplab.measures import Summary
-from cmdplab.problem import CMDP
 from cmdplab.running import (
     Job,
     Progress,

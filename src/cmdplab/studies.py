@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 from cmdplab.algorithms import ALGORITHMS, FIGURE_1, algorithm
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.table1 import TABLE_1
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import ENVIRONMENTS
 from cmdplab.errors import InputError
 from cmdplab.experiment import Experiment, fingerprint, parse_experiment
 from cmdplab.formats import find
 from cmdplab.pool import Work
-from cmdplab.problem import CMDP
 from cmdplab.running import Run, check_counts, check_workers, jobs
 from cmdplab.summaries import conclude
 from cmdplab.sweeping import Study, Tell, do_missing, prepare

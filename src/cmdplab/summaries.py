@@ -11,6 +11,7 @@ import numpy as np
 from cmdplab import manifest
 from cmdplab.algorithms.row import SAFE_POLICY
 from cmdplab.baselines import safe_baseline
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiment import Experiment
 from cmdplab.files import sealed
@@ -19,7 +20,6 @@ from cmdplab.labels import kind_of_row, labels
 from cmdplab.loading import recall
 from cmdplab.manifest import Manifest
 from cmdplab.measures import Summary
-from cmdplab.problem import CMDP
 from cmdplab.records import Curves, write_curves, write_mistakes
 from cmdplab.running import Run
 from cmdplab.solvers import Solution, solve_feasible

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cmdplab import checkpoint, manifest
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, fingerprint
 from cmdplab.files.write import flush, renamed
 from cmdplab.manifest import Manifest
 from cmdplab.numerics.noise import philox_key
-from cmdplab.problem import CMDP
 from cmdplab.records import put_curves, put_mistakes
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cmdplab import checkpoint, index, manifest
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiment import (
     Experiment,
@@ -31,7 +32,6 @@ from cmdplab.files.write import writable_folder, written_whole
 from cmdplab.labels import kind_of, labels
 from cmdplab.manifest import Manifest, NewerError
 from cmdplab.pool import Ended, Event, Interrupt, Work, run_here, run_locally, signals
-from cmdplab.problem import CMDP
 from cmdplab.refusing import begun, check_within, content, differing, refusal
 from cmdplab.status import RunStatus, with_end
 from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, MISTAKES, Problems

@@ -20,11 +20,11 @@ from cmdplab import planned_trace
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.errors import InputError
 from cmdplab.files import read_npz
 from cmdplab.planned_trace import PlannedDifference, largest
-from cmdplab.problem import CMDP
 
 Arrays = dict[str, npt.NDArray[Any]]
 _ARRAYS = ("P", "reward", "utility", "policy_snapshot_episodes")

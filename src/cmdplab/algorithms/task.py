@@ -6,11 +6,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from cmdplab import exact
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.checks import checked_policy
+from cmdplab.cmdp.problem import CMDP, closed_pairs
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP, closed_pairs
 from cmdplab.types import Array, Mask
-from cmdplab.validating import checked_policy
 
 # What a learner learns of rewards: their means from the first; samples of 0 and 1 with those means;
 # samples in [0, 1] from outside, which on an engine are the means themselves.

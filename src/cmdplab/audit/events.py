@@ -15,22 +15,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from cmdplab import environments, exact
+from cmdplab import environments
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.baselines import task_for
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.random import random_problem
 from cmdplab.engines import session
 from cmdplab.environments.checks import checked_seed
 from cmdplab.errors import InputError
 from cmdplab.experiment import fingerprint, first_complaint
 from cmdplab.files import read_json, sealed, unsealed
 from cmdplab.files.write import to_json, writable_folder, written_whole
-from cmdplab.problem import CMDP
 from cmdplab.running import check_counts
 from cmdplab.solvers import solve_feasible
 from cmdplab.statistics import Frequency, binomial_interval
-from cmdplab.testing import random_problem
 from cmdplab.theory.events import Failures, happened, shares, union_shares
 
 NAME = "failure_events.json"

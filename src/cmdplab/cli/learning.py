@@ -33,9 +33,9 @@ from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
+    from cmdplab.cmdp.problem import CMDP
     from cmdplab.engines.choosing import Wanted
     from cmdplab.pool import Work
-    from cmdplab.problem import CMDP
     from cmdplab.status import RunStatus
 
 

@@ -24,7 +24,7 @@ from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
-    from cmdplab.problem import CMDP
+    from cmdplab.cmdp.problem import CMDP
 
 
 class Portrayed(StrEnum):

@@ -10,6 +10,7 @@ from cmdplab.algorithms.primal_dual import PrimalDual, State
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain import PlainPrimalDual
@@ -19,7 +20,6 @@ from cmdplab.engines.planning import PlanningSession
 from cmdplab.engines.protocol import CompiledSession, Learner, LiveSession, Session
 from cmdplab.engines.triple_q import TripleQSession
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 
 
 class Family(NamedTuple):

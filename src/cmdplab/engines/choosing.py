@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP
 
 CHOICES = ("auto", "cpu", "gpu")
 

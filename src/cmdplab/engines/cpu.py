@@ -6,11 +6,11 @@ import numpy as np
 
 from cmdplab.algorithms.primal_dual import PrimalDual, State
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import kernels, layout, live
 from cmdplab.engines.protocol import Chunk
 from cmdplab.numerics.arrays import from_pairs
 from cmdplab.numerics.noise import uniforms
-from cmdplab.problem import CMDP
 from cmdplab.types import Array, Indices
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.gpu_arrays import Card
 from cmdplab.engines.gpu_families import CARD_FAMILIES
 from cmdplab.engines.gpu_limits import (
@@ -29,7 +30,6 @@ from cmdplab.engines.gpu_setup import cuda, needed
 from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, on_grid
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 _FETCHED = 32  # runs whose states come to the host at a time

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from cmdplab.algorithms.primal_dual import Numbers, State
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.gpu_layout import Form, closed_on_card, from_card, places, to_card
 from cmdplab.engines.gpu_setup import cuda
 from cmdplab.engines.layout import world as host_world
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 Card = Any  # an array on the card

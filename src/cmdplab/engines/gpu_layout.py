@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.cmdp.problem import CLOSED
 from cmdplab.errors import InputError
-from cmdplab.problem import CLOSED
 from cmdplab.types import Array, Indices
 
 MOST_EACH = 4  # actions that one thread holds, while there are lanes for the rest

@@ -9,13 +9,13 @@ import numpy as np
 
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines.gpu_arrays import episode_bytes
 from cmdplab.engines.gpu_families import CARD_FAMILIES, CardFamily
 from cmdplab.engines.gpu_measures import measure_bytes
 from cmdplab.engines.gpu_setup import free_memory
 from cmdplab.errors import InputError
-from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP
 
 PRECISIONS = {"float64": np.float64, "float32": np.float32}
 SINGLE_TOLERANCE = 1e-2  # what a run in float32 keeps to, in gaps and violations: benchmarks/gpu.py

@@ -9,12 +9,12 @@ import numpy as np
 
 from cmdplab.algorithms.primal_dual import PrimalDual, State
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import gpu_arrays
 from cmdplab.engines.gpu_kernels import play_kernel, prepare_kernel
 from cmdplab.engines.gpu_layout import Form
 from cmdplab.engines.gpu_setup import cuda
 from cmdplab.engines.gpu_sharing import distinct, streams, told
-from cmdplab.problem import CMDP
 from cmdplab.types import Array, Indices
 
 # Registers of a thread, of the values tried on an H200 (48 to 128) the fastest at the paper's size:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.gpu_arrays import Card
 from cmdplab.engines.gpu_philox import round_keys
 from cmdplab.engines.gpu_setup import cuda
-from cmdplab.problem import CMDP
 from cmdplab.types import Places
 
 

@@ -12,13 +12,13 @@ import numpy as np
 
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.gpu_arrays import Card
 from cmdplab.engines.gpu_setup import WARP, cuda
 from cmdplab.engines.gpu_sharing import distinct, streams, told
 from cmdplab.engines.gpu_triple_q_kernels import play_kernel
 from cmdplab.engines.layout import world as host_world
 from cmdplab.numerics.noise import blocks_per_episode
-from cmdplab.problem import CMDP
 from cmdplab.types import Array, Indices
 
 REGISTERS = 64  # of a thread: a multiprocessor then holds 32 runs of one warp

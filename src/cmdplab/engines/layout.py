@@ -14,11 +14,11 @@ import numpy as np
 
 from cmdplab.algorithms.primal_dual import Numbers, State
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse, lists
 from cmdplab.engines import live
 from cmdplab.engines.storage import ListedCounts, ListedWorld, World
-from cmdplab.kernels import Sparse, lists
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
-from cmdplab.problem import CMDP
 from cmdplab.types import Array, Indices, Mask
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from cmdplab import equations as eq
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.protocol import Episode
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 

@@ -8,16 +8,16 @@ import numpy as np
 
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import layout, live
 from cmdplab.engines import planning_kernels as kernels
 from cmdplab.engines.kernels import draw_action
 from cmdplab.engines.protocol import Chunk
 from cmdplab.engines.storage import ListedCounts
 from cmdplab.errors import InputError
-from cmdplab.kernels import Sparse
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.numerics.noise import uniforms
-from cmdplab.problem import CMDP
 from cmdplab.solvers.models import ListedBox, Model, planning
 from cmdplab.types import Array, Indices, Mask
 

@@ -15,6 +15,8 @@ import numpy as np
 
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import live
 from cmdplab.engines.protocol import Chunk
 from cmdplab.engines.triple_q_kernels import (
@@ -27,9 +29,7 @@ from cmdplab.engines.triple_q_kernels import (
     replay,
     write_policy,
 )
-from cmdplab.kernels import Sparse
 from cmdplab.numerics.noise import uniforms
-from cmdplab.problem import CMDP
 from cmdplab.types import Array, Indices
 
 __all__ = ["TripleQSession", "draw_state", "play", "successors"]

@@ -6,6 +6,7 @@ import re
 from difflib import get_close_matches
 from pathlib import Path
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import (
     box,
     cliff,
@@ -31,7 +32,6 @@ from cmdplab.environments import (
 )
 from cmdplab.environments.entry import Certified, Environment, Published, Scale
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 
 __all__ = [
     "ENVIRONMENTS",

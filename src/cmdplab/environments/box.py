@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
 from cmdplab.environments.grids import MOVES, Cells, deterministic, slippery
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 MAP = ("WWWWWW", "W0SWWW", "W0X00W", "WW000W", "WWW0GW", "WWWWWW")

@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.checks import checked_sizes
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
 from cmdplab.environments.grids import deterministic, landings
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 
 STEP, FALL = 1.0, 100.0  # what they take
 HORIZON = 15

@@ -27,9 +27,9 @@ from functools import partial
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 
 CHEAP = 0.1  # the probability that the bit is 0
 A, B, RESET = range(3)

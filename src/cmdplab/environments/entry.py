@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from cmdplab.problem import CMDP
+from cmdplab.cmdp.problem import CMDP
 
 COSTS, UTILITIES = "costs", "utilities"  # the two senses
 

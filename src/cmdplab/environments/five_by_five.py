@@ -32,10 +32,10 @@ from functools import partial
 
 import numpy as np
 
+from cmdplab.cmdp.horizons import discounted, steps_for, tail_bound
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Environment, Scale, fixed
 from cmdplab.environments.grids import deterministic, landings
-from cmdplab.environments.horizons import discounted, steps_for, tail_bound
-from cmdplab.problem import CMDP
 
 SIDE = 5
 DISCOUNT = 0.9

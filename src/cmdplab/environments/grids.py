@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.kernels import Sparse
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.types import Array
 
 Cells = npt.NDArray[np.intp]

@@ -35,8 +35,8 @@ from functools import partial
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 HORIZON = 7

@@ -25,8 +25,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Environment, Scale, fixed
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 HORIZON = 10

@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
 from cmdplab.environments.grids import deterministic, landings, slippery
-from cmdplab.problem import CMDP
 
 MAP = (
     "S0000000",

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 HORIZON = 10

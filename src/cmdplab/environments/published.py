@@ -11,9 +11,9 @@ from importlib.resources import as_file, files
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Environment, Scale, fixed
 from cmdplab.files import read_npz
-from cmdplab.problem import CMDP
 
 
 def published() -> CMDP:

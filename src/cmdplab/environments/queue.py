@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.cmdp.horizons import averaged
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
-from cmdplab.environments.horizons import averaged
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 BUFFER = 5

@@ -21,11 +21,11 @@ from functools import partial
 
 import numpy as np
 
+from cmdplab.cmdp.exact import greedy
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.checks import checked_seed, checked_sizes
 from cmdplab.environments.entry import Environment
 from cmdplab.errors import InputError
-from cmdplab.exact import greedy
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 CONCENTRATION = 0.1

@@ -16,16 +16,16 @@ from functools import partial
 
 import numpy as np
 
+from cmdplab.cmdp.horizons import with_random_start
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.checks import checked_sizes
 from cmdplab.environments.entry import Environment
-from cmdplab.environments.horizons import with_random_start
 from cmdplab.environments.random_cmdp import (
     CONCENTRATION,
     halfway,
     stream,
     zero_or_uniform,
 )
-from cmdplab.problem import CMDP
 
 ZEROS = 0.85  # the probability of a reward that is zero
 

@@ -22,12 +22,12 @@ from functools import partial
 
 import numpy as np
 
+from cmdplab.cmdp.horizons import discounted, steps_for, tail_bound
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.checks import checked_sizes
 from cmdplab.environments.entry import COSTS, Environment, Scale
-from cmdplab.environments.horizons import discounted, steps_for, tail_bound
 from cmdplab.environments.random_cmdp import binds, first_accepted, stream
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 STATES, ACTIONS = 50, 4

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
-from cmdplab.problem import CMDP
 
 HORIZON = 3
 CHEAP = 0.1  # the probability that the bit is 0

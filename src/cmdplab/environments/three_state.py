@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.cmdp.horizons import with_random_start
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
-from cmdplab.environments.horizons import with_random_start
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 HORIZON = 6

@@ -24,9 +24,9 @@ from functools import partial
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Environment, Scale, fixed
 from cmdplab.environments.grids import deterministic, landings
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 SIDE = 18

@@ -20,9 +20,9 @@ from functools import partial
 
 import numpy as np
 
+from cmdplab.cmdp.horizons import discounted, steps_for, tail_bound
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Environment, Scale, fixed
-from cmdplab.environments.horizons import discounted, steps_for, tail_bound
-from cmdplab.problem import CMDP
 
 STATES, ACTIONS = 20, 10
 DISCOUNT = 0.8

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP
 from cmdplab.types import Array, Mask
 
 LARGEST = 100_000_000  # numbers in any one array that a reader is willing to make

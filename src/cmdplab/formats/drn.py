@@ -27,6 +27,8 @@ from pathlib import Path
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
 from cmdplab.errors import InputError
 from cmdplab.files import read_text
 from cmdplab.formats import drn_lines
@@ -39,8 +41,6 @@ from cmdplab.formats.assembling import (
 from cmdplab.formats.drn_lines import TEXT_TOLERANCE, Model
 from cmdplab.formats.roles import Roles
 from cmdplab.formats.storing import Transitions, stored
-from cmdplab.kernels import ROW_SUM_TOLERANCE
-from cmdplab.problem import CMDP
 from cmdplab.types import Array, Indices, Mask
 
 

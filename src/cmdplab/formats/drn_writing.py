@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.files.write import written_whole
 from cmdplab.formats.assembling import stationary_tables
 from cmdplab.formats.drn_lines import ROLES
 from cmdplab.formats.roles import Roles
-from cmdplab.problem import CMDP
 from cmdplab.types import Array, Mask
 
 

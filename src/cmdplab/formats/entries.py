@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from cmdplab.checks import is_whole, real_number, whole_number
+from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
 from cmdplab.errors import InputError
 from cmdplab.formats.assembling import LARGEST
-from cmdplab.kernels import ROW_SUM_TOLERANCE
 
 Entry = tuple[float, int, float, bool]
 """(probability, next state, reward, terminated)"""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.checks import whole_horizon
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.formats.assembling import (
     Constraint,
@@ -23,7 +24,6 @@ from cmdplab.formats.assembling import (
     stationary_tables,
     within_budget,
 )
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 

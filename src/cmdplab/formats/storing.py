@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats.assembling import LARGEST
-from cmdplab.kernels import Sparse
 from cmdplab.types import Array, Indices, Mask
 
 DENSE = 1_000_000  # entries up to which a kernel is stored as a full table

@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.checks import whole_horizon
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats.assembling import (
     LARGEST,
@@ -31,8 +33,6 @@ from cmdplab.formats.assembling import (
 )
 from cmdplab.formats.entries import Row, Table, table_of
 from cmdplab.formats.storing import Transitions, stored
-from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP
 from cmdplab.types import Array, Mask
 
 Cost = Callable[[int, int, int], float] | Array

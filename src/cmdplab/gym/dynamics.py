@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Kernel, Sparse
 from cmdplab.errors import InputError
-from cmdplab.kernels import Kernel, Sparse
 from cmdplab.numerics.compiling import compiled_exactly
-from cmdplab.problem import CMDP
 from cmdplab.types import Array, Indices, Mask
 
 

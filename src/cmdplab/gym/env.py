@@ -10,9 +10,9 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from cmdplab.checks import whole_number
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.gym.dynamics import Dynamics, costs_of
-from cmdplab.problem import CMDP
 
 Info = dict[str, Any]
 

@@ -14,10 +14,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from cmdplab.checks import whole_number
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.gym.dynamics import Dynamics, costs_of
 from cmdplab.gym.env import Info, check_options
-from cmdplab.problem import CMDP
 from cmdplab.types import Array
 
 Numbers = npt.NDArray[np.int64]

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.cmdp.checks import checked_mask
 from cmdplab.errors import InputError
 from cmdplab.live.calling import Info, check_call
 from cmdplab.live.spaces import Spaces
 from cmdplab.types import Mask
-from cmdplab.validating import checked_mask
 
 Masking = npt.ArrayLike | Callable[[Any], npt.ArrayLike]
 """[X, A] or [H, X, A] of booleans, or a function of the environment's state to [A] of them."""

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.checks import real_number
+from cmdplab.cmdp.checks import floats
 from cmdplab.errors import InputError
 from cmdplab.live.calling import Info, check_call
 from cmdplab.types import Array
-from cmdplab.validating import floats
 
 Signal = Callable[[Any, Any, Any, float, Info], float]  # (state, action, next state, reward, info)
 Reader = Callable[[Any, Any, Any, Any, Info], Sequence[Any]]  # the same, to N numbers

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab import exact
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import OpenCertificateError
-from cmdplab.problem import CMDP
 from cmdplab.solvers import fixed_point, interval
 from cmdplab.solvers.models import Box
 from cmdplab.solvers.rational import Mixture, Pricing, Program, Vertex

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.solvers.rational import Vertex
 from cmdplab.types import Array
 

@@ -11,8 +11,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from cmdplab.cmdp.checks import checked_policy
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.kernels import Sparse
 from cmdplab.numerics.arrays import from_pairs, to_pairs
 from cmdplab.solvers import simplex, sweeps
 from cmdplab.solvers.basis import POLICY
@@ -28,7 +29,6 @@ from cmdplab.solvers.models import (
     planning,
 )
 from cmdplab.types import Array
-from cmdplab.validating import checked_policy
 
 DIRECTIONS = {"optimistic": 1.0, "pessimistic": -1.0}
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.cmdp.problem import CMDP, closed_pairs
+from cmdplab.cmdp.transitions import Sparse, lists
 from cmdplab.errors import InputError
-from cmdplab.kernels import Sparse, lists
 from cmdplab.numerics.arrays import aligned, padded, places, to_pairs
-from cmdplab.problem import CMDP, closed_pairs
 from cmdplab.types import Array, Indices, Mask, Places
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.problem import CMDP
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.solvers.certified import SHORT, Known, Optimum, optimum, widest
 from cmdplab.types import Array
 

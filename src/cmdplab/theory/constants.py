@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.schedules import Setting
 
 

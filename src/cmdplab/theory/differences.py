@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab import exact
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.plain import Evaluation
-from cmdplab.problem import CMDP
 from cmdplab.theory.soft import regularised_returns
 from cmdplab.types import Array
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab import exact
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.theory.bounds import Exponents, log_burn_in
 from cmdplab.theory.constants import entropy_horizon, setting_of, violation_bound
 from cmdplab.theory.saddle import SaddlePoint

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from cmdplab import exact
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.problem import CMDP
 from cmdplab.theory.soft import SoftPolicy, regularised_values, soft_greedy
 from cmdplab.types import Array
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab import exact
-from cmdplab.problem import CMDP
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.types import Array
 
 

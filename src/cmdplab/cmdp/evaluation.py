@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab import exact
-from cmdplab.problem import CMDP
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.checks import checked_policy
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.types import Array
-from cmdplab.validating import checked_policy
 
 
 class Evaluation(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.cmdp.transitions import Sparse, first_wrong
 from cmdplab.errors import InputError
-from cmdplab.kernels import Sparse, first_wrong
 from cmdplab.types import Array, Mask
 
 POLICY_TOLERANCE = 1e-9  # by which the sum of a row may differ from 1; it is not normalised

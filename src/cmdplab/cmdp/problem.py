@@ -13,13 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.errors import InputError
-from cmdplab.files import DIGEST, digest_of_arrays, read_npz
-from cmdplab.files.digests import damaged
-from cmdplab.files.write import written_whole
-from cmdplab.kernels import Dense, Kernel, Sparse, checked_rows
-from cmdplab.types import Array, Mask
-from cmdplab.validating import (
+from cmdplab.cmdp.checks import (
     check_between,
     check_sizes,
     checked_mask,
@@ -29,6 +23,12 @@ from cmdplab.validating import (
     common_horizon,
     floats,
 )
+from cmdplab.cmdp.transitions import Dense, Kernel, Sparse, checked_rows
+from cmdplab.errors import InputError
+from cmdplab.files import DIGEST, digest_of_arrays, read_npz
+from cmdplab.files.digests import damaged
+from cmdplab.files.write import written_whole
+from cmdplab.types import Array, Mask
 
 __all__ = ["CMDP", "Array", "Mask"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cmdplab.problem import CMDP
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.types import Array
 
 

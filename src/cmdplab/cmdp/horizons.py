@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.checks import is_whole, real_number, whole_horizon, whole_number
+from cmdplab.cmdp.checks import check_sizes, checked_mask, floats
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.kernels import Sparse
-from cmdplab.problem import CMDP
 from cmdplab.types import Array, Mask
-from cmdplab.validating import check_sizes, checked_mask, floats
 
 
 def tail_bound(discount: float, horizon: int, largest: float = 1.0) -> float:
