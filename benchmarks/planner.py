@@ -21,7 +21,7 @@ from cmdplab.bench import time_task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.numerics.compiling import compiled_apart
 from cmdplab.solvers import Box, plan, simplex
-from cmdplab.solvers.models import model, planning
+from cmdplab.solvers.layout import model, planning
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 

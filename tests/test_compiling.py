@@ -112,7 +112,7 @@ def test_whatever_python_calls_has_words_for_what_it_is():
 
     modules = {each.__module__ for each in compiling.called()}
     ours = {each for each in modules if each.startswith("cmdplab.")}
-    assert {"cmdplab.solvers.sweeps", "cmdplab.engines.kernels"} <= ours
+    assert {"cmdplab.solvers.value_iteration", "cmdplab.engines.kernels"} <= ours
     inner = {"loops", "storage", "boxes", "vector_math"}  # called from Python by tests alone
     for module in ours:
         assert module.split(".")[-1] in inner or module.startswith(tuple(messages.COMPILED))

@@ -24,10 +24,10 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.describing import describe
 from cmdplab.engines import session
 from cmdplab.errors import InputError, OpenCertificateError
-from cmdplab.frontier import frontier
 from cmdplab.solvers import Box, plan, solve
 from cmdplab.solvers.certified import Known, attempt
 from cmdplab.solvers.fixed_point import WholePricing
+from cmdplab.solvers.frontier import frontier
 from cmdplab.solvers.rational import Program, Vertex
 
 sys.path.insert(0, str(ROOT / "benchmarks"))

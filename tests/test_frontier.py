@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cmdplab import make, solve
 from cmdplab.errors import InputError
-from cmdplab.frontier import frontier
+from cmdplab.solvers.frontier import frontier
 
 
 @given(problem=problems(constraints=st.integers(1, 2)))

@@ -23,7 +23,7 @@ from cmdplab.environments.grids import deterministic, landings, slippery, slippe
 from cmdplab.environments.slippery_grid import slippery_grid
 from cmdplab.errors import InputError
 from cmdplab.solvers import Box, plan, solve
-from cmdplab.solvers.models import Lists
+from cmdplab.solvers.layout import Lists
 
 ROWS = pytest.mark.parametrize(
     "row", ALGORITHMS.values(), ids=lambda row: f"{row.name}-{row.preset}"

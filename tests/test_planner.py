@@ -15,7 +15,7 @@ from cmdplab.errors import InputError
 from cmdplab.numerics.arrays import from_pairs
 from cmdplab.numerics.compiling import compiled_apart
 from cmdplab.solvers import Box, largest_margin, plan, policy_bounds, simplex, solve
-from cmdplab.solvers.models import model, planning
+from cmdplab.solvers.layout import model, planning
 
 WIDTHS = (0.0, 0.01, 0.1, 1.0)
 

@@ -17,7 +17,6 @@ from cmdplab.audit.drawing import SATURATED, draw, visible
 from cmdplab.audit.units import units_of
 from cmdplab.experiment import parse_experiment
 from cmdplab.figures import figure_1, literal
-from cmdplab.frontier import draw_frontier, frontier
 from cmdplab.middles import (
     GEOMETRIC_MEAN,
     MEAN,
@@ -34,6 +33,7 @@ from cmdplab.portrait_figures import draw_entropy, draw_occupancy
 from cmdplab.portraits import EntropyCurve, Portrait
 from cmdplab.records import read_curves
 from cmdplab.side_by_side import comparison
+from cmdplab.solvers.frontier import draw_frontier, frontier
 from cmdplab.statistics import Band
 from cmdplab.studies import Comparison, carry_out
 from cmdplab.surviving import CURVES, MISTAKES

@@ -12,8 +12,8 @@ from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError, OpenCertificateError
-from cmdplab.frontier import frontier
 from cmdplab.solvers import solve
+from cmdplab.solvers.frontier import frontier
 
 POINTS = 5  # thresholds that are tried, from where it binds to the largest
 

@@ -27,6 +27,7 @@ from cmdplab.middles import (
 from cmdplab.palette import looks
 from cmdplab.plotted import Sampling, every_run, per_instance, records_of
 from cmdplab.records import Curves
+from cmdplab.solvers.frontier import Frontier
 from cmdplab.surviving import CURVES, MISTAKES
 from cmdplab.types import Array
 
@@ -261,3 +262,25 @@ KINDS: dict[str, Kind] = {
     "multiplier": Kind(_linear("multiplier_1", "multiplier of constraint 1"), CURVES),
     "phase": Kind(_phase, CURVES, every_run),
 }
+
+
+def draw_frontier(found: Frontier, name: str, path: Path) -> Path:
+    """Value against threshold, with the problem's own marked."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+    axes = figure.subplots()
+    axes.plot(found.threshold, found.value, color=BLUE, lw=2.0)
+    at = float(np.interp(found.given, found.threshold, found.value))
+    if found.threshold[0] <= found.given <= found.threshold[-1]:
+        axes.plot([found.given], [at], "o", color=VERMILION, ms=7)
+        label = f"b = {found.given:.4g}, V* = {at:.4g}"
+        axes.annotate(
+            label, (found.given, at), textcoords="offset points", xytext=(8, 6), fontsize=9
+        )
+    axes.set_xlabel(f"threshold of constraint {found.constraint}")
+    axes.set_ylabel("optimal value")
+    axes.set_title(literal(name), fontsize=10, loc="left")
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return save(figure, path)

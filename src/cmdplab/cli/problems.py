@@ -251,7 +251,8 @@ def frontier_command(
     to "how should I choose the threshold?".
     """
     from cmdplab.formats import find
-    from cmdplab.frontier import draw_frontier, frontier
+    from cmdplab.plots import draw_frontier
+    from cmdplab.solvers.frontier import frontier
     from cmdplab.terminal import grid, number
 
     if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):

@@ -7,7 +7,7 @@ from typing import Any
 
 from cmdplab.equations import interval_width, scaled_width
 from cmdplab.numerics.compiling import by_type, compiled_exactly
-from cmdplab.solvers.models import ListedBox
+from cmdplab.solvers.layout import ListedBox
 
 
 @compiled_exactly

@@ -16,7 +16,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.engines.plain_rewards import estimated, summed
 from cmdplab.engines.protocol import Episode
 from cmdplab.solvers import Box, Plan, plan, policy_bounds
-from cmdplab.solvers.sweeps import FINE, TIE
+from cmdplab.solvers.value_iteration import FINE, TIE
 from cmdplab.types import Array, Indices
 
 

@@ -18,7 +18,7 @@ from cmdplab.engines.storage import ListedCounts
 from cmdplab.errors import InputError
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.numerics.noise import uniforms
-from cmdplab.solvers.models import ListedBox, Model, planning
+from cmdplab.solvers.layout import ListedBox, Model, planning
 from cmdplab.types import Array, Indices, Mask
 
 

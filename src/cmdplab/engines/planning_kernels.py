@@ -12,7 +12,7 @@ from cmdplab.engines.storage import add_visit, exact_returns
 from cmdplab.equations import confidence_radius, mixed_policy, queue_step, reward_estimate
 from cmdplab.numerics.compiling import compiled, compiled_apart, compiled_exactly, compiled_in_order
 from cmdplab.solvers.simplex import plan, write_policy
-from cmdplab.solvers.sweeps import evaluate, sweep
+from cmdplab.solvers.value_iteration import evaluate, sweep
 
 ON_BASELINE, BASELINE_EPISODES, HAS_BASELINE = 0, 1, 2  # places in the learner's tally
 

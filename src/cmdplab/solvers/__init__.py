@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.solvers.interval import Plan, largest_margin, plan, policy_bounds
-from cmdplab.solvers.models import Box
+from cmdplab.solvers.box import Plan, largest_margin, plan, policy_bounds
+from cmdplab.solvers.layout import Box
 from cmdplab.solvers.solution import Solution, solve
 
 

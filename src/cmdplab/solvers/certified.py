@@ -16,8 +16,8 @@ import numpy as np
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import OpenCertificateError
-from cmdplab.solvers import fixed_point, interval
-from cmdplab.solvers.models import Box
+from cmdplab.solvers import box, fixed_point
+from cmdplab.solvers.layout import Box
 from cmdplab.solvers.rational import Mixture, Pricing, Program, Vertex
 from cmdplab.types import Array
 
@@ -87,7 +87,7 @@ class Known(NamedTuple):
 def widest(known: Known) -> Widest:
     """The largest margin, certified; N >= 1."""
     problem, reward, threshold = known
-    found = interval.largest_margin(Box.of(problem), reward, threshold, problem.start)
+    found = box.largest_margin(Box.of(problem), reward, threshold, problem.start)
     _, returns = known.returns(found.policy)
     slack = float(np.min(returns[1:] - threshold))
     total = float(found.multiplier.sum()) or 1.0
@@ -125,7 +125,7 @@ def optimum(known: Known, safe: Widest | None, first: Array | None = None) -> Op
     if safe is not None and safe.slack <= SHARP * problem.horizon:
         best = _exactly(known, known.price, np.zeros(len(threshold)))
     else:
-        found = interval.plan(Box.of(problem), reward, threshold, problem.start, first)
+        found = box.plan(Box.of(problem), reward, threshold, problem.start, first)
         best = _judged(known, found, safe)
         if not best.doubt <= SHARP * known.size:
             again = _exactly(known, known.price, found.multiplier)
@@ -139,7 +139,7 @@ def optimum(known: Known, safe: Widest | None, first: Array | None = None) -> Op
     return best
 
 
-def _judged(known: Known, found: interval.Plan, safe: Widest | None) -> Optimum:
+def _judged(known: Known, found: box.Plan, safe: Widest | None) -> Optimum:
     """A plan with the bounds that it proves, however it was found.
 
     A policy that falls short by a rounding is worth what is left of it after mixing in as much of

@@ -33,7 +33,7 @@ from cmdplab.solvers.basis import (
     smallest_slack,
     total_share,
 )
-from cmdplab.solvers.sweeps import add_occupancy, sweep
+from cmdplab.solvers.value_iteration import add_occupancy, sweep
 
 MOST_PIVOTS = 2_000  # about 4 are needed from good multipliers, 12 from none
 MOST_STALLS = 60  # pivots in a row that gain nothing: the search goes in circles

@@ -15,9 +15,9 @@ from cmdplab.cmdp.checks import checked_policy
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.numerics.arrays import from_pairs, to_pairs
-from cmdplab.solvers import simplex, sweeps
+from cmdplab.solvers import simplex, value_iteration
 from cmdplab.solvers.basis import POLICY
-from cmdplab.solvers.models import (
+from cmdplab.solvers.layout import (
     Box,
     Given,
     LaidOut,
@@ -185,5 +185,5 @@ def policy_bounds(
     returns = np.zeros(len(reward))
     pairs = to_pairs(policy)
     sign, order = DIRECTIONS[direction], space.work.order
-    sweeps.evaluate(laid_out, pairs, sign, np.inf, start, order, returns, space.work)
+    value_iteration.evaluate(laid_out, pairs, sign, np.inf, start, order, returns, space.work)
     return returns

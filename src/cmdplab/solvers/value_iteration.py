@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab.numerics.compiling import by_type, compiled, compiled_apart
-from cmdplab.solvers.models import ListedBox, ListedModel, Model, TableModel
+from cmdplab.solvers.layout import ListedBox, ListedModel, Model, TableModel
 
 
 @compiled

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError, OpenCertificateError
-from cmdplab.figures import literal, save
-from cmdplab.palette import BLUE, VERMILION
 from cmdplab.solvers.certified import Known, Optimum, attempt
 from cmdplab.types import Array, Indices
 
@@ -84,25 +81,3 @@ def _largest(problem: CMDP, constraint: int, others: Indices) -> float:
     """The largest utility that the other constraints leave."""
     rewards = problem.reward[np.concatenate([[constraint], others + 1])]
     return float(_met(attempt(Known(problem, rewards, problem.threshold[others]))).returns[0])
-
-
-def draw_frontier(found: Frontier, name: str, path: Path) -> Path:
-    """Value against threshold, with the problem's own marked."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.2, 3.6), layout="constrained")
-    axes = figure.subplots()
-    axes.plot(found.threshold, found.value, color=BLUE, lw=2.0)
-    at = float(np.interp(found.given, found.threshold, found.value))
-    if found.threshold[0] <= found.given <= found.threshold[-1]:
-        axes.plot([found.given], [at], "o", color=VERMILION, ms=7)
-        label = f"b = {found.given:.4g}, V* = {at:.4g}"
-        axes.annotate(
-            label, (found.given, at), textcoords="offset points", xytext=(8, 6), fontsize=9
-        )
-    axes.set_xlabel(f"threshold of constraint {found.constraint}")
-    axes.set_ylabel("optimal value")
-    axes.set_title(literal(name), fontsize=10, loc="left")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return save(figure, path)
