@@ -22,17 +22,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.baselines import task_for
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.schedules import Power
 from cmdplab.algorithms.task import Task
-from cmdplab.baselines import task_for
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.protocol import Chunk
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.files import read_npz
 from cmdplab.files.write import writable_folder, written_whole
 from cmdplab.measures import Measures
-from cmdplab.schedules import Power
 from cmdplab.solvers import solve_feasible
 from cmdplab.types import Array
 from cmdplab.verdict import NEGATIVE_GAP

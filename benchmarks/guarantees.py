@@ -18,9 +18,9 @@ import numpy as np
 
 from cmdplab import CMDP, solve
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.primal_dual import State
 from cmdplab.algorithms.task import Task
-from cmdplab.baselines import task_for
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.random import random_problem
 from cmdplab.engines import family, session

@@ -16,8 +16,8 @@ import time
 import numpy as np
 
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.bench import PAPER, random_problem, time_engine
-from cmdplab.engines.protocol import Chunk
 from cmdplab.measures import Measures
 
 CHUNK = 25_000  # episodes: 0.2 s of the engine

@@ -16,7 +16,7 @@ import numpy as np
 
 from cmdplab import make, solve
 from cmdplab.algorithms import algorithm
-from cmdplab.baselines import task_for
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.bench import time_task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.numerics.compiling import compiled_apart

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from cmdplab.algorithms import algorithm
-from cmdplab.baselines import task_for
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import session
 from cmdplab.environments.slippery_grid import slippery_grid

@@ -27,12 +27,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_RELEASED, TripleQ
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.host import HostSession, _draw
 from cmdplab.engines.plain_triple_q import PlainTripleQ
-from cmdplab.engines.protocol import Episode
 from cmdplab.engines.triple_q import TripleQSession
 from cmdplab.numerics.noise import uniforms
 

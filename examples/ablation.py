@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import cmdplab
-from cmdplab.schedules import Power
+from cmdplab.algorithms.schedules import Power
 
 problem = cmdplab.make("random-independent", seed=3)
 optimum = cmdplab.solve(problem)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from cmdplab.algorithms import ALGORITHMS
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import CONSTRAINT, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState
-from cmdplab.baselines import task_for
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import session
 from cmdplab.engines.gpu import GpuBatch

@@ -7,12 +7,12 @@ import pytest
 from gpu_cases import batch, check_equals_cpu, check_same_bits, family_rows, mild_rows, told
 
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.triple_q import TripleQ
 from cmdplab.cmdp.random import random_problem
 from cmdplab.engines import gpu_setup
 from cmdplab.engines.gpu import measure_many
 from cmdplab.engines.gpu_limits import SINGLE_TOLERANCE
-from cmdplab.engines.protocol import Chunk
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures

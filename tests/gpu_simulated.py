@@ -8,6 +8,7 @@ import simulated_gpu  # noqa: F401  (completes the simulator)
 from gpu_cases import batch, check_equals_cpu, check_same_bits, family_rows, mild_rows, told
 
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.triple_q import TRIPLE_Q_NO_RESET, TripleQ
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
@@ -16,7 +17,6 @@ from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.gpu import GpuBatch, measure_many
 from cmdplab.engines.gpu_layout import form_of
 from cmdplab.engines.gpu_triple_q import triple_q_form
-from cmdplab.engines.protocol import Chunk
 from cmdplab.measures import Measures
 from cmdplab.solvers import solve_feasible
 

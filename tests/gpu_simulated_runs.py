@@ -13,7 +13,7 @@ import simulated_gpu  # noqa: F401  (completes the simulator)
 
 from cmdplab import CMDP, checkpoint, manifest, running_on_gpu, surviving, sweeping_on_gpu
 from cmdplab.algorithms import algorithm
-from cmdplab.baselines import task_for
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import choosing

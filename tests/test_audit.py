@@ -13,8 +13,8 @@ from conftest import random_problem
 
 from cmdplab import manifest, sweep
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.audit import Group, audit, gather, mistakes_at, sample_complexity
-from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, parse_experiment
 from cmdplab.measures import Measures

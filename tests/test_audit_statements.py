@@ -11,12 +11,12 @@ from conftest import random_problem
 
 from cmdplab import sweep
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.audit import Group, audit, events, mistakes_at, sample_complexity
 from cmdplab.audit.findings import average_violation, extent, unanswered
 from cmdplab.audit.fitting import TRANSIENT, exponent_of_mistakes, exponent_of_regret
 from cmdplab.audit.units import units_of
 from cmdplab.audit.writing import row_of
-from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.experiment import parse_experiment
 from cmdplab.files import sealed

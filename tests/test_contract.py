@@ -11,10 +11,10 @@ import pytest
 from conftest import dense_signatures, random_problem
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW, ZERO_ROW, PrimalDual
 from cmdplab.algorithms.row import CONSTRAINT, STATIONARY
 from cmdplab.algorithms.task import Task
-from cmdplab.baselines import task_for
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.random import SHAPES
 from cmdplab.engines import family, kernels, planning_kernels, session, triple_q

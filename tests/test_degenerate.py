@@ -18,7 +18,7 @@ from occupancy_lp import occupancy_optimum
 
 from cmdplab import run
 from cmdplab.algorithms import ALGORITHMS, algorithm, needing_slack
-from cmdplab.baselines import task_for
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.describing import describe

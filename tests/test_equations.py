@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmdplab import equations as eq
 from cmdplab.algorithms import FIGURE_1, algorithm, bonuses
+from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW
-from cmdplab.schedules import Setting
+from cmdplab.algorithms.schedules import Setting
 
 PAPER = Setting(X=30, A=3, H=10, N=1, K=100_000, delta=0.1, slack=4.8)
 

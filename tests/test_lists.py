@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import STATIONARY
-from cmdplab.baselines import task_for
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Dense, Sparse, lists

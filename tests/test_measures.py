@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmdplab.engines.protocol import Chunk
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.measures import TAIL, Measures, on_grid
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmdplab.engines.protocol import Chunk
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.measures import Measures
 from cmdplab.mistakes import Mistakes, epsilons
 

@@ -10,11 +10,12 @@ import pytest
 from conftest import ROOT, random_problem
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
+from cmdplab.algorithms.baselines import safe_baseline, task_for
 from cmdplab.algorithms.opt_press import pessimism
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.primal_dual import State
+from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.algorithms.task import Task, checked_baseline
-from cmdplab.baselines import safe_baseline, task_for
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import session
@@ -22,7 +23,6 @@ from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.plain_planner import PlainPlanner
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.schedules import Constant, Setting
 from cmdplab.solvers import policy_bounds, solve, solve_feasible
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -258,7 +258,7 @@ def test_the_queue_telescopes():
 
 
 def type_of_episode(states, actions):
-    from cmdplab.engines.protocol import Episode
+    from cmdplab.algorithms.learner import Episode
 
     return Episode(states, actions)
 

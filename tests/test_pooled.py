@@ -10,10 +10,10 @@ from conftest import random_problem
 from extended_lp import extended_value
 
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.baselines import possible_successors, task_for
 from cmdplab.algorithms.planner import doubling
 from cmdplab.algorithms.row import STATIONARY, SUPPORT
 from cmdplab.algorithms.task import Task
-from cmdplab.baselines import possible_successors, task_for
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import live_session, session
 from cmdplab.engines.plain_planner import PlainPlanner

@@ -19,8 +19,8 @@ import pytest
 
 from cmdplab import Experiment, manifest, sweep
 from cmdplab.algorithms import FIGURE_1, algorithm
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.cli.reporting import report_command
-from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.files import sealed, write_table
 from cmdplab.files.write import to_json

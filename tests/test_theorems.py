@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.bonuses import uniform_pac
+from cmdplab.algorithms.equations import confidence_radius
 from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, State, uncapped, unit
+from cmdplab.algorithms.schedules import Constant
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain import PlainPrimalDual
-from cmdplab.equations import confidence_radius
-from cmdplab.schedules import Constant
 from cmdplab.solvers import solve
 
 

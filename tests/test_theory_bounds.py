@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.cmdp.random import random_problem
 from cmdplab.errors import InputError
-from cmdplab.schedules import Constant, Setting
 from cmdplab.theory import bounds, constants, conversions
 from cmdplab.theory.bounds import COROLLARY, EXPERIMENT, Exponents
 from cmdplab.theory.conversions import UniformPac

@@ -14,15 +14,15 @@ from test_theory_saddle import bandit, halfway, seeds, temperatures
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.bonuses import uniform_pac
+from cmdplab.algorithms.equations import confidence_radius
 from cmdplab.algorithms.primal_dual import Bonus, State
+from cmdplab.algorithms.schedules import Constant
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.cmdp import exact
 from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.plain import PlainPrimalDual
-from cmdplab.equations import confidence_radius
 from cmdplab.errors import InputError
-from cmdplab.schedules import Constant
 from cmdplab.solvers import solve
 from cmdplab.theory import events, nice
 from cmdplab.theory.bounds import COROLLARY, Exponents, log_burn_in

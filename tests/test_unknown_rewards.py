@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from conftest import ROOT, dense_signatures, random_problem
 
-from cmdplab import equations as eq
 from cmdplab.algorithms import ALGORITHMS, algorithm
+from cmdplab.algorithms import equations as eq
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.row import IN_PAPER, OUR_EXTENSION, SAID_TO_EXTEND, STATIONARY
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, width
-from cmdplab.baselines import task_for
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import family, kernels, live_session, planning_kernels, session, triple_q
 from cmdplab.environments import make

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cmdplab.engines.protocol import Chunk
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.measures import Measures
 from cmdplab.verdict import verdict
 

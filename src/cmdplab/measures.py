@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.engines.protocol import Chunk
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.errors import InputError
 from cmdplab.mistakes import SERIES, Mistakes, epsilons
 from cmdplab.types import Array

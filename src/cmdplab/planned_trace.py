@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.baselines import possible_successors
 from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.task import Task
-from cmdplab.baselines import possible_successors
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.plain_planner import PlainPlanner

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
-from cmdplab.baselines import task_for
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import family

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
-from cmdplab.baselines import task_for
 from cmdplab.checks import checked_episodes, is_whole
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import family, session

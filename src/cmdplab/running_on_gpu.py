@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback, Task
-from cmdplab.baselines import task_for
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.choosing import Wanted, choose
 from cmdplab.engines.gpu import GpuBatch

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cmdplab import manifest
+from cmdplab.algorithms.baselines import safe_baseline
 from cmdplab.algorithms.row import SAFE_POLICY
-from cmdplab.baselines import safe_baseline
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiment import Experiment

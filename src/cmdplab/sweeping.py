@@ -102,7 +102,9 @@ def prepare(
     study: Study | None = None,
 ) -> list[Work]:
     """Write down what is to be done on these problems; whatever is wrong is said before that."""
-    from cmdplab.baselines import task_for  # half a second, for which `status` has no use
+    from cmdplab.algorithms.baselines import (
+        task_for,  # half a second, for which `status` has no use
+    )
     from cmdplab.engines.choosing import Wanted, choose
     from cmdplab.solvers import solve_feasible
 

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab import manifest
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
-from cmdplab.baselines import task_for
 from cmdplab.engines.choosing import Wanted, choose
 from cmdplab.engines.gpu_setup import card
 from cmdplab.errors import InputError

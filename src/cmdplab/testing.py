@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from cmdplab.algorithms.baselines import safe_baseline, task_for
+from cmdplab.algorithms.learner import Chunk, Episode, Learner
 from cmdplab.algorithms.row import STATIONARY, Row
 from cmdplab.algorithms.task import Task
-from cmdplab.baselines import safe_baseline, task_for
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import SHAPES, random_problem
 from cmdplab.engines import family
 from cmdplab.engines.host import HostSession
-from cmdplab.engines.protocol import Chunk, Episode, Learner, Session
+from cmdplab.engines.protocol import Session
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve_feasible
 from cmdplab.types import Array

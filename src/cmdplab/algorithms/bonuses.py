@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from cmdplab.algorithms.primal_dual import Bonus
-from cmdplab.schedules import Setting
+from cmdplab.algorithms.schedules import Setting
 
 
 def uniform_pac(s: Setting) -> Bonus:

@@ -45,7 +45,7 @@ from cmdplab.algorithms.row import (
     STATIONARY,
     SUPPORT,
 )
-from cmdplab.schedules import Setting
+from cmdplab.algorithms.schedules import Setting
 
 
 def compensation(s: Setting) -> float:

@@ -20,8 +20,8 @@ from dataclasses import replace
 import numpy as np
 
 from cmdplab.algorithms.row import OUR_EXTENSION, SLATER_GAP
+from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
-from cmdplab.schedules import Setting
 from cmdplab.types import Array
 
 

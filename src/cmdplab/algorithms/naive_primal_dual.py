@@ -24,7 +24,7 @@ import numpy as np
 from cmdplab.algorithms import bonuses
 from cmdplab.algorithms.primal_dual import PrimalDual, as_released, uncapped, unit
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, SAID_TO_EXTEND, SLATER_GAP
-from cmdplab.schedules import Constant, Setting
+from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.types import Array
 
 

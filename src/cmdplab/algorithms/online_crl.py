@@ -28,7 +28,7 @@ import math
 
 from cmdplab.algorithms.planner import Planner, Replan, Width
 from cmdplab.algorithms.row import ACCURACY
-from cmdplab.schedules import Setting
+from cmdplab.algorithms.schedules import Setting
 
 
 def width(s: Setting) -> Width:

@@ -31,7 +31,7 @@ import numpy as np
 
 from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, unit
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, SLATER_GAP
-from cmdplab.schedules import Constant, Setting
+from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.types import Array
 
 

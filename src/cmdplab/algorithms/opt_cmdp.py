@@ -41,7 +41,7 @@ from cmdplab.algorithms import widths
 from cmdplab.algorithms.naive_primal_dual import dual_step
 from cmdplab.algorithms.planner import Planner, Queue
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, SLATER_GAP, STATIONARY, SUPPORT
-from cmdplab.schedules import Setting
+from cmdplab.algorithms.schedules import Setting
 
 PAPER = "Efroni, Mannor and Pirotta (2020), arXiv:2003.02189"
 

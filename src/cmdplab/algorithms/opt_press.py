@@ -43,7 +43,7 @@ import numpy as np
 from cmdplab.algorithms import widths
 from cmdplab.algorithms.planner import Planner, Queue
 from cmdplab.algorithms.row import CONSTRAINT, EPISODES, IN_PAPER, SAFE_POLICY, SLATER_GAP
-from cmdplab.schedules import Constant, Setting
+from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.types import Array
 
 

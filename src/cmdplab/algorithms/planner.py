@@ -36,9 +36,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.algorithms.row import ACCURACY, Row
+from cmdplab.algorithms.schedules import Constant, Schedule, Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.schedules import Constant, Schedule, Setting
 from cmdplab.types import Array
 
 Coefficient = Callable[[Setting], float]

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.schedules import Constant, Power, Schedule, Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.schedules import Constant, Power, Schedule, Setting
 from cmdplab.types import Array
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from cmdplab.algorithms.primal_dual import Bonus, PrimalDual
 from cmdplab.algorithms.row import EPISODES, SLATER_GAP
-from cmdplab.schedules import Setting
+from cmdplab.algorithms.schedules import Setting
 from cmdplab.types import Array
 
 

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
+from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import FEEDBACK, Task
 from cmdplab.checks import MOST_EPISODES
 from cmdplab.errors import InputError
-from cmdplab.schedules import Setting
 
 EPISODES = "number of episodes"
 SLATER_GAP = "Slater gap"

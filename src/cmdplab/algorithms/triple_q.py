@@ -51,8 +51,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, Row
+from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import Task
-from cmdplab.schedules import Setting
 from cmdplab.types import Array
 
 # The formulas of both engines: scalars in, scalar out, as in equations.py. The argmax makes a bit

@@ -23,7 +23,7 @@ from dataclasses import replace
 from cmdplab.algorithms import bonuses
 from cmdplab.algorithms.primal_dual import PrimalDual, as_released
 from cmdplab.algorithms.row import EPISODES, SAID_TO_EXTEND, SLATER_GAP
-from cmdplab.schedules import Constant
+from cmdplab.algorithms.schedules import Constant
 
 PAPER = "Kitamura et al. (2024), arXiv:2401.17780"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from cmdplab.algorithms.planner import Width
-from cmdplab.schedules import Setting
+from cmdplab.algorithms.schedules import Setting
 
 
 def bernstein(s: Setting) -> Width:

@@ -17,9 +17,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cmdplab import environments
 from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
-from cmdplab.baselines import task_for
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem

@@ -100,7 +100,7 @@ def run_command(
     command, or `cmdplab resume DIR`, goes on to the last bit.
     """
     from cmdplab import algorithms, running
-    from cmdplab.baselines import task_for
+    from cmdplab.algorithms.baselines import task_for
     from cmdplab.cli.sweeping import Given, carry_out, finish, leave
     from cmdplab.engines.choosing import Wanted
     from cmdplab.experiment import RunSettings, fingerprint, observed, single

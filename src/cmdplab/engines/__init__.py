@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from cmdplab.algorithms import equations
+from cmdplab.algorithms.learner import Learner
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.primal_dual import PrimalDual, State
 from cmdplab.algorithms.row import Row
@@ -17,9 +19,12 @@ from cmdplab.engines.plain import PlainPrimalDual
 from cmdplab.engines.plain_planner import PlainPlanner
 from cmdplab.engines.plain_triple_q import PlainTripleQ
 from cmdplab.engines.planning import PlanningSession
-from cmdplab.engines.protocol import CompiledSession, Learner, LiveSession, Session
+from cmdplab.engines.protocol import CompiledSession, LiveSession, Session
 from cmdplab.engines.triple_q import TripleQSession
 from cmdplab.errors import InputError
+from cmdplab.numerics.compiling import callable_when_compiled
+
+callable_when_compiled(equations)
 
 
 class Family(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cmdplab.equations import interval_width, scaled_width
+from cmdplab.algorithms.equations import interval_width, scaled_width
 from cmdplab.numerics.compiling import by_type, compiled_exactly
 from cmdplab.solvers.layout import ListedBox
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.primal_dual import PrimalDual, State
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import kernels, layout, live
-from cmdplab.engines.protocol import Chunk
 from cmdplab.numerics.arrays import from_pairs
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
@@ -27,7 +28,6 @@ from cmdplab.engines.gpu_limits import (
 )
 from cmdplab.engines.gpu_measures import CardMeasures
 from cmdplab.engines.gpu_setup import cuda, needed
-from cmdplab.engines.protocol import Chunk
 from cmdplab.errors import InputError
 from cmdplab.measures import Measures, on_grid
 from cmdplab.types import Array

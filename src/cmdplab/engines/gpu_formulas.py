@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from cmdplab import equations
+from cmdplab.algorithms import equations
 
 
 @cache

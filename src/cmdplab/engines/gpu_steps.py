@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from numba.extending import register_jitable
 
+from cmdplab.algorithms.equations import bonus, confidence_radius
 from cmdplab.algorithms.primal_dual import Numbers
 from cmdplab.engines.gpu_formulas import formulas
 from cmdplab.engines.gpu_setup import WARP
-from cmdplab.equations import bonus, confidence_radius
 
 PLACE = Numbers(*range(len(Numbers._fields)))  # of each number in the row of a run
 

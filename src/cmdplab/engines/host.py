@@ -7,12 +7,12 @@ from functools import partial
 
 import numpy as np
 
+from cmdplab.algorithms.learner import Chunk, Episode, Learner, LearnerState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.live import luck
 from cmdplab.engines.plain_rewards import sampled
-from cmdplab.engines.protocol import Chunk, Episode, Learner, LearnerState
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
 

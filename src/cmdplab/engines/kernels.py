@@ -4,6 +4,17 @@ Index letters: h step, x state, a action, y next state, i = a * P + x a pair, n 
 """
 # Numba infers the types of these functions; layout.py names the shapes.
 
+from cmdplab.algorithms.equations import (
+    bonus,
+    bonus_weight,
+    confidence_radius,
+    multiplier_cap,
+    multiplier_step,
+    reward_estimate,
+    reward_sample,
+    seen_value,
+    value_cap,
+)
 from cmdplab.engines.loops import (
     copy,
     evaluate_pair,
@@ -20,17 +31,6 @@ from cmdplab.engines.storage import (
     expected_pair,
     gather,
     mean_reward,
-)
-from cmdplab.equations import (
-    bonus,
-    bonus_weight,
-    confidence_radius,
-    multiplier_cap,
-    multiplier_step,
-    reward_estimate,
-    reward_sample,
-    seen_value,
-    value_cap,
 )
 from cmdplab.numerics.compiling import compiled
 

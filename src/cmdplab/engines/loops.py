@@ -8,7 +8,7 @@ Pairs (x, a) sit at i = a * P + x with P states, padding included: see layout.py
 
 import numpy as np
 
-from cmdplab.equations import (
+from cmdplab.algorithms.equations import (
     action_value,
     deviation,
     mixed_policy,

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab import equations as eq
+from cmdplab.algorithms import equations as eq
+from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.primal_dual import Numbers, PrimalDual, State
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.plain_rewards import estimated, summed
-from cmdplab.engines.protocol import Episode
 from cmdplab.types import Array
 
 

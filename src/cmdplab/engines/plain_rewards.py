@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cmdplab import equations as eq
+from cmdplab.algorithms import equations as eq
+from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.protocol import Episode
 from cmdplab.types import Array
 
 

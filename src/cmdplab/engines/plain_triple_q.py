@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 
 from cmdplab.algorithms import triple_q as eq
+from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQNumbers, TripleQState
 from cmdplab.engines.live import means
-from cmdplab.engines.protocol import Episode
 from cmdplab.types import Array
 
 

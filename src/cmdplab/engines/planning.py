@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
@@ -13,7 +14,6 @@ from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import layout, live
 from cmdplab.engines import planning_kernels as kernels
 from cmdplab.engines.kernels import draw_action
-from cmdplab.engines.protocol import Chunk
 from cmdplab.engines.storage import ListedCounts
 from cmdplab.errors import InputError
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs

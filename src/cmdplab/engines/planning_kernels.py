@@ -4,12 +4,17 @@ Step h reads and writes layer min(h, L - 1) of what was counted: see algorithms/
 """
 # Numba infers the types of the compiled functions; planning.py names the shapes.
 
+from cmdplab.algorithms.equations import (
+    confidence_radius,
+    mixed_policy,
+    queue_step,
+    reward_estimate,
+)
 from cmdplab.algorithms.planner import NEVER
 from cmdplab.engines.boxes import row_ends
 from cmdplab.engines.kernels import draw_rewards, roll_out
 from cmdplab.engines.loops import copy
 from cmdplab.engines.storage import add_visit, exact_returns
-from cmdplab.equations import confidence_radius, mixed_policy, queue_step, reward_estimate
 from cmdplab.numerics.compiling import compiled, compiled_apart, compiled_exactly, compiled_in_order
 from cmdplab.solvers.simplex import plan, write_policy
 from cmdplab.solvers.value_iteration import evaluate, sweep

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import live
-from cmdplab.engines.protocol import Chunk
 from cmdplab.engines.triple_q_kernels import (
     advance,
     draw_action,

@@ -9,7 +9,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from cmdplab.algorithms import triple_q as eq
-from cmdplab.equations import reward_sample
+from cmdplab.algorithms.equations import reward_sample
 from cmdplab.numerics.compiling import compiled_exactly
 
 _PLAY, _TABLES = (eq.exploration, eq.action_probability), (eq.rate, eq.width, eq.learned, eq.blend)

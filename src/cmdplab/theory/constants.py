@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from cmdplab.algorithms.schedules import Setting
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.schedules import Setting
 
 
 def setting_of(problem: CMDP, slack: float, delta: float = 0.1) -> Setting:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.equations import confidence_radius, iterated_log
+from cmdplab.algorithms.equations import confidence_radius, iterated_log
 from cmdplab.theory.constants import log_power_of_two_less_two
 from cmdplab.types import Array
 

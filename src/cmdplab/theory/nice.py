@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from cmdplab.algorithms.schedules import Setting
 from cmdplab.errors import InputError
-from cmdplab.schedules import Setting
 from cmdplab.theory.constants import entropy_horizon
 from cmdplab.types import Array
 
