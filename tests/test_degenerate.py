@@ -21,8 +21,8 @@ from cmdplab.algorithms import ALGORITHMS, algorithm, needing_slack
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.describing import describe
 from cmdplab.engines import session
+from cmdplab.environments.description import describe
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import Box, plan, solve
 from cmdplab.solvers.certified import Known, attempt

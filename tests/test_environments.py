@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from cmdplab import listing
 from cmdplab.cli.tables import print_environments
 from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.transitions import Sparse
-from cmdplab.environments import ENVIRONMENTS, find, make, named
+from cmdplab.environments import ENVIRONMENTS, catalogue, find, make, named
 from cmdplab.environments.box import box
 from cmdplab.environments.cliff import cliff
 from cmdplab.environments.cost_chain import cost_chain
@@ -478,7 +477,7 @@ def test_a_file_or_a_name(tmp_path):
 
 
 def test_the_listing_says_what_is_known():
-    rows = {row["name"]: row for row in listing.environments()}
+    rows = {row["name"]: row for row in catalogue.environments()}
     assert set(rows) == set(ENVIRONMENTS)
     rover = rows["mars-rover"]
     sizes = ("states", "actions", "horizon", "constraints")
@@ -494,7 +493,7 @@ def test_the_listing_says_what_is_known():
 
 def test_the_page_lists_every_environment_with_its_numbers():
     page = (ROOT / "docs" / "environments.md").read_text()
-    for row in listing.environments():
+    for row in catalogue.environments():
         sizes = [row[each] for each in ("states", "actions", "horizon", "constraints")]
         known = row["published"]
         values = ["per seed", "per seed"]
@@ -507,7 +506,7 @@ def test_the_page_lists_every_environment_with_its_numbers():
 
 def test_the_table_fits_into_a_hundred_columns(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    print_environments(listing.environments())
+    print_environments(catalogue.environments())
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 100
     assert "queue*" in printed

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from cmdplab.algorithms.primal_dual import PrimalDual
     from cmdplab.cmdp.evaluation import Evaluation, evaluate
     from cmdplab.cmdp.problem import CMDP
-    from cmdplab.describing import describe
     from cmdplab.environments import make
+    from cmdplab.environments.description import describe
     from cmdplab.errors import InputError
     from cmdplab.experiment import Experiment
     from cmdplab.live import learn
@@ -35,7 +35,7 @@ _HOME = {
     "Run": "running",
     "Solution": "solvers",
     "algorithm": "algorithms",
-    "describe": "describing",
+    "describe": "environments.description",
     "evaluate": "cmdp.evaluation",
     "learn": "live",
     "load": "loading",

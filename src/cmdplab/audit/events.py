@@ -24,7 +24,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
 from cmdplab.engines import session
-from cmdplab.environments.checks import checked_seed
+from cmdplab.environments.entry import checked_seed
 from cmdplab.errors import InputError
 from cmdplab.experiment import fingerprint, first_complaint
 from cmdplab.files import read_json, sealed, unsealed

@@ -21,7 +21,7 @@ from cmdplab.cli.options import InstanceSeed, Json, Listing, console, count, pri
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
-    from cmdplab.describing import ThresholdRange
+    from cmdplab.environments.description import ThresholdRange
 
 SHOWN = 14  # points of a frontier in a table
 
@@ -102,7 +102,7 @@ def describe_command(
     And how to choose a threshold: what policies can reach, what reward-optimal ones reach, and
     the price along the way.
     """
-    from cmdplab.describing import describe
+    from cmdplab.environments.description import describe
     from cmdplab.formats import find
     from cmdplab.terminal import facts, number, numbers
 
@@ -162,8 +162,8 @@ def list_command(
 
     JSON has more: needs, guarantees, provenance of every constant, known slips of the table.
     """
-    from cmdplab import listing
     from cmdplab.cli.tables import print_environments
+    from cmdplab.environments import catalogue
     from cmdplab.formats import find
     from cmdplab.terminal import grid
 
@@ -179,18 +179,18 @@ def list_command(
     if idle:
         raise InputError(f"{idle[0]} needs --at, which evaluates Table 1 for a problem")
     if what is Listing.environments:
-        rows = listing.environments()
+        rows = catalogue.environments()
         if as_json:
             print_json("list-environments", {"environments": rows})
             return
         print_environments(rows)
         return
-    rows = listing.algorithms()
+    rows = catalogue.algorithms()
     orders = None
     if at is not None:
         problem = find(at, instance_seed)
         K, accuracy = 100_000 if episodes is None else episodes, 0.1 if epsilon is None else epsilon
-        orders = listing.table_1_at(problem, K, accuracy)
+        orders = catalogue.table_1_at(problem, K, accuracy)
     if as_json:
         print_json("list-algorithms", {"algorithms": rows, "table_1_at": orders})
         return

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import InputError
 
 COSTS, UTILITIES = "costs", "utilities"  # the two senses
 
@@ -73,3 +74,16 @@ class Environment(NamedTuple):
 def fixed(function: Callable[[], CMDP]) -> Callable[[int], CMDP]:
     """The maker of an environment that is one instance: the seed is not looked at."""
     return lambda seed: function()
+
+
+def checked_seed(seed: int) -> None:
+    """An instance seed is a number >= 0."""
+    if seed < 0:
+        raise InputError(f"the instance seed is {seed}, not a number >= 0")
+
+
+def checked_sizes(**sizes: int) -> None:
+    """Sizes are positive."""
+    for what, size in sizes.items():
+        if size < 1:
+            raise InputError(f"{what} is {size}, not a positive number")

@@ -23,8 +23,7 @@ import numpy as np
 
 from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.checks import checked_seed, checked_sizes
-from cmdplab.environments.entry import Environment
+from cmdplab.environments.entry import Environment, checked_seed, checked_sizes
 from cmdplab.errors import InputError
 from cmdplab.types import Array
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from cmdplab.cmdp.horizons import with_random_start
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.checks import checked_sizes
-from cmdplab.environments.entry import Environment
+from cmdplab.environments.entry import Environment, checked_sizes
 from cmdplab.environments.random_cmdp import (
     CONCENTRATION,
     halfway,

@@ -24,8 +24,7 @@ import numpy as np
 
 from cmdplab.cmdp.horizons import discounted, steps_for, tail_bound
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.checks import checked_sizes
-from cmdplab.environments.entry import COSTS, Environment, Scale
+from cmdplab.environments.entry import COSTS, Environment, Scale, checked_sizes
 from cmdplab.environments.random_cmdp import binds, first_accepted, stream
 from cmdplab.errors import InputError
 from cmdplab.types import Array

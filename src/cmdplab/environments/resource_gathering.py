@@ -29,8 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.checks import checked_sizes
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, checked_sizes, fixed
 from cmdplab.types import Array, Mask
 
 SIDE = 5

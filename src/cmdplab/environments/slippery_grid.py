@@ -18,8 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.checks import checked_sizes
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, checked_sizes, fixed
 from cmdplab.environments.grids import landings, slippery_lists
 
 SIZE = 100
