@@ -20,6 +20,7 @@ from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats import (
     Roles,
+    assemble,
     convert,
     find,
     from_action_first,
@@ -27,7 +28,6 @@ from cmdplab.formats import (
     from_state_first,
     parse_drn,
     read_drn,
-    storing,
     to_action_first,
     to_gymnasium_table,
     to_state_first,
@@ -71,7 +71,7 @@ def test_lists_and_tables_of_a_file_agree(problem, tmp_path_factory):
     path = tmp_path_factory.mktemp("drn") / "p.drn"
     write_drn(problem, path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(storing, "DENSE", 0)
+        patch.setattr(assemble, "DENSE", 0)
         lists = read_drn(path)
     assert isinstance(lists.transition, Sparse)
     assert same(lists, problem)
@@ -297,7 +297,7 @@ def test_lists_and_tables_of_one_environment_are_one_problem(monkeypatch):
     }
     told = {"horizon": 4, "cost": np.eye(3, 2), "budget": 2.0}
     dense = from_gymnasium(lake(P=table), **told).problem
-    monkeypatch.setattr(storing, "DENSE", 0)
+    monkeypatch.setattr(assemble, "DENSE", 0)
     lists = from_gymnasium(lake(P=table), **told).problem
     assert isinstance(lists.transition, Sparse)
     np.testing.assert_array_equal(lists.table, dense.table)

@@ -5,10 +5,10 @@
 Every reader ends in a `CMDP`, which checks the arrays once more.
 """
 
-from cmdplab.formats.assembling import Affine
-from cmdplab.formats.drn import parse_drn, read_drn
-from cmdplab.formats.drn_writing import write_drn
-from cmdplab.formats.finding import convert, find, read_problem
+from cmdplab.formats.assemble import Affine
+from cmdplab.formats.drn import parse_drn, read_drn, write_drn
+from cmdplab.formats.find import convert, find, read_problem
+from cmdplab.formats.gymnasium import Imported, from_gymnasium, to_gymnasium_table
 from cmdplab.formats.layouts import (
     from_action_first,
     from_state_first,
@@ -16,7 +16,6 @@ from cmdplab.formats.layouts import (
     to_state_first,
 )
 from cmdplab.formats.roles import Roles
-from cmdplab.formats.tables import Imported, from_gymnasium, to_gymnasium_table
 
 __all__ = [
     "Affine",

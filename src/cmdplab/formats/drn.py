@@ -23,6 +23,7 @@ their order in the file otherwise. Lines that begin with // are comments; one th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -31,16 +32,19 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
 from cmdplab.errors import InputError
 from cmdplab.files import read_text
+from cmdplab.files.write import written_whole
 from cmdplab.formats import drn_lines
-from cmdplab.formats.assembling import (
+from cmdplab.formats.assemble import (
     LARGEST,
     Constraint,
+    Transitions,
     assembled,
+    stationary_tables,
+    stored,
     within_budget,
 )
-from cmdplab.formats.drn_lines import TEXT_TOLERANCE, Model
+from cmdplab.formats.drn_lines import ROLES, TEXT_TOLERANCE, Model
 from cmdplab.formats.roles import Roles
-from cmdplab.formats.storing import Transitions, stored
 from cmdplab.types import Array, Indices, Mask
 
 
@@ -132,3 +136,33 @@ def _table(model: Model, name: str, column: Indices, mask: Mask, path: str) -> A
     table = np.zeros(mask.shape)
     table[model.owner, column] = paid
     return table
+
+
+def write_drn(problem: CMDP, path: str | Path) -> None:
+    """Write the problem; `read_drn` of the file gives it back, to the last bit.
+
+    The reward models are `objective`, `utility_1`, ..., all paid by actions. Horizon, thresholds
+    and name, for which DRN has no place, stand in a comment that Storm skips. A pair that is
+    closed is not listed; last actions that are closed in every state are lost.
+    """
+    rewards, opened = stationary_tables(problem, "DRN")
+    with written_whole(path) as temporary, temporary.open("w", encoding="utf-8") as stream:
+        stream.writelines(f"{line}\n" for line in _lines(problem, rewards, opened))
+
+
+def _lines(problem: CMDP, rewards: Array, opened: Mask) -> Iterator[str]:
+    names = ["objective", *(f"utility_{n + 1}" for n in range(problem.constraints))]
+    thresholds = dict(zip(names[1:], problem.threshold.tolist(), strict=True))
+    roles = Roles(names[0], problem.horizon, thresholds, {}, problem.name)
+    yield f"{ROLES}{roles.to_json()}"
+    yield from ("@type: MDP", "@parameters", "", "@reward_models", " ".join(names))
+    yield from ("@nr_states", str(problem.states), "@nr_choices", str(int(opened.sum())), "@model")
+    nothing = ", ".join("0" for _ in names)
+    for x in range(problem.states):
+        yield f"state {x} [{nothing}]" + (" init" if x == problem.start else "")
+        for a in range(problem.actions):
+            if opened[x, a]:
+                paid = ", ".join(repr(float(each)) for each in rewards[:, x, a])
+                yield f"\taction {a} [{paid}]"
+                successors = zip(*problem.kernel.successors(0, x, a), strict=True)
+                yield from (f"\t\t{int(y)} : {float(p)!r}" for y, p in successors)

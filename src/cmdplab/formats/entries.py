@@ -11,7 +11,7 @@ import numpy as np
 from cmdplab.checks import is_whole, real_number, whole_number
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
 from cmdplab.errors import InputError
-from cmdplab.formats.assembling import LARGEST
+from cmdplab.formats.assemble import LARGEST
 
 Entry = tuple[float, int, float, bool]
 """(probability, next state, reward, terminated)"""

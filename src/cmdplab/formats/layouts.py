@@ -18,12 +18,7 @@ import numpy.typing as npt
 from cmdplab.checks import whole_horizon
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.formats.assembling import (
-    Constraint,
-    assembled,
-    stationary_tables,
-    within_budget,
-)
+from cmdplab.formats.assemble import Constraint, assembled, stationary_tables, within_budget
 from cmdplab.types import Array
 
 

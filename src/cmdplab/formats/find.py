@@ -7,8 +7,7 @@ from pathlib import Path
 from cmdplab import environments
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.formats.drn import read_drn
-from cmdplab.formats.drn_writing import write_drn
+from cmdplab.formats.drn import read_drn, write_drn
 from cmdplab.formats.roles import Roles
 
 WRITERS = {".npz": CMDP.save, ".drn": write_drn}

@@ -22,17 +22,18 @@ from cmdplab.checks import whole_horizon
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.formats.assembling import (
+from cmdplab.formats.assemble import (
     LARGEST,
     Affine,
+    Transitions,
     assembled,
     check_unit,
     stationary_tables,
+    stored,
     unit_map,
     within_budget,
 )
 from cmdplab.formats.entries import Row, Table, table_of
-from cmdplab.formats.storing import Transitions, stored
 from cmdplab.types import Array, Mask
 
 Cost = Callable[[int, int, int], float] | Array
