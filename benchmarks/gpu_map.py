@@ -32,10 +32,10 @@ from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.files import read_npz
 from cmdplab.files.write import writable_folder, written_whole
-from cmdplab.measures import Measures
+from cmdplab.measures.measures import Measures
+from cmdplab.measures.verdict import NEGATIVE_GAP
 from cmdplab.solvers import solve_feasible
 from cmdplab.types import Array
-from cmdplab.verdict import NEGATIVE_GAP
 
 EPSILON = 0.1  # a mistake is an episode whose gap or violation is larger
 FOUND = ("gap", "violation", "oscillation", "mistakes")

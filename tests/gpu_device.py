@@ -15,7 +15,7 @@ from cmdplab.engines.gpu import measure_many
 from cmdplab.engines.gpu_limits import SINGLE_TOLERANCE
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.measures import Measures
+from cmdplab.measures.measures import Measures
 from cmdplab.solvers import solve_feasible
 
 if gpu_setup.missing():

@@ -17,7 +17,7 @@ from cmdplab.engines.cpu import CpuSession
 from cmdplab.engines.gpu import GpuBatch, measure_many
 from cmdplab.engines.gpu_layout import form_of
 from cmdplab.engines.gpu_triple_q import triple_q_form
-from cmdplab.measures import Measures
+from cmdplab.measures.measures import Measures
 from cmdplab.solvers import solve_feasible
 
 RELEASED = algorithm("UOpt-RPGPD", "released")

@@ -17,7 +17,7 @@ from cmdplab.algorithms.learner import Chunk
 from cmdplab.audit import Group, audit, gather, mistakes_at, sample_complexity
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, parse_experiment
-from cmdplab.measures import Measures
+from cmdplab.measures.measures import Measures
 from cmdplab.surviving import held
 from cmdplab.sweeping import works_of
 

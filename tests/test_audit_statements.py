@@ -20,8 +20,8 @@ from cmdplab.audit.writing import row_of
 from cmdplab.errors import InputError
 from cmdplab.experiment import parse_experiment
 from cmdplab.files import sealed
-from cmdplab.measures import Measures
-from cmdplab.mistakes import epsilons
+from cmdplab.measures.measures import Measures
+from cmdplab.measures.mistakes import epsilons
 from cmdplab.statistics import count_band, median_interval
 
 K = 30_000

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.measures import TAIL, Measures, on_grid
+from cmdplab.measures.measures import TAIL, Measures, on_grid
 
 
 def synthetic(episodes: int, N: int, seed: int = 0) -> Chunk:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.measures import Measures
-from cmdplab.mistakes import Mistakes, epsilons
+from cmdplab.measures.measures import Measures
+from cmdplab.measures.mistakes import Mistakes, epsilons
 
 
 def counted(values, cuts=()):

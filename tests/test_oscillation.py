@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.measures import Measures
-from cmdplab.oscillation import oscillation
+from cmdplab.measures.measures import Measures
+from cmdplab.measures.oscillation import oscillation
 
 
 def curves_of(gap):

@@ -24,7 +24,8 @@ from cmdplab.cli.reporting import report_command
 from cmdplab.errors import InputError
 from cmdplab.files import sealed, write_table
 from cmdplab.files.write import to_json
-from cmdplab.measures import Measures
+from cmdplab.measures.measures import Measures
+from cmdplab.measures.verdict import common_verdict
 from cmdplab.records import read_curves, write_curves, write_mistakes
 from cmdplab.report import gather, write_report, write_tables
 from cmdplab.report.tables import latex
@@ -32,7 +33,6 @@ from cmdplab.report.thinning import kept
 from cmdplab.running import Run
 from cmdplab.summaries import by_label, numbers_of
 from cmdplab.sweeping import works_of
-from cmdplab.verdict import common_verdict
 
 HORIZON, OPTIMUM = 10, 5.0
 NASTY = "<script>alert(1)</script>&\"'\u2028{{data}}</style><!--"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.measures import Measures
-from cmdplab.verdict import verdict
+from cmdplab.measures.measures import Measures
+from cmdplab.measures.verdict import verdict
 
 
 def curves_of(gap: np.ndarray) -> dict:

@@ -10,7 +10,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiment import OVERRIDES
 from cmdplab.files.write import written_whole
 from cmdplab.index import Index
-from cmdplab.measures import Summary
+from cmdplab.measures.measures import Summary
 from cmdplab.old_folders import is_old, old_curves
 from cmdplab.pool import Work
 from cmdplab.records import read_one, read_records

@@ -14,7 +14,7 @@ import numpy as np
 from cmdplab import manifest
 from cmdplab.errors import InputError
 from cmdplab.labels import Kind, labels
-from cmdplab.measures import Summary
+from cmdplab.measures.measures import Summary
 from cmdplab.records import LARGEST, read_tables
 from cmdplab.summary_file import SUMMARY, read_summary
 from cmdplab.types import Array

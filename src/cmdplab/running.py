@@ -19,7 +19,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import family, session
 from cmdplab.engines.choosing import check_single
 from cmdplab.errors import InputError
-from cmdplab.measures import Measures, Summary
+from cmdplab.measures.measures import Measures, Summary
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.types import Array
 

@@ -19,7 +19,7 @@ from cmdplab.engines.gpu import GpuBatch
 from cmdplab.engines.gpu_limits import batches, check_precision, chunk_size
 from cmdplab.engines.gpu_measures import Standing
 from cmdplab.errors import InputError
-from cmdplab.measures import Summary
+from cmdplab.measures.measures import Summary
 from cmdplab.running import (
     Job,
     Progress,

@@ -19,7 +19,7 @@ from cmdplab.files.write import to_json, written_whole
 from cmdplab.labels import kind_of_row, labels
 from cmdplab.loading import recall
 from cmdplab.manifest import Manifest
-from cmdplab.measures import Summary
+from cmdplab.measures.measures import Summary
 from cmdplab.records import Curves, write_curves, write_mistakes
 from cmdplab.running import Run
 from cmdplab.solvers import Solution, solve_feasible

@@ -21,11 +21,11 @@ from cmdplab.audit.fitting import (
 )
 from cmdplab.audit.gathering import Group
 from cmdplab.audit.units import Units, units_of
-from cmdplab.mistakes import SERIES
-from cmdplab.oscillation import oscillation
+from cmdplab.measures.mistakes import SERIES
+from cmdplab.measures.oscillation import oscillation
+from cmdplab.measures.verdict import SHORTEST, verdict
 from cmdplab.statistics import Band, Exponent, Interval, count_band, median_interval, too_few
 from cmdplab.types import Array
-from cmdplab.verdict import SHORTEST, verdict
 
 SETTLED = 0.9  # of a run: a count whose last mistake is later may still grow
 WORDS = {

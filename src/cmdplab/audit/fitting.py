@@ -7,10 +7,10 @@ import numpy as np
 from cmdplab.algorithms import bonuses
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.audit.gathering import Group
+from cmdplab.measures.verdict import SHORTEST
 from cmdplab.statistics import Exponent, fit_exponent, power_law
 from cmdplab.theory.bounds import exponents_of, mistake_exponents, regret_exponent
 from cmdplab.types import Array
-from cmdplab.verdict import SHORTEST
 
 ONSET = 100.0  # mistakes: what few of them say is how a run began
 ROUNDING = 0.005  # an exponent is shown with two digits

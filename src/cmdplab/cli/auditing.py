@@ -143,7 +143,7 @@ def _audit_records(
 def _check(epsilon: list[float], horizons: set[int]) -> None:
     """What lies outside a grid is refused before anything is run or written."""
     from cmdplab.audit.asking import place_of
-    from cmdplab.mistakes import epsilons
+    from cmdplab.measures.mistakes import epsilons
 
     for horizon in horizons:
         for value in epsilon:

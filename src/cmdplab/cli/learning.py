@@ -260,7 +260,7 @@ def _state(row: Row, state: Any) -> dict[str, Any]:
 def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
     """A recorded run as one that was kept in memory."""
     from cmdplab import checkpoint, manifest
-    from cmdplab.measures import Summary
+    from cmdplab.measures.measures import Summary
     from cmdplab.running import saved_state
 
     record = manifest.read_if_good(work.folder)

@@ -19,11 +19,11 @@ from cmdplab.algorithms.row import (
     Row,
 )
 from cmdplab.cli.options import console
+from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
 from cmdplab.running import Run
 from cmdplab.summaries import by_label, median
 from cmdplab.sweeping import study_in
 from cmdplab.terminal import grid, number
-from cmdplab.verdict import NEGATIVE_GAP, common_verdict
 
 SHORT = {
     EPISODES: "K",

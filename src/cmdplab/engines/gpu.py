@@ -29,7 +29,7 @@ from cmdplab.engines.gpu_limits import (
 from cmdplab.engines.gpu_measures import CardMeasures
 from cmdplab.engines.gpu_setup import cuda, needed
 from cmdplab.errors import InputError
-from cmdplab.measures import Measures, on_grid
+from cmdplab.measures.measures import Measures, on_grid
 from cmdplab.types import Array
 
 _FETCHED = 32  # runs whose states come to the host at a time

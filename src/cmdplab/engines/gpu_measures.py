@@ -10,8 +10,8 @@ import numpy as np
 from cmdplab.engines.gpu_judging import Accumulators, judge_kernel
 from cmdplab.engines.gpu_setup import WARP, cuda
 from cmdplab.errors import InputError
-from cmdplab.measures import TAIL, Measures, on_grid
-from cmdplab.mistakes import epsilons
+from cmdplab.measures.measures import TAIL, Measures, on_grid
+from cmdplab.measures.mistakes import epsilons
 from cmdplab.types import Array
 
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.measures import Summary
+from cmdplab.measures.measures import Summary
+from cmdplab.measures.verdict import common_verdict
 from cmdplab.records import check_columns
 from cmdplab.report.thinning import Thinned, thinned
 from cmdplab.types import Array
-from cmdplab.verdict import common_verdict
 
 FIELDS = tuple(field for field in Summary._fields if field != "episodes")
 SERIES = ("gap", "violation", "either")

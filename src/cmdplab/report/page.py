@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from cmdplab import manifest
 from cmdplab.files.write import to_json
+from cmdplab.measures.verdict import CLEARLY, CONVERGED, MOVING, OSCILLATES, SHORTEST
 from cmdplab.palette import looks
 from cmdplab.report.model import FIELDS, SERIES, Entry, Report, Section
 from cmdplab.report.thinning import Thinned
 from cmdplab.types import Array
-from cmdplab.verdict import CLEARLY, CONVERGED, MOVING, OSCILLATES, SHORTEST
 
 SCHEMA = 1
 _DASHES = {"-": (), "--": (7, 4), ":": (2, 3), "-.": (9, 3, 2, 3)}

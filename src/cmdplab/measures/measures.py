@@ -14,7 +14,7 @@ import numpy as np
 
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.errors import InputError
-from cmdplab.mistakes import SERIES, Mistakes, epsilons
+from cmdplab.measures.mistakes import SERIES, Mistakes, epsilons
 from cmdplab.types import Array
 
 FINENESS = 9  # 2^9 = 512 grid points in each octave
