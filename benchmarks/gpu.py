@@ -30,10 +30,10 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.triple_q import TRIPLE_Q
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
-from cmdplab.engines.gpu import GpuBatch
-from cmdplab.engines.gpu_layout import Form, form_of
-from cmdplab.engines.gpu_limits import chunk_size
-from cmdplab.engines.gpu_setup import cuda, missing, simulated
+from cmdplab.engines.gpu.batch import GpuBatch
+from cmdplab.engines.gpu.device import cuda, missing, simulated
+from cmdplab.engines.gpu.layout import Form, form_of
+from cmdplab.engines.gpu.limits import chunk_size
 from cmdplab.environments import make
 from cmdplab.solvers import solve_feasible
 

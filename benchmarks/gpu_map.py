@@ -106,7 +106,7 @@ def on_cpu(
     precision: str,
 ) -> list[Measures]:
     """The same runs one after the other on the CPU engine, in double precision."""
-    from cmdplab.engines.cpu import CpuSession
+    from cmdplab.engines.cpu.primal_dual import CpuSession
 
     found = []
     for problem, row, task, seed, optimum in zip(problems, rows, tasks, seeds, optima, strict=True):
@@ -123,7 +123,7 @@ def nothing(episodes: Array) -> Array:
 
 def on_gpu(*given: Any) -> list[Measures]:
     """All runs side by side on the GPU engine."""
-    from cmdplab.engines.gpu import measure_many
+    from cmdplab.engines.gpu.batch import measure_many
 
     return measure_many(*given, keep=nothing)
 

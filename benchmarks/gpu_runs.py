@@ -120,7 +120,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
 
 def main(parts: list[str]) -> None:
     """Print the chosen parts, line by line."""
-    from cmdplab.engines.gpu_setup import missing
+    from cmdplab.engines.gpu.device import missing
 
     if missing():
         sys.exit(missing())

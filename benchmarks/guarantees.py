@@ -23,8 +23,8 @@ from cmdplab.algorithms.primal_dual import State
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.random import random_problem
-from cmdplab.engines import family, session
-from cmdplab.engines.cpu import CpuSession
+from cmdplab.engines.cpu.primal_dual import CpuSession
+from cmdplab.engines.families import family, session
 from cmdplab.solvers import policy_bounds
 from cmdplab.statistics import binomial_interval
 

@@ -15,7 +15,7 @@ import numpy as np
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.cmdp.transitions import Sparse
-from cmdplab.engines import session
+from cmdplab.engines.families import session
 from cmdplab.environments.slippery_grid import slippery_grid
 from cmdplab.solvers import solve
 

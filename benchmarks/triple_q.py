@@ -31,9 +31,9 @@ from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_RELEASED, TripleQ
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.engines.cpu.triple_q import TripleQSession
 from cmdplab.engines.host import HostSession, _draw
-from cmdplab.engines.plain_triple_q import PlainTripleQ
-from cmdplab.engines.triple_q import TripleQSession
+from cmdplab.engines.plain.triple_q import PlainTripleQ
 from cmdplab.numerics.noise import uniforms
 
 EPISODES = 80_000

@@ -14,8 +14,8 @@ from cmdplab.algorithms.row import CONSTRAINT, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import session
-from cmdplab.engines.gpu import GpuBatch
+from cmdplab.engines.families import session
+from cmdplab.engines.gpu.batch import GpuBatch
 from cmdplab.solvers import solve_feasible
 
 # What is compared of a state, up to a tolerance, and which of its counts must be equal.

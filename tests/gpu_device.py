@@ -10,16 +10,16 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.triple_q import TripleQ
 from cmdplab.cmdp.random import random_problem
-from cmdplab.engines import gpu_setup
-from cmdplab.engines.gpu import measure_many
-from cmdplab.engines.gpu_limits import SINGLE_TOLERANCE
+from cmdplab.engines.gpu import device
+from cmdplab.engines.gpu.batch import measure_many
+from cmdplab.engines.gpu.limits import SINGLE_TOLERANCE
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.measures.measures import Measures
 from cmdplab.solvers import solve_feasible
 
-if gpu_setup.missing():
-    pytest.skip(gpu_setup.missing(), allow_module_level=True)
+if device.missing():
+    pytest.skip(device.missing(), allow_module_level=True)
 
 EPISODES = 10_000
 SHAPES = [(30, 3, 10, 1), (7, 40, 3, 1), (5, 4, 4, 3), (7, 3, 5, 0), (6, 3, 1, 2), (70, 5, 3, 1)]

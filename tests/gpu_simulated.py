@@ -12,11 +12,11 @@ from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.triple_q import TRIPLE_Q_NO_RESET, TripleQ
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
-from cmdplab.engines import session
-from cmdplab.engines.cpu import CpuSession
-from cmdplab.engines.gpu import GpuBatch, measure_many
-from cmdplab.engines.gpu_layout import form_of
-from cmdplab.engines.gpu_triple_q import triple_q_form
+from cmdplab.engines.cpu.primal_dual import CpuSession
+from cmdplab.engines.families import session
+from cmdplab.engines.gpu.batch import GpuBatch, measure_many
+from cmdplab.engines.gpu.layout import form_of
+from cmdplab.engines.gpu.triple_q import triple_q_form
 from cmdplab.measures.measures import Measures
 from cmdplab.solvers import solve_feasible
 

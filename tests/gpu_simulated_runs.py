@@ -16,7 +16,7 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse
-from cmdplab.engines import choosing
+from cmdplab.engines import choose
 from cmdplab.errors import InputError
 from cmdplab.experiment import parse_experiment
 from cmdplab.pool import Ended, Interrupt
@@ -77,8 +77,8 @@ def test_auto_takes_what_is_worth_it_and_leaves_the_rest_to_the_cpu(monkeypatch)
     work = jobs([RELEASED, algorithm("OptCMDP")], 2)
     given = {"engine": "auto", "workers": 1, "say": said.append}
     small = run_many(problem, work, EPISODES, **given)
-    monkeypatch.setattr(choosing, "RUNS_A_CORE", 1)
-    monkeypatch.setattr(choosing, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(choose, "RUNS_A_CORE", 1)
+    monkeypatch.setattr(choose, "WORTH_SECONDS", 0.0)
     split = run_many(problem, work, EPISODES, **given)
     assert said[0].startswith("engine cpu: for the GPU this is too little work")
     assert said[1] == "engine gpu: 2 runs; engine cpu: 2 (OptCMDP)"
@@ -120,8 +120,8 @@ def records(folder):
 
 
 def test_a_sweep_on_the_gpu_leaves_what_one_on_the_cpu_leaves(tmp_path, monkeypatch):
-    monkeypatch.setattr(choosing, "RUNS_A_CORE", 1)
-    monkeypatch.setattr(choosing, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(choose, "RUNS_A_CORE", 1)
+    monkeypatch.setattr(choose, "WORTH_SECONDS", 0.0)
     experiment, told, said = experiment_of(tmp_path), [], []
     given = {"base": tmp_path, "workers": 1}
     cpu = sweep(experiment, tmp_path / "cpu", **given)
@@ -232,8 +232,8 @@ def test_a_run_that_is_not_finite_fails_alone(tmp_path):
 
 
 def always_worth(monkeypatch):
-    monkeypatch.setattr(choosing, "RUNS_A_CORE", 0)
-    monkeypatch.setattr(choosing, "WORTH_SECONDS", 0.0)
+    monkeypatch.setattr(choose, "RUNS_A_CORE", 0)
+    monkeypatch.setattr(choose, "WORTH_SECONDS", 0.0)
 
 
 def test_lists_of_successors_and_what_no_block_holds_are_left_to_the_cpu(tmp_path, monkeypatch):
@@ -312,10 +312,10 @@ def test_auto_decides_for_every_run_by_itself(monkeypatch):
     problem = random_problem(3, 2, 2, 1)
     solution = solve_feasible(problem)
     wanted = [
-        choosing.Wanted(problem, row, task_for(row, problem, solution), 5, precision)
+        choose.Wanted(problem, row, task_for(row, problem, solution), 5, precision)
         for row, precision in ((RELEASED, "float32"), (algorithm("OptCMDP"), "float64"))
     ]
-    assert choosing.choose("auto", wanted, 1).on_gpu == [True, False]
+    assert choose.choose("auto", wanted, 1).on_gpu == [True, False]
 
 
 def test_a_damaged_table_of_a_finished_run_is_written_again(tmp_path):

@@ -9,7 +9,7 @@ from conftest import ROOT, random_problem
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.cpu import CpuSession
+from cmdplab.engines.cpu.primal_dual import CpuSession
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 

@@ -20,7 +20,7 @@ PROGRAM = """
 import numpy as np
 from cmdplab import CMDP, algorithm
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.cpu import CpuSession
+from cmdplab.engines.cpu.primal_dual import CpuSession
 kernel = np.full((2, 2, 2), 0.5)
 reward = np.array([[[1.0, 0.0], [0.2, 0.9]], [[0.1, 0.8], [0.7, 0.3]]])
 problem = CMDP(kernel, reward, [0.5], horizon=3)
@@ -107,12 +107,12 @@ def test_quiet_is_quiet_and_a_solve_compiles_nothing_for_boxes_or_engines(tmp_pa
 
 
 def test_whatever_python_calls_has_words_for_what_it_is():
-    from cmdplab.engines import planning_kernels, triple_q_kernels  # noqa: F401
+    from cmdplab.engines.cpu import planner_episode, triple_q_episode  # noqa: F401
     from cmdplab.gym import dynamics  # noqa: F401
 
     modules = {each.__module__ for each in compiling.called()}
     ours = {each for each in modules if each.startswith("cmdplab.")}
-    assert {"cmdplab.solvers.value_iteration", "cmdplab.engines.kernels"} <= ours
+    assert {"cmdplab.solvers.value_iteration", "cmdplab.engines.cpu.primal_dual_episode"} <= ours
     inner = {"loops", "storage", "boxes", "vector_math"}  # called from Python by tests alone
     for module in ours:
         assert module.split(".")[-1] in inner or module.startswith(tuple(messages.COMPILED))

@@ -17,9 +17,10 @@ from cmdplab.algorithms.row import CONSTRAINT, STATIONARY
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.random import SHAPES
-from cmdplab.engines import family, kernels, planning_kernels, session, triple_q
+from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q
+from cmdplab.engines.families import family, session
 from cmdplab.engines.host import HostSession
-from cmdplab.engines.plain import PlainPrimalDual
+from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve, solve_feasible
 from cmdplab.testing import ContractError, check_learner
@@ -162,9 +163,9 @@ def test_no_choice_of_algorithm_size_or_number_compiles_anything_again():
             continue
         problem, task = prepared(row, shape)
         session("cpu", problem, replace(row, delta=0.05, bonus_scale=0.3), task, 0).play(3)
-    assert len(dense_signatures(kernels.play)) == 1
-    assert len(dense_signatures(kernels.improve)) <= 1
-    assert len(dense_signatures(planning_kernels.play)) == 1
+    assert len(dense_signatures(primal_dual_episode.play)) == 1
+    assert len(dense_signatures(primal_dual_episode.improve)) <= 1
+    assert len(dense_signatures(planner_episode.play)) == 1
     assert len(triple_q.play.signatures) == 1
 
 

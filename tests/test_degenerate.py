@@ -21,7 +21,7 @@ from cmdplab.algorithms import ALGORITHMS, algorithm, needing_slack
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import session
+from cmdplab.engines.families import session
 from cmdplab.environments.description import describe
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import Box, plan, solve

@@ -22,7 +22,7 @@ from cmdplab.audit.events import (
     tallies,
 )
 from cmdplab.cmdp import exact
-from cmdplab.engines import session
+from cmdplab.engines.families import session
 from cmdplab.errors import InputError
 from cmdplab.files import sealed
 from cmdplab.theory import events

@@ -17,11 +17,12 @@ from cmdplab.algorithms import algorithm, triple_q
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ
-from cmdplab.engines import choosing, gpu, gpu_layout, gpu_limits, gpu_setup
-from cmdplab.engines.gpu_families import CARD_FAMILIES
-from cmdplab.engines.gpu_philox import draw_block, round_keys
-from cmdplab.engines.gpu_rounding import unfused
-from cmdplab.engines.triple_q_kernels import find_best
+from cmdplab.engines import choose
+from cmdplab.engines.cpu.triple_q_episode import find_best
+from cmdplab.engines.gpu import batch, device, layout, limits
+from cmdplab.engines.gpu.families import CARD_FAMILIES
+from cmdplab.engines.gpu.formulas import unfused
+from cmdplab.engines.gpu.philox import draw_block, round_keys
 from cmdplab.errors import InputError
 from cmdplab.numerics.noise import blocks_per_episode, uniforms
 
@@ -43,8 +44,8 @@ def test_the_kernels_uniforms_are_numpys(seed, episode, horizon):
     st.sampled_from([None, 1, 2, 8, 32]),
 )
 def test_every_pair_has_a_place_of_its_own_and_states_stay_inside_a_warp(shape, lanes):
-    form = gpu_layout.form_of(shape, lanes)
-    places = gpu_layout.places(form)
+    form = layout.form_of(shape, lanes)
+    places = layout.places(form)
     assert len(np.unique(places)) == places.size
     assert places.max() < form.row
     assert form.threads % 32 == 0
@@ -56,17 +57,15 @@ def test_every_pair_has_a_place_of_its_own_and_states_stay_inside_a_warp(shape, 
 @given(st.integers(1, 9), st.integers(1, 50), st.integers(0, 10**6))
 def test_arrays_come_back_from_the_card_as_they_went(states, actions, seed):
     values = np.random.default_rng(seed).random((2, 3, states, actions))
-    form = gpu_layout.form_of(values.shape)
-    np.testing.assert_array_equal(
-        gpu_layout.from_card(gpu_layout.to_card(values, form), form), values
-    )
+    form = layout.form_of(values.shape)
+    np.testing.assert_array_equal(layout.from_card(layout.to_card(values, form), form), values)
 
 
 def test_memory_grows_by_the_same_for_every_run():
-    family, form = CARD_FAMILIES[PrimalDual], gpu_layout.form_of((2, 10, 30, 3))
+    family, form = CARD_FAMILIES[PrimalDual], layout.form_of((2, 10, 30, 3))
 
     def foreseen(precision, runs):
-        return gpu_limits.foreseen_memory(family, form, precision, runs)
+        return limits.foreseen_memory(family, form, precision, runs)
 
     small, large = foreseen("float32", 4096), foreseen("float32", 8192)
     assert form.row == 96
@@ -96,17 +95,17 @@ def test_batches_cover_all_runs_and_fit(monkeypatch):
     given = (UOPT, task, "float64", 1000, 1)
 
     def foreseen(runs):
-        return gpu_limits.foreseen_memory(family, form, "float64", runs)
+        return limits.foreseen_memory(family, form, "float64", runs)
 
     room = 2 * foreseen(100)
-    monkeypatch.setattr(gpu_limits, "free_memory", lambda: room)
-    parts = gpu_limits.batches(*given)
+    monkeypatch.setattr(limits, "free_memory", lambda: room)
+    parts = limits.batches(*given)
     assert [each for part in parts for each in range(1000)[part]] == list(range(1000))
     assert len(parts) > 1
     assert max(foreseen(len(range(1000)[part])) for part in parts) <= 0.9 * room
-    monkeypatch.setattr(gpu_limits, "free_memory", lambda: 1000)
+    monkeypatch.setattr(limits, "free_memory", lambda: 1000)
     with pytest.raises(InputError, match="too large for this card"):
-        gpu_limits.batches(*given)
+        limits.batches(*given)
 
 
 def test_what_the_engine_does_not_have_is_refused_in_one_sentence():
@@ -114,27 +113,27 @@ def test_what_the_engine_does_not_have_is_refused_in_one_sentence():
     known, observed = Task.of(problem, 0.1), Task.of(problem, 0.1, feedback="bernoulli")
     for name in ("OptCMDP", "DOPE"):
         with pytest.raises(InputError, match="take the engine cpu"):
-            gpu_limits.check_row(algorithm(name), known)
+            limits.check_row(algorithm(name), known)
     with pytest.raises(InputError, match="take the engine cpu"):
-        gpu_limits.check_row(UOPT, observed)
+        limits.check_row(UOPT, observed)
     with pytest.raises(InputError, match=r"float32 keeps to 0\.01, not to 1e-09"):
-        gpu_limits.check_precision("float32", 1e-9)
-    gpu_limits.check_precision("float64", 1e-9)
+        limits.check_precision("float32", 1e-9)
+    limits.check_precision("float64", 1e-9)
     with pytest.raises(InputError, match="unknown precision 'half'"):
-        gpu_limits.check_precision("half")
+        limits.check_precision("half")
     with pytest.raises(InputError, match="Triple-Q runs in float64 only, not in float32"):
-        gpu_limits.check_row(algorithm("Triple-Q"), known, "float32")
+        limits.check_row(algorithm("Triple-Q"), known, "float32")
     for family in CARD_FAMILIES.values():
         with pytest.raises(InputError, match="5000 states"):
             family.check(family.form((2, 3, 5000, 2)), 8)
 
 
 def test_without_a_device_one_sentence_says_so(monkeypatch):
-    monkeypatch.setattr(gpu_setup, "simulated", lambda: False)
-    monkeypatch.setattr(gpu_setup.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(device, "simulated", lambda: False)
+    monkeypatch.setattr(device.importlib.util, "find_spec", lambda name: None)
     problem = random_problem(3, 2, 2, 1)
     with pytest.raises(InputError, match=r"pip install 'cmdplab\[gpu\]'"):
-        gpu.GpuSession(problem, UOPT, Task.of(problem, 0.1), 0)
+        batch.GpuSession(problem, UOPT, Task.of(problem, 0.1), 0)
 
 
 @pytest.mark.parametrize("cases", ["gpu_simulated.py", "gpu_simulated_runs.py"])
@@ -166,7 +165,7 @@ name = "UOpt-RPGPD"
 
 @pytest.fixture
 def no_card(monkeypatch):
-    monkeypatch.setattr(gpu_setup, "missing", lambda: NO_CARD)
+    monkeypatch.setattr(device, "missing", lambda: NO_CARD)
 
 
 @pytest.fixture
@@ -207,12 +206,12 @@ def test_without_a_card_auto_says_so_and_takes_the_cpu(
 
 
 def test_auto_weighs_runs_against_cores(monkeypatch):
-    monkeypatch.setattr(gpu_limits, "free_memory", lambda: 1 << 36)
+    monkeypatch.setattr(limits, "free_memory", lambda: 1 << 36)
 
     def taken(runs, episodes, cores, sizes=(30, 3, 10, 1)):
         problem = random_problem(*sizes)
-        wanted = [choosing.Wanted(problem, UOPT, Task.of(problem, 0.1), episodes)] * runs
-        return bool(choosing._worth(wanted, cores))
+        wanted = [choose.Wanted(problem, UOPT, Task.of(problem, 0.1), episodes)] * runs
+        return bool(choose._worth(wanted, cores))
 
     assert taken(4096, 10**6, 16)
     assert taken(10_000, 10**6, 16, (3, 2, 6, 1))  # half an hour of the cores

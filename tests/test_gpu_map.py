@@ -10,7 +10,7 @@ from conftest import ROOT
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.cpu import CpuSession
+from cmdplab.engines.cpu.primal_dual import CpuSession
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve_feasible

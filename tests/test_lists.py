@@ -16,8 +16,8 @@ from cmdplab.algorithms.row import STATIONARY
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Dense, Sparse, lists
-from cmdplab.engines import session
-from cmdplab.engines.layout import Storage
+from cmdplab.engines.cpu.layout import Storage
+from cmdplab.engines.families import session
 from cmdplab.environments import make
 from cmdplab.environments.grids import deterministic, landings, slippery, slippery_lists
 from cmdplab.environments.slippery_grid import slippery_grid

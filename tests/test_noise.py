@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cmdplab.engines.cpu.layout import world
+from cmdplab.engines.cpu.primal_dual_episode import draw_action
+from cmdplab.engines.cpu.storage import draw_state
 from cmdplab.engines.host import roll_out
-from cmdplab.engines.kernels import draw_action
-from cmdplab.engines.layout import world
-from cmdplab.engines.storage import draw_state
 from cmdplab.environments import make
 from cmdplab.numerics.noise import blocks_per_episode, philox_key, uniforms
 

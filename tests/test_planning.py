@@ -18,9 +18,9 @@ from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.algorithms.task import Task, checked_baseline
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import session
-from cmdplab.engines.cpu import CpuSession
-from cmdplab.engines.plain_planner import PlainPlanner
+from cmdplab.engines.cpu.primal_dual import CpuSession
+from cmdplab.engines.families import session
+from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.solvers import policy_bounds, solve, solve_feasible

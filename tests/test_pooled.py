@@ -15,8 +15,8 @@ from cmdplab.algorithms.planner import doubling
 from cmdplab.algorithms.row import STATIONARY, SUPPORT
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import live_session, session
-from cmdplab.engines.plain_planner import PlainPlanner
+from cmdplab.engines.families import live_session, session
+from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve_feasible

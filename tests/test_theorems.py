@@ -18,9 +18,9 @@ from cmdplab.algorithms.schedules import Constant
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu import CpuSession
+from cmdplab.engines.cpu.primal_dual import CpuSession
 from cmdplab.engines.host import HostSession
-from cmdplab.engines.plain import PlainPrimalDual
+from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.solvers import solve
 
 

@@ -20,8 +20,8 @@ from cmdplab.algorithms.schedules import Constant
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.cmdp import exact
-from cmdplab.engines.cpu import CpuSession
-from cmdplab.engines.plain import PlainPrimalDual
+from cmdplab.engines.cpu.primal_dual import CpuSession
+from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 from cmdplab.theory import events, nice

@@ -14,7 +14,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.plain import Evaluation, PlainPrimalDual
+from cmdplab.engines.plain.primal_dual import Evaluation, PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 from cmdplab.theory.constants import multiplier_bound, setting_of, violation_bound

@@ -12,7 +12,7 @@ from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.host import HostSession, roll_out
-from cmdplab.engines.plain import PlainPrimalDual
+from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.trace import verify_trace

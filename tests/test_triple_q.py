@@ -20,10 +20,10 @@ from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_NO_RESET, TRIPLE_Q_RELEASED
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import triple_q as compiled
+from cmdplab.engines.cpu import triple_q as compiled
+from cmdplab.engines.cpu.triple_q import TripleQSession
 from cmdplab.engines.host import HostSession, _draw
-from cmdplab.engines.plain_triple_q import PlainTripleQ
-from cmdplab.engines.triple_q import TripleQSession
+from cmdplab.engines.plain.triple_q import PlainTripleQ
 
 SHORT = [replace(row, tuned_for=150) for row in (TRIPLE_Q, TRIPLE_Q_RELEASED, TRIPLE_Q_NO_RESET)]
 MILD = replace(TRIPLE_Q, margin_scale=1e-9)  # a margin that leaves something to the objective

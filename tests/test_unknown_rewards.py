@@ -19,7 +19,8 @@ from cmdplab.algorithms.row import IN_PAPER, OUR_EXTENSION, SAID_TO_EXTEND, STAT
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, width
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import family, kernels, live_session, planning_kernels, session, triple_q
+from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q
+from cmdplab.engines.families import family, live_session, session
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiment import RunSettings, parse_experiment, resolve
@@ -408,7 +409,7 @@ def test_observed_rewards_compile_nothing_again():
         for feedback in ("known", "bernoulli", "bounded"):
             problem, task = prepared(row, feedback=feedback)
             session("cpu", problem, row, task, 0).play(2)
-    for compiled in (kernels.play, planning_kernels.play, triple_q.play):
+    for compiled in (primal_dual_episode.play, planner_episode.play, triple_q.play):
         assert len(dense_signatures(compiled)) == 1
 
 

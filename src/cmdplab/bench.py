@@ -13,7 +13,7 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import session
+from cmdplab.engines.families import session
 
 PAPER = (30, 3, 10, 1)  # X, A, H, N
 SIZES = (

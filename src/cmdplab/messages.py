@@ -14,9 +14,9 @@ QUIET = "CMDPLAB_QUIET"
 # Seconds of one core from an empty cache; `python benchmarks/compiling.py` measures them.
 COMPILED = {
     "cmdplab.solvers": ("the solver", 3),
-    "cmdplab.engines.kernels": ("the engine of primal-dual algorithms", 6),
-    "cmdplab.engines.planning_kernels": ("the engine of planners", 12),
-    "cmdplab.engines.triple_q_kernels": ("the engine of Triple-Q", 3),
+    "cmdplab.engines.cpu.primal_dual_episode": ("the engine of primal-dual algorithms", 6),
+    "cmdplab.engines.cpu.planner_episode": ("the engine of planners", 12),
+    "cmdplab.engines.cpu.triple_q_episode": ("the engine of Triple-Q", 3),
     "cmdplab.gym": ("the draws of many environments at once", 1),
 }
 _SAID: set[str] = set()

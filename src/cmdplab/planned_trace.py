@@ -20,8 +20,8 @@ from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.plain_planner import PlainPlanner
-from cmdplab.engines.planning import PlanningSession
+from cmdplab.engines.cpu.planner import PlanningSession
+from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.solvers import Box, plan
 from cmdplab.types import Array, Mask
 

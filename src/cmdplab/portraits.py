@@ -16,7 +16,7 @@ from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import family
+from cmdplab.engines.families import family
 from cmdplab.errors import InputError
 from cmdplab.running import FIRST_CHUNK, Playing, Progress, Run, check_counts
 from cmdplab.solvers import Solution, solve_feasible

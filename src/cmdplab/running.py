@@ -16,8 +16,8 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
 from cmdplab.checks import checked_episodes, is_whole
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import family, session
-from cmdplab.engines.choosing import check_single
+from cmdplab.engines.choose import check_single
+from cmdplab.engines.families import family, session
 from cmdplab.errors import InputError
 from cmdplab.measures.measures import Measures, Summary
 from cmdplab.solvers import Solution, solve_feasible

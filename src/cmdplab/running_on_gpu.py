@@ -14,10 +14,10 @@ from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback, Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.choosing import Wanted, choose
-from cmdplab.engines.gpu import GpuBatch
-from cmdplab.engines.gpu_limits import batches, check_precision, chunk_size
-from cmdplab.engines.gpu_measures import Standing
+from cmdplab.engines.choose import Wanted, choose
+from cmdplab.engines.gpu.batch import GpuBatch
+from cmdplab.engines.gpu.limits import batches, check_precision, chunk_size
+from cmdplab.engines.gpu.measures import Standing
 from cmdplab.errors import InputError
 from cmdplab.measures.measures import Summary
 from cmdplab.running import (

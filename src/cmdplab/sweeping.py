@@ -105,7 +105,7 @@ def prepare(
     from cmdplab.algorithms.baselines import (
         task_for,  # half a second, for which `status` has no use
     )
-    from cmdplab.engines.choosing import Wanted, choose
+    from cmdplab.engines.choose import Wanted, choose
     from cmdplab.solvers import solve_feasible
 
     runs = resolve(experiment, found)
@@ -152,7 +152,7 @@ def do_missing(
 
     They are done by worker processes; where the problems are `solved` already, by this one.
     """
-    from cmdplab.engines.choosing import check_single
+    from cmdplab.engines.choose import check_single
     from cmdplab.running import check_workers
 
     check_workers(workers)

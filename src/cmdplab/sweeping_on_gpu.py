@@ -23,8 +23,8 @@ from cmdplab import manifest
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.choosing import Wanted, choose
-from cmdplab.engines.gpu_setup import card
+from cmdplab.engines.choose import Wanted, choose
+from cmdplab.engines.gpu.device import card
 from cmdplab.errors import InputError
 from cmdplab.manifest import Manifest
 from cmdplab.pool import Ended, Event, Interrupt, Work, run_locally

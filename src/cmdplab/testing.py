@@ -20,7 +20,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import SHAPES, random_problem
-from cmdplab.engines import family
+from cmdplab.engines.families import family
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.protocol import Session
 from cmdplab.errors import InputError

@@ -21,7 +21,7 @@ from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu import CpuSession
+from cmdplab.engines.cpu.primal_dual import CpuSession
 from cmdplab.errors import InputError
 from cmdplab.files import read_npz
 from cmdplab.planned_trace import PlannedDifference, largest

@@ -23,7 +23,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
-from cmdplab.engines import session
+from cmdplab.engines.families import session
 from cmdplab.environments.entry import checked_seed
 from cmdplab.errors import InputError
 from cmdplab.experiment import fingerprint, first_complaint

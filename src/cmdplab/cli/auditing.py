@@ -157,7 +157,7 @@ def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]
 
     experiment = read_experiment(file)
     if experiment.precision == "float32" and epsilon:
-        from cmdplab.engines.gpu_limits import check_precision
+        from cmdplab.engines.gpu.limits import check_precision
 
         check_precision("float32", min(epsilon))
     found = problems(experiment, file.parent)

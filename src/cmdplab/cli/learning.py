@@ -34,7 +34,7 @@ from cmdplab.errors import InputError
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
     from cmdplab.cmdp.problem import CMDP
-    from cmdplab.engines.choosing import Wanted
+    from cmdplab.engines.choose import Wanted
     from cmdplab.pool import Work
     from cmdplab.status import RunStatus
 
@@ -102,7 +102,7 @@ def run_command(
     from cmdplab import algorithms, running
     from cmdplab.algorithms.baselines import task_for
     from cmdplab.cli.sweeping import Given, carry_out, finish, leave
-    from cmdplab.engines.choosing import Wanted
+    from cmdplab.engines.choose import Wanted
     from cmdplab.experiment import RunSettings, fingerprint, observed, single
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
@@ -167,7 +167,7 @@ def run_command(
 
 def _place(engine: RunEngine, run: Wanted) -> str:
     """The engine for one run; for `auto` it is said."""
-    from cmdplab.engines.choosing import check_single, choose
+    from cmdplab.engines.choose import check_single, choose
 
     if engine is RunEngine.host:
         check_single(run.precision)

@@ -11,8 +11,8 @@ from cmdplab.algorithms.learner import Chunk, Episode, Learner, LearnerState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.live import luck
-from cmdplab.engines.plain_rewards import sampled
+from cmdplab.engines.outside import luck
+from cmdplab.engines.plain.rewards import sampled
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
 

@@ -11,7 +11,7 @@ import numpy as np
 from cmdplab.algorithms import algorithm as named
 from cmdplab.algorithms.row import SAFE_POLICY, SLATER_GAP, Row
 from cmdplab.algorithms.task import Task
-from cmdplab.engines import family
+from cmdplab.engines.families import family
 from cmdplab.errors import InputError
 from cmdplab.live.calling import begun
 from cmdplab.live.episodes import Setup

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
-from cmdplab.engines import live_session
+from cmdplab.engines.families import live_session
 from cmdplab.errors import InputError
 from cmdplab.files.write import writable_folder
 from cmdplab.live import saving

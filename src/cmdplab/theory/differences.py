@@ -8,7 +8,7 @@ import numpy as np
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.plain import Evaluation
+from cmdplab.engines.plain.primal_dual import Evaluation
 from cmdplab.theory.soft import regularised_returns
 from cmdplab.types import Array
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.plain import Evaluation
+from cmdplab.engines.plain.primal_dual import Evaluation
 from cmdplab.errors import InputError
 from cmdplab.theory.saddle import SaddlePoint
 from cmdplab.theory.soft import regularised_returns, soft_greedy

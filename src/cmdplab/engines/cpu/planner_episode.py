@@ -11,10 +11,10 @@ from cmdplab.algorithms.equations import (
     reward_estimate,
 )
 from cmdplab.algorithms.planner import NEVER
-from cmdplab.engines.boxes import row_ends
-from cmdplab.engines.kernels import draw_rewards, roll_out
-from cmdplab.engines.loops import copy
-from cmdplab.engines.storage import add_visit, exact_returns
+from cmdplab.engines.cpu.boxes import row_ends
+from cmdplab.engines.cpu.loops import copy
+from cmdplab.engines.cpu.primal_dual_episode import draw_rewards, roll_out
+from cmdplab.engines.cpu.storage import add_visit, exact_returns
 from cmdplab.numerics.compiling import compiled, compiled_apart, compiled_exactly, compiled_in_order
 from cmdplab.solvers.simplex import plan, write_policy
 from cmdplab.solvers.value_iteration import evaluate, sweep

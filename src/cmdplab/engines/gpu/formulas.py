@@ -1,9 +1,4 @@
-"""Python functions whose products are rounded by themselves on a GPU, as they are on a CPU.
-
-A GPU makes one instruction, with one rounding, of a product and the sum it is added to, and Numba
-has no option against that. Where an argmax follows, that bit may become another action. So the same
-source is compiled again with every a * b as a call of `product`, which is never fused.
-"""
+"""The formulas of equations.py on a card: in the precision of a kernel, rounded as on a CPU."""
 
 from __future__ import annotations
 
@@ -12,11 +7,34 @@ import importlib
 import inspect
 import textwrap
 from collections.abc import Callable
+from functools import cache
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 from numba.extending import register_jitable
 
-from cmdplab.engines.gpu_setup import simulated
+from cmdplab.algorithms import equations
+from cmdplab.engines.gpu.device import simulated
+
+
+@cache
+def formulas(real: Any) -> SimpleNamespace:
+    """Every function of equations.py, by name, with literals of the type `real`."""
+    plain = {name: f for name, f in vars(equations).items() if isinstance(f, FunctionType)}
+    if real is np.float64:
+        return SimpleNamespace(**plain)
+    names: dict[str, Any] = dict(vars(equations))
+    for name, function in plain.items():
+        names[name] = register_jitable(_with_literals(function, real, names))
+    return SimpleNamespace(**{name: names[name] for name in plain})
+
+
+def _with_literals(function: FunctionType, real: Any, names: dict[str, Any]) -> FunctionType:
+    """The same code with other literals, which calls what `names` holds."""
+    code = function.__code__
+    literals = tuple(real(each) if isinstance(each, float) else each for each in code.co_consts)
+    return FunctionType(code.replace(co_consts=literals), names, function.__name__)
 
 
 def _plain(a: Any, b: Any) -> Any:

@@ -16,9 +16,10 @@ from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.gpu_arrays import Card
-from cmdplab.engines.gpu_families import CARD_FAMILIES
-from cmdplab.engines.gpu_limits import (
+from cmdplab.engines.gpu.arrays import Card
+from cmdplab.engines.gpu.device import cuda, needed
+from cmdplab.engines.gpu.families import CARD_FAMILIES
+from cmdplab.engines.gpu.limits import (
     PRECISIONS,
     batches,
     check_count,
@@ -26,8 +27,7 @@ from cmdplab.engines.gpu_limits import (
     check_run,
     chunk_size,
 )
-from cmdplab.engines.gpu_measures import CardMeasures
-from cmdplab.engines.gpu_setup import cuda, needed
+from cmdplab.engines.gpu.measures import CardMeasures
 from cmdplab.errors import InputError
 from cmdplab.measures.measures import Measures, on_grid
 from cmdplab.types import Array

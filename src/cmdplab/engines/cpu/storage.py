@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numba
 
-from cmdplab.engines.loops import pair_product, spread
+from cmdplab.engines.cpu.loops import pair_product, spread
 from cmdplab.numerics.compiling import by_type, compiled
 from cmdplab.types import Array, Places
 

@@ -15,7 +15,7 @@ from cmdplab.algorithms.equations import (
     seen_value,
     value_cap,
 )
-from cmdplab.engines.loops import (
+from cmdplab.engines.cpu.loops import (
     copy,
     evaluate_pair,
     mix,
@@ -24,7 +24,7 @@ from cmdplab.engines.loops import (
     sum_of_deviations,
     sum_of_roots,
 )
-from cmdplab.engines.storage import (
+from cmdplab.engines.cpu.storage import (
     add_visit,
     draw_next,
     exact_returns,

@@ -16,8 +16,8 @@ from numba.extending import register_jitable
 
 from cmdplab.algorithms.equations import bonus, confidence_radius
 from cmdplab.algorithms.primal_dual import Numbers
-from cmdplab.engines.gpu_formulas import formulas
-from cmdplab.engines.gpu_setup import WARP
+from cmdplab.engines.gpu.device import WARP
+from cmdplab.engines.gpu.formulas import formulas
 
 PLACE = Numbers(*range(len(Numbers._fields)))  # of each number in the row of a run
 

@@ -3,16 +3,20 @@
 The values of the next step lie in shared memory, in two places by turns, so that a step has one
 barrier. Index letters are those of gpu_steps.py.
 """
-# Numba infers the types of these functions; gpu_steps.py names the shapes.
+
+from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba.extending import register_jitable
 
-from cmdplab.engines.gpu_formulas import formulas
-from cmdplab.engines.gpu_loads import streamed
-from cmdplab.engines.gpu_steps import PLACE
+from cmdplab.engines.gpu.device import simulated
+from cmdplab.engines.gpu.formulas import formulas
+from cmdplab.engines.gpu.primal_dual_steps import PLACE
+
+# Numba infers the types of these functions; gpu_steps.py names the shapes.
 
 
 def sweeping(form, real, exchange):
@@ -185,3 +189,35 @@ def sweeping(form, real, exchange):
                     values[here + x * 2 * R + n] = entropy if n == 0 else zero
 
     return begin, improve
+
+
+_LOAD = "ld.global.L1::no_allocate.b32 $0, [$1];"
+
+
+def _plain(array: Any, place: Any) -> Any:
+    """array[place], in the simulator."""
+    return array[place]
+
+
+def _intrinsic() -> Any:
+    from llvmlite import ir
+    from numba.cuda.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def streamed(typing: Any, array: Any, place: Any) -> Any:
+        """array[place] of 32-bit whole numbers, for an unsigned place."""
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            whole = context.get_value_type(signature.return_type)
+            held = context.make_array(signature.args[0])(context, builder, value=values[0])
+            pointer = builder.gep(held.data, [values[1]])
+            kind = ir.FunctionType(whole, [pointer.type])
+            load = ir.InlineAsm(kind, _LOAD, "=r,l", side_effect=True)
+            return builder.call(load, [pointer])
+
+        return array.dtype(array, place), generate
+
+    return streamed
+
+
+streamed = _plain if simulated() else _intrinsic()

@@ -10,11 +10,11 @@ import numpy as np
 from cmdplab.algorithms.primal_dual import PrimalDual, State
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import gpu_arrays
-from cmdplab.engines.gpu_kernels import play_kernel, prepare_kernel
-from cmdplab.engines.gpu_layout import Form
-from cmdplab.engines.gpu_setup import cuda
-from cmdplab.engines.gpu_sharing import distinct, streams, told
+from cmdplab.engines.gpu import arrays
+from cmdplab.engines.gpu.arrays import distinct, streams, told
+from cmdplab.engines.gpu.device import cuda
+from cmdplab.engines.gpu.layout import Form
+from cmdplab.engines.gpu.primal_dual_episode import play_kernel, prepare_kernel
 from cmdplab.types import Array, Indices
 
 # Registers of a thread, of the values tried on an H200 (48 to 128) the fastest at the paper's size:
@@ -39,15 +39,15 @@ class PrimalDualPlayer:
         self.form, self._rows, self._tasks = form, rows, tasks
         self.kernel = play_kernel(form, real, registers or REGISTERS[np.dtype(real).itemsize])
         common, chosen, asked = told(problems, tasks, form.columns)
-        worlds = gpu_arrays.worlds(chosen, asked, form, real)
+        worlds = arrays.worlds(chosen, asked, form, real)
         numbers = [row.numbers(task) for row, task in zip(rows, tasks, strict=True)]
-        resolved = cuda.to_device(gpu_arrays.number_rows(numbers))
+        resolved = cuda.to_device(arrays.number_rows(numbers))
         done = [0 if state is None else state.episode for state in states]
         kinds = [(r, r.setting(t), k) for r, t, k in zip(rows, tasks, done, strict=True)]
         which, self._kinds = distinct(kinds)
         self.fixed = (*worlds, *common, resolved)
         self.drawn = streams(which, seeds)
-        self.learners = gpu_arrays.learners(tasks, states, form, real)
+        self.learners = arrays.learners(tasks, states, form, real)
         prepare = prepare_kernel(form, real)[len(rows), form.threads]
         prepare(resolved, *self.learners[:4])
 
@@ -60,4 +60,4 @@ class PrimalDualPlayer:
 
     def states(self, runs: slice, episode: int) -> list[State]:
         """The states of some runs in natural axes."""
-        return gpu_arrays.natural_states(self.learners, self.form, runs, episode)
+        return arrays.natural_states(self.learners, self.form, runs, episode)

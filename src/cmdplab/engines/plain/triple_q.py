@@ -11,7 +11,7 @@ from cmdplab.algorithms import triple_q as eq
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQNumbers, TripleQState
-from cmdplab.engines.live import means
+from cmdplab.engines.outside import means
 from cmdplab.types import Array
 
 

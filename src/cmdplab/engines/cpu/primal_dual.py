@@ -8,7 +8,8 @@ from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.primal_dual import PrimalDual, State
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import kernels, layout, live
+from cmdplab.engines import outside
+from cmdplab.engines.cpu import layout, primal_dual_episode
 from cmdplab.numerics.arrays import from_pairs
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
@@ -35,23 +36,23 @@ class CpuSession:
         self._learner = layout.learner(task, self._numbers, state, listed)
         self._scratch = layout.scratch(task, listed)
         self._episode = state.episode
-        kernels.refresh_all(self._learner, self._numbers, self._scratch.row)
+        primal_dual_episode.refresh_all(self._learner, self._numbers, self._scratch.row)
         if problem is not None:
             self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
 
     def play(self, episodes: int) -> Chunk:
         """Play, with noise that depends on the episode's number only."""
-        world, first = live.known(self._world), self._episode + 1
+        world, first = outside.known(self._world), self._episode + 1
         noise = uniforms(self._seed, first, episodes, self._task.reward.shape[1])
         steps, chunk = self._prepare(episodes)
-        kernels.play(
+        primal_dual_episode.play(
             world,
             self._learner,
             self._numbers,
             self._task.start,
             steps,
             noise,
-            live.luck(self._task, self._seed, first, episodes),
+            outside.luck(self._task, self._seed, first, episodes),
             self._task.spread,
             self._episode % 2,
             self._scratch,
@@ -63,15 +64,15 @@ class CpuSession:
     def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
         steps, chunk = self._prepare(len(states))
-        kernels.replay(
-            live.known(self._world),
+        primal_dual_episode.replay(
+            outside.known(self._world),
             self._learner,
             self._numbers,
             self._task.start,
             steps,
             np.ascontiguousarray(states, dtype=np.int64),
             np.ascontiguousarray(actions, dtype=np.int64),
-            live.luck(self._task, self._seed, self._episode + 1, len(states)),
+            outside.luck(self._task, self._seed, self._episode + 1, len(states)),
             self._task.spread,
             self._scratch,
             *chunk,
@@ -81,30 +82,32 @@ class CpuSession:
 
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
-        h, x = live.checked_place(self._task, h, x)
-        return int(kernels.draw_action(self._learner.policy[h], x, u, len(self._scratch.row)))
+        h, x = outside.checked_place(self._task, h, x)
+        return int(
+            primal_dual_episode.draw_action(self._learner.policy[h], x, u, len(self._scratch.row))
+        )
 
     def policy(self) -> Array:
         """[H, X, A], a copy of what is played next."""
         return from_pairs(self._learner.policy, *self._task.reward.shape[2:])
 
     def observe(
-        self, states: live.Whole, actions: live.Whole, rewards: Array | None = None
+        self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
     ) -> None:
         """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
-        episode = live.checked_episode(self._task, states, actions)
-        samples = live.checked_rewards(self._task, rewards)
+        episode = outside.checked_episode(self._task, states, actions)
+        samples = outside.checked_rewards(self._task, rewards)
         steps = self._row.schedule(self._task, self._episode + 1, 1)[0]
         start = self._task.start
         fixed = (self._learner, self._numbers, start)
-        kernels.advance(*fixed, steps, *episode, samples, self._scratch)
+        primal_dual_episode.advance(*fixed, steps, *episode, samples, self._scratch)
         self._episode += 1
 
     def improve(self) -> None:
         """One policy and dual step on the counts as they are: no episode is played."""
         steps = self._row.schedule(self._task, max(self._episode, 1), 1)[0]
         start = self._task.start
-        kernels.improve(self._learner, self._numbers, start, steps, self._scratch)
+        primal_dual_episode.improve(self._learner, self._numbers, start, steps, self._scratch)
 
     def state(self) -> State:
         """A copy of the learner's state, in natural axes."""

@@ -52,7 +52,7 @@ def choose(engine: str, runs: Sequence[Wanted], cores: int) -> Choice:
         return Choice([False] * len(runs), "")
     if engine not in CHOICES:
         raise InputError(f"unknown engine {engine!r}: choose one of {', '.join(CHOICES)}")
-    from cmdplab.engines.gpu_setup import missing, needed
+    from cmdplab.engines.gpu.device import missing, needed
 
     bound = [engine == "gpu" or each.precision != "float64" for each in runs]
     if any(bound):
@@ -93,7 +93,7 @@ def _has(run: Wanted) -> bool:
 
 
 def _check(run: Wanted) -> None:
-    from cmdplab.engines.gpu_limits import check_run
+    from cmdplab.engines.gpu.limits import check_run
 
     check_run(*run)
 

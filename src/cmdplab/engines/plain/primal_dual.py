@@ -15,7 +15,7 @@ from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.primal_dual import Numbers, PrimalDual, State
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.plain_rewards import estimated, summed
+from cmdplab.engines.plain.rewards import estimated, summed
 from cmdplab.types import Array
 
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.engines.gpu_judging import Accumulators, judge_kernel
-from cmdplab.engines.gpu_setup import WARP, cuda
+from cmdplab.engines.gpu.device import WARP, cuda
+from cmdplab.engines.gpu.judging import Accumulators, judge_kernel
 from cmdplab.errors import InputError
 from cmdplab.measures.measures import TAIL, Measures, on_grid
 from cmdplab.measures.mistakes import epsilons

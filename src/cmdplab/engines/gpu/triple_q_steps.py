@@ -14,8 +14,8 @@ import numpy as np
 from numba.extending import register_jitable
 
 from cmdplab.algorithms import triple_q as eq
-from cmdplab.engines import triple_q_kernels as cpu
-from cmdplab.engines.gpu_rounding import product, unfused
+from cmdplab.engines.cpu import triple_q_episode as cpu
+from cmdplab.engines.gpu.formulas import product, unfused
 
 PLACE = eq.TripleQNumbers(*range(len(eq.TripleQNumbers._fields)))  # in the row of a run
 

@@ -18,8 +18,8 @@ from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
-from cmdplab.engines import live
-from cmdplab.engines.triple_q_kernels import (
+from cmdplab.engines import outside
+from cmdplab.engines.cpu.triple_q_episode import (
     advance,
     draw_action,
     draw_state,
@@ -136,7 +136,7 @@ class TripleQSession:
 
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
-        h, x = live.checked_place(self._task, h, x)
+        h, x = outside.checked_place(self._task, h, x)
         return int(draw_action(self._tables, h, x, self._share(), u))
 
     def policy(self) -> Array:
@@ -146,13 +146,13 @@ class TripleQSession:
         return policy
 
     def observe(
-        self, states: live.Whole, actions: live.Whole, rewards: Array | None = None
+        self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
     ) -> None:
         """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
-        episode = live.checked_episode(self._task, states, actions)
-        samples = live.checked_rewards(self._task, rewards)
+        episode = outside.checked_episode(self._task, states, actions)
+        samples = outside.checked_rewards(self._task, rewards)
         if not self._task.observed:
-            samples = live.means(self._task, *episode)
+            samples = outside.means(self._task, *episode)
         done, told = self._episode + 1, np.empty(len(self._tables.multiplier))
         advance(self._tables, self._numbers, done, *episode, samples, told)
         self._episode = done
@@ -162,7 +162,7 @@ class TripleQSession:
         return TripleQState._make([*(each.copy() for each in self._tables[:6]), self._episode])
 
     def _run(self, kernel: Any, chunk: Chunk, given: list[Any], *out: Array) -> Chunk:
-        world, first = live.known(self._world), self._episode + 1
+        world, first = outside.known(self._world), self._episode + 1
         task, luck = self._task, self._luck(len(chunk.multiplier))
         fixed = (world, self._tables, self._numbers, task.start, first)
         kernel(*fixed, *given, luck, task.spread, self._scratch, *out)
@@ -180,7 +180,7 @@ class TripleQSession:
         """[episodes, H, 1 + N], for the samples of rewards; without noise they are the means."""
         if not self._task.spread:
             return np.zeros((episodes, *self._scratch.samples.T.shape))
-        return live.luck(self._task, self._seed, self._episode + 1, episodes)
+        return outside.luck(self._task, self._seed, self._episode + 1, episodes)
 
     def _chunk(self, episodes: int) -> Chunk:
         rewards = len(self._tables.reward)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.engines.gpu_setup import WARP, as_kernel, cuda
+from cmdplab.engines.gpu.device import WARP, as_kernel, cuda
 
 # Of a thread: no more than a thread that plays has, so that one takes the room of the other. With
 # 255 a multiprocessor that judges holds 28 runs in float32 instead of 31.

@@ -11,10 +11,10 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
-from cmdplab.engines.gpu_arrays import episode_bytes
-from cmdplab.engines.gpu_families import CARD_FAMILIES, CardFamily
-from cmdplab.engines.gpu_measures import measure_bytes
-from cmdplab.engines.gpu_setup import free_memory
+from cmdplab.engines.gpu.arrays import episode_bytes
+from cmdplab.engines.gpu.device import free_memory
+from cmdplab.engines.gpu.families import CARD_FAMILIES, CardFamily
+from cmdplab.engines.gpu.measures import measure_bytes
 from cmdplab.errors import InputError
 
 PRECISIONS = {"float64": np.float64, "float32": np.float32}

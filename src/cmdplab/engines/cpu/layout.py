@@ -16,8 +16,8 @@ from cmdplab.algorithms.primal_dual import Numbers, State
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse, lists
-from cmdplab.engines import live
-from cmdplab.engines.storage import ListedCounts, ListedWorld, World
+from cmdplab.engines import outside
+from cmdplab.engines.cpu.storage import ListedCounts, ListedWorld, World
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.types import Array, Indices, Mask
 
@@ -159,7 +159,7 @@ def learner(task: Task, numbers: Numbers, state: State, listed: Sparse | None = 
         reward=reward,
         threshold=task.threshold.copy(),
         closed=to_pairs(task.closed),
-        reward_sums=to_pairs(live.checked_sums(task, state.reward_sums)),
+        reward_sums=to_pairs(outside.checked_sums(task, state.reward_sums)),
     )
 
 

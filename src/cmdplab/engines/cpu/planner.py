@@ -11,10 +11,11 @@ from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
-from cmdplab.engines import layout, live
-from cmdplab.engines import planning_kernels as kernels
-from cmdplab.engines.kernels import draw_action
-from cmdplab.engines.storage import ListedCounts
+from cmdplab.engines import outside
+from cmdplab.engines.cpu import layout
+from cmdplab.engines.cpu import planner_episode as kernels
+from cmdplab.engines.cpu.primal_dual_episode import draw_action
+from cmdplab.engines.cpu.storage import ListedCounts
 from cmdplab.errors import InputError
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.numerics.noise import uniforms
@@ -82,7 +83,7 @@ class PlanningSession:
         return self._play(episodes, planned=True)
 
     def _play(self, episodes: int, planned: bool) -> Chunk:
-        world = live.known(self._world)
+        world = outside.known(self._world)
         rewards, horizon = self._task.reward.shape[:2]
         noise = uniforms(self._seed, self._episode + 1, episodes, horizon)
         steps = self._row.schedule(self._task, self._episode + 1, episodes)
@@ -95,7 +96,7 @@ class PlanningSession:
             self._task.start,
             steps,
             noise,
-            live.luck(self._task, self._seed, self._episode + 1, episodes),
+            outside.luck(self._task, self._seed, self._episode + 1, episodes),
             self._task.spread,
             self._episode,
             planned,
@@ -108,7 +109,7 @@ class PlanningSession:
 
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
-        h, x = live.checked_place(self._task, h, x)
+        h, x = outside.checked_place(self._task, h, x)
         return int(draw_action(self._learner.policy[h], x, u, len(self._scratch.row)))
 
     def policy(self) -> Array:
@@ -116,11 +117,11 @@ class PlanningSession:
         return from_pairs(self._learner.policy, *self._task.reward.shape[2:])
 
     def observe(
-        self, states: live.Whole, actions: live.Whole, rewards: Array | None = None
+        self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
     ) -> None:
         """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
-        episode = live.checked_episode(self._task, states, actions)
-        samples = live.checked_rewards(self._task, rewards)
+        episode = outside.checked_episode(self._task, states, actions)
+        samples = outside.checked_rewards(self._task, rewards)
         steps = self._row.schedule(self._task, self._episode + 1, 1)[0]
         done = self._episode + 1
         fixed = (self._learner, self._model, self._numbers, self._task.start)
@@ -160,7 +161,7 @@ def _learner(task: Task, state: PlannerState, listed: Sparse | None) -> Learner:
         reward=to_pairs(task.reward),
         baseline=to_pairs(task.uniform if baseline is None else baseline.policy),
         baseline_returns=np.zeros(len(task.reward)) if baseline is None else baseline.returns,
-        reward_sums=to_pairs(live.checked_sums(task, state.reward_sums)),
+        reward_sums=to_pairs(outside.checked_sums(task, state.reward_sums)),
     )
 
 

@@ -13,11 +13,10 @@ import numpy as np
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.gpu_arrays import Card
-from cmdplab.engines.gpu_setup import WARP, cuda
-from cmdplab.engines.gpu_sharing import distinct, streams, told
-from cmdplab.engines.gpu_triple_q_kernels import play_kernel
-from cmdplab.engines.layout import world as host_world
+from cmdplab.engines.cpu.layout import world as host_world
+from cmdplab.engines.gpu.arrays import Card, distinct, streams, told
+from cmdplab.engines.gpu.device import WARP, cuda
+from cmdplab.engines.gpu.triple_q_episode import play_kernel
 from cmdplab.numerics.noise import blocks_per_episode
 from cmdplab.types import Array, Indices
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.triple_q import TripleQ
-from cmdplab.engines import gpu_arrays, gpu_triple_q
-from cmdplab.engines.gpu_layout import check_form, form_of
-from cmdplab.engines.gpu_primal_dual import PrimalDualPlayer
+from cmdplab.engines.gpu import arrays, triple_q
+from cmdplab.engines.gpu.layout import check_form, form_of
+from cmdplab.engines.gpu.primal_dual import PrimalDualPlayer
 from cmdplab.types import Array, Indices
 
 
@@ -51,16 +51,16 @@ CARD_FAMILIES: dict[type[Row], CardFamily] = {
         form_of,
         check_form,
         PrimalDualPlayer,
-        gpu_arrays.run_bytes,
-        gpu_arrays.world_bytes,
+        arrays.run_bytes,
+        arrays.world_bytes,
         ("float64", "float32"),
     ),
     TripleQ: CardFamily(
-        gpu_triple_q.triple_q_form,
+        triple_q.triple_q_form,
         check_form,
-        gpu_triple_q.TripleQPlayer,
-        gpu_triple_q.run_bytes,
-        gpu_triple_q.world_bytes,
+        triple_q.TripleQPlayer,
+        triple_q.run_bytes,
+        triple_q.world_bytes,
         ("float64",),
     ),
 }

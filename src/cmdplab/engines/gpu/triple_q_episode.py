@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from cmdplab.engines.gpu_philox import draw_block
-from cmdplab.engines.gpu_setup import as_kernel, cuda
-from cmdplab.engines.gpu_triple_q_steps import (
+from cmdplab.engines.gpu.device import as_kernel, cuda
+from cmdplab.engines.gpu.philox import draw_block
+from cmdplab.engines.gpu.triple_q_steps import (
     PLACE,
     Play,
     Run,

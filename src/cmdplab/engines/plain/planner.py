@@ -14,7 +14,7 @@ from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.planner import NEVER, Planner, PlannerNumbers, PlannerState
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.plain_rewards import estimated, summed
+from cmdplab.engines.plain.rewards import estimated, summed
 from cmdplab.solvers import Box, Plan, plan, policy_bounds
 from cmdplab.solvers.value_iteration import FINE, TIE
 from cmdplab.types import Array, Indices

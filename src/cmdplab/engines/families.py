@@ -1,0 +1,79 @@
+"""The families of algorithms, and how a run of each is started on an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from cmdplab.algorithms.learner import Learner
+from cmdplab.algorithms.planner import Planner, PlannerState
+from cmdplab.algorithms.primal_dual import PrimalDual, State
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.task import Task
+from cmdplab.algorithms.triple_q import TripleQ, TripleQState
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.engines.cpu.planner import PlanningSession
+from cmdplab.engines.cpu.primal_dual import CpuSession
+from cmdplab.engines.cpu.triple_q import TripleQSession
+from cmdplab.engines.host import HostSession
+from cmdplab.engines.plain.planner import PlainPlanner
+from cmdplab.engines.plain.primal_dual import PlainPrimalDual
+from cmdplab.engines.plain.triple_q import PlainTripleQ
+from cmdplab.engines.protocol import CompiledSession, LiveSession, Session
+from cmdplab.errors import InputError
+
+
+class Family(NamedTuple):
+    """How the rows of one kind are run."""
+
+    state: Any  # the NamedTuple that a learner carries
+    plain: Callable[[Any, Task], Learner]  # readable, the oracle
+    compiled: Callable[..., CompiledSession]  # of a problem, or of None: it can then only observe
+
+
+FAMILIES: dict[type[Row], Family] = {
+    PrimalDual: Family(State, PlainPrimalDual, CpuSession),
+    Planner: Family(PlannerState, PlainPlanner, PlanningSession),
+    TripleQ: Family(TripleQState, PlainTripleQ, TripleQSession),
+}
+
+
+def family(row: Row) -> Family:
+    """The family that a row belongs to."""
+    return FAMILIES[type(row)]
+
+
+def _host(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
+    return HostSession(problem, family(row).plain(row, task), seed, state, task)
+
+
+def _cpu(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
+    return family(row).compiled(problem, row, task, seed, state)
+
+
+def _gpu(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
+    from cmdplab.engines.gpu.batch import GpuSession  # numba-cuda is an extra
+
+    return GpuSession(problem, row, task, seed, state)
+
+
+ENGINES = {"cpu": _cpu, "host": _host, "gpu": _gpu}
+
+
+def session(
+    engine: str, problem: CMDP, algorithm: Row, task: Task, seed: int, state: Any = None
+) -> Session:
+    """Start or continue a run on the engine of that name."""
+    if engine not in ENGINES:
+        raise InputError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINES)}")
+    algorithm.check(task)
+    return ENGINES[engine](problem, algorithm, task, seed, state)
+
+
+def live_session(algorithm: Row, task: Task, state: Any = None) -> LiveSession:
+    """Start or continue learning, compiled, from episodes that are played elsewhere.
+
+    The kernel is not known: `act` chooses actions, `observe` learns what came of them.
+    """
+    algorithm.check(task)
+    return family(algorithm).compiled(None, algorithm, task, 0, state)
