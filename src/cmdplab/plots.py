@@ -24,7 +24,7 @@ from cmdplab.middles import (
     summarised,
     words,
 )
-from cmdplab.palette import looks
+from cmdplab.palette import BLUE, VERMILION, looks
 from cmdplab.plotted import Sampling, every_run, per_instance, records_of
 from cmdplab.records import Curves
 from cmdplab.solvers.frontier import Frontier
