@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 
 from cmdplab import CMDP, algorithm, make, run_many
 from cmdplab.bench import random_problem, time_engine
-from cmdplab.running import jobs
+from cmdplab.experiments.run import jobs
 from cmdplab.solvers import solve_feasible
 
 ROW = algorithm("UOpt-RPGPD", "released")
@@ -88,9 +88,9 @@ def gpu_rate(problem: CMDP, runs: int) -> float:
 
 def sweep() -> Iterator[str]:
     """Recorded runs: the time that checkpoints, tables and manifests take beside the playing."""
-    from cmdplab.experiment import parse_experiment
-    from cmdplab.status import RunStatus
-    from cmdplab.sweeping import sweep as swept
+    from cmdplab.experiments.experiment import parse_experiment
+    from cmdplab.experiments.status import RunStatus
+    from cmdplab.experiments.sweep import sweep as swept
 
     values = {
         "name": "gpu",

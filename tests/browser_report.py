@@ -16,7 +16,7 @@ import pytest
 from test_report import NASTY, data_of, decode, records, swept  # noqa: F401
 
 from cmdplab.algorithms import FIGURE_1
-from cmdplab.records import read_curves
+from cmdplab.experiments.records.tables import read_curves
 from cmdplab.report import gather, write_report, write_tables
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")

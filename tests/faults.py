@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from cmdplab import checkpoint
 from cmdplab.algorithms import ALGORITHMS
+from cmdplab.experiments import checkpoint
+from cmdplab.experiments.status import status_of
+from cmdplab.experiments.sweep import works_of
 from cmdplab.files import digest_of_arrays
-from cmdplab.status import status_of
-from cmdplab.sweeping import works_of
 
 Result = dict[str, tuple[bytes, str]]
 

@@ -29,7 +29,7 @@ from conftest import TRACE
 from damaging import damaged, damaged_archive, damaged_json, damaged_npy, damaged_table, npy
 from test_report import records
 
-from cmdplab import checkpoint, load, manifest
+from cmdplab import load
 from cmdplab.algorithms.task import checked_baseline
 from cmdplab.audit import events
 from cmdplab.cli.learning import _policy
@@ -37,15 +37,22 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings, fingerprint, parse_experiment, read_experiment, resolve
+from cmdplab.experiments import checkpoint, manifest
+from cmdplab.experiments.durable import perform
+from cmdplab.experiments.experiment import (
+    RunSettings,
+    fingerprint,
+    parse_experiment,
+    read_experiment,
+    resolve,
+)
+from cmdplab.experiments.sweep import read_folder, sweep
 from cmdplab.files import NoDigestWarning, digest_of_arrays
 from cmdplab.formats import Roles, read_drn, write_drn
 from cmdplab.plots import KINDS, plot
 from cmdplab.plotted import records_of
 from cmdplab.report import gather, write_tables
 from cmdplab.report.page import page
-from cmdplab.surviving import perform
-from cmdplab.sweeping import read_folder, sweep
 from cmdplab.trace import verify_trace
 
 SECONDS = 30  # for one file, a hundred times what the slowest takes

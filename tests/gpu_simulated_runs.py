@@ -11,22 +11,24 @@ import numpy as np
 import pytest
 import simulated_gpu  # noqa: F401  (completes the simulator)
 
-from cmdplab import CMDP, checkpoint, manifest, running_on_gpu, surviving, sweeping_on_gpu
+from cmdplab import CMDP
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import choose
 from cmdplab.errors import InputError
-from cmdplab.experiment import parse_experiment
-from cmdplab.pool import Ended, Interrupt
-from cmdplab.records import read_curves
-from cmdplab.running import Job, jobs, run, run_many
-from cmdplab.running_on_gpu import PlayingOnGpu
+from cmdplab.experiments import checkpoint, durable, manifest, run_on_gpu
+from cmdplab.experiments.durable import CURVES, Standing, held, perform
+from cmdplab.experiments.executors import gpu
+from cmdplab.experiments.executors.local import Ended, Interrupt
+from cmdplab.experiments.experiment import parse_experiment
+from cmdplab.experiments.records.tables import read_curves
+from cmdplab.experiments.run import Job, jobs, run, run_many
+from cmdplab.experiments.run_on_gpu import PlayingOnGpu
+from cmdplab.experiments.status import status_of
+from cmdplab.experiments.sweep import sweep, works_of
 from cmdplab.solvers import solve_feasible
-from cmdplab.status import status_of
-from cmdplab.surviving import CURVES, Standing, held, perform
-from cmdplab.sweeping import sweep, works_of
 
 RELEASED = algorithm("UOpt-RPGPD", "released")
 FEW = [RELEASED, algorithm("UOpt-RPGPD", "printed")]
@@ -161,8 +163,8 @@ def play_two(works, monkeypatch):
             interrupt()
 
     with monkeypatch.context() as patched:
-        patched.setattr(sweeping_on_gpu, "PlayingOnGpu", Interrupted)
-        sweeping_on_gpu.gpu_executor("gpu", 1, print)(works, print, interrupt, 30.0)
+        patched.setattr(gpu, "PlayingOnGpu", Interrupted)
+        gpu.gpu_executor("gpu", 1, print)(works, print, interrupt, 30.0)
 
 
 def test_a_sweep_goes_on_with_another_engine_from_its_checkpoints(tmp_path, monkeypatch):
@@ -269,7 +271,7 @@ def test_a_stop_keeps_what_the_gpu_has_done(monkeypatch):
             super().advance(2)
             stop.set()
 
-    monkeypatch.setattr(running_on_gpu, "PlayingOnGpu", Stopped)
+    monkeypatch.setattr(run_on_gpu, "PlayingOnGpu", Stopped)
     work = jobs([RELEASED, algorithm("OptCMDP")], 1)
     runs = run_many(random_problem(3, 2, 2, 1), work, 5, engine="auto", stop=stop)
     assert [(each.algorithm.name, each.summary.episodes) for each in runs] == [("UOpt-RPGPD", 2)]
@@ -282,9 +284,9 @@ def test_one_that_cannot_be_written_fails_alone(tmp_path, monkeypatch):
     def close(where, record, reached):
         if where == first:
             raise MemoryError("no room")
-        surviving.close(where, record, reached)
+        durable.close(where, record, reached)
 
-    monkeypatch.setattr(sweeping_on_gpu, "close", close)
+    monkeypatch.setattr(gpu, "close", close)
     found = sweep(experiment, folder, base=tmp_path, engine="gpu")
     assert [each.status for each in found] == ["failed", "done"]
     assert "no room" in found[0].error
@@ -300,7 +302,7 @@ def test_an_interrupt_before_the_first_launch_leaves_runs_to_be_gone_on_with(tmp
 
     works[0].folder.mkdir()
     with held(works[0].folder):  # the first is busy, which is told before the other is taken
-        sweeping_on_gpu.gpu_executor("gpu", 1, print)(works, ask, interrupt, 30.0)
+        gpu.gpu_executor("gpu", 1, print)(works, ask, interrupt, 30.0)
     assert [each.status for each in told] == ["busy"]
     assert {each.status for each in map(status_of, works)} == {"missing"}
     ended = sweep(experiment, folder, base=tmp_path, engine="gpu")

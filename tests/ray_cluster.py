@@ -16,10 +16,10 @@ ray = pytest.importorskip("ray")
 
 from ray.cluster_utils import Cluster  # noqa: E402
 
-from cmdplab.experiment import read_experiment  # noqa: E402
-from cmdplab.on_ray import ray_executor  # noqa: E402
-from cmdplab.status import status_of  # noqa: E402
-from cmdplab.sweeping import sweep, works_of  # noqa: E402
+from cmdplab.experiments.executors.ray import ray_executor  # noqa: E402
+from cmdplab.experiments.experiment import read_experiment  # noqa: E402
+from cmdplab.experiments.status import status_of  # noqa: E402
+from cmdplab.experiments.sweep import sweep, works_of  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 from conftest import random_problem
 
-from cmdplab import manifest, sweep
+from cmdplab import sweep
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.audit import Group, audit, gather, mistakes_at, sample_complexity
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings, parse_experiment
+from cmdplab.experiments import manifest
+from cmdplab.experiments.durable import held
+from cmdplab.experiments.experiment import RunSettings, parse_experiment
+from cmdplab.experiments.sweep import works_of
 from cmdplab.measures.measures import Measures
-from cmdplab.surviving import held
-from cmdplab.sweeping import works_of
 
 K = 60_000
 

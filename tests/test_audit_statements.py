@@ -15,10 +15,10 @@ from cmdplab.algorithms.learner import Chunk
 from cmdplab.audit import Group, audit, events, mistakes_at, sample_complexity
 from cmdplab.audit.findings import average_violation, extent, unanswered
 from cmdplab.audit.fitting import TRANSIENT, exponent_of_mistakes, exponent_of_regret
-from cmdplab.audit.units import units_of
 from cmdplab.audit.writing import row_of
 from cmdplab.errors import InputError
-from cmdplab.experiment import parse_experiment
+from cmdplab.experiments.experiment import parse_experiment
+from cmdplab.experiments.records.groups import units_of
 from cmdplab.files import sealed
 from cmdplab.measures.measures import Measures
 from cmdplab.measures.mistakes import epsilons

@@ -12,9 +12,9 @@ from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp import exact
 from cmdplab.environments import ENVIRONMENTS
+from cmdplab.experiments.records.tables import read_curves
+from cmdplab.experiments.run import run
 from cmdplab.measures.measures import Summary
-from cmdplab.records import read_curves
-from cmdplab.running import run
 from cmdplab.studies import PROBLEMS, Comparison, carry_out
 
 

@@ -18,9 +18,9 @@ from test_report import records
 from cmdplab import load
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings, fingerprint
+from cmdplab.experiments.durable import perform
+from cmdplab.experiments.experiment import RunSettings, fingerprint
 from cmdplab.report import gather
-from cmdplab.surviving import perform
 
 COMPARED = {"settings": {"delta": 0.1}, "needs": [], "baseline_episodes": [3, 4]}
 

@@ -12,7 +12,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Dense, Sparse
 from cmdplab.errors import InputError
-from cmdplab.experiment import fingerprint
+from cmdplab.experiments.experiment import fingerprint
 
 
 @st.composite

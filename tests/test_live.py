@@ -14,17 +14,18 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import cmdplab
-from cmdplab import InputError, checkpoint, learn
+from cmdplab import InputError, learn
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.row import SLATER_GAP
 from cmdplab.algorithms.task import Task
+from cmdplab.experiments import checkpoint
+from cmdplab.experiments.durable import held
 from cmdplab.live.asking import Asked
 from cmdplab.live.episodes import roll_out
 from cmdplab.live.evaluation import BLOCKS, Tally, estimate
 from cmdplab.live.showing import Standing, shown
 from cmdplab.live.signals import checked_range, demand
 from cmdplab.live.spaces import Spaces
-from cmdplab.surviving import held
 
 FAMILIES = ("UOpt-RPGPD", "OptCMDP", "Triple-Q")
 

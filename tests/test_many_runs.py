@@ -12,15 +12,25 @@ import numpy as np
 import pytest
 from conftest import random_problem
 
-from cmdplab import columns, index, manifest
-from cmdplab.audit.gathering import gather as gather_audit
 from cmdplab.cli import sweeping as commands
-from cmdplab.experiment import read_experiment
+from cmdplab.experiments import index, manifest
+from cmdplab.experiments.durable import (
+    CURVES,
+    FILES,
+    LOCK,
+    MISTAKES,
+    Problems,
+    held,
+    is_held,
+    perform,
+)
+from cmdplab.experiments.experiment import read_experiment
+from cmdplab.experiments.records import columns
+from cmdplab.experiments.records.groups import gather as gather_audit
+from cmdplab.experiments.status import status_of
+from cmdplab.experiments.sweep import sweep, works_of
 from cmdplab.files.write import written_whole
 from cmdplab.report import gather as gather_report
-from cmdplab.status import status_of
-from cmdplab.surviving import CURVES, FILES, LOCK, MISTAKES, Problems, held, is_held, perform
-from cmdplab.sweeping import sweep, works_of
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +95,9 @@ def test_a_run_in_the_index_is_not_opened_again(swept, monkeypatch):
 
 
 def test_a_sweep_notes_its_runs_while_it_goes_on(tmp_path, monkeypatch):
-    from cmdplab import sweeping
+    from cmdplab.experiments import sweep
 
-    monkeypatch.setattr(sweeping, "NOTED_AT_ONCE", 1)
+    monkeypatch.setattr(sweep, "NOTED_AT_ONCE", 1)
     monkeypatch.setattr(index, "_TICK", 0)
     file, out = faults.write_experiment(tmp_path, episodes=100, seeds=4, rows=1), tmp_path / "out"
     noted = []
@@ -113,7 +123,7 @@ def test_a_changed_file_is_noticed_behind_the_index(swept, name):
 
 
 def sweep_again(out):
-    from cmdplab.sweeping import do_missing
+    from cmdplab.experiments.sweep import do_missing
 
     return do_missing(works_of(out), workers=1)
 
@@ -340,6 +350,6 @@ def test_status_imports_no_compiler():
     import subprocess
     import sys
 
-    program = "import sys, cmdplab.index, cmdplab.sweeping; print('numba' in sys.modules)"
+    program = "import sys, cmdplab.experiments.index, cmdplab.experiments.sweep; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr

@@ -9,13 +9,17 @@ import pytest
 from conftest import random_problem
 from test_report import records
 
-from cmdplab import manifest, sweep
+from cmdplab import sweep
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.audit import audit, gather
 from cmdplab.audit.drawing import SATURATED, draw, visible
-from cmdplab.audit.units import units_of
-from cmdplab.experiment import parse_experiment
+from cmdplab.experiments import manifest
+from cmdplab.experiments.durable import CURVES, MISTAKES
+from cmdplab.experiments.experiment import parse_experiment
+from cmdplab.experiments.records.groups import units_of
+from cmdplab.experiments.records.tables import read_curves
+from cmdplab.experiments.sweep import works_of
 from cmdplab.figures import figure_1, literal
 from cmdplab.middles import (
     GEOMETRIC_MEAN,
@@ -31,13 +35,10 @@ from cmdplab.plots import KINDS, styles_of
 from cmdplab.plotted import per_instance, records_of
 from cmdplab.portrait_figures import draw_entropy, draw_occupancy
 from cmdplab.portraits import EntropyCurve, Portrait
-from cmdplab.records import read_curves
 from cmdplab.side_by_side import comparison
 from cmdplab.solvers.frontier import draw_frontier, frontier
 from cmdplab.statistics import Band
 from cmdplab.studies import Comparison, carry_out
-from cmdplab.surviving import CURVES, MISTAKES
-from cmdplab.sweeping import works_of
 
 DOLLARS = r"cost $\frac$ x"
 NASTY = "_" + DOLLARS + "\x1b[31m\u202e\ud800 $ \\$"

@@ -15,6 +15,7 @@ from cmdplab.cmdp.exact import occupancy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import make
 from cmdplab.errors import InputError
+from cmdplab.experiments.run import run
 from cmdplab.portrait_figures import VISITED_STATES, draw_occupancy, shown_states
 from cmdplab.portraits import (
     Portrait,
@@ -25,7 +26,6 @@ from cmdplab.portraits import (
     policy_entropy,
     total_variation,
 )
-from cmdplab.running import run
 from cmdplab.solvers import solve
 
 

@@ -20,8 +20,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 from test_report import records
 
-from cmdplab import checkpoint, load
+from cmdplab import load
 from cmdplab.errors import InputError
+from cmdplab.experiments import checkpoint
+from cmdplab.experiments.records.tables import read_curves
 from cmdplab.files import (
     MissingError,
     NoDigestWarning,
@@ -39,7 +41,6 @@ from cmdplab.files import (
     unsealed,
     write_table,
 )
-from cmdplab.records import read_curves
 from cmdplab.report import gather
 
 KINDS = st.sampled_from(

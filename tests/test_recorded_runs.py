@@ -16,7 +16,7 @@ import pytest
 import cmdplab
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.cmdp.random import random_problem
-from cmdplab.manifest import machine
+from cmdplab.experiments.manifest import machine
 
 RECORD = Path(__file__).parent / "data" / "recorded_runs.json"
 EPISODES = 500

@@ -17,22 +17,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cmdplab import Experiment, manifest, sweep
+from cmdplab import Experiment, sweep
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.cli.reporting import report_command
 from cmdplab.errors import InputError
+from cmdplab.experiments import manifest
+from cmdplab.experiments.records.tables import read_curves, write_curves, write_mistakes
+from cmdplab.experiments.run import Run
+from cmdplab.experiments.sweep import works_of
 from cmdplab.files import sealed, write_table
 from cmdplab.files.write import to_json
 from cmdplab.measures.measures import Measures
 from cmdplab.measures.verdict import common_verdict
-from cmdplab.records import read_curves, write_curves, write_mistakes
 from cmdplab.report import gather, write_report, write_tables
 from cmdplab.report.tables import latex
 from cmdplab.report.thinning import kept
-from cmdplab.running import Run
 from cmdplab.summaries import by_label, numbers_of
-from cmdplab.sweeping import works_of
 
 HORIZON, OPTIMUM = 10, 5.0
 NASTY = "<script>alert(1)</script>&\"'\u2028{{data}}</style><!--"

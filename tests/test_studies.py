@@ -16,15 +16,16 @@ import pytest
 from conftest import ROOT, random_problem
 from rich.console import Console
 
-from cmdplab import load, manifest, sweep
+from cmdplab import load, sweep
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings, parse_experiment
-from cmdplab.labels import Kind, kind_of, labels
-from cmdplab.pool import Ended, Work
-from cmdplab.progress import sweep_shown
+from cmdplab.experiments import manifest
+from cmdplab.experiments.durable import Standing
+from cmdplab.experiments.executors.local import Ended, Work
+from cmdplab.experiments.experiment import RunSettings, parse_experiment
+from cmdplab.experiments.progress import sweep_shown
+from cmdplab.experiments.records.labels import Kind, kind_of, labels
+from cmdplab.experiments.sweep import works_of
 from cmdplab.studies import Comparison, Reproduction, carry_out, prepared
-from cmdplab.surviving import Standing
-from cmdplab.sweeping import works_of
 
 TWO = ("UOpt-RPGPD", "No-regularization")
 SHOWN = ("curves.parquet", "mistakes.parquet", "figure1.png", "figure1.pdf")
@@ -307,7 +308,7 @@ def test_every_table_shows_what_is_swept(call, swept, tmp_path):
 
 
 def test_progress_names_the_run(monkeypatch):
-    monkeypatch.setattr("cmdplab.progress.LINE_EVERY", 0.0)
+    monkeypatch.setattr("cmdplab.experiments.progress.LINE_EVERY", 0.0)
     head = {"fingerprint": "0" * 32, "algorithm": "DOPE", "preset": "printed", "episodes": 100}
     runs = [RunSettings(problem="lake", seed=seed, **head) for seed in range(2)]
     works = [Work(Path(run.folder), run, Path("p.npz"), "DOPE (delta 0.5)") for run in runs]

@@ -11,15 +11,21 @@ import numpy as np
 import pytest
 from conftest import random_problem
 
-from cmdplab import checkpoint, load, manifest
+from cmdplab import load
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings, fingerprint, parse_experiment, read_experiment
-from cmdplab.pool import MOST_CRASHES, MOST_KILLS
-from cmdplab.running import run
-from cmdplab.status import status_of
-from cmdplab.surviving import FILES, BusyError, held, is_held, perform
-from cmdplab.sweeping import works_of
+from cmdplab.experiments import checkpoint, manifest
+from cmdplab.experiments.durable import FILES, BusyError, held, is_held, perform
+from cmdplab.experiments.executors.local import MOST_CRASHES, MOST_KILLS
+from cmdplab.experiments.experiment import (
+    RunSettings,
+    fingerprint,
+    parse_experiment,
+    read_experiment,
+)
+from cmdplab.experiments.run import run
+from cmdplab.experiments.status import status_of
+from cmdplab.experiments.sweep import works_of
 
 
 @pytest.fixture(scope="module")
@@ -322,7 +328,7 @@ def test_what_a_killed_writer_left_is_removed(work):
 
 
 def test_a_crash_is_recorded_with_its_traceback(work, monkeypatch):
-    from cmdplab.running import Playing
+    from cmdplab.experiments.run import Playing
 
     _, folder, settings, file = work
 
@@ -420,7 +426,7 @@ def test_changes_on_the_command_line(tmp_path):
 
 
 def test_status_tells_what_is_missing(tmp_path):
-    from cmdplab.sweeping import sweep
+    from cmdplab.experiments.sweep import sweep
 
     file = faults.write_experiment(tmp_path, episodes=2000, seeds=1, rows=2)
     experiment = read_experiment(file)

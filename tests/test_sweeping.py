@@ -14,8 +14,8 @@ from conftest import ROOT, random_problem
 
 from cmdplab import Experiment, load, sweep
 from cmdplab.errors import InputError
-from cmdplab.experiment import parse_experiment, problems, read_experiment, resolve
-from cmdplab.loading import export
+from cmdplab.experiments.experiment import parse_experiment, problems, read_experiment, resolve
+from cmdplab.experiments.records.load import export
 
 
 @pytest.fixture(scope="module")

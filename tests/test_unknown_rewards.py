@@ -23,9 +23,9 @@ from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q
 from cmdplab.engines.families import family, live_session, session
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings, parse_experiment, resolve
+from cmdplab.experiments.experiment import RunSettings, parse_experiment, resolve
+from cmdplab.experiments.run import Playing, run
 from cmdplab.numerics.noise import reward_uniforms, uniforms
-from cmdplab.running import Playing, run
 from cmdplab.solvers import solve, solve_feasible
 
 sys.path.insert(0, str(ROOT / "benchmarks"))

@@ -18,8 +18,8 @@ from cmdplab.algorithms import ALGORITHMS, check_settings
 from cmdplab.algorithms.row import STATIONARY
 from cmdplab.checks import MOST_EPISODES, written_number
 from cmdplab.errors import InputError
-from cmdplab.experiment import parse_experiment, problems, resolve
-from cmdplab.running import run
+from cmdplab.experiments.experiment import parse_experiment, problems, resolve
+from cmdplab.experiments.run import run
 
 EXPERIMENT = {
     "name": "a",

@@ -15,38 +15,38 @@ if TYPE_CHECKING:
     from cmdplab.environments import make
     from cmdplab.environments.description import describe
     from cmdplab.errors import InputError
-    from cmdplab.experiment import Experiment
+    from cmdplab.experiments.experiment import Experiment
+    from cmdplab.experiments.records.load import load
+    from cmdplab.experiments.run import Job, Run, run, run_many
+    from cmdplab.experiments.sweep import sweep
     from cmdplab.live import learn
-    from cmdplab.loading import load
     from cmdplab.messages import quiet
-    from cmdplab.running import Job, Run, run, run_many
     from cmdplab.solvers import Solution, solve
-    from cmdplab.sweeping import sweep
 
 __version__ = "0.2.0.dev0"
 
 _HOME = {
     "CMDP": "cmdp.problem",
     "Evaluation": "cmdp.evaluation",
-    "Experiment": "experiment",
+    "Experiment": "experiments.experiment",
     "InputError": "errors",
-    "Job": "running",
+    "Job": "experiments.run",
     "PrimalDual": "algorithms.primal_dual",
-    "Run": "running",
+    "Run": "experiments.run",
     "Solution": "solvers",
     "algorithm": "algorithms",
     "describe": "environments.description",
     "evaluate": "cmdp.evaluation",
     "learn": "live",
-    "load": "loading",
+    "load": "experiments.records.load",
     "make": "environments",
     "occupancy": "cmdp.evaluation",
     "quiet": "messages",
     "returns": "cmdp.evaluation",
-    "run": "running",
-    "run_many": "running",
+    "run": "experiments.run",
+    "run_many": "experiments.run",
     "solve": "solvers",
-    "sweep": "sweeping",
+    "sweep": "experiments.sweep",
 }
 
 # Names of 0.1.0 that go on for one release, and what to write instead.

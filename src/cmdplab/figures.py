@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cmdplab.experiments.records.tables import Curves
 from cmdplab.files.write import written_whole
 from cmdplab.messages import announce
 from cmdplab.palette import looks
-from cmdplab.records import Curves
 from cmdplab.types import Array
 
 if TYPE_CHECKING:

@@ -15,6 +15,8 @@ import numpy as np
 
 from cmdplab.algorithms import FIGURE_1
 from cmdplab.errors import InputError
+from cmdplab.experiments.durable import CURVES, MISTAKES
+from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures import MARKERS, literal, save
 from cmdplab.middles import (
     GEOMETRIC_MEAN,
@@ -26,9 +28,7 @@ from cmdplab.middles import (
 )
 from cmdplab.palette import BLUE, VERMILION, looks
 from cmdplab.plotted import Sampling, every_run, per_instance, records_of
-from cmdplab.records import Curves
 from cmdplab.solvers.frontier import Frontier
-from cmdplab.surviving import CURVES, MISTAKES
 from cmdplab.types import Array
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.audit.gathering import Group, gather
-from cmdplab.audit.units import Units, units_of
 from cmdplab.errors import InputError
-from cmdplab.manifest import known_digest
-from cmdplab.records import Curves, read_curves
-from cmdplab.surviving import CURVES
-from cmdplab.sweeping import EXPERIMENT
+from cmdplab.experiments.durable import CURVES
+from cmdplab.experiments.manifest import known_digest
+from cmdplab.experiments.records.groups import Group, Units, gather, units_of
+from cmdplab.experiments.records.tables import Curves, read_curves
+from cmdplab.experiments.sweep import EXPERIMENT
 from cmdplab.types import Array
 
 Runs = list[dict[str, Array]]  # the columns of each

@@ -18,7 +18,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import family
 from cmdplab.errors import InputError
-from cmdplab.running import FIRST_CHUNK, Playing, Progress, Run, check_counts
+from cmdplab.experiments.run import FIRST_CHUNK, Playing, Progress, Run, check_counts
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.theory.soft import entropy
 from cmdplab.types import Array

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures import SIGNS, literal, save
 from cmdplab.messages import announce
 from cmdplab.palette import BLUE, VERMILION, looks
-from cmdplab.records import Curves
 from cmdplab.types import Array
 
 if TYPE_CHECKING:

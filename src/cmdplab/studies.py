@@ -18,12 +18,12 @@ from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import ENVIRONMENTS
 from cmdplab.errors import InputError
-from cmdplab.experiment import Experiment, fingerprint, parse_experiment
+from cmdplab.experiments.executors.local import Work
+from cmdplab.experiments.experiment import Experiment, fingerprint, parse_experiment
+from cmdplab.experiments.run import Run, check_counts, check_workers, jobs
+from cmdplab.experiments.sweep import Study, Tell, do_missing, prepare
 from cmdplab.formats import find
-from cmdplab.pool import Work
-from cmdplab.running import Run, check_counts, check_workers, jobs
 from cmdplab.summaries import conclude
-from cmdplab.sweeping import Study, Tell, do_missing, prepare
 
 PROBLEMS = (
     "random-independent",

@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab import manifest
 from cmdplab.algorithms.baselines import safe_baseline
 from cmdplab.algorithms.row import SAFE_POLICY
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.experiment import Experiment
+from cmdplab.experiments import manifest
+from cmdplab.experiments.durable import CURVES, MISTAKES
+from cmdplab.experiments.experiment import Experiment
+from cmdplab.experiments.manifest import Manifest
+from cmdplab.experiments.records.labels import kind_of_row, labels
+from cmdplab.experiments.records.load import recall
+from cmdplab.experiments.records.summary import SUMMARY
+from cmdplab.experiments.records.tables import Curves, write_curves, write_mistakes
+from cmdplab.experiments.run import Run
+from cmdplab.experiments.sweep import Folder, read_folder, works_of
 from cmdplab.files import sealed
 from cmdplab.files.write import to_json, written_whole
-from cmdplab.labels import kind_of_row, labels
-from cmdplab.loading import recall
-from cmdplab.manifest import Manifest
 from cmdplab.measures.measures import Summary
-from cmdplab.records import Curves, write_curves, write_mistakes
-from cmdplab.running import Run
 from cmdplab.solvers import Solution, solve_feasible
-from cmdplab.summary_file import SUMMARY
-from cmdplab.surviving import CURVES, MISTAKES
-from cmdplab.sweeping import Folder, read_folder, works_of
 
 
 def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:

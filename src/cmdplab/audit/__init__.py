@@ -3,8 +3,8 @@
 from cmdplab.audit.asking import Complexity, mistakes_at, sample_complexity
 from cmdplab.audit.events import EventTally, failure_events
 from cmdplab.audit.findings import Finding, audit
-from cmdplab.audit.gathering import Group, gather
 from cmdplab.audit.writing import write_audit
+from cmdplab.experiments.records.groups import Group, gather
 
 __all__ = [
     "Complexity",

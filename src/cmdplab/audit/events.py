@@ -26,10 +26,10 @@ from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.families import session
 from cmdplab.environments.entry import checked_seed
 from cmdplab.errors import InputError
-from cmdplab.experiment import fingerprint, first_complaint
+from cmdplab.experiments.experiment import fingerprint, first_complaint
+from cmdplab.experiments.run import check_counts
 from cmdplab.files import read_json, sealed, unsealed
 from cmdplab.files.write import to_json, writable_folder, written_whole
-from cmdplab.running import check_counts
 from cmdplab.solvers import solve_feasible
 from cmdplab.statistics import Frequency, binomial_interval
 from cmdplab.theory.events import Failures, happened, shares, union_shares

@@ -19,8 +19,7 @@ from cmdplab.audit.fitting import (
     strong_regrets,
     theorem_of,
 )
-from cmdplab.audit.gathering import Group
-from cmdplab.audit.units import Units, units_of
+from cmdplab.experiments.records.groups import Group, Units, units_of
 from cmdplab.measures.mistakes import SERIES
 from cmdplab.measures.oscillation import oscillation
 from cmdplab.measures.verdict import SHORTEST, verdict

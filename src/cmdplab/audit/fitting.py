@@ -6,7 +6,7 @@ import numpy as np
 
 from cmdplab.algorithms import bonuses
 from cmdplab.algorithms.primal_dual import PrimalDual
-from cmdplab.audit.gathering import Group
+from cmdplab.experiments.records.groups import Group
 from cmdplab.measures.verdict import SHORTEST
 from cmdplab.statistics import Exponent, fit_exponent, power_law
 from cmdplab.theory.bounds import exponents_of, mistake_exponents, regret_exponent

@@ -76,7 +76,7 @@ def audit_command(
         raise InputError(f"delta is {delta:g}, not between 0 and 1")
     sure = DELTA if delta is None else delta
     other = engine if engine is not Engine.cpu else None
-    from cmdplab.refusing import check_apart
+    from cmdplab.experiments.folders import check_apart
 
     of_records: dict[str, Any] = {"--epsilon": epsilon or None, "--partial": partial}
     of_records |= {"--workers": workers, "--engine": other}
@@ -152,8 +152,8 @@ def _check(epsilon: list[float], horizons: set[int]) -> None:
 
 def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]) -> Path:
     from cmdplab.cli.sweeping import Given, carry_out
-    from cmdplab.experiment import problems, read_experiment
-    from cmdplab.sweeping import prepare
+    from cmdplab.experiments.experiment import problems, read_experiment
+    from cmdplab.experiments.sweep import prepare
 
     experiment = read_experiment(file)
     if experiment.precision == "float32" and epsilon:

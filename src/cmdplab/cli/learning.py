@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
     from cmdplab.cmdp.problem import CMDP
     from cmdplab.engines.choose import Wanted
-    from cmdplab.pool import Work
-    from cmdplab.status import RunStatus
+    from cmdplab.experiments.executors.local import Work
+    from cmdplab.experiments.status import RunStatus
 
 
 class RunEngine(StrEnum):
@@ -99,15 +99,16 @@ def run_command(
     With --out the run leaves manifest, curves and checkpoints, and survives being stopped: the same
     command, or `cmdplab resume DIR`, goes on to the last bit.
     """
-    from cmdplab import algorithms, running
+    from cmdplab import algorithms
     from cmdplab.algorithms.baselines import task_for
     from cmdplab.cli.sweeping import Given, carry_out, finish, leave
     from cmdplab.engines.choose import Wanted
-    from cmdplab.experiment import RunSettings, fingerprint, observed, single
+    from cmdplab.experiments import run
+    from cmdplab.experiments.durable import Problems
+    from cmdplab.experiments.experiment import RunSettings, fingerprint, observed, single
+    from cmdplab.experiments.sweep import alone_in, works_of
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
-    from cmdplab.surviving import Problems
-    from cmdplab.sweeping import alone_in, works_of
 
     chosen: dict[str, Any] = {
         "bonus_scale": bonus_scale,
@@ -127,7 +128,7 @@ def run_command(
     if (alpha_eta, alpha_tau) != (None, None):
         warn(row.outside_theorem())
     number = _episodes(episodes)
-    running.check_counts(1 if number is None else number, seed)
+    run.check_counts(1 if number is None else number, seed)
     cmdp = find(problem, instance_seed)
     solution = solve_feasible(cmdp)
     safe = None if baseline is None else _policy(baseline)
@@ -216,12 +217,12 @@ def _in_memory(
     given: dict[str, Any],
     as_json: bool,
 ) -> None:
-    from cmdplab import running
     from cmdplab.cli.tables import print_runs
-    from cmdplab.progress import shown
+    from cmdplab.experiments import run
+    from cmdplab.experiments.progress import shown
 
-    with shown([running.Job(row, seed)], episodes, errors()) as progress:
-        done = running.run(cmdp, row, episodes, seed, progress=progress, **given)
+    with shown([run.Job(row, seed)], episodes, errors()) as progress:
+        done = run.run(cmdp, row, episodes, seed, progress=progress, **given)
     if as_json:
         found: dict[str, Any] = {
             "folder": None,
@@ -259,9 +260,9 @@ def _state(row: Row, state: Any) -> dict[str, Any]:
 
 def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
     """A recorded run as one that was kept in memory."""
-    from cmdplab import checkpoint, manifest
+    from cmdplab.experiments import checkpoint, manifest
+    from cmdplab.experiments.run import saved_state
     from cmdplab.measures.measures import Summary
-    from cmdplab.running import saved_state
 
     record = manifest.read_if_good(work.folder)
     summary = dict.fromkeys(Summary._fields) | (record.summary if record is not None else {})

@@ -98,10 +98,10 @@ def portrait_command(
     one, on one colour scale, with their total-variation distance.
     """
     from cmdplab.algorithms import algorithm as row_of
+    from cmdplab.experiments.run import check_counts
     from cmdplab.files.write import writable_folder
     from cmdplab.formats import find
     from cmdplab.plots import check_suffix
-    from cmdplab.running import check_counts
 
     path = out if out is not None else Path(f"{kind.value}.pdf")
     check_suffix(path)
@@ -124,10 +124,10 @@ def portrait_command(
 
 
 def _occupancy(cmdp: CMDP, row: Row, episodes: int, seed: int, path: Path) -> Path:
+    from cmdplab.experiments.progress import shown
+    from cmdplab.experiments.run import Job
     from cmdplab.portrait_figures import draw_occupancy
     from cmdplab.portraits import occupancy_portrait
-    from cmdplab.progress import shown
-    from cmdplab.running import Job
 
     with shown([Job(row, seed)], episodes, errors()) as progress:
         portrait = occupancy_portrait(cmdp, row, episodes, seed, progress=progress)
@@ -138,10 +138,10 @@ def _occupancy(cmdp: CMDP, row: Row, episodes: int, seed: int, path: Path) -> Pa
 def _entropy(
     cmdp: CMDP, rows: list[Row], episodes: int, seed: int, points: int | None, path: Path
 ) -> Path:
+    from cmdplab.experiments.progress import shown
+    from cmdplab.experiments.run import Job
     from cmdplab.portrait_figures import draw_entropy
     from cmdplab.portraits import POINTS, entropy_curve, no_temperature
-    from cmdplab.progress import shown
-    from cmdplab.running import Job
     from cmdplab.solvers import solve_feasible
 
     looks = POINTS if points is None else points

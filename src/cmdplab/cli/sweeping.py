@@ -25,9 +25,9 @@ from cmdplab.cli.options import (
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
-    from cmdplab.pool import Work
-    from cmdplab.status import RunStatus
-    from cmdplab.surviving import Problems
+    from cmdplab.experiments.durable import Problems
+    from cmdplab.experiments.executors.local import Work
+    from cmdplab.experiments.status import RunStatus
 
 
 MOST_ROWS = 200  # of a table of runs: nobody reads more
@@ -69,8 +69,8 @@ def sweep_command(
     Running it again does only what is missing. Ctrl-C finishes the current chunks and checkpoints;
     the same command, or `cmdplab resume`, goes on from there to the last bit.
     """
-    from cmdplab.experiment import problems, read_experiment, resolve
-    from cmdplab.sweeping import prepare, works_for
+    from cmdplab.experiments.experiment import problems, read_experiment, resolve
+    from cmdplab.experiments.sweep import prepare, works_for
 
     experiment = read_experiment(file, change)
     folder = out if out is not None else Path("runs") / experiment.name
@@ -92,7 +92,7 @@ def resume_command(
     as_json: Json = False,
 ) -> None:
     """Go on with every run of a folder that is not done, from its checkpoint."""
-    from cmdplab.sweeping import works_of
+    from cmdplab.experiments.sweep import works_of
 
     given = Given(workers, engine, ray, checkpoint_every)
     finish(carry_out(lambda: works_of(folder), given), folder, "resume", as_json)
@@ -100,8 +100,8 @@ def resume_command(
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
     """What is done, running, interrupted, failed or missing, how far, and how fast."""
-    from cmdplab.index import statuses
-    from cmdplab.sweeping import works_of
+    from cmdplab.experiments.index import statuses
+    from cmdplab.experiments.sweep import works_of
 
     found = statuses(works_of(folder))
     if as_json:
@@ -117,7 +117,7 @@ def export_command(
     as_json: Json = False,
 ) -> None:
     """Write the curves of every run of a folder into one file."""
-    from cmdplab.loading import export
+    from cmdplab.experiments.records.load import export
 
     suffix = {"csv": "csv", "parquet": "parquet", "netcdf": "nc"}[to.value]
     target = out if out is not None else folder / f"all-curves.{suffix}"
@@ -137,9 +137,9 @@ def carry_out(
     plan: Callable[[], list[Work]], given: Given, solved: Problems | None = None
 ) -> list[RunStatus]:
     """Do what is missing of the runs planned, and show how they go on."""
-    from cmdplab.progress import sweep_shown
-    from cmdplab.running import check_workers
-    from cmdplab.sweeping import check_every, do_missing
+    from cmdplab.experiments.progress import sweep_shown
+    from cmdplab.experiments.run import check_workers
+    from cmdplab.experiments.sweep import check_every, do_missing
 
     check_workers(given.workers)
     check_every(given.every)
@@ -157,7 +157,7 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
         return
     if engine != Engine.cpu:
         raise InputError(f"--ray runs on the cores of a cluster: --engine {engine} is for here")
-    from cmdplab.on_ray import ray_executor
+    from cmdplab.experiments.executors.ray import ray_executor
 
     with ray_executor(None if ray == "local" else ray) as execute:
         yield execute
@@ -166,8 +166,8 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
 def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
     """Print where every run stands, or what a finished study shows; exit code 0 if all are done."""
     from cmdplab.cli.tables import print_study
+    from cmdplab.experiments.sweep import study_in
     from cmdplab.summaries import conclude
-    from cmdplab.sweeping import study_in
 
     study = study_in(folder)
     if study and {each.status for each in found} == {"done"}:

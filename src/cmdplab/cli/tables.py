@@ -19,10 +19,10 @@ from cmdplab.algorithms.row import (
     Row,
 )
 from cmdplab.cli.options import console
+from cmdplab.experiments.run import Run
+from cmdplab.experiments.sweep import study_in
 from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
-from cmdplab.running import Run
 from cmdplab.summaries import by_label, median
-from cmdplab.sweeping import study_in
 from cmdplab.terminal import grid, number
 
 SHORT = {

@@ -13,13 +13,13 @@ from cmdplab.algorithms.row import SAFE_POLICY, SLATER_GAP, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.families import family
 from cmdplab.errors import InputError
+from cmdplab.experiments.run import check_counts
 from cmdplab.live.calling import begun
 from cmdplab.live.episodes import Setup
 from cmdplab.live.masking import digest
 from cmdplab.live.saving import Settings
 from cmdplab.live.signals import Demand
 from cmdplab.live.spaces import Env, Spaces
-from cmdplab.running import check_counts
 from cmdplab.types import Mask
 
 SEVERAL = "several"

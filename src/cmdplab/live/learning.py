@@ -14,6 +14,7 @@ from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.engines.families import live_session
 from cmdplab.errors import InputError
+from cmdplab.experiments.durable import CHECKPOINT_EVERY, BusyError, held
 from cmdplab.files.write import writable_folder
 from cmdplab.live import saving
 from cmdplab.live.asking import Asked, checked_row, first_state
@@ -27,7 +28,6 @@ from cmdplab.live.saving import Settings
 from cmdplab.live.showing import Report
 from cmdplab.live.signals import Given, checked_range, demand
 from cmdplab.live.spaces import Env, Spaces
-from cmdplab.surviving import CHECKPOINT_EVERY, BusyError, held
 
 
 def learn(

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from cmdplab.engines.protocol import LiveSession
+from cmdplab.experiments.run import CHUNK_SECONDS
 from cmdplab.live.episodes import Played, Setup, roll_out
 from cmdplab.live.evaluation import Evaluation, Tally
 from cmdplab.live.saving import Saved
 from cmdplab.live.showing import Report, Standing
 from cmdplab.live.spaces import Env
 from cmdplab.numerics.noise import uniforms
-from cmdplab.running import CHUNK_SECONDS
 from cmdplab.types import Array
 
 BATCH = 64  # episodes whose uniforms are drawn at once

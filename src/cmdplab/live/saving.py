@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab import checkpoint
 from cmdplab.algorithms.row import Row
 from cmdplab.errors import InputError
+from cmdplab.experiments import checkpoint
+from cmdplab.experiments.run import saved_state
 from cmdplab.files import parse_json
 from cmdplab.files.write import writable_folder
 from cmdplab.live.evaluation import Tally
-from cmdplab.running import saved_state
 from cmdplab.types import Indices
 
 Settings = dict[str, Any]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from cmdplab.progress import LINE_EVERY
+from cmdplab.experiments.progress import LINE_EVERY
 
 
 class Standing(NamedTuple):

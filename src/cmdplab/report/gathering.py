@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab import manifest
 from cmdplab.algorithms import algorithm
 from cmdplab.errors import InputError
-from cmdplab.old_folders import CURVES, MISTAKES, OldGroup, is_old, read_old
+from cmdplab.experiments import manifest
+from cmdplab.experiments.records.old_folders import CURVES, MISTAKES, OldGroup, is_old, read_old
+from cmdplab.experiments.records.summary import SUMMARY
+from cmdplab.experiments.sweep import EXPERIMENT, study_in
 from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, entry, section
 from cmdplab.report.sweeps import gather_sweep
 from cmdplab.report.thinning import points_for
-from cmdplab.summary_file import SUMMARY
-from cmdplab.sweeping import EXPERIMENT, study_in
 
 
 def gather(folder: Path) -> Report:

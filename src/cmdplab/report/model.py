@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
+from cmdplab.experiments.records.tables import check_columns
 from cmdplab.measures.measures import Summary
 from cmdplab.measures.verdict import common_verdict
-from cmdplab.records import check_columns
 from cmdplab.report.thinning import Thinned, thinned
 from cmdplab.types import Array
 

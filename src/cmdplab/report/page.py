@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cmdplab import manifest
+from cmdplab.experiments import manifest
 from cmdplab.files.write import to_json
 from cmdplab.measures.verdict import CLEARLY, CONVERGED, MOVING, OSCILLATES, SHORTEST
 from cmdplab.palette import looks

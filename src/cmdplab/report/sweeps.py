@@ -10,21 +10,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab import checkpoint, manifest
 from cmdplab.algorithms.row import SAFE_POLICY
-from cmdplab.columns import Columns, columns_of
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings
-from cmdplab.index import Index
-from cmdplab.manifest import Manifest
-from cmdplab.pool import Work
-from cmdplab.records import read_one
+from cmdplab.experiments import checkpoint, manifest
+from cmdplab.experiments.durable import CURVES, MISTAKES, problem_of
+from cmdplab.experiments.executors.local import Work
+from cmdplab.experiments.experiment import RunSettings
+from cmdplab.experiments.index import Index
+from cmdplab.experiments.manifest import Manifest
+from cmdplab.experiments.records.columns import Columns, columns_of
+from cmdplab.experiments.records.tables import read_one
+from cmdplab.experiments.status import RunStatus
+from cmdplab.experiments.sweep import EXPERIMENT, read_folder, works_of
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
 from cmdplab.report.thinning import points_for
 from cmdplab.solvers import solve_feasible
-from cmdplab.status import RunStatus
-from cmdplab.surviving import CURVES, MISTAKES, problem_of
-from cmdplab.sweeping import EXPERIMENT, read_folder, works_of
 from cmdplab.types import Array
 
 _COLUMNS = 17  # of curves with one constraint: decides how finely they are thinned

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cmdplab.errors import InputError
-from cmdplab.experiment import first_complaint
+from cmdplab.experiments.experiment import first_complaint
+from cmdplab.experiments.records.tables import LARGEST
 from cmdplab.files import read_json, unsealed
-from cmdplab.records import LARGEST
 
 SUMMARY = "summary.json"
 Count = Annotated[int, Field(gt=0, lt=1 << 53)]

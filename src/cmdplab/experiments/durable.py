@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from cmdplab import checkpoint, manifest
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings, fingerprint
+from cmdplab.experiments import checkpoint, manifest
+from cmdplab.experiments.experiment import RunSettings, fingerprint
+from cmdplab.experiments.manifest import Manifest
+from cmdplab.experiments.records.tables import put_curves, put_mistakes
 from cmdplab.files.write import flush, renamed
-from cmdplab.manifest import Manifest
 from cmdplab.numerics.noise import philox_key
-from cmdplab.records import put_curves, put_mistakes
 
 if TYPE_CHECKING:
-    from cmdplab.running import Playing, Reached, Snapshot
+    from cmdplab.experiments.run import Playing, Reached, Snapshot
     from cmdplab.solvers import Solution
 
 CHECKPOINT_EVERY = 30.0  # seconds
@@ -212,7 +212,7 @@ def _known(folder: Path, settings: RunSettings) -> Manifest | None:
 
 def _entered(folder: Path, record: Manifest, problem_file: Path, problems: Problems) -> Playing:
     """The run as its checkpoint left it, or from its start."""
-    from cmdplab.running import Playing  # half a second, for which `status` has no use
+    from cmdplab.experiments.run import Playing  # half a second, for which `status` has no use
 
     settings = record.settings
     if settings.precision is not None:
@@ -268,7 +268,7 @@ def _advance(
     report: Callable[[Standing], None],
     every: float,
 ) -> None:
-    from cmdplab.running import FIRST_CHUNK
+    from cmdplab.experiments.run import FIRST_CHUNK
 
     settings = record.settings
     target = np.inf if settings.episodes is None else settings.episodes

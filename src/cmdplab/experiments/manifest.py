@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cmdplab import __version__
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings, first_complaint
+from cmdplab.experiments.experiment import RunSettings, first_complaint
 from cmdplab.files import MissingError, file_digest, read_json
 from cmdplab.files.digests import damaged
 from cmdplab.files.write import renamed, written_whole

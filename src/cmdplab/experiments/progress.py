@@ -18,14 +18,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from cmdplab.pool import Ended, Event, Work
-from cmdplab.surviving import Standing
+from cmdplab.experiments.durable import Standing
+from cmdplab.experiments.executors.local import Ended, Event, Work
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
-    from cmdplab.running import Job, Run
-    from cmdplab.running import Progress as Report
-    from cmdplab.sweeping import Tell
+    from cmdplab.experiments.run import Job, Run
+    from cmdplab.experiments.run import Progress as Report
+    from cmdplab.experiments.sweep import Tell
 
 LINE_EVERY = 10.0  # seconds between plain lines
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from cmdplab import manifest
-from cmdplab.experiment import RunSettings
-from cmdplab.manifest import Manifest
-from cmdplab.pool import Ended, Work
-from cmdplab.surviving import is_done, is_held
+from cmdplab.experiments import manifest
+from cmdplab.experiments.durable import is_done, is_held
+from cmdplab.experiments.executors.local import Ended, Work
+from cmdplab.experiments.experiment import RunSettings
+from cmdplab.experiments.manifest import Manifest
 
 
 class RunStatus(NamedTuple):

@@ -18,8 +18,8 @@ from typing import Any
 from uuid import uuid4
 
 from cmdplab.errors import InputError
-from cmdplab.pool import Ended, Interrupt, Work, do_one, received, sent
-from cmdplab.sweeping import Executor, Tell
+from cmdplab.experiments.executors.local import Ended, Interrupt, Work, do_one, received, sent
+from cmdplab.experiments.sweep import Executor, Tell
 
 CONNECT_SECONDS = 30.0
 STOP_SECONDS = 15.0  # for every task to finish its chunk and checkpoint

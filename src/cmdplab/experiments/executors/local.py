@@ -22,10 +22,10 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cmdplab import manifest
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings
-from cmdplab.surviving import BusyError, Problems, Standing, held, perform
+from cmdplab.experiments import manifest
+from cmdplab.experiments.durable import BusyError, Problems, Standing, held, perform
+from cmdplab.experiments.experiment import RunSettings
 
 MOST_CRASHES = 2  # of workers, before their run has failed
 MOST_KILLS = 5  # from outside, before a run is left for another day: memory may be short

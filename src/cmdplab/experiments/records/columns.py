@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
+from cmdplab.experiments.executors.local import Work
+from cmdplab.experiments.index import home_of
+from cmdplab.experiments.manifest import sha256
+from cmdplab.experiments.records.tables import LABELS
 from cmdplab.files import LARGEST
-from cmdplab.index import home_of
-from cmdplab.manifest import sha256
-from cmdplab.pool import Work
-from cmdplab.records import LABELS
 from cmdplab.types import Array
 
 FOLDER = ".columns"

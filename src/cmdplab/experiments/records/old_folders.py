@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab import manifest
 from cmdplab.errors import InputError
-from cmdplab.labels import Kind, labels
+from cmdplab.experiments import manifest
+from cmdplab.experiments.records.labels import Kind, labels
+from cmdplab.experiments.records.summary import SUMMARY, read_summary
+from cmdplab.experiments.records.tables import LARGEST, read_tables
 from cmdplab.measures.measures import Summary
-from cmdplab.records import LARGEST, read_tables
-from cmdplab.summary_file import SUMMARY, read_summary
 from cmdplab.types import Array
 
 CURVES, MISTAKES = "curves.parquet", "mistakes.parquet"

@@ -16,12 +16,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cmdplab import manifest
 from cmdplab.errors import InputError
+from cmdplab.experiments import manifest
+from cmdplab.experiments.durable import FILES
+from cmdplab.experiments.executors.local import Work
+from cmdplab.experiments.status import RunStatus, missing, status_by
 from cmdplab.files.write import renamed
-from cmdplab.pool import Work
-from cmdplab.status import RunStatus, missing, status_by
-from cmdplab.surviving import FILES
 
 EXPERIMENT = "experiment.json"  # lists the runs of a folder
 NAME = ".index"

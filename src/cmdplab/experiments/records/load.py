@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cmdplab import checkpoint, manifest
 from cmdplab.errors import InputError
-from cmdplab.experiment import OVERRIDES
+from cmdplab.experiments import checkpoint, manifest
+from cmdplab.experiments.durable import CURVES, MISTAKES
+from cmdplab.experiments.executors.local import Work
+from cmdplab.experiments.experiment import OVERRIDES
+from cmdplab.experiments.index import Index
+from cmdplab.experiments.records.old_folders import is_old, old_curves
+from cmdplab.experiments.records.tables import read_one, read_records
+from cmdplab.experiments.run import Run, saved_state
+from cmdplab.experiments.status import status_of
+from cmdplab.experiments.sweep import works_of
 from cmdplab.files.write import written_whole
-from cmdplab.index import Index
 from cmdplab.measures.measures import Summary
-from cmdplab.old_folders import is_old, old_curves
-from cmdplab.pool import Work
-from cmdplab.records import read_one, read_records
-from cmdplab.running import Run, saved_state
-from cmdplab.status import status_of
-from cmdplab.surviving import CURVES, MISTAKES
-from cmdplab.sweeping import works_of
 
 LABELS = ("run", "problem", "algorithm", "preset", *OVERRIDES, "seed")
 _WORDS = {"run", "problem", "algorithm", "preset", "replan"}

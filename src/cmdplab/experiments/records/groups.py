@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from cmdplab.algorithms.row import Row
-from cmdplab.columns import Columns, columns_of
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings
-from cmdplab.index import Index
-from cmdplab.pool import Work
-from cmdplab.records import read_one
-from cmdplab.status import RunStatus
-from cmdplab.surviving import CURVES, MISTAKES, problem_of
-from cmdplab.sweeping import works_of
+from cmdplab.experiments.durable import CURVES, MISTAKES, problem_of
+from cmdplab.experiments.executors.local import Work
+from cmdplab.experiments.experiment import RunSettings
+from cmdplab.experiments.index import Index
+from cmdplab.experiments.records.columns import Columns, columns_of
+from cmdplab.experiments.records.tables import read_one
+from cmdplab.experiments.status import RunStatus
+from cmdplab.experiments.sweep import works_of
 from cmdplab.types import Array
 
 
@@ -139,3 +141,46 @@ def _check_sizes(environment: str, works: Sequence[Work]) -> None:
             f"the runs on {environment} are of different problems, with (X, A, H, N) = "
             f"{one} and {other}: give them different names"
         )
+
+
+class Units(NamedTuple):
+    """The independent samples of a group: its instances if it has several, else its seeds."""
+
+    instance: list[int]  # of each run, numbered in order of appearance
+    noun: str  # "instances" or "seeds"
+
+    @property
+    def samples(self) -> int:
+        """How many samples there are."""
+        return len(set(self._places()))
+
+    @property
+    def over(self) -> str:
+        """In words: what medians, intervals, bands and exponents are taken over."""
+        if self.noun == "instances":
+            return f"{self.samples} instances"
+        return "one run" if self.samples == 1 else f"{self.samples} seeds of one instance"
+
+    def reduced(self, values: Array) -> Array:
+        """[runs, ...] to [samples, ...]: the median over the seeds of each instance."""
+        return self._each(values, np.median)
+
+    def worst(self, values: Array) -> Array:
+        """[runs, ...] to [samples, ...]: the maximum over the seeds of each instance."""
+        return self._each(values, np.max)
+
+    def _places(self) -> list[int]:
+        return self.instance if self.noun == "instances" else list(range(len(self.instance)))
+
+    def _each(self, values: Array, statistic: Callable[..., Array]) -> Array:
+        places = np.array(self._places())
+        if len(set(self._places())) == len(places):
+            return np.array(values, dtype=np.float64)  # of one number each
+        return np.array([statistic(values[places == unit], axis=0) for unit in np.unique(places)])
+
+
+def units_of(instances: Sequence[str]) -> Units:
+    """From the name of the instance of each run."""
+    numbers = {name: n for n, name in enumerate(dict.fromkeys(instances))}
+    noun = "instances" if len(numbers) > 1 else "seeds"
+    return Units([numbers[name] for name in instances], noun)

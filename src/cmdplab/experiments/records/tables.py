@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cmdplab.errors import InputError
+from cmdplab.experiments.records.labels import Kind, labels
 from cmdplab.files import read_table, write_table
 from cmdplab.files.tables import coded
 from cmdplab.files.write import written_whole
-from cmdplab.labels import Kind, labels
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
-    from cmdplab.running import Run
+    from cmdplab.experiments.run import Run
 
 Curves = dict[str, list[dict[str, Array]]]  # by algorithm: the columns of each seed
 Tables = dict[tuple[str, str], dict[int, dict[str, Array]]]  # by (algorithm, preset) and seed

@@ -220,7 +220,7 @@ def run_many(
     optimum = solution if solution is not None else solve_feasible(problem)
     given = {"workers": workers, "solution": optimum, "progress": progress, **options}
     if engine in ("auto", "gpu"):
-        from cmdplab.running_on_gpu import run_many_with_gpu  # numba-cuda is an extra
+        from cmdplab.experiments.run_on_gpu import run_many_with_gpu  # numba-cuda is an extra
 
         given |= {"precision": precision, "say": say}
         return run_many_with_gpu(problem, jobs, episodes, engine=engine, **given)

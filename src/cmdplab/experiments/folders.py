@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-from cmdplab import manifest
 from cmdplab.errors import InputError
-from cmdplab.experiment import RunSettings
+from cmdplab.experiments import manifest
+from cmdplab.experiments.experiment import RunSettings
 
 OLD_SUMMARY = "summary.json"  # which version 0.1 wrote without a list of runs beside it
 

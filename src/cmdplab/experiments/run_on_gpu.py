@@ -19,8 +19,7 @@ from cmdplab.engines.gpu.batch import GpuBatch
 from cmdplab.engines.gpu.limits import batches, check_precision, chunk_size
 from cmdplab.engines.gpu.measures import Standing
 from cmdplab.errors import InputError
-from cmdplab.measures.measures import Summary
-from cmdplab.running import (
+from cmdplab.experiments.run import (
     Job,
     Progress,
     Reached,
@@ -30,6 +29,7 @@ from cmdplab.running import (
     saved_measures,
     saved_state,
 )
+from cmdplab.measures.measures import Summary
 from cmdplab.solvers import Solution
 from cmdplab.types import Array
 

@@ -16,10 +16,20 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from cmdplab import checkpoint, index, manifest
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.experiment import (
+from cmdplab.experiments import checkpoint, index, manifest
+from cmdplab.experiments.durable import CHECKPOINT_EVERY, CURVES, MISTAKES, Problems
+from cmdplab.experiments.executors.local import (
+    Ended,
+    Event,
+    Interrupt,
+    Work,
+    run_here,
+    run_locally,
+    signals,
+)
+from cmdplab.experiments.experiment import (
     Experiment,
     RunSettings,
     fingerprint,
@@ -27,14 +37,12 @@ from cmdplab.experiment import (
     problems,
     resolve,
 )
+from cmdplab.experiments.folders import begun, check_within, content, differing, refusal
+from cmdplab.experiments.manifest import Manifest, NewerError
+from cmdplab.experiments.records.labels import kind_of, labels
+from cmdplab.experiments.status import RunStatus, with_end
 from cmdplab.files import MissingError, read_json, sealed, unsealed
 from cmdplab.files.write import writable_folder, written_whole
-from cmdplab.labels import kind_of, labels
-from cmdplab.manifest import Manifest, NewerError
-from cmdplab.pool import Ended, Event, Interrupt, Work, run_here, run_locally, signals
-from cmdplab.refusing import begun, check_within, content, differing, refusal
-from cmdplab.status import RunStatus, with_end
-from cmdplab.surviving import CHECKPOINT_EVERY, CURVES, MISTAKES, Problems
 
 EXPERIMENT = index.EXPERIMENT
 _OF_A_RUN = {"problem.npz", ".lock", f"{manifest.NAME}.damaged", manifest.NAME, checkpoint.NEWEST}
@@ -86,7 +94,7 @@ def sweep(
     instance on Ray. On the engine gpu, and on auto where it is worth it (`say` is told), runs are
     played in batches. Ctrl-C lets every run finish its chunk and checkpoint.
     """
-    from cmdplab.running import check_workers
+    from cmdplab.experiments.run import check_workers
 
     check_workers(workers)
     check_every(every)
@@ -153,14 +161,14 @@ def do_missing(
     They are done by worker processes; where the problems are `solved` already, by this one.
     """
     from cmdplab.engines.choose import check_single
-    from cmdplab.running import check_workers
+    from cmdplab.experiments.run import check_workers
 
     check_workers(workers)
     check_every(every)
     if engine != "cpu":
         if executor is not None:
             raise InputError(f"the engine {engine} is for the local machine only")
-        from cmdplab.sweeping_on_gpu import gpu_executor  # numba-cuda is an extra
+        from cmdplab.experiments.executors.gpu import gpu_executor  # numba-cuda is an extra
 
         executor = gpu_executor(engine, workers, say)
     ends: dict[str, Ended] = {}

@@ -19,18 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab import manifest
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.choose import Wanted, choose
 from cmdplab.engines.gpu.device import card
 from cmdplab.errors import InputError
-from cmdplab.manifest import Manifest
-from cmdplab.pool import Ended, Event, Interrupt, Work, run_locally
-from cmdplab.running import Reached, Snapshot
-from cmdplab.running_on_gpu import Entry, PlayingOnGpu, parts
-from cmdplab.surviving import (
+from cmdplab.experiments import manifest
+from cmdplab.experiments.durable import (
     BusyError,
     Problems,
     Standing,
@@ -41,6 +37,10 @@ from cmdplab.surviving import (
     held,
     save,
 )
+from cmdplab.experiments.executors.local import Ended, Event, Interrupt, Work, run_locally
+from cmdplab.experiments.manifest import Manifest
+from cmdplab.experiments.run import Reached, Snapshot
+from cmdplab.experiments.run_on_gpu import Entry, PlayingOnGpu, parts
 
 REPORT_EVERY = 0.5  # seconds
 SAVING_SHARE = 10.0  # a checkpoint of a whole batch takes at most a tenth of the time
