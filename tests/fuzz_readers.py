@@ -47,10 +47,10 @@ from cmdplab.experiments.experiment import (
     resolve,
 )
 from cmdplab.experiments.sweep import read_folder, sweep
+from cmdplab.figures.plots import KINDS, plot
+from cmdplab.figures.sources import records_of
 from cmdplab.files import NoDigestWarning, digest_of_arrays
 from cmdplab.formats import Roles, read_drn, write_drn
-from cmdplab.plots import KINDS, plot
-from cmdplab.plotted import records_of
 from cmdplab.report import gather, write_tables
 from cmdplab.report.page import page
 from cmdplab.trace import verify_trace

@@ -20,8 +20,7 @@ from cmdplab.experiments.experiment import parse_experiment
 from cmdplab.experiments.records.groups import units_of
 from cmdplab.experiments.records.tables import read_curves
 from cmdplab.experiments.sweep import works_of
-from cmdplab.figures import figure_1, literal
-from cmdplab.middles import (
+from cmdplab.figures.bands import (
     GEOMETRIC_MEAN,
     MEAN,
     POINTS,
@@ -30,12 +29,13 @@ from cmdplab.middles import (
     summarised,
     words,
 )
-from cmdplab.palette import COLOURS, DASHES, LOOKS, looks
-from cmdplab.plots import KINDS, styles_of
-from cmdplab.plotted import per_instance, records_of
-from cmdplab.portrait_figures import draw_entropy, draw_occupancy
-from cmdplab.portraits import EntropyCurve, Portrait
-from cmdplab.side_by_side import comparison
+from cmdplab.figures.palette import COLOURS, DASHES, LOOKS, looks
+from cmdplab.figures.plots import KINDS, styles_of
+from cmdplab.figures.portrait_drawings import draw_entropy, draw_occupancy
+from cmdplab.figures.portraits import EntropyCurve, Portrait
+from cmdplab.figures.side_by_side import comparison
+from cmdplab.figures.sources import per_instance, records_of
+from cmdplab.figures.style import figure_1, literal
 from cmdplab.solvers.frontier import draw_frontier, frontier
 from cmdplab.statistics import Band
 from cmdplab.studies import Comparison, carry_out
@@ -326,7 +326,7 @@ def test_figures_and_the_page_draw_an_algorithm_alike(folder, swept, tmp_path, m
 def test_nothing_lies_over_the_curves_of_figure_1(tmp_path, monkeypatch):
     """What is enlarged has a panel of its own, which overlaps no other."""
     drawn = []
-    monkeypatch.setattr("cmdplab.figures.save", lambda figure, path: drawn.append(figure))
+    monkeypatch.setattr("cmdplab.figures.style.save", lambda figure, path: drawn.append(figure))
     names = ("UOpt-RPGPD", "No-regularization")
     made = read_curves(records(tmp_path / "made", names=names, seeds=2, episodes=1200) / CURVES)
     for run in made["UOpt-RPGPD"]:

@@ -16,8 +16,8 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiments.run import run
-from cmdplab.portrait_figures import VISITED_STATES, draw_occupancy, shown_states
-from cmdplab.portraits import (
+from cmdplab.figures.portrait_drawings import VISITED_STATES, draw_occupancy, shown_states
+from cmdplab.figures.portraits import (
     Portrait,
     entropy_curve,
     looked_at,
@@ -123,7 +123,9 @@ def test_the_occupancy_is_that_of_the_policy_after_the_run():
 
 def test_both_panels_of_the_optimal_policy_are_equal(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr("cmdplab.portrait_figures.save", lambda figure, _: drawn.append(figure))
+    monkeypatch.setattr(
+        "cmdplab.figures.portrait_drawings.save", lambda figure, _: drawn.append(figure)
+    )
     problem = make("media-streaming")
     optimal = solve(problem).occupancy
     draw_occupancy(Portrait(optimal, optimal), "t", tmp_path / "f.png")

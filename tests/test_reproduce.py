@@ -66,7 +66,7 @@ def test_the_curves_can_be_read_elsewhere(small):
 def test_the_figure_is_the_same_for_the_same_numbers(small, tmp_path):
     from cmdplab.experiments.records.tables import read_curves
     from cmdplab.experiments.sweep import read_folder
-    from cmdplab.figures import figure_1
+    from cmdplab.figures.style import figure_1
     from cmdplab.summaries import title
 
     settings, runs, _ = small

@@ -86,8 +86,8 @@ def _made_by(records: Sequence[Manifest | None]) -> dict[str, Any]:
 
 
 def _draw(known: Folder, runs: Sequence[Run], folder: Path) -> None:
-    from cmdplab.figures import figure_1
-    from cmdplab.side_by_side import comparison
+    from cmdplab.figures.side_by_side import comparison
+    from cmdplab.figures.style import figure_1
 
     grouped = by_label(runs)
     curves: Curves = {name: [run.curves for run in mine] for name, mine in grouped.items()}

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cmdplab.audit.findings import Finding, extent
-from cmdplab.figures import MARKERS, literal, save
-from cmdplab.middles import geometric_mean_curve
-from cmdplab.palette import Look, looks
+from cmdplab.figures.bands import geometric_mean_curve
+from cmdplab.figures.palette import Look, looks
+from cmdplab.figures.style import MARKERS, literal, save
 from cmdplab.types import Array
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ def plot_command(
     whether lines are medians or means: medians, where the seeds suffice for their bands. Of a
     sweep the finished runs are drawn; over several instances each counts once, by its median.
     """
-    from cmdplab.plots import plot
+    from cmdplab.figures.plots import plot
 
     path, notes = plot(
         folder, kind, out if out is not None else folder / f"{kind}.pdf", environment
@@ -99,9 +99,9 @@ def portrait_command(
     """
     from cmdplab.algorithms import algorithm as row_of
     from cmdplab.experiments.run import check_counts
+    from cmdplab.figures.plots import check_suffix
     from cmdplab.files.write import writable_folder
     from cmdplab.formats import find
-    from cmdplab.plots import check_suffix
 
     path = out if out is not None else Path(f"{kind.value}.pdf")
     check_suffix(path)
@@ -126,8 +126,8 @@ def portrait_command(
 def _occupancy(cmdp: CMDP, row: Row, episodes: int, seed: int, path: Path) -> Path:
     from cmdplab.experiments.progress import shown
     from cmdplab.experiments.run import Job
-    from cmdplab.portrait_figures import draw_occupancy
-    from cmdplab.portraits import occupancy_portrait
+    from cmdplab.figures.portrait_drawings import draw_occupancy
+    from cmdplab.figures.portraits import occupancy_portrait
 
     with shown([Job(row, seed)], episodes, errors()) as progress:
         portrait = occupancy_portrait(cmdp, row, episodes, seed, progress=progress)
@@ -140,8 +140,8 @@ def _entropy(
 ) -> Path:
     from cmdplab.experiments.progress import shown
     from cmdplab.experiments.run import Job
-    from cmdplab.portrait_figures import draw_entropy
-    from cmdplab.portraits import POINTS, entropy_curve, no_temperature
+    from cmdplab.figures.portrait_drawings import draw_entropy
+    from cmdplab.figures.portraits import POINTS, entropy_curve, no_temperature
     from cmdplab.solvers import solve_feasible
 
     looks = POINTS if points is None else points

@@ -250,8 +250,8 @@ def frontier_command(
     From where the constraint begins to bind to the largest threshold that can be met: the answer
     to "how should I choose the threshold?".
     """
+    from cmdplab.figures.plots import draw_frontier
     from cmdplab.formats import find
-    from cmdplab.plots import draw_frontier
     from cmdplab.solvers.frontier import frontier
     from cmdplab.terminal import grid, number
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.figures import literal, save
-from cmdplab.plots import COLUMN, in_house_style, legend_below, styles_of
-from cmdplab.portraits import EntropyCurve, Portrait
+from cmdplab.figures.plots import COLUMN, in_house_style, legend_below, styles_of
+from cmdplab.figures.portraits import EntropyCurve, Portrait
+from cmdplab.figures.style import literal, save
 from cmdplab.types import Array, Indices
 
 if TYPE_CHECKING:

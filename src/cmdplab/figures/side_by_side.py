@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cmdplab.experiments.records.tables import Curves
-from cmdplab.figures import SIGNS, literal, save
+from cmdplab.figures.palette import BLUE, VERMILION, looks
+from cmdplab.figures.style import SIGNS, literal, save
 from cmdplab.messages import announce
-from cmdplab.palette import BLUE, VERMILION, looks
 from cmdplab.types import Array
 
 if TYPE_CHECKING:

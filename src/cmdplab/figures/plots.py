@@ -17,17 +17,10 @@ from cmdplab.algorithms import FIGURE_1
 from cmdplab.errors import InputError
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.records.tables import Curves
-from cmdplab.figures import MARKERS, literal, save
-from cmdplab.middles import (
-    GEOMETRIC_MEAN,
-    MEAN,
-    Middle,
-    spread_out,
-    summarised,
-    words,
-)
-from cmdplab.palette import BLUE, VERMILION, looks
-from cmdplab.plotted import Sampling, every_run, per_instance, records_of
+from cmdplab.figures.bands import GEOMETRIC_MEAN, MEAN, Middle, spread_out, summarised, words
+from cmdplab.figures.palette import BLUE, VERMILION, looks
+from cmdplab.figures.sources import Sampling, every_run, per_instance, records_of
+from cmdplab.figures.style import MARKERS, literal, save
 from cmdplab.solvers.frontier import Frontier
 from cmdplab.types import Array
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cmdplab.experiments.records.tables import Curves
+from cmdplab.figures.palette import looks
 from cmdplab.files.write import written_whole
 from cmdplab.messages import announce
-from cmdplab.palette import looks
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
