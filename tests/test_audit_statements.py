@@ -13,9 +13,9 @@ from cmdplab import sweep
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.audit import Group, audit, events, mistakes_at, sample_complexity
+from cmdplab.audit.exponents import TRANSIENT, exponent_of_mistakes, exponent_of_regret
+from cmdplab.audit.files import row_of
 from cmdplab.audit.findings import average_violation, extent, unanswered
-from cmdplab.audit.fitting import TRANSIENT, exponent_of_mistakes, exponent_of_regret
-from cmdplab.audit.writing import row_of
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import parse_experiment
 from cmdplab.experiments.records.groups import units_of

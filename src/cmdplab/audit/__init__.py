@@ -1,9 +1,9 @@
 """The audit: what many runs say about mistakes and convergence, and what they cannot say."""
 
-from cmdplab.audit.asking import Complexity, mistakes_at, sample_complexity
+from cmdplab.audit.accuracy import Complexity, mistakes_at, sample_complexity
 from cmdplab.audit.events import EventTally, failure_events
+from cmdplab.audit.files import write_audit
 from cmdplab.audit.findings import Finding, audit
-from cmdplab.audit.writing import write_audit
 from cmdplab.experiments.records.groups import Group, gather
 
 __all__ = [

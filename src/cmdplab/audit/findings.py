@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.audit.fitting import (
+from cmdplab.audit.exponents import (
     exponent_of_mistakes,
     exponent_of_regret,
     strong_regrets,

@@ -131,7 +131,7 @@ def _audit_records(
     for note in notes:
         errors().print(f"warning: {note}", highlight=False, soft_wrap=True)
     if as_json:
-        from cmdplab.audit.writing import row_of
+        from cmdplab.audit.files import row_of
 
         rows = [row_of(f) | {"unanswered": unanswered(f)} for f in findings]
         print_json("audit", {"notes": notes, "findings": rows, "pac": asked})
@@ -142,7 +142,7 @@ def _audit_records(
 
 def _check(epsilon: list[float], horizons: set[int]) -> None:
     """What lies outside a grid is refused before anything is run or written."""
-    from cmdplab.audit.asking import place_of
+    from cmdplab.audit.accuracy import place_of
     from cmdplab.measures.mistakes import epsilons
 
     for horizon in horizons:
@@ -228,7 +228,7 @@ def _print_unanswered(findings: list[Finding]) -> None:
 
 
 def _exponent(finding: Finding, fit: Exponent, what: str) -> str:
-    from cmdplab.audit.fitting import TRANSIENT
+    from cmdplab.audit.exponents import TRANSIENT
 
     words = f"{fit.slope:.2f} [{fit.low:.2f}, {fit.high:.2f}]"
     if fit.why_not:

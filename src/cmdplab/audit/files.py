@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cmdplab.audit.drawing import draw
+from cmdplab.audit.figure import draw
 from cmdplab.audit.findings import Finding, unanswered
 from cmdplab.files.write import to_json, writable_folder, written_whole
 from cmdplab.statistics import Exponent, Interval
