@@ -31,8 +31,8 @@ from cmdplab.files.write import to_json
 from cmdplab.measures.measures import Measures
 from cmdplab.measures.verdict import common_verdict
 from cmdplab.report import gather, write_report, write_tables
+from cmdplab.report.curves import kept
 from cmdplab.report.tables import latex
-from cmdplab.report.thinning import kept
 from cmdplab.summaries import by_label, numbers_of
 
 HORIZON, OPTIMUM = 10, 5.0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from cmdplab.errors import InputError
 from cmdplab.files.write import writable_folder, written_whole
-from cmdplab.report.gathering import gather
 from cmdplab.report.model import Report
 from cmdplab.report.page import page
+from cmdplab.report.sources import gather
 from cmdplab.report.tables import csv_table, latex_table
 
 __all__ = ["Report", "gather", "write_report", "write_tables"]

@@ -11,7 +11,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.records.tables import check_columns
 from cmdplab.measures.measures import Summary
 from cmdplab.measures.verdict import common_verdict
-from cmdplab.report.thinning import Thinned, thinned
+from cmdplab.report.curves import Thinned, thinned
 from cmdplab.types import Array
 
 FIELDS = tuple(field for field in Summary._fields if field != "episodes")

@@ -17,8 +17,8 @@ from cmdplab.experiments import manifest
 from cmdplab.figures.palette import looks
 from cmdplab.files.write import to_json
 from cmdplab.measures.verdict import CLEARLY, CONVERGED, MOVING, OSCILLATES, SHORTEST
+from cmdplab.report.curves import Thinned
 from cmdplab.report.model import FIELDS, SERIES, Entry, Report, Section
-from cmdplab.report.thinning import Thinned
 from cmdplab.types import Array
 
 SCHEMA = 1

@@ -22,8 +22,8 @@ from cmdplab.experiments.records.columns import Columns, columns_of
 from cmdplab.experiments.records.tables import read_one
 from cmdplab.experiments.status import RunStatus
 from cmdplab.experiments.sweep import EXPERIMENT, read_folder, works_of
+from cmdplab.report.curves import points_for
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
-from cmdplab.report.thinning import points_for
 from cmdplab.solvers import solve_feasible
 from cmdplab.types import Array
 
