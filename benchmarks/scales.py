@@ -12,7 +12,7 @@ import argparse
 import numpy as np
 
 from cmdplab import Job, make, run_many, solve
-from cmdplab.studies import Comparison
+from cmdplab.studies.predefined import Comparison
 
 SCALES = (1.0, 0.1, 0.01, 0.001)
 NAMES = (

@@ -15,7 +15,7 @@ from cmdplab.environments import ENVIRONMENTS
 from cmdplab.experiments.records.tables import read_curves
 from cmdplab.experiments.run import run
 from cmdplab.measures.measures import Summary
-from cmdplab.studies import PROBLEMS, Comparison, carry_out
+from cmdplab.studies.predefined import PROBLEMS, Comparison, carry_out
 
 
 @pytest.fixture(scope="module")

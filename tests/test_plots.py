@@ -38,7 +38,7 @@ from cmdplab.figures.sources import per_instance, records_of
 from cmdplab.figures.style import figure_1, literal
 from cmdplab.solvers.frontier import draw_frontier, frontier
 from cmdplab.statistics import Band
-from cmdplab.studies import Comparison, carry_out
+from cmdplab.studies.predefined import Comparison, carry_out
 
 DOLLARS = r"cost $\frac$ x"
 NASTY = "_" + DOLLARS + "\x1b[31m\u202e\ud800 $ \\$"

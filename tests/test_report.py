@@ -33,7 +33,7 @@ from cmdplab.measures.verdict import common_verdict
 from cmdplab.report import gather, write_report, write_tables
 from cmdplab.report.curves import kept
 from cmdplab.report.tables import latex
-from cmdplab.summaries import by_label, numbers_of
+from cmdplab.studies.conclusions import by_label, numbers_of
 
 HORIZON, OPTIMUM = 10, 5.0
 NASTY = "<script>alert(1)</script>&\"'\u2028{{data}}</style><!--"

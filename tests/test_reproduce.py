@@ -13,7 +13,7 @@ from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiments.run import Job, Playing, jobs, run, run_many
-from cmdplab.studies import Reproduction, carry_out
+from cmdplab.studies.predefined import Reproduction, carry_out
 
 KEYS = {"final_gap", "final_violation", "tail_std", "strong_regret", "strong_violation_regret"}
 
@@ -67,7 +67,7 @@ def test_the_figure_is_the_same_for_the_same_numbers(small, tmp_path):
     from cmdplab.experiments.records.tables import read_curves
     from cmdplab.experiments.sweep import read_folder
     from cmdplab.figures.style import figure_1
-    from cmdplab.summaries import title
+    from cmdplab.studies.conclusions import title
 
     settings, runs, _ = small
     curves = read_curves(settings.out / "curves.parquet")

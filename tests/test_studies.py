@@ -25,7 +25,7 @@ from cmdplab.experiments.experiment import RunSettings, parse_experiment
 from cmdplab.experiments.progress import sweep_shown
 from cmdplab.experiments.records.labels import Kind, kind_of, labels
 from cmdplab.experiments.sweep import works_of
-from cmdplab.studies import Comparison, Reproduction, carry_out, prepared
+from cmdplab.studies.predefined import Comparison, Reproduction, carry_out, prepared
 
 TWO = ("UOpt-RPGPD", "No-regularization")
 SHOWN = ("curves.parquet", "mistakes.parquet", "figure1.png", "figure1.pdf")

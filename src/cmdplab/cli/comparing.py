@@ -63,7 +63,7 @@ def compare_command(
     """
     from cmdplab.algorithms import check_settings
     from cmdplab.cli.sweeping import Given, carry_out, finish
-    from cmdplab.studies import Comparison, prepared
+    from cmdplab.studies.predefined import Comparison, prepared
 
     given = [name.strip() for each in algorithms or [] for name in each.split(",")]
     chosen = {} if algorithms is None else {"algorithms": tuple(name for name in given if name)}

@@ -45,7 +45,7 @@ def reproduce_command(
     """
     from cmdplab.algorithms import FIGURE_1
     from cmdplab.cli.sweeping import Given, carry_out, finish
-    from cmdplab.studies import Reproduction, prepared
+    from cmdplab.studies.predefined import Reproduction, prepared
 
     study = Reproduction(
         preset=preset.value,

@@ -167,7 +167,7 @@ def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) ->
     """Print where every run stands, or what a finished study shows; exit code 0 if all are done."""
     from cmdplab.cli.tables import print_study
     from cmdplab.experiments.sweep import study_in
-    from cmdplab.summaries import conclude
+    from cmdplab.studies.conclusions import conclude
 
     study = study_in(folder)
     if study and {each.status for each in found} == {"done"}:

@@ -22,7 +22,7 @@ from cmdplab.cli.options import console
 from cmdplab.experiments.run import Run
 from cmdplab.experiments.sweep import study_in
 from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
-from cmdplab.summaries import by_label, median
+from cmdplab.studies.conclusions import by_label, median
 from cmdplab.terminal import grid, number
 
 SHORT = {

@@ -23,7 +23,7 @@ from cmdplab.experiments.experiment import Experiment, fingerprint, parse_experi
 from cmdplab.experiments.run import Run, check_counts, check_workers, jobs
 from cmdplab.experiments.sweep import Study, Tell, do_missing, prepare
 from cmdplab.formats import find
-from cmdplab.summaries import conclude
+from cmdplab.studies.conclusions import conclude
 
 PROBLEMS = (
     "random-independent",
