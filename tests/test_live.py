@@ -20,10 +20,10 @@ from cmdplab.algorithms.row import SLATER_GAP
 from cmdplab.algorithms.task import Task
 from cmdplab.experiments import checkpoint
 from cmdplab.experiments.durable import held
-from cmdplab.live.asking import Asked
+from cmdplab.live.checks import Asked
 from cmdplab.live.episodes import roll_out
 from cmdplab.live.evaluation import BLOCKS, Tally, estimate
-from cmdplab.live.showing import Standing, shown
+from cmdplab.live.progress import Standing, shown
 from cmdplab.live.signals import checked_range, demand
 from cmdplab.live.spaces import Spaces
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.live.calling import begun, stepped
-from cmdplab.live.masking import check_told
+from cmdplab.live.calls import begun, stepped
+from cmdplab.live.masks import check_told
 from cmdplab.live.signals import Reader, Scale
 from cmdplab.live.spaces import Env, Spaces
 from cmdplab.types import Array, Indices, Mask

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from cmdplab.checks import real_number
 from cmdplab.cmdp.checks import floats
 from cmdplab.errors import InputError
-from cmdplab.live.calling import Info, check_call
+from cmdplab.live.calls import Info, check_call
 from cmdplab.types import Array
 
 Signal = Callable[[Any, Any, Any, float, Info], float]  # (state, action, next state, reward, info)

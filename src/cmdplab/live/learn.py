@@ -16,16 +16,16 @@ from cmdplab.engines.families import live_session
 from cmdplab.errors import InputError
 from cmdplab.experiments.durable import CHECKPOINT_EVERY, BusyError, held
 from cmdplab.files.write import writable_folder
-from cmdplab.live import saving
-from cmdplab.live.asking import Asked, checked_row, first_state
-from cmdplab.live.calling import begun, check_seeds
+from cmdplab.live import checkpoints
+from cmdplab.live.calls import begun, check_seeds
+from cmdplab.live.checkpoints import Settings
+from cmdplab.live.checks import Asked, checked_row, first_state
 from cmdplab.live.evaluation import LATE, Tally
-from cmdplab.live.interrupting import patient
+from cmdplab.live.interrupts import patient
 from cmdplab.live.learned import Learned
-from cmdplab.live.masking import Masking, opened
-from cmdplab.live.playing import Playing, advanced
-from cmdplab.live.saving import Settings
-from cmdplab.live.showing import Report
+from cmdplab.live.masks import Masking, opened
+from cmdplab.live.progress import Report
+from cmdplab.live.session import Playing, advanced
 from cmdplab.live.signals import Given, checked_range, demand
 from cmdplab.live.spaces import Env, Spaces
 
@@ -105,7 +105,7 @@ def _begun(
     env: Env, asked: Asked, settings: Settings, folder: Path | None
 ) -> tuple[Playing, list[str]]:
     """A run at its beginning, or where its checkpoint left it; the settings are completed."""
-    saved, notes = saving.find(folder, settings, asked.row) if folder else (None, [])
+    saved, notes = checkpoints.find(folder, settings, asked.row) if folder else (None, [])
     done = 0 if saved is None else saved.tally.episodes
     if done > asked.episodes:
         raise InputError(f"the checkpoint in {folder} has {done} episodes, beyond {asked.episodes}")
@@ -161,7 +161,7 @@ def _saver(
 
     def save(now: float) -> None:
         if folder and playing.tally.episodes and now >= due[0]:
-            saving.save(folder, settings, playing.saved())
+            checkpoints.save(folder, settings, playing.saved())
             due[0] = time.monotonic() + every
 
     return save

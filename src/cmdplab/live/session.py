@@ -9,10 +9,10 @@ import numpy as np
 
 from cmdplab.engines.protocol import LiveSession
 from cmdplab.experiments.run import CHUNK_SECONDS
+from cmdplab.live.checkpoints import Saved
 from cmdplab.live.episodes import Played, Setup, roll_out
 from cmdplab.live.evaluation import Evaluation, Tally
-from cmdplab.live.saving import Saved
-from cmdplab.live.showing import Report, Standing
+from cmdplab.live.progress import Report, Standing
 from cmdplab.live.spaces import Env
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array

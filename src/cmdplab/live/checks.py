@@ -14,10 +14,10 @@ from cmdplab.algorithms.task import Task
 from cmdplab.engines.families import family
 from cmdplab.errors import InputError
 from cmdplab.experiments.run import check_counts
-from cmdplab.live.calling import begun
+from cmdplab.live.calls import begun
+from cmdplab.live.checkpoints import Settings
 from cmdplab.live.episodes import Setup
-from cmdplab.live.masking import digest
-from cmdplab.live.saving import Settings
+from cmdplab.live.masks import digest
 from cmdplab.live.signals import Demand
 from cmdplab.live.spaces import Env, Spaces
 from cmdplab.types import Mask

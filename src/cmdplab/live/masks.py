@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cmdplab.cmdp.checks import checked_mask
 from cmdplab.errors import InputError
-from cmdplab.live.calling import Info, check_call
+from cmdplab.live.calls import Info, check_call
 from cmdplab.live.spaces import Spaces
 from cmdplab.types import Mask
 
