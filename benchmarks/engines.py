@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy_reference import NumpyUOpt
 
-from cmdplab.bench import PAPER, Timing, benchmark, random_problem
+from cmdplab.testing.bench import PAPER, Timing, benchmark, random_problem
 
 
 def time_numpy(seconds: float = 2.0) -> Timing:

@@ -17,11 +17,11 @@ import numpy as np
 from cmdplab import make, solve
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.bench import time_task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.numerics.compiling import compiled_apart
 from cmdplab.solvers import Box, plan, simplex
 from cmdplab.solvers.layout import model, planning
+from cmdplab.testing.bench import time_task
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 

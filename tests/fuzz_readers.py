@@ -53,7 +53,7 @@ from cmdplab.files import NoDigestWarning, digest_of_arrays
 from cmdplab.formats import Roles, read_drn, write_drn
 from cmdplab.report import gather, write_tables
 from cmdplab.report.page import page
-from cmdplab.trace import verify_trace
+from cmdplab.testing.released_trace import verify_trace
 
 SECONDS = 30  # for one file, a hundred times what the slowest takes
 MEMORY = 8 << 30  # bytes of address space, much of which the interpreter's libraries reserve

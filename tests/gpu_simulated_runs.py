@@ -92,7 +92,7 @@ def test_auto_takes_what_is_worth_it_and_leaves_the_rest_to_the_cpu(monkeypatch)
 def test_runs_need_neither_tables_nor_a_terminal():
     heavy = {"pydantic", "pyarrow", "matplotlib", "typer", "pandas"}
     code = "import simulated_gpu, sys; from cmdplab import algorithm, make, run_many, Job;"
-    code += "from cmdplab.testing import random_problem;"
+    code += "from cmdplab.testing.contract import random_problem;"
     code += (
         "run_many(random_problem(3, 2, 2, 1), [Job(algorithm('UOpt-RPGPD'), 0)], 1, engine='gpu');"
     )

@@ -126,7 +126,7 @@ def test_run_writes_what_it_says(call, tmp_path):
 
 
 def test_bench_json(call, monkeypatch):
-    from cmdplab import bench
+    from cmdplab.testing import bench
 
     monkeypatch.setattr(bench, "PAPER", (3, 2, 2, 1))
     quick = bench.time_engine

@@ -23,7 +23,7 @@ from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve, solve_feasible
-from cmdplab.testing import ContractError, check_learner
+from cmdplab.testing.contract import ContractError, check_learner
 
 ROWS = pytest.mark.parametrize(
     "row", ALGORITHMS.values(), ids=lambda row: f"{row.name}-{row.preset}"

@@ -8,9 +8,10 @@ import pytest
 import typer.main
 from conftest import PLANNED_TRACE, ROOT, TRACE, random_problem
 
-from cmdplab import bench, cli
+from cmdplab import cli
 from cmdplab.schemas import VERSIONS, stamp
 from cmdplab.schemas.page import MODELS, json_schema, model_of, page
+from cmdplab.testing import bench
 
 SHORT = ("--episodes", "40", "--seeds", "1")
 # Each form of each command: what it writes goes below OUT; the order matters.

@@ -20,7 +20,7 @@ from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve_feasible
-from cmdplab.testing import check_learner
+from cmdplab.testing.contract import check_learner
 
 RELEASED = algorithm("OptCMDP", "released")
 PRINTED = algorithm("OptCMDP", "printed")

@@ -15,7 +15,7 @@ from cmdplab.engines.host import HostSession, roll_out
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.trace import verify_trace
+from cmdplab.testing.released_trace import verify_trace
 
 
 def test_the_recorded_trace_is_reproduced():

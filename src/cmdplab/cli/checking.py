@@ -16,7 +16,7 @@ def verify_command(
 ) -> None:
     """Replay a recorded trace of published code and print the largest differences."""
     from cmdplab.terminal import grid
-    from cmdplab.trace import verify_trace
+    from cmdplab.testing.released_trace import verify_trace
 
     found = verify_trace(file)
     if as_json:
@@ -37,8 +37,8 @@ def bench_command(
 
     One core and float64, exact returns of every episode included; rows with two runs use two cores.
     """
-    from cmdplab.bench import benchmark
     from cmdplab.terminal import grid
+    from cmdplab.testing.bench import benchmark
 
     timings = list(benchmark(quick))
     if as_json:

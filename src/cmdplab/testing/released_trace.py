@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab import planned_trace
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
@@ -24,7 +23,8 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.primal_dual import CpuSession
 from cmdplab.errors import InputError
 from cmdplab.files import read_npz
-from cmdplab.planned_trace import PlannedDifference, largest
+from cmdplab.testing import released_plans
+from cmdplab.testing.released_plans import PlannedDifference, largest
 
 Arrays = dict[str, npt.NDArray[Any]]
 _ARRAYS = ("P", "reward", "utility", "policy_snapshot_episodes")
@@ -44,10 +44,10 @@ class Difference(NamedTuple):
 def verify_trace(path: str | Path) -> dict[str, Difference | PlannedDifference]:
     """Replay every algorithm of a trace; the keys are the algorithms' names."""
     arrays = read_npz(path)
-    names = {name.replace("-", "_"): name for name in (*FIGURE_1, planned_trace.NAME)}
+    names = {name.replace("-", "_"): name for name in (*FIGURE_1, released_plans.NAME)}
     present = [key for key in names if f"{key}_states" in arrays]
     recorded = {
-        key: planned_trace.RECORDED if key == planned_trace.NAME else _RECORDED for key in present
+        key: released_plans.RECORDED if key == released_plans.NAME else _RECORDED for key in present
     }
     needed = {*_ARRAYS, *_NUMBERS, *(f"{key}_{what}" for key in present for what in recorded[key])}
     missing = sorted(needed - arrays.keys())
@@ -90,7 +90,7 @@ def _check(arrays: Arrays, key: str, problem: CMDP, path: str | Path) -> None:
     if snapshots.ndim != 1 or snapshots.dtype.kind not in "iu":
         raise InputError(f"{path}: policy_snapshot_episodes must be a list of whole numbers")
     episodes = len(np.atleast_1d(arrays[f"{key}_states"]))
-    of = planned_trace.shapes if key == planned_trace.NAME else _shapes
+    of = released_plans.shapes if key == released_plans.NAME else _shapes
     for what, shape in of(episodes, len(snapshots), problem).items():
         given = arrays[f"{key}_{what}"]
         if given.shape != shape:
@@ -126,10 +126,10 @@ def _shapes(episodes: int, snapshots: int, problem: CMDP) -> dict[str, tuple[int
 def _difference(
     arrays: Arrays, settings: dict[str, float], key: str, name: str, problem: CMDP
 ) -> Difference | PlannedDifference:
-    if name == planned_trace.NAME:
-        recorded = {what: arrays[f"{key}_{what}"] for what in planned_trace.RECORDED}
+    if name == released_plans.NAME:
+        recorded = {what: arrays[f"{key}_{what}"] for what in released_plans.RECORDED}
         snapshots = arrays["policy_snapshot_episodes"].tolist()
-        return planned_trace.replayed(recorded, snapshots, settings, problem)
+        return released_plans.replayed(recorded, snapshots, settings, problem)
     released = algorithm(name, "released")
     assert isinstance(released, PrimalDual)
     row = replace(

@@ -1,6 +1,6 @@
 """One contract for every learner: what a row, or someone else's algorithm, must keep.
 
-    from cmdplab.testing import check_learner
+    from cmdplab.testing.contract import check_learner
     check_learner(my_learner)            # a function Task -> Learner, or a registered row
 
 A broken promise raises `ContractError`, which says which one and where.

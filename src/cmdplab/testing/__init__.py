@@ -1,0 +1,12 @@
+"""One contract for every learner, and what is checked against published code.
+
+    from cmdplab.testing import check_learner
+    check_learner(my_learner)            # a function Task -> Learner, or a registered row
+
+Nothing of the package needs what is here; people who write learners do.
+"""
+
+from cmdplab.cmdp.random import SHAPES, random_problem
+from cmdplab.testing.contract import ContractError, MakeLearner, check_learner
+
+__all__ = ["SHAPES", "ContractError", "MakeLearner", "check_learner", "random_problem"]
