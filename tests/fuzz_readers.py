@@ -32,7 +32,7 @@ from test_report import records
 from cmdplab import load
 from cmdplab.algorithms.task import checked_baseline
 from cmdplab.audit import events
-from cmdplab.cli.learning import _policy
+from cmdplab.cli.run import _policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse

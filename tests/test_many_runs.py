@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from conftest import random_problem
 
-from cmdplab.cli import sweeping as commands
+from cmdplab.cli import sweep as commands
 from cmdplab.experiments import index, manifest
 from cmdplab.experiments.durable import (
     CURVES,

@@ -20,7 +20,7 @@ import pytest
 from cmdplab import Experiment, sweep
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.cli.reporting import report_command
+from cmdplab.cli.report import report_command
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.records.tables import read_curves, write_curves, write_mistakes

@@ -13,21 +13,16 @@ from typing import Annotated, Any
 import typer
 
 from cmdplab import __version__
-from cmdplab.cli.auditing import audit_command
-from cmdplab.cli.checking import bench_command, verify_command
-from cmdplab.cli.comparing import compare_command
-from cmdplab.cli.converting import convert_command
-from cmdplab.cli.learning import run_command
-from cmdplab.cli.plotting import plot_command, portrait_command
-from cmdplab.cli.problems import (
-    describe_command,
-    frontier_command,
-    list_command,
-    solve_command,
-)
-from cmdplab.cli.reporting import report_command
-from cmdplab.cli.reproducing import reproduce_command
-from cmdplab.cli.sweeping import export_command, resume_command, status_command, sweep_command
+from cmdplab.cli.audit import audit_command
+from cmdplab.cli.check import bench_command, verify_command
+from cmdplab.cli.compare import compare_command
+from cmdplab.cli.convert import convert_command
+from cmdplab.cli.plot import plot_command, portrait_command
+from cmdplab.cli.problem import describe_command, frontier_command, list_command, solve_command
+from cmdplab.cli.report import report_command
+from cmdplab.cli.reproduce import reproduce_command
+from cmdplab.cli.run import run_command
+from cmdplab.cli.sweep import export_command, resume_command, status_command, sweep_command
 from cmdplab.errors import InputError
 
 INTERRUPTED = 130

@@ -62,7 +62,7 @@ def compare_command(
     Interrupted, the same command, or `cmdplab resume DIR`, goes on to the last bit.
     """
     from cmdplab.algorithms import check_settings
-    from cmdplab.cli.sweeping import Given, carry_out, finish
+    from cmdplab.cli.sweep import Given, carry_out, finish
     from cmdplab.studies.predefined import Comparison, prepared
 
     given = [name.strip() for each in algorithms or [] for name in each.split(",")]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cmdplab.cli.converting import (
+from cmdplab.cli.convert import (
     AnyProblem,
     Budget,
     Cost,

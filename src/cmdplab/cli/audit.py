@@ -151,7 +151,7 @@ def _check(epsilon: list[float], horizons: set[int]) -> None:
 
 
 def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]) -> Path:
-    from cmdplab.cli.sweeping import Given, carry_out
+    from cmdplab.cli.sweep import Given, carry_out
     from cmdplab.experiments.experiment import problems, read_experiment
     from cmdplab.experiments.sweep import prepare
 

@@ -44,7 +44,7 @@ def reproduce_command(
     command, or `cmdplab resume DIR`, goes on to the last bit.
     """
     from cmdplab.algorithms import FIGURE_1
-    from cmdplab.cli.sweeping import Given, carry_out, finish
+    from cmdplab.cli.sweep import Given, carry_out, finish
     from cmdplab.studies.predefined import Reproduction, prepared
 
     study = Reproduction(

@@ -101,7 +101,7 @@ def run_command(
     """
     from cmdplab import algorithms
     from cmdplab.algorithms.baselines import task_for
-    from cmdplab.cli.sweeping import Given, carry_out, finish, leave
+    from cmdplab.cli.sweep import Given, carry_out, finish, leave
     from cmdplab.engines.choose import Wanted
     from cmdplab.experiments import run
     from cmdplab.experiments.durable import Problems
