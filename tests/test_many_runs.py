@@ -350,6 +350,7 @@ def test_status_imports_no_compiler():
     import subprocess
     import sys
 
-    program = "import sys, cmdplab.experiments.index, cmdplab.experiments.sweep; print('numba' in sys.modules)"
+    imports = "import sys, cmdplab.experiments.index, cmdplab.experiments.sweep"
+    program = f"{imports}; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr

@@ -5,8 +5,8 @@ print(learned.summary())
 """
 
 from cmdplab.live.evaluation import Curve, Estimate, Evaluation
-from cmdplab.live.learn import learn
 from cmdplab.live.learned import Learned
 from cmdplab.live.progress import shown
+from cmdplab.live.run import learn
 
 __all__ = ["Curve", "Estimate", "Evaluation", "Learned", "learn", "shown"]

@@ -203,7 +203,7 @@ def _intrinsic() -> Any:
     from llvmlite import ir
     from numba.cuda.extending import intrinsic
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def streamed(typing: Any, array: Any, place: Any) -> Any:
         """array[place] of 32-bit whole numbers, for an unsigned place."""
 
