@@ -106,12 +106,12 @@ def on_cpu(
     precision: str,
 ) -> list[Measures]:
     """The same runs one after the other on the CPU engine, in double precision."""
-    from cmdplab.engines.cpu.primal_dual import CpuSession
+    from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 
     found = []
     for problem, row, task, seed, optimum in zip(problems, rows, tasks, seeds, optima, strict=True):
         measures = Measures(optimum, problem.threshold, problem.horizon)
-        measures.add(Chunk(*CpuSession(problem, row, task, seed).play(episodes)))
+        measures.add(Chunk(*PrimalDualSession(problem, row, task, seed).play(episodes)))
         found.append(measures)
     return found
 

@@ -19,11 +19,11 @@ import numpy as np
 from cmdplab import CMDP, solve
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.primal_dual import State
+from cmdplab.algorithms.primal_dual import PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.random import random_problem
-from cmdplab.engines.cpu.primal_dual import CpuSession
+from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.families import family, session
 from cmdplab.solvers import policy_bounds
 from cmdplab.statistics import binomial_interval
@@ -109,8 +109,8 @@ def averages(name: str, lengths: list[int]) -> str:
     for episodes in lengths:
         row = replace(algorithm(name, "printed"), bonus_scale=1e-12, tuned_for=episodes)
         task = Task.of(problem, solution.slack)
-        state = State.initial(task)._replace(counts=problem.transition * 2.0**50)
-        run = CpuSession(problem, row, task, 0, state)
+        state = PrimalDualState.initial(task)._replace(counts=problem.transition * 2.0**50)
+        run = PrimalDualSession(problem, row, task, 0, state)
         total = np.zeros(2)
         for _ in range(episodes):
             total += exact.returns(problem, run.state().policy)

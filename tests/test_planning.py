@@ -13,12 +13,12 @@ from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import safe_baseline, task_for
 from cmdplab.algorithms.opt_press import pessimism
 from cmdplab.algorithms.planner import Planner, PlannerState
-from cmdplab.algorithms.primal_dual import State
+from cmdplab.algorithms.primal_dual import PrimalDualState
 from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.algorithms.task import Task, checked_baseline
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.primal_dual import CpuSession
+from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.families import session
 from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.environments import make
@@ -73,8 +73,8 @@ def average_error(row, problem, episodes):
     solution = solve(problem)
     sure = replace(row, bonus_scale=NOTHING, tuned_for=episodes)
     task = Task.of(problem, solution.slack)
-    state = State.initial(task)._replace(counts=problem.transition * 2.0**50)
-    run = CpuSession(problem, sure, task, 0, state)
+    state = PrimalDualState.initial(task)._replace(counts=problem.transition * 2.0**50)
+    run = PrimalDualSession(problem, sure, task, 0, state)
     total = np.zeros(len(problem.reward))
     for _ in range(episodes):
         total += exact_of(run, problem)
@@ -109,8 +109,8 @@ def test_the_regularised_fixed_point_violates_by_tau_times_the_multiplier(tau):
         temperature=Constant(tau),
     )
     task = Task.of(problem, solve(problem).slack)
-    state = State.initial(task)._replace(counts=problem.transition * 2.0**50)
-    run = CpuSession(problem, row, task, 0, state)
+    state = PrimalDualState.initial(task)._replace(counts=problem.transition * 2.0**50)
+    run = PrimalDualSession(problem, row, task, 0, state)
     for _ in range(40_000):
         run.improve()
     end = run.state()

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.bonuses import uniform_pac
 from cmdplab.algorithms.equations import confidence_radius
-from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, State, uncapped, unit
+from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, PrimalDualState, uncapped, unit
 from cmdplab.algorithms.schedules import Constant
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.primal_dual import CpuSession
+from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.solvers import solve
@@ -28,7 +28,7 @@ def no_bonus(s):
     return Bonus(log=0.0)
 
 
-def kernel_inside(learner: PlainPrimalDual, state: State, kernel: np.ndarray) -> bool:
+def kernel_inside(learner: PlainPrimalDual, state: PrimalDualState, kernel: np.ndarray) -> bool:
     """|Pbar(y) - P(y)| <= 2 sqrt(Pbar(y)) phi + 5 phi^2 for every entry: the set of H.1."""
     bonus = uniform_pac(learner.row.setting(learner.task))
     visits = state.counts.sum(axis=-1)
@@ -54,7 +54,9 @@ def test_optimistic_values_are_optimistic_inside_the_confidence_set(problem, see
     policy = 0.9 * policy + 0.1 / problem.actions
     row = replace(algorithm("UOpt-RPGPD", "printed"), bonus_scale=1.0)
     learner = PlainPrimalDual(row, Task.of(problem, 1.0))
-    state = State(counts.astype(float), np.log(policy), policy, np.zeros(problem.constraints), 1)
+    state = PrimalDualState(
+        counts.astype(float), np.log(policy), policy, np.zeros(problem.constraints), 1
+    )
     assume(kernel_inside(learner, state, problem.transition))
     tau = 0.3
     optimistic = learner.evaluate(state, tau).value[:, 0, problem.start]
@@ -95,7 +97,7 @@ def test_the_bonus_makes_up_for_the_worst_kernel_of_the_confidence_set(H, p, log
     q = on_the_boundary(p, row, task, visits)
     counts = 1e15 * problem.transition
     counts[:, 0, 0] = visits * np.array([0.0, q, 1.0 - q])
-    state = State.initial(task)._replace(counts=counts)
+    state = PrimalDualState.initial(task)._replace(counts=counts)
     truth = exact.returns(problem, state.policy)
     optimistic = PlainPrimalDual(row, task).evaluate(state, 0.0).value[:, 0, 0]
     assert np.all(optimistic >= truth - 1e-9)
@@ -115,7 +117,7 @@ def test_the_bonus_makes_up_for_the_worst_kernel_of_the_confidence_set(H, p, log
 def test_engines_agree_and_policies_stay_on_the_simplex(problem, row, seed, scale):
     row = replace(row, bonus_scale=scale)
     task = Task.of(problem, solve(problem).slack)
-    cpu = CpuSession(problem, row, task, seed)
+    cpu = PrimalDualSession(problem, row, task, seed)
     host = HostSession(problem, PlainPrimalDual(row, task), seed)
     for ours, theirs in zip(cpu.play(25), host.play(25), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
@@ -131,7 +133,7 @@ def test_the_true_kernel_rarely_leaves_the_confidence_set():
     learner = PlainPrimalDual(row, task)
     outside = 0
     for seed in range(40):
-        session = CpuSession(problem, row, task, seed)
+        session = PrimalDualSession(problem, row, task, seed)
         for _ in range(5):
             session.play(200)
             outside += not kernel_inside(learner, session.state(), problem.transition)
@@ -149,8 +151,8 @@ def converged(problem, tau, steps):
         dual_cap=uncapped,
     )
     task = Task.of(problem, solve(problem).slack)
-    state = State.initial(task)._replace(counts=problem.transition * 1e6)
-    session = CpuSession(problem, row, task, 0, state)
+    state = PrimalDualState.initial(task)._replace(counts=problem.transition * 1e6)
+    session = PrimalDualSession(problem, row, task, 0, state)
     for _ in range(steps):
         session.improve()
     return session.state()
@@ -192,7 +194,7 @@ def test_uopt_learns_a_small_problem_and_needs_no_number_of_episodes():
     task = Task.of(problem, solution.slack)
     for tuned_for in (1, 10**9):
         row = replace(algorithm("UOpt-RPGPD", "printed"), tuned_for=tuned_for)
-        chunk = CpuSession(problem, row, task, 0).play(50_000)
+        chunk = PrimalDualSession(problem, row, task, 0).play(50_000)
         distance = np.abs(solution.value - chunk.returns[:, 0])
         assert distance[-1] < 0.02
         assert distance[-1000:].max() < 0.2 * distance[:100].max()
@@ -205,7 +207,7 @@ def test_nothing_overflows_in_ten_million_episodes(name, preset):
     task = Task.of(problem, solve(problem).slack)
     row = algorithm(name, preset)
     # Arrive at episode 10^7 with a policy as extreme as such a run can have.
-    state = State.initial(task)
+    state = PrimalDualState.initial(task)
     extreme = np.where(np.arange(2) == 0, 0.0, -1e5) * np.ones(state.log_policy.shape)
     state = state._replace(
         log_policy=extreme,
@@ -213,7 +215,7 @@ def test_nothing_overflows_in_ten_million_episodes(name, preset):
         counts=1e7 * problem.transition,
         episode=10_000_000,
     )
-    session = CpuSession(problem, row, task, 0, state)
+    session = PrimalDualSession(problem, row, task, 0, state)
     chunk = session.play(20_000)
     after = session.state()
     for array in (*chunk, after.policy, after.log_policy, after.multiplier):
@@ -224,7 +226,7 @@ def test_nothing_overflows_in_ten_million_episodes(name, preset):
 def test_a_real_run_of_ten_million_episodes_stays_finite():
     problem = random_problem(2, 2, 1, 1, seed=1)
     task = Task.of(problem, solve(problem).slack)
-    session = CpuSession(problem, algorithm("No-regularization", "printed"), task, 0)
+    session = PrimalDualSession(problem, algorithm("No-regularization", "printed"), task, 0)
     for _ in range(10):
         chunk = session.play(1_000_000)
         assert np.all(np.isfinite(chunk.returns))

@@ -15,12 +15,12 @@ from test_theory_saddle import bandit, halfway, seeds, temperatures
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.bonuses import uniform_pac
 from cmdplab.algorithms.equations import confidence_radius
-from cmdplab.algorithms.primal_dual import Bonus, State
+from cmdplab.algorithms.primal_dual import Bonus, PrimalDualState
 from cmdplab.algorithms.schedules import Constant
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.cmdp import exact
-from cmdplab.engines.cpu.primal_dual import CpuSession
+from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
@@ -171,8 +171,8 @@ def exact_session(problem, tau, slack):
         temperature=Constant(tau),
     )
     task = Task.of(problem, slack)
-    state = State.initial(task)._replace(counts=problem.transition * 1e6)
-    return CpuSession(problem, row, task, 0, state)
+    state = PrimalDualState.initial(task)._replace(counts=problem.transition * 1e6)
+    return PrimalDualSession(problem, row, task, 0, state)
 
 
 @pytest.mark.parametrize("tau", [1.0, 0.1, 0.01])
@@ -314,7 +314,7 @@ def test_failures_are_rare_in_runs():
     task = Task.of(problem, 1.0)
     row = replace(UOPT_RPGPD, bonus_scale=1.0)
     for seed in range(10):
-        session = CpuSession(problem, row, task, seed)
+        session = PrimalDualSession(problem, row, task, seed)
         occupancies = np.zeros((2, 3, 2))
         for _ in range(40):
             occupancies += exact.occupancy(problem, session.state().policy)

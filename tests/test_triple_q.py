@@ -282,7 +282,7 @@ def test_what_is_claimed_of_the_rows():
     assert "no run reaches" in replace(TRIPLE_Q, bonus_scale=1.0, margin_scale=1.0).heuristic
     assert TRIPLE_Q_RELEASED.heuristic.startswith("nothing is proved")
     assert not any(row.safe for row in SHORT)
-    assert "tuned for" in TRIPLE_Q.beyond(10**6)
+    assert "tuned for" in TRIPLE_Q.tuning_warning(10**6)
 
 
 def test_the_grid_world_of_the_benchmark():

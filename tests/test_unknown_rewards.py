@@ -57,10 +57,10 @@ def played(problem, live, noise):
     return states, actions
 
 
-def samples(problem, states, actions, luck):
+def samples(problem, states, actions, reward_noise):
     """Bernoulli rewards [1 + N, H] of an episode, from uniforms [H, 1 + N]."""
     mean = problem.reward[:, np.arange(problem.horizon), states[:-1], actions]
-    return 1.0 * (mean > luck.T)
+    return 1.0 * (mean > reward_noise.T)
 
 
 # Episodes from outside
@@ -81,8 +81,8 @@ def test_a_session_that_observes_is_to_the_last_bit_one_that_plays(row, shape):
 def test_the_same_holds_where_rewards_are_observed(row):
     problem, task = prepared(row, feedback="bernoulli")
     player, live = session("cpu", problem, row, task, 3), live_session(row, task)
-    luck = reward_uniforms(3, 1, 80, problem.horizon, 2)
-    for noise, drawn in zip(uniforms(3, 1, 80, problem.horizon), luck, strict=True):
+    reward_noise = reward_uniforms(3, 1, 80, problem.horizon, 2)
+    for noise, drawn in zip(uniforms(3, 1, 80, problem.horizon), reward_noise, strict=True):
         states, actions = played(problem, live, noise)
         live.observe(states, actions, samples(problem, states, actions, drawn))
     player.play(80)

@@ -29,7 +29,7 @@ from cmdplab.errors import InputError
 from cmdplab.types import Array
 
 
-class State(NamedTuple):
+class PrimalDualState(NamedTuple):
     """All that a primal-dual learner carries from one episode to the next."""
 
     counts: Array  # [H, X, A, X], visits to (h, x, a, y); [H, X, A, S] where the kernel is lists
@@ -40,7 +40,7 @@ class State(NamedTuple):
     reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, H, X, A] of samples; empty if known
 
     @classmethod
-    def initial(cls, task: Task, successors: int | None = None) -> State:
+    def initial(cls, task: Task, successors: int | None = None) -> PrimalDualState:
         """No visits, the uniform policy, multipliers zero; `successors` is S of lists."""
         rewards, H, X, A = task.reward.shape
         policy = task.uniform
@@ -101,7 +101,7 @@ def uncapped(s: Setting) -> float:
     return math.inf
 
 
-class Numbers(NamedTuple):
+class PrimalDualNumbers(NamedTuple):
     """A row resolved for given sizes: all that a compiled loop needs to know of an algorithm."""
 
     log: float
@@ -150,7 +150,7 @@ class PrimalDual(Row):
         if not self.radius_cap > 0.0:
             raise InputError(f"radius_cap is {self.radius_cap:g}, not a positive number")
 
-    def numbers(self, task: Task) -> Numbers:
+    def numbers(self, task: Task) -> PrimalDualNumbers:
         """This row, resolved for a task."""
         setting = self.setting(task)
         bonus = self.bonus(setting)
@@ -158,7 +158,7 @@ class PrimalDual(Row):
         scale = self.bonus_scale * (1.0 + self.reward_bonus * task.observed)
         # Hoeffding's sqrt(log / 2n) for a known K; phi itself where it holds for all n at once.
         width = self.bonus_scale * (1.0 if bonus.iterated else math.sqrt(0.5))
-        return Numbers(
+        return PrimalDualNumbers(
             log=bonus.log,
             root=scale * bonus.root,
             dev=scale * bonus.dev,

@@ -147,7 +147,7 @@ class Row:
         """What is outside the paper's theorem about schedules; empty where there is none."""
         return ""
 
-    def beyond(self, episodes: int | None) -> str:
+    def tuning_warning(self, episodes: int | None) -> str:
         """What to say of a run that is longer than the algorithm was tuned for."""
         if EPISODES not in self.needs or (episodes is not None and episodes <= self.tuned_for):
             return ""

@@ -82,6 +82,6 @@ def compare_command(
     )
     check_settings(study.rows(), {"margin_scale": margin_scale, "tuned_for": tuned_for})
     for row in study.rows():
-        warn(row.beyond(episodes))
+        warn(row.tuning_warning(episodes))
     done = carry_out(lambda: prepared(study, engine), Given(workers, engine))
     finish(done, study.folder, "compare", as_json)

@@ -115,7 +115,7 @@ def portrait_command(
     cmdp = find(problem, instance_seed)
     writable_folder(path.parent)  # known before the run, not after it
     for row in rows:
-        warn(row.beyond(episodes))
+        warn(row.tuning_warning(episodes))
     if kind is Portrayed.occupancy:
         drawn = _occupancy(cmdp, rows[0], episodes, seed, path)
     else:

@@ -133,7 +133,7 @@ def run_command(
     solution = solve_feasible(cmdp)
     safe = None if baseline is None else _policy(baseline)
     task = task_for(row, cmdp, solution, safe, rewards.value)
-    warn(row.beyond(number))
+    warn(row.tuning_warning(number))
     place = _place(engine, Wanted(cmdp, row, task, number or math.inf, precision.value))
     if out is not None:
         if safe is not None:

@@ -110,8 +110,8 @@ def print_notes(runs: Sequence[Run]) -> None:
             _plain(f"{name}: constants [unverified]: {row.unverified}")
         if row.safe and row.heuristic:
             _plain(f"{name}: {row.heuristic}")
-        if row.beyond(mine[0].summary.episodes):
-            _plain(row.beyond(mine[0].summary.episodes))
+        if row.tuning_warning(mine[0].summary.episodes):
+            _plain(row.tuning_warning(mine[0].summary.episodes))
         if SAFE_POLICY in row.needs:
             counts = [run.state.baseline_episodes for run in mine]
             share = f"{int(np.median(counts)):,} of {mine[0].summary.episodes:,} episodes"

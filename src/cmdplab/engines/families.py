@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 from cmdplab.algorithms.learner import Learner
 from cmdplab.algorithms.planner import Planner, PlannerState
-from cmdplab.algorithms.primal_dual import PrimalDual, State
+from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.planner import PlanningSession
-from cmdplab.engines.cpu.primal_dual import CpuSession
+from cmdplab.engines.cpu.planner import PlannerSession
+from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.cpu.triple_q import TripleQSession
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain.planner import PlainPlanner
@@ -32,8 +32,8 @@ class Family(NamedTuple):
 
 
 FAMILIES: dict[type[Row], Family] = {
-    PrimalDual: Family(State, PlainPrimalDual, CpuSession),
-    Planner: Family(PlannerState, PlainPlanner, PlanningSession),
+    PrimalDual: Family(PrimalDualState, PlainPrimalDual, PrimalDualSession),
+    Planner: Family(PlannerState, PlainPlanner, PlannerSession),
     TripleQ: Family(TripleQState, PlainTripleQ, TripleQSession),
 }
 

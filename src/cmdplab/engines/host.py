@@ -11,7 +11,7 @@ from cmdplab.algorithms.learner import Chunk, Episode, Learner, LearnerState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.outside import luck
+from cmdplab.engines.outside import reward_noise
 from cmdplab.engines.plain.rewards import sampled
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
@@ -63,7 +63,7 @@ class HostSession:
         """The episode with samples of its rewards, where the learner does not know them."""
         if not self._task.observed:
             return episode
-        drawn = luck(self._task, self._seed, self._state.episode + 1, 1)[0]
+        drawn = reward_noise(self._task, self._seed, self._state.episode + 1, 1)[0]
         return sampled(self._problem, episode, drawn, self._task.spread)
 
     def replay(self, states: Indices, actions: Indices) -> Chunk:

@@ -87,7 +87,7 @@ def checked_sums(task: Task, sums: Array) -> Array:
     return sums if len(sums) else fresh
 
 
-def luck(task: Task, seed: int, first: int, episodes: int) -> Array:
+def reward_noise(task: Task, seed: int, first: int, episodes: int) -> Array:
     """[episodes, H, 1 + N], the uniforms of an engine's samples; none where rewards are known."""
     rewards, H = len(task.no_samples), task.reward.shape[1]
     return reward_uniforms(seed, first, episodes, H, rewards)

@@ -30,7 +30,7 @@ def check_seeds(env: Env) -> None:
             raise InputError(f"reset() of {type(each).__name__} takes no seed=: it must")
 
 
-def begun(env: Env, **seed: int) -> tuple[Any, Info]:
+def reset_checked(env: Env, **seed: int) -> tuple[Any, Info]:
     """The first observation of an episode, and the info."""
     result: Any = env.reset(**seed)
     if not isinstance(result, tuple) or len(result) != 2:
@@ -38,7 +38,7 @@ def begun(env: Env, **seed: int) -> tuple[Any, Info]:
     return result[0], _checked(result[1], "reset")
 
 
-def stepped(env: Env, action: int) -> tuple[Any, Any, bool, bool, Info]:
+def step_checked(env: Env, action: int) -> tuple[Any, Any, bool, bool, Info]:
     """Next observation, reward, terminated, truncated, info."""
     result: Any = env.step(action)
     if not isinstance(result, tuple) or len(result) != 5:

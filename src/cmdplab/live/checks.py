@@ -14,7 +14,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.engines.families import family
 from cmdplab.errors import InputError
 from cmdplab.experiments.run import check_counts
-from cmdplab.live.calls import begun
+from cmdplab.live.calls import reset_checked
 from cmdplab.live.checkpoints import Settings
 from cmdplab.live.episodes import Setup
 from cmdplab.live.masks import digest
@@ -119,7 +119,7 @@ def first_state(env: Env, spaces: Spaces, given: int | str | None) -> int | str:
         raise InputError(f'start is {given!r}, not a state, "several" or None')
     if given is not None:
         return spaces.state(given) + spaces.first_state
-    seen = {spaces.state(begun(env)[0]) for _ in range(RESETS)}
+    seen = {spaces.state(reset_checked(env)[0]) for _ in range(RESETS)}
     return SEVERAL if len(seen) > 1 else seen.pop() + spaces.first_state
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.live.calls import begun, stepped
+from cmdplab.live.calls import reset_checked, step_checked
 from cmdplab.live.masks import check_told
 from cmdplab.live.signals import Reader, Scale
 from cmdplab.live.spaces import Env, Spaces
@@ -79,7 +79,7 @@ class Played(NamedTuple):
 def roll_out(env: Env, setup: Setup, act: Act, noise: Sequence[float], episode: int) -> Played:
     """Play one episode: `noise` [S] are uniforms; `episode` is its number, for error messages."""
     spaces, lead = setup.spaces, setup.lead
-    observation, info = begun(env)
+    observation, info = reset_checked(env)
     x, ended, cut = _start(setup, observation), False, False
     visited, taken = [setup.first] * lead, [0] * lead
     earned: list[tuple[Any, ...]] = []
@@ -90,7 +90,7 @@ def roll_out(env: Env, setup: Setup, act: Act, noise: Sequence[float], episode: 
         a = act(h, x, noise[h])
         taken.append(a)
         action = a + spaces.first_action
-        following, reward, ended, cut, info = stepped(env, action)
+        following, reward, ended, cut, info = step_checked(env, action)
         earned.append((reward, *setup.read(observation, action, following, reward, info)))
         observation = following
         if ended or cut:

@@ -17,7 +17,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.durable import CHECKPOINT_EVERY, BusyError, held
 from cmdplab.files.write import writable_folder
 from cmdplab.live import checkpoints
-from cmdplab.live.calls import begun, check_seeds
+from cmdplab.live.calls import check_seeds, reset_checked
 from cmdplab.live.checkpoints import Settings
 from cmdplab.live.checks import Asked, checked_row, first_state
 from cmdplab.live.evaluation import LATE, Tally
@@ -111,7 +111,7 @@ def _begun(
         raise InputError(f"the checkpoint in {folder} has {done} episodes, beyond {asked.episodes}")
     if done:
         notes = [*notes, f"Resumed after {done:,} episodes: the environment was seeded anew."]
-    begun(env, seed=_later(asked.seed, done) if done else asked.seed)
+    reset_checked(env, seed=_later(asked.seed, done) if done else asked.seed)
     settings["start"] = first_state(env, asked.spaces, settings["start"])
     setup = asked.setup(settings["start"])
     session = live_session(asked.row, asked.task(setup), saved.state if saved else None)
@@ -172,7 +172,7 @@ def _learned(
 ) -> Learned:
     row, setup = asked.row, playing.setup
     real = (slice(setup.lead, None), slice(asked.spaces.states))
-    remarks = [each for each in (row.beyond(asked.episodes), row.heuristic) if each]
+    remarks = [each for each in (row.tuning_warning(asked.episodes), row.heuristic) if each]
     return Learned(
         algorithm=row,
         policy=playing.session.policy()[real],

@@ -88,6 +88,10 @@ def _about(group: OldGroup, summary: dict[str, Any]) -> About:
     with suppress(InputError, TypeError):  # an algorithm that is not registered here
         row = algorithm(group.algorithm, group.preset).overridden(settings)
         settings = {k: v for k, v in row.settings().items() if v is not None}
-        remarks = [row.beyond(summary["episodes"])] if row.beyond(summary["episodes"]) else []
+        remarks = (
+            [row.tuning_warning(summary["episodes"])]
+            if row.tuning_warning(summary["episodes"])
+            else []
+        )
         return About(group.preset, settings, row.needs, row.heuristic, row.unverified, remarks)
     return About(group.preset, settings)

@@ -179,7 +179,7 @@ def _about(members: list[_Member]) -> About:
     settings = s.overrides()
     with suppress(InputError):
         row = s.row()
-        said = [row.beyond(s.episodes), row.outside_theorem()]
+        said = [row.tuning_warning(s.episodes), row.outside_theorem()]
         if SAFE_POLICY in row.needs:
             said.append(_on_baseline(members))
         remarks = [each for each in said if each]

@@ -158,7 +158,7 @@ def _about(runs: Sequence[Run], problem: CMDP, solution: Solution) -> dict[str, 
         "settings": {k: v for k, v in row.settings().items() if v is not None},
         "heuristic": row.heuristic,
         "unverified": row.unverified,
-        "tuned": row.beyond(runs[0].summary.episodes),
+        "tuned": row.tuning_warning(runs[0].summary.episodes),
     }
     if SAFE_POLICY in row.needs:
         safe = safe_baseline(problem, solution, row.tightening)

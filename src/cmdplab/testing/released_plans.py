@@ -20,7 +20,7 @@ from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.planner import PlanningSession
+from cmdplab.engines.cpu.planner import PlannerSession
 from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.solvers import Box, plan
 from cmdplab.types import Array, Mask
@@ -72,7 +72,7 @@ def replayed(
     )
     support = possible_successors(problem)
     task = Task.of(problem, 0.0, support=support)
-    session, plain = PlanningSession(problem, row, task, 0), PlainPlanner(row, task)
+    session, plain = PlannerSession(problem, row, task, 0), PlainPlanner(row, task)
     promises, boxes, optimality = [], [0.0], [0.0]
     for k, (states, actions) in enumerate(
         zip(recorded["states"], recorded["actions"], strict=True)

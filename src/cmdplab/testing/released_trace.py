@@ -20,7 +20,7 @@ from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.primal_dual import CpuSession
+from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.errors import InputError
 from cmdplab.files import read_npz
 from cmdplab.testing import released_plans
@@ -139,7 +139,7 @@ def _difference(
         bonus_scale=settings["bonus_scale"],
     )
     slack = settings["max_utility"] - settings["threshold"]
-    session = CpuSession(problem, row, Task.of(problem, slack), seed=0)
+    session = PrimalDualSession(problem, row, Task.of(problem, slack), seed=0)
     states, actions = arrays[f"{key}_states"], arrays[f"{key}_actions"]
     returns, multipliers, policies, done = [], [], [0.0], 0
     snapshots = [int(k) for k in arrays["policy_snapshot_episodes"]]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import Numbers, State
+from cmdplab.algorithms.primal_dual import PrimalDualNumbers, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse, lists
@@ -138,7 +138,9 @@ def scratch(task: Task, listed: Sparse | None = None) -> Scratch:
     )
 
 
-def learner(task: Task, numbers: Numbers, state: State, listed: Sparse | None = None) -> Learner:
+def learner(
+    task: Task, numbers: PrimalDualNumbers, state: PrimalDualState, listed: Sparse | None = None
+) -> Learner:
     """The compiled learner's arrays, derived from a natural state; the rest is `refresh_all`'s."""
     rewards, H, X, A = task.reward.shape
     visits = state.counts.sum(axis=-1)
@@ -201,12 +203,12 @@ def natural_counts(
 
 def natural_state(
     arrays: Learner, states: int, actions: int, episode: int, listed: Sparse | None = None
-) -> State:
+) -> PrimalDualState:
     """The natural state, copied out of the compiled learner's arrays.
 
     Counts in a list are written into a table where `listed` says of which states they are.
     """
-    return State(
+    return PrimalDualState(
         counts=natural_counts(arrays.counts, arrays.visits, states, actions, listed),
         log_policy=from_pairs(arrays.log_policy, states, actions),
         policy=from_pairs(arrays.policy, states, actions),

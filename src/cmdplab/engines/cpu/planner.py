@@ -41,7 +41,7 @@ class Learner(NamedTuple):
     reward_sums: Array  # [1 + N, L, A * P], of samples; [0, L, A * P] where rewards are known
 
 
-class PlanningSession:
+class PlannerSession:
     """A run of a planner on the CPU engine."""
 
     def __init__(
@@ -96,7 +96,7 @@ class PlanningSession:
             self._task.start,
             steps,
             noise,
-            outside.luck(self._task, self._seed, self._episode + 1, episodes),
+            outside.reward_noise(self._task, self._seed, self._episode + 1, episodes),
             self._task.spread,
             self._episode,
             planned,

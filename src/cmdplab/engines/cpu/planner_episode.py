@@ -204,7 +204,7 @@ def play(
     start,
     steps,
     uniforms,
-    luck,
+    reward_noise,
     spread,
     episode,
     planned,
@@ -228,7 +228,7 @@ def play(
             exact_returns(world, scratch.policies, start, scratch, scratch.returns)
         copy(scratch.returns[0], returns[k])
         roll_out(world, learner.policy, start, uniforms[k], states, actions)
-        draw_rewards(world, states, actions, luck[k], spread, samples)
+        draw_rewards(world, states, actions, reward_noise[k], spread, samples)
         done = episode + k + 1
         changed = advance(
             learner,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.algorithms.primal_dual import PrimalDual, State
+from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import outside
@@ -15,7 +15,7 @@ from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
 
 
-class CpuSession:
+class PrimalDualSession:
     """A run on the CPU engine."""
 
     def __init__(
@@ -24,12 +24,12 @@ class CpuSession:
         algorithm: PrimalDual,
         task: Task,
         seed: int,
-        state: State | None = None,
+        state: PrimalDualState | None = None,
     ) -> None:
         self._storage = layout.Storage.of(problem)
         listed = self._storage.listed
         if state is None:
-            state = State.initial(task, self._storage.successors)
+            state = PrimalDualState.initial(task, self._storage.successors)
         self._row, self._task, self._seed = algorithm, task, seed
         self._numbers = algorithm.numbers(task)
         self._world = None if problem is None else layout.world(problem, listed)
@@ -52,7 +52,7 @@ class CpuSession:
             self._task.start,
             steps,
             noise,
-            outside.luck(self._task, self._seed, first, episodes),
+            outside.reward_noise(self._task, self._seed, first, episodes),
             self._task.spread,
             self._episode % 2,
             self._scratch,
@@ -72,7 +72,7 @@ class CpuSession:
             steps,
             np.ascontiguousarray(states, dtype=np.int64),
             np.ascontiguousarray(actions, dtype=np.int64),
-            outside.luck(self._task, self._seed, self._episode + 1, len(states)),
+            outside.reward_noise(self._task, self._seed, self._episode + 1, len(states)),
             self._task.spread,
             self._scratch,
             *chunk,
@@ -109,7 +109,7 @@ class CpuSession:
         start = self._task.start
         primal_dual_episode.improve(self._learner, self._numbers, start, steps, self._scratch)
 
-    def state(self) -> State:
+    def state(self) -> PrimalDualState:
         """A copy of the learner's state, in natural axes."""
         _, _, X, A = self._task.reward.shape
         return layout.natural_state(self._learner, X, A, self._episode, self._storage.written)

@@ -215,7 +215,7 @@ def play(
     start,
     steps,
     uniforms,
-    luck,
+    reward_noise,
     spread,
     parity,
     scratch,
@@ -240,7 +240,7 @@ def play(
             if place == 1 and k > 0:
                 copy(two[0], returns[k - 1])
         roll_out(world, learner.policy, start, uniforms[k], states, actions)
-        draw_rewards(world, states, actions, luck[k], spread, samples)
+        draw_rewards(world, states, actions, reward_noise[k], spread, samples)
         advance(learner, numbers, start, steps[k], states, actions, samples, scratch)
         copy(learner.multiplier, multipliers[k])
 
@@ -254,7 +254,7 @@ def replay(
     steps,
     states,
     actions,
-    luck,
+    reward_noise,
     spread,
     scratch,
     returns,
@@ -266,6 +266,6 @@ def replay(
         copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
         exact_returns(world, scratch.policies, start, scratch, scratch.returns)
         copy(scratch.returns[0], returns[k])
-        draw_rewards(world, states[k], actions[k], luck[k], spread, samples)
+        draw_rewards(world, states[k], actions[k], reward_noise[k], spread, samples)
         advance(learner, numbers, start, steps[k], states[k], actions[k], samples, scratch)
         copy(learner.multiplier, multipliers[k])

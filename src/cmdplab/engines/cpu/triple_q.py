@@ -163,9 +163,9 @@ class TripleQSession:
 
     def _run(self, kernel: Any, chunk: Chunk, given: list[Any], *out: Array) -> Chunk:
         world, first = outside.known(self._world), self._episode + 1
-        task, luck = self._task, self._luck(len(chunk.multiplier))
+        task, reward_noise = self._task, self._reward_noise(len(chunk.multiplier))
         fixed = (world, self._tables, self._numbers, task.start, first)
-        kernel(*fixed, *given, luck, task.spread, self._scratch, *out)
+        kernel(*fixed, *given, reward_noise, task.spread, self._scratch, *out)
         self._episode += len(chunk.multiplier)
         return chunk
 
@@ -176,11 +176,11 @@ class TripleQSession:
     def _noise(self, episodes: int) -> list[Array]:
         return [uniforms(self._seed, self._episode + 1, episodes, len(self._scratch.actions))]
 
-    def _luck(self, episodes: int) -> Array:
+    def _reward_noise(self, episodes: int) -> Array:
         """[episodes, H, 1 + N], for the samples of rewards; without noise they are the means."""
         if not self._task.spread:
             return np.zeros((episodes, *self._scratch.samples.T.shape))
-        return outside.luck(self._task, self._seed, self._episode + 1, episodes)
+        return outside.reward_noise(self._task, self._seed, self._episode + 1, episodes)
 
     def _chunk(self, episodes: int) -> Chunk:
         rewards = len(self._tables.reward)

@@ -187,13 +187,15 @@ def advance(tables, numbers, k, states, actions, samples, multiplier):
 
 
 @compiled_exactly
-def learn(world, tables, numbers, start, first, uniforms, luck, spread, scratch, multipliers):
+def learn(
+    world, tables, numbers, start, first, uniforms, reward_noise, spread, scratch, multipliers
+):
     """Episodes first, first + 1, ... on the true kernel, without their exact returns."""
     states, actions, samples = scratch.states, scratch.actions, scratch.samples
     for e in range(len(uniforms)):
         share = eq.exploration(float(first + e), *numbers[-4:])
         roll_out(world, tables, share, start, uniforms[e], states, actions)
-        draw_rewards(tables, states, actions, luck[e], spread, samples)
+        draw_rewards(tables, states, actions, reward_noise[e], spread, samples)
         advance(tables, numbers, first + e, states, actions, samples, multipliers[e])
 
 
@@ -205,7 +207,7 @@ def play(
     start,
     first,
     uniforms,
-    luck,
+    reward_noise,
     spread,
     scratch,
     returns,
@@ -216,7 +218,7 @@ def play(
         k, at = first + e, slice(e, e + 1)
         share = eq.exploration(float(k), *numbers[-4:])
         exact_returns(world, tables, share, start, scratch.mass, returns[e])
-        drawn = (uniforms[at], luck[at], spread)
+        drawn = (uniforms[at], reward_noise[at], spread)
         learn(world, tables, numbers, start, k, *drawn, scratch, multipliers[at])
 
 
@@ -229,7 +231,7 @@ def replay(
     first,
     states,
     actions,
-    luck,
+    reward_noise,
     spread,
     scratch,
     returns,
@@ -240,5 +242,5 @@ def replay(
     for e in range(len(states)):
         share = eq.exploration(float(first + e), *numbers[-4:])
         exact_returns(world, tables, share, start, scratch.mass, returns[e])
-        draw_rewards(tables, states[e], actions[e], luck[e], spread, samples)
+        draw_rewards(tables, states[e], actions[e], reward_noise[e], spread, samples)
         advance(tables, numbers, first + e, states[e], actions[e], samples, multipliers[e])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.algorithms.primal_dual import Numbers, State
+from cmdplab.algorithms.primal_dual import PrimalDualNumbers, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.layout import world as host_world
@@ -82,7 +82,10 @@ def worlds(
 
 
 def learners(
-    tasks: Sequence[Task], states: Sequence[State | None], form: Form, dtype: npt.DTypeLike
+    tasks: Sequence[Task],
+    states: Sequence[PrimalDualState | None],
+    form: Form,
+    dtype: npt.DTypeLike,
 ) -> Learners:
     """States on the card; counts of fresh runs are not sent: the kernel `prepare` writes them."""
     B, H, X, row = len(tasks), form.horizon, form.states, form.row
@@ -94,7 +97,7 @@ def learners(
     for b, (task, state) in enumerate(zip(tasks, states, strict=True)):
         if state is None:
             if id(task) not in fresh:
-                fresh[id(task)] = _policy(State.initial(task), form, dtype)
+                fresh[id(task)] = _policy(PrimalDualState.initial(task), form, dtype)
             logs[b], policies[b] = fresh[id(task)]
             continue
         logs[b], policies[b] = _policy(state, form, dtype)
@@ -108,11 +111,13 @@ def learners(
     return Learners(counts, *(cuda.to_device(each) for each in (*sent, multiplier)))
 
 
-def _policy(state: State, form: Form, dtype: npt.DTypeLike) -> tuple[Array, Array]:
+def _policy(state: PrimalDualState, form: Form, dtype: npt.DTypeLike) -> tuple[Array, Array]:
     return closed_on_card(state.log_policy, form, dtype), to_card(state.policy, form)
 
 
-def natural_states(arrays: Learners, form: Form, runs: slice, episode: int) -> list[State]:
+def natural_states(
+    arrays: Learners, form: Form, runs: slice, episode: int
+) -> list[PrimalDualState]:
     """The states of some runs, in natural axes: what the other engines carry."""
     H, X, row, N = form.horizon, form.states, form.row, form.rewards - 1
     host = Learners(*(each[runs].copy_to_host() for each in arrays))
@@ -126,14 +131,14 @@ def natural_states(arrays: Learners, form: Form, runs: slice, episode: int) -> l
     seen = np.moveaxis(counts, 2, 4) * (visits[..., None] > 0.0)
     nothing = np.zeros((0, H, X, form.actions))
     return [
-        State(seen[b].astype(np.float64), logs[b], policies[b], lam[:N], episode, nothing)
+        PrimalDualState(seen[b].astype(np.float64), logs[b], policies[b], lam[:N], episode, nothing)
         for b, lam in enumerate(host.multiplier)
     ]
 
 
-def number_rows(numbers: Sequence[Numbers]) -> Array:
+def number_rows(numbers: Sequence[PrimalDualNumbers]) -> Array:
     """[B, 19]: the resolved algorithms."""
-    return np.array(numbers, np.float64).reshape(len(numbers), len(Numbers._fields))
+    return np.array(numbers, np.float64).reshape(len(numbers), len(PrimalDualNumbers._fields))
 
 
 class Told(NamedTuple):

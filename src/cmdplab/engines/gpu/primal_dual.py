@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import PrimalDual, State
+from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.gpu import arrays
@@ -31,7 +31,7 @@ class PrimalDualPlayer:
         rows: Sequence[PrimalDual],
         tasks: Sequence[Task],
         seeds: Sequence[int],
-        states: Sequence[State | None],
+        states: Sequence[PrimalDualState | None],
         form: Form,
         real: Any,
         registers: int | None = None,
@@ -58,6 +58,6 @@ class PrimalDualPlayer:
         ]
         return np.stack(columns)
 
-    def states(self, runs: slice, episode: int) -> list[State]:
+    def states(self, runs: slice, episode: int) -> list[PrimalDualState]:
         """The states of some runs in natural axes."""
         return arrays.natural_states(self.learners, self.form, runs, episode)

@@ -15,11 +15,13 @@ from typing import Any, NamedTuple
 from numba.extending import register_jitable
 
 from cmdplab.algorithms.equations import bonus, confidence_radius
-from cmdplab.algorithms.primal_dual import Numbers
+from cmdplab.algorithms.primal_dual import PrimalDualNumbers
 from cmdplab.engines.gpu.device import WARP
 from cmdplab.engines.gpu.formulas import formulas
 
-PLACE = Numbers(*range(len(Numbers._fields)))  # of each number in the row of a run
+PLACE = PrimalDualNumbers(
+    *range(len(PrimalDualNumbers._fields))
+)  # of each number in the row of a run
 
 
 class Learner(NamedTuple):

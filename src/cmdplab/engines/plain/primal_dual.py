@@ -13,7 +13,7 @@ import numpy as np
 
 from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.learner import Episode
-from cmdplab.algorithms.primal_dual import Numbers, PrimalDual, State
+from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualNumbers, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.plain.rewards import estimated, summed
 from cmdplab.types import Array
@@ -34,19 +34,19 @@ class PlainPrimalDual:
     task: Task
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> PrimalDualNumbers:
         """The row, resolved for the task."""
         return self.row.numbers(self.task)
 
-    def init(self) -> State:
+    def init(self) -> PrimalDualState:
         """Before the first episode."""
-        return State.initial(self.task)
+        return PrimalDualState.initial(self.task)
 
-    def policy(self, state: State) -> Array:
+    def policy(self, state: PrimalDualState) -> Array:
         """[H, X, A], what is played next."""
         return state.policy
 
-    def observe(self, state: State, episode: Episode) -> State:
+    def observe(self, state: PrimalDualState, episode: Episode) -> PrimalDualState:
         """Count one episode, evaluate the policy that played it, and improve."""
         counts = state.counts.copy()
         for h, action in enumerate(episode.actions):
@@ -55,7 +55,7 @@ class PlainPrimalDual:
         done = state.episode + 1
         return self.improve(state._replace(counts=counts, reward_sums=sums, episode=done))
 
-    def improve(self, state: State) -> State:
+    def improve(self, state: PrimalDualState) -> PrimalDualState:
         """One policy step and one dual step on the counts as they are."""
         eta, dual_eta, tau, margin = self.row.schedule(self.task, max(state.episode, 1), 1)[0]
         q, value = self.evaluate(state, tau)
@@ -64,7 +64,7 @@ class PlainPrimalDual:
         multiplier = self._dual_step(state, q, value, policy, dual_eta, tau, margin)
         return state._replace(log_policy=log_policy, policy=policy, multiplier=multiplier)
 
-    def evaluate(self, state: State, tau: float) -> Evaluation:
+    def evaluate(self, state: PrimalDualState, tau: float) -> Evaluation:
         """Algorithm 2 for every reward: entropy with the objective only."""
         n = self.numbers
         rewards, H, X, A = self.task.reward.shape
@@ -86,7 +86,7 @@ class PlainPrimalDual:
                 value[i, h] = self._values(state, h, q[i, h], soft)
         return Evaluation(q, value)
 
-    def model(self, state: State) -> tuple[Array, Array]:
+    def model(self, state: PrimalDualState) -> tuple[Array, Array]:
         """Pbar [H, X, A, X] and the bonus [H, X, A]."""
         n = self.numbers
         H, X, A, _ = state.counts.shape
@@ -103,7 +103,7 @@ class PlainPrimalDual:
             beta[h, x, a] += 0.0 if visits else n.unvisited_extra
         return estimate, beta
 
-    def rewards(self, state: State) -> Array:
+    def rewards(self, state: PrimalDualState) -> Array:
         """[1 + N, H, X, A]: what is known, or upper ends (OPDOP: means) of what was observed."""
         n, visits = self.numbers, state.counts.sum(axis=-1)
         radius = np.zeros(visits.shape)
@@ -112,7 +112,7 @@ class PlainPrimalDual:
         scale = [n.reward_scale] * len(self.task.reward)
         return estimated(self.task, state.reward_sums, visits + n.prior_visits, radius, scale)
 
-    def _values(self, state: State, h: int, q: Array, tau: float) -> list[float]:
+    def _values(self, state: PrimalDualState, h: int, q: Array, tau: float) -> list[float]:
         weighting = self.numbers.entropy_weighting
         policy, log_policy = state.policy[h], state.log_policy[h]
         X, A = q.shape
@@ -124,7 +124,7 @@ class PlainPrimalDual:
             for x in range(X)
         ]
 
-    def _policy_step(self, state: State, q: Array, eta: float, tau: float) -> Array:
+    def _policy_step(self, state: PrimalDualState, q: Array, eta: float, tau: float) -> Array:
         log_policy = np.empty_like(state.log_policy)
         theta, share = self.numbers.mixing, 1.0 / log_policy.shape[2]
         weights = [1.0, *state.multiplier]
@@ -144,7 +144,7 @@ class PlainPrimalDual:
 
     def _dual_step(
         self,
-        state: State,
+        state: PrimalDualState,
         q: Array,
         value: Array,
         policy: Array,

@@ -13,12 +13,12 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.types import Array
 
 
-def sampled(problem: CMDP, episode: Episode, luck: Array, spread: float) -> Episode:
-    """The episode with samples of its rewards, by the uniforms luck [H, 1 + N]."""
-    samples = np.zeros(luck.T.shape)
+def sampled(problem: CMDP, episode: Episode, reward_noise: Array, spread: float) -> Episode:
+    """The episode with samples of its rewards, by the uniforms reward_noise [H, 1 + N]."""
+    samples = np.zeros(reward_noise.T.shape)
     for n, h in np.ndindex(*samples.shape):
         r = float(problem.reward[n, h, episode.states[h], episode.actions[h]])
-        samples[n, h] = eq.reward_sample(r, float(luck[h, n]), spread)
+        samples[n, h] = eq.reward_sample(r, float(reward_noise[h, n]), spread)
     return episode._replace(rewards=samples)
 
 
