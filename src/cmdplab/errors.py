@@ -10,6 +10,9 @@
 Each is also the exception of Python that says the same (ValueError, OSError, RuntimeError).
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class CmdplabError(Exception):
     """What cmdplab refuses to do, in a sentence. The command line exits with 2.
@@ -28,7 +31,7 @@ class InputError(CmdplabError, ValueError):
 
 
 class LearnerError(InputError):
-    """A learner from outside that broke its contract: a policy that is none, a state not storable."""
+    """A learner from outside that broke its contract, with what it gave and when."""
 
 
 class OpenCertificateError(InputError):
@@ -41,3 +44,14 @@ class StorageError(CmdplabError, OSError):
 
 class EngineError(CmdplabError, RuntimeError):
     """Something this machine lacks for what was asked: a graphics card, an optional package."""
+
+
+@contextmanager
+def storage(what: str) -> Iterator[None]:
+    """Tell what the system refuses within the block as a `StorageError` that begins with `what`."""
+    try:
+        yield
+    except CmdplabError:
+        raise
+    except OSError as error:
+        raise StorageError(f"{what}: {error.strerror or error}") from None

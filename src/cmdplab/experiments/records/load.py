@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cmdplab.errors import InputError
+from cmdplab.errors import EngineError, InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.executors.local import Work
@@ -97,7 +97,7 @@ def _dataset(table: Any) -> Any:
         import pandas as pd
         import xarray as xr
     except ImportError:
-        raise InputError("xarray is not installed: pip install 'cmdplab[data]'") from None
+        raise EngineError("xarray is not installed: pip install 'cmdplab[data]'") from None
     frame: pd.DataFrame = table.to_pandas()
     labels = frame.drop_duplicates("run").set_index("run")[list(LABELS[1:])]
     numbers = frame.drop(columns=list(LABELS[1:])).set_index(["run", "episode"])
