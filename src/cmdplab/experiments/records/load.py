@@ -24,7 +24,7 @@ _WORDS = {"run", "problem", "algorithm", "preset", "replan"}
 _WHOLE = {"tuned_for", "seed"}
 
 
-def load(folder: str | Path, to: str = "arrow") -> Any:
+def load_runs(folder: str | Path, to: str = "arrow") -> Any:
     """The curves of every run in a folder, as `arrow`, `pandas` or `xarray` (with the extra).
 
     A row is a grid point of a run: its labels, then the columns of docs/records.md. Runs without
@@ -114,7 +114,7 @@ def export(folder: str | Path, kind: str, path: str | Path) -> Path:
 
     target = Path(path)
     if kind == "netcdf":
-        data = load(folder, "xarray")
+        data = load_runs(folder, "xarray")
         with written_whole(target) as temporary:
             data.to_netcdf(temporary, engine="h5netcdf")
         return target
@@ -122,5 +122,5 @@ def export(folder: str | Path, kind: str, path: str | Path) -> Path:
     if kind not in writers:
         raise InputError(f"unknown format {kind!r}: choose csv, parquet or netcdf")
     with written_whole(target) as temporary:
-        writers[kind](load(folder), temporary)
+        writers[kind](load_runs(folder), temporary)
     return target
