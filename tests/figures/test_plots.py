@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import random_problem
-from test_report import records
+from made_up_records import records
 
 from cmdplab import sweep
 from cmdplab.algorithms import ALGORITHMS, algorithm
