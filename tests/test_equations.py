@@ -43,7 +43,10 @@ def test_uniform_pac_bonus_as_released():
 
 
 def test_naive_bonuses():
-    printed, released = confidence.bernstein_bonus(PAPER), confidence.bernstein_bonus_released(PAPER)
+    printed, released = (
+        confidence.bernstein_bonus(PAPER),
+        confidence.bernstein_bonus_released(PAPER),
+    )
     assert printed.log == pytest.approx(math.log(4 * 900 * 3 * 10 * 1e5 / 0.1))
     assert released.log == pytest.approx(math.log(6 * 30 * 3 * 10 * 1e5 / 0.1))
     assert (printed.dev, printed.tail) == (2.0, pytest.approx(140.0))

@@ -7,7 +7,7 @@ many episodes at once; the kernel has none.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def kernel_margin(counts: Array, kernel: Array, delta: float) -> Array:
     estimate = counts / np.maximum(visits, 1.0)
     b = uniform_pac(setting)  # its tail is that of all y together
     phi = _radius(visits, b.iterated, b.log, 1.0)
-    width = bonus(phi, np.sqrt(estimate), 0.0, b.root, b.dev, b.flat, b.tail / setting.X)
+    width = _bonus(phi, np.sqrt(estimate), 0.0, b.root, b.dev, b.flat, b.tail / setting.X)
     return np.asarray(width - np.abs(estimate - kernel))
 
 
@@ -129,6 +129,7 @@ def _setting(shape: tuple[int, ...], delta: float) -> Setting:
     return Setting(X, A, H, N=0, K=1, delta=delta, slack=math.inf)
 
 
-# The algorithm's own formulas, for arrays.
+# The algorithm's own formulas, for arrays; the last is arithmetic alone, and takes them as it is.
 _iterated_log = np.vectorize(iterated_log, otypes=[float])
 _radius = np.vectorize(confidence_radius, otypes=[float])
+_bonus: Any = bonus

@@ -56,4 +56,6 @@ def rough_episodes(setting: Setting, epsilon: float) -> float:
     about 4 X^2 A^2 H^3 (1 + ln A) L / eps: Lemma H.4 with (2/3) A (1 + ln A) times its bound.
     """
     X, A, H = setting.X, setting.A, setting.H
-    return float(X * A * H * math.ceil(4.0 * setting.visits_log / smallest_weight(setting, epsilon)))
+    return float(
+        X * A * H * math.ceil(4.0 * setting.visits_log / smallest_weight(setting, epsilon))
+    )
