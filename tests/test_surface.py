@@ -158,7 +158,6 @@ OLD = (
     "from cmdplab.engines.protocol import Episode",
     "from cmdplab.environments.horizons import averaged, discounted, steps_for, tail_bound",
     "from cmdplab.exact import greedy",
-    "from cmdplab.measures import Measures",
     "from cmdplab.problem import Array",
     "from cmdplab.running import jobs",
     "from cmdplab.schedules import Constant, Power, Setting",
@@ -176,6 +175,7 @@ KEPT = (
     "from cmdplab.formats import to_action_first, to_state_first",
     "from cmdplab.gym import FromSafety, FromVectorReward, ProblemEnv, TimeAware, ToSafety",
     "from cmdplab.live import shown",
+    "from cmdplab.measures import Measures",
     "from cmdplab.testing import check_learner",
 )
 IMPORTS = """
