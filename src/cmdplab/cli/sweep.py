@@ -20,6 +20,7 @@ from cmdplab.cli.options import (
     errors,
     print_file,
     print_json,
+    print_line,
     say,
 )
 from cmdplab.errors import InputError
@@ -183,7 +184,7 @@ def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) ->
         print_status(found, folder)
     leave(found, folder)
     if not as_json:
-        console().print(f"see what they show: cmdplab report {folder}", highlight=False)
+        print_line(f"see what they show: cmdplab report {folder}")
 
 
 def leave(found: list[RunStatus], folder: Path) -> None:
@@ -194,7 +195,7 @@ def leave(found: list[RunStatus], folder: Path) -> None:
     if statuses != {"done"}:
         left = {each.precision for each in found if each.status != "done"}
         more = " --engine gpu" if "float32" in left else ""
-        errors().print(f"not done yet; go on with: cmdplab resume {folder}{more}", highlight=False)
+        say(f"not done yet; go on with: cmdplab resume {folder}{more}")
         raise typer.Exit(130 if statuses & {"interrupted", "missing"} else 1)
 
 
@@ -247,12 +248,12 @@ def print_status(found: list[RunStatus], folder: Path) -> None:
         grid(console(), title, [*header, "seed", "episodes", "1/s", "gap", "viol."], rows, left)
     counts = Counter(s.status for s in found)
     words = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
-    console().print(words, highlight=False)
+    print_line(words)
     if len(shown) < len(found):
         rest = f"{len(found) - len(shown):,} of {len(found):,} runs are not listed"
-        console().print(f"{rest}: --json lists all", highlight=False)
+        print_line(f"{rest}: --json lists all")
     for s in shown:
         last = s.error.strip().splitlines()[-1:]
         for words in (*s.notes, *last):
-            line = f"{s.label} on {s.problem}, seed {s.seed} ({s.folder}): {words}"
-            console().print(line, highlight=False, soft_wrap=True)
+            place = f"{s.label} on {s.problem}, seed {s.seed} ({s.folder})"
+            print_line(f"{place}: {words}", soft_wrap=True)
