@@ -30,7 +30,7 @@ from damaging import damaged, damaged_archive, damaged_json, damaged_npy, damage
 from faults import settings_of
 from made_up_records import records
 
-from cmdplab import load
+from cmdplab import load_runs
 from cmdplab.algorithms.task import checked_baseline
 from cmdplab.audit import events
 from cmdplab.cli.run import _policy
@@ -222,7 +222,7 @@ def _bits(value: Any) -> Any:
 
 
 def _loaded(path: Path) -> Any:
-    return load(path.parent)
+    return load_runs(path.parent)
 
 
 def _manifest(path: Path) -> str:

@@ -19,6 +19,7 @@ ROOMS = (
     "errors",
     "types",
     "messages",
+    "display",
     "checks",
     "files",
     "terminal",

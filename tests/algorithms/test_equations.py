@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmdplab.algorithms import FIGURE_1, algorithm, bonuses
+from cmdplab.algorithms import FIGURE_1, algorithm, confidence
 from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW
 from cmdplab.algorithms.schedules import Setting
@@ -31,19 +31,22 @@ def test_confidence_radius():
 
 def test_uniform_pac_bonus_as_printed():
     # A row concentrated on one state: S = 1, so beta = 2 phi + 5 * 30 * phi^2.
-    b = bonuses.uniform_pac(PAPER)
+    b = confidence.uniform_pac(PAPER)
     assert b.log == pytest.approx(2 * math.log(48 * 900 * 3 * 10 / 0.1))
     beta = eq.bonus(0.1, 1.0, 0.0, b.root, b.dev, b.flat, b.tail)
     assert beta == pytest.approx(2 * 0.1 + 150 * 0.01)
 
 
 def test_uniform_pac_bonus_as_released():
-    b = bonuses.uniform_pac_released(PAPER)
+    b = confidence.uniform_pac_released(PAPER)
     assert eq.bonus(0.1, 1.0, 0.0, b.root, b.dev, b.flat, b.tail) == pytest.approx(0.1 + 0.05)
 
 
 def test_naive_bonuses():
-    printed, released = bonuses.bernstein(PAPER), bonuses.bernstein_released(PAPER)
+    printed, released = (
+        confidence.bernstein_bonus(PAPER),
+        confidence.bernstein_bonus_released(PAPER),
+    )
     assert printed.log == pytest.approx(math.log(4 * 900 * 3 * 10 * 1e5 / 0.1))
     assert released.log == pytest.approx(math.log(6 * 30 * 3 * 10 * 1e5 / 0.1))
     assert (printed.dev, printed.tail) == (2.0, pytest.approx(140.0))
@@ -51,7 +54,7 @@ def test_naive_bonuses():
 
 
 def test_the_naive_bonus_of_appendix_c_taken_literally():
-    b, n = bonuses.appendix_c(PAPER), 50.0
+    b, n = confidence.appendix_c_bonus(PAPER), 50.0
     phi = eq.confidence_radius(n, b.iterated, b.log, math.inf)
     log = math.log(1e5 / 0.1)
     beta = eq.bonus(phi, 3.0, 2.0, b.root, b.dev, b.flat, b.tail)
@@ -136,7 +139,7 @@ def test_multiplier_step_and_its_clips():
 
 @given(n=st.integers(1, 10**9), spread=st.floats(1.0, 5.0))
 def test_bonuses_shrink_with_visits_and_only_the_naive_one_grows_with_k(n, spread):
-    for make in (bonuses.uniform_pac, bonuses.bernstein, bonuses.appendix_c):
+    for make in (confidence.uniform_pac, confidence.bernstein_bonus, confidence.appendix_c_bonus):
         b = make(PAPER)
 
         def beta(visits, b=b):
@@ -145,8 +148,8 @@ def test_bonuses_shrink_with_visits_and_only_the_naive_one_grows_with_k(n, sprea
 
         assert beta(2 * n) < beta(n)
     longer = PAPER._replace(K=10**9)
-    assert bonuses.uniform_pac(longer) == bonuses.uniform_pac(PAPER)
-    assert bonuses.bernstein(longer).log > bonuses.bernstein(PAPER).log
+    assert confidence.uniform_pac(longer) == confidence.uniform_pac(PAPER)
+    assert confidence.bernstein_bonus(longer).log > confidence.bernstein_bonus(PAPER).log
 
 
 def test_the_width_of_an_interval_by_hand():
@@ -167,13 +170,13 @@ def test_mixing_and_queues_by_hand():
 
 
 def test_the_constants_of_table_1_by_hand():
-    from cmdplab.algorithms import dope, online_crl, opdop, opt_press, regularized_pd, widths
+    from cmdplab.algorithms import dope, online_crl, opdop, opt_press, regularized_pd
 
     s = Setting(X=2, A=3, H=5, N=1, K=1000, delta=0.1, slack=2.0, baseline_slack=0.5, epsilon=0.1)
-    assert widths.bernstein(s).log == pytest.approx(math.log(4 * 4 * 3 * 5 * 1000 / 0.1))
-    assert widths.bernstein_dope(s).log == pytest.approx(math.log(6 * 4 * 5 * 1000 / 0.1))
-    assert widths.hoeffding(s).log == pytest.approx(math.log(16 * 4 * 3 * 5 * 1000 / 0.1))
-    assert 2 * widths.hoeffding(s).flat == 1.0  # the sum over y is sqrt(Z / n)
+    assert confidence.bernstein_width(s).log == pytest.approx(math.log(4 * 4 * 3 * 5 * 1000 / 0.1))
+    assert confidence.bernstein_width_dope(s).log == pytest.approx(math.log(6 * 4 * 5 * 1000 / 0.1))
+    assert confidence.hoeffding_width(s).log == pytest.approx(math.log(16 * 4 * 3 * 5 * 1000 / 0.1))
+    assert 2 * confidence.hoeffding_width(s).flat == 1.0  # the sum over y is sqrt(Z / n)
     assert opt_press.compensation(s) == pytest.approx(10 + 4 * 5 * 11 / 0.5)
     assert dope.compensation(s) == 50.0
     assert dope.baseline_phase(s) == 4 * 3 * 125 / 0.25 + 1  # episodes 0, 1, ..., 6000

@@ -8,11 +8,9 @@ lives in a folder named by a hash of every source file that compiled code can de
 from __future__ import annotations
 
 import hashlib
-import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 import numba
@@ -220,7 +218,7 @@ def keep(dispatcher: Any, config: Any, apart: str = "") -> None:
         config.CACHE_DIR = previous
 
 
-def callable_when_compiled(module: ModuleType) -> None:
-    """Let compiled code call the plain functions of a module, with the licence of `compiled`."""
-    for _, formula in inspect.getmembers(module, inspect.isfunction):
-        register_jitable(fastmath=FAST, error_model="numpy")(formula)
+def callable_when_compiled(formulas: Iterable[Callable[..., Any]], fastmath: set[str]) -> None:
+    """Let compiled code call plain functions, with this licence."""
+    for formula in formulas:
+        register_jitable(fastmath=fastmath, error_model="numpy")(formula)

@@ -89,8 +89,8 @@ def replayed(
         session.observe(states, actions)
     returns = np.array([exact.returns(problem, each) for each in recorded["policy"]])
     return PlannedDifference(
-        gap=largest(settings["optimal_reward"] - returns[:, 0], recorded["gap"]),
-        violation=largest(problem.threshold[0] - returns[:, 1], recorded["violation"]),
+        gap=largest(exact.gap(settings["optimal_reward"], returns[:, 0]), recorded["gap"]),
+        violation=largest(exact.violation(problem.threshold, returns[:, 1]), recorded["violation"]),
         promise=largest(np.array(promises), recorded["promise"]),
         box=max(boxes),
         optimality=max(optimality),

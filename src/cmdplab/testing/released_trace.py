@@ -19,6 +19,7 @@ import numpy.typing as npt
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.errors import InputError
@@ -152,8 +153,8 @@ def _difference(
             policies.append(largest(session.state().policy, recorded))
         done = end
     value = np.concatenate(returns)
-    gap = settings["optimal_reward"] - value[:, 0]
-    violation = problem.threshold[0] - value[:, 1]
+    gap = exact.gap(settings["optimal_reward"], value[:, 0])
+    violation = exact.violation(problem.threshold, value[:, 1])
     return Difference(
         gap=largest(gap, arrays[f"{key}_gap"]),
         violation=largest(violation, arrays[f"{key}_violation"]),
