@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from functools import partial, wraps
-from inspect import Signature, signature
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -23,40 +23,16 @@ if TYPE_CHECKING:
 WIDTH_OF_A_FILE = 120
 
 
-class Preset(StrEnum):
-    """Two readings of the paper: docs/deviations.md."""
-
-    released = "released"
-    printed = "printed"
-
-
-class Instance(StrEnum):
-    """Which CMDP `reproduce` runs on."""
-
-    published = "published"
-    random = "random"
-
-
-class Listing(StrEnum):
-    """What `list` lists."""
-
-    algorithms = "algorithms"
-    environments = "environments"
-
-
-class Engine(StrEnum):
-    """Where runs are played."""
-
-    auto = "auto"
-    cpu = "cpu"
-    gpu = "gpu"
-
-
-class Precision(StrEnum):
-    """Of the numbers on a GPU."""
-
-    float64 = "float64"
-    float32 = "float32"
+Preset = StrEnum("Preset", ("released", "printed"))
+"""Two readings of the paper: docs/deviations.md."""
+Instance = StrEnum("Instance", ("published", "random"))
+"""Which CMDP `reproduce` runs on."""
+Listing = StrEnum("Listing", ("algorithms", "environments"))
+"""What `list` lists."""
+Engine = StrEnum("Engine", ("auto", "cpu", "gpu"))
+"""Where runs are played."""
+Precision = StrEnum("Precision", ("float64", "float32"))
+"""Of the numbers on a GPU."""
 
 
 def whole(given: Any) -> int:
@@ -149,7 +125,7 @@ def asked_problem(
     """Find the problem that the options of a command say."""
     from cmdplab.formats import find
 
-    limited = {"--utility": utility or [], "--threshold": threshold or []}
+    limited: dict[str, list[Any]] = {"--utility": utility or [], "--threshold": threshold or []}
     limited |= {"--cost": cost or [], "--budget": budget or []}
     roles = _roles(problem, objective, horizon, limited)
     return Asked(problem, find(problem, instance_seed, roles))
@@ -184,21 +160,27 @@ def _roles(
     return Roles(objective, horizon, *limits)
 
 
-def about_problem(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `asked_problem`; its first parameter gets what that found.
+def given(make: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a command: its first parameter is what `make` makes of options of its own.
 
-    Typer reads the options from the signature, where --json, the last of each command, stays last.
+    Typer reads options from a signature: here the argument that `make` takes, if any, comes first,
+    then what the command takes, the options of `make`, and --json, the last of every command.
     """
-    shared = signature(asked_problem, eval_str=True).parameters
-    _, *own, last = signature(command, eval_str=True).parameters.values()
-    problem, *options = shared.values()
+    shared = signature(make, eval_str=True).parameters
+    first = [each for each in shared.values() if each.default is Parameter.empty]
+    options = [each for each in shared.values() if each not in first]
 
-    @wraps(command)
-    def whole(**given: Any) -> None:
-        command(asked_problem(**{name: given.pop(name) for name in shared}), **given)
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        _, *own, last = signature(command, eval_str=True).parameters.values()
 
-    whole.__signature__ = Signature([problem, *own, *options, last])  # type: ignore[attr-defined]
-    return whole
+        @wraps(command)
+        def whole(**said: Any) -> None:
+            command(make(**{name: said.pop(name) for name in shared}), **said)
+
+        whole.__signature__ = Signature([*first, *own, *options, last])  # type: ignore[attr-defined]
+        return whole
+
+    return decorated
 
 
 def console() -> Console:

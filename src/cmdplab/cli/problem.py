@@ -12,9 +12,10 @@ from cmdplab.cli.options import (
     InstanceSeed,
     Json,
     Listing,
-    about_problem,
+    asked_problem,
     console,
     count,
+    given,
     print_file,
     print_json,
     print_line,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 SHOWN = 14  # points of a frontier in a table
 
 
-@about_problem
+@given(asked_problem)
 def solve_command(asked: Asked, as_json: Json = False) -> None:
     """The certified optimum of a problem: value, multipliers, Slater gap, primal and dual.
 
@@ -78,7 +79,7 @@ def _feasible(feasible: bool, message: str) -> str:
     return ("yes" if feasible else "no") + (f": {message}" if message else "")
 
 
-@about_problem
+@given(asked_problem)
 def describe_command(asked: Asked, as_json: Json = False) -> None:
     """What a problem is like: sizes, which constraints bind, what they cost, how much slack.
 
@@ -211,7 +212,7 @@ def _print_algorithms(rows: list[dict[str, Any]]) -> None:
             print_note(f"{name}: {line['slip']}")
 
 
-@about_problem
+@given(asked_problem)
 def frontier_command(
     asked: Asked,
     constraint: Annotated[int, count("Which constraint, counted from 1.")] = 1,
@@ -257,7 +258,7 @@ def _some(points: int) -> list[int]:
     return [round(n * (points - 1) / (rows - 1)) for n in range(rows)]
 
 
-@about_problem
+@given(asked_problem)
 def convert_command(
     asked: Asked,
     out: Annotated[Path, typer.Argument(help="Where to write: a .npz or a .drn file.")],
