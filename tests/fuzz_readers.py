@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from conftest import TRACE
 from damaging import damaged, damaged_archive, damaged_json, damaged_npy, damaged_table, npy
+from faults import settings_of
 from made_up_records import records
 
 from cmdplab import load_runs
@@ -40,7 +41,6 @@ from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import perform
 from cmdplab.experiments.experiment import (
-    RunSettings,
     fingerprint,
     parse_experiment,
     read_experiment,
@@ -276,14 +276,7 @@ def _run(folder: Path, episodes: int, far: int) -> Path:
     problem = random_problem(3, 2, 2, 1)
     folder.mkdir()
     problem.save(folder / "problem.npz")
-    settings = RunSettings(
-        problem=problem.name,
-        fingerprint=fingerprint(problem),
-        algorithm="UOpt-RPGPD",
-        preset="printed",
-        episodes=episodes,
-        seed=0,
-    ).complete()
+    settings = settings_of(problem, episodes=episodes).complete()
     looks = iter(range(10**9))
     perform(folder, settings, folder / "problem.npz", stop=lambda: next(looks) >= far)
     return folder
