@@ -3,7 +3,7 @@
 A trace is an .npz with a CMDP (P, reward, utility, threshold, x1), settings (K, delta, bonus_scale,
 max_utility, optimal_reward) and, for each algorithm NAME, what its released functions did:
 NAME_states, NAME_actions, NAME_gap, NAME_violation, NAME_multiplier_after, NAME_policy_after
-(the last at the episodes in policy_snapshot_episodes) for the authors' notebook; planned_trace.py
+(the last at the episodes in policy_snapshot_episodes) for the authors' notebook; released_plans.py
 is about OptCMDP. docs/records.md lists the shapes.
 """
 

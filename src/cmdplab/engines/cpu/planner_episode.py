@@ -2,7 +2,7 @@
 
 Step h reads and writes layer min(h, L - 1) of what was counted: see algorithms/planner.py.
 """
-# Numba infers the types of the compiled functions; planning.py names the shapes.
+# Numba infers the types of the compiled functions; planner.py names the shapes.
 
 from cmdplab.algorithms.equations import (
     confidence_radius,

@@ -4,7 +4,7 @@ The greedy action of a state is kept and sought anew only where its tables chang
 state is drawn from a list of successors: step and update cost O(H (A + ln X)) an episode. Exact
 returns cost more: a forward pass over the states with mass and the actions with probability.
 
-The loops are in triple_q_kernels.py.
+The loops are in triple_q_episode.py.
 """
 
 from __future__ import annotations

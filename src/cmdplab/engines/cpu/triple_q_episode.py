@@ -1,7 +1,7 @@
 """One episode of Triple-Q, compiled.
 
 Every sum is taken in the order in which plain Python takes it. The greedy policy jumps at a tie, so
-that one bit of difference would become another action. Index letters: see kernels.py.
+that one bit of difference would become another action. Index letters: see primal_dual_episode.py.
 """
 # Numba infers the types of these functions; triple_q.py names the shapes.
 
