@@ -143,7 +143,7 @@ def _audit_records(
 
 
 def _check(epsilon: list[float], horizons: set[int]) -> None:
-    """What lies outside a grid is refused before anything is run or written."""
+    """Refuse an epsilon outside a grid before anything is run or written."""
     from cmdplab.audit.accuracy import place_of
     from cmdplab.measures.mistakes import epsilons
 
@@ -206,7 +206,7 @@ def _bound(found: Complexity) -> str:
 
 
 def _print_unanswered(findings: list[Finding]) -> None:
-    """What is missing, once for all the findings that it is missing for."""
+    """Print what is missing, once for all the findings that lack it."""
     from cmdplab.audit.findings import unanswered
 
     places = {finding.environment for finding in findings}

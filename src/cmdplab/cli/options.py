@@ -28,7 +28,7 @@ Preset = StrEnum("Preset", ("released", "printed"))
 Instance = StrEnum("Instance", ("published", "random"))
 """Which CMDP `reproduce` runs on."""
 Listing = StrEnum("Listing", ("algorithms", "environments"))
-"""What `list` lists."""
+"""Lists of `list`."""
 Engine = StrEnum("Engine", ("auto", "cpu", "gpu"))
 """Where runs are played."""
 Precision = StrEnum("Precision", ("float64", "float32"))

@@ -111,7 +111,7 @@ def describe_command(asked: Asked, as_json: Json = False) -> None:
 
 
 def _print_range(r: ThresholdRange, horizon: int) -> None:
-    """How one threshold might be chosen, in a few lines."""
+    """Print the range of one threshold, and the price along it."""
     from cmdplab.terminal import grid, number
 
     print_line(
