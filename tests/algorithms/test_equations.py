@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmdplab.algorithms import FIGURE_1, algorithm, confidence
+from cmdplab.algorithms import FIGURE_1, algorithm, confidence, planner
 from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW
 from cmdplab.algorithms.schedules import Setting
@@ -83,6 +83,40 @@ def test_deviation_and_the_range_of_regularised_rewards():
     assert eq.deviation(0.2) == pytest.approx(0.4)  # sqrt(0.2 * 0.8)
     assert eq.deviation(1.0) == 0.0
     assert eq.entropy_range(0.5, math.log(3)) == pytest.approx(1 + 0.5 * 1.0986123)
+
+
+def test_what_stands_for_a_pair_that_was_never_visited():
+    assert eq.count_weight(3.0, 1.0, 0.2) == 0.25
+    assert eq.count_weight(0.0, 1.0, 0.2) == 0.2
+    assert eq.unvisited_bonus(0.5, 0.0, 2.0) == 2.5
+    assert eq.unvisited_bonus(0.5, 1.0, math.inf) == 0.5
+
+
+def test_entropy_goes_with_the_objective_only():
+    assert [eq.reward_temperature(n, 0.3) for n in range(3)] == [0.3, 0.0, 0.0]
+
+
+def test_an_action_is_drawn_by_inverse_cdf():
+    assert eq.draw_step(1, 0.25, 0.6, 0.5, 0) == (0.75, 1, True)
+    assert eq.draw_step(1, 0.25, 0.75, 0.5, 0) == (0.75, 1, False)
+    assert eq.draw_step(2, 0.0, 0.6, 0.5, 1) == (0.5, 1, False)  # no mass: never drawn
+
+
+def test_the_ends_of_a_box_by_hand():
+    assert planner.box_half(1.0, 0.25, 7.0) == 0.25
+    assert planner.box_half(1.0, 0.25, 0.0) == 1.0
+    assert planner.box_half(0.0, 0.25, 0.0) == 0.0
+    assert planner.box_ends(0.5, 0.25, 1.0) == (0.25, 0.75)
+    assert planner.box_ends(0.125, 0.25, 1.0) == (0.0, 0.375)
+    assert planner.box_ends(0.5, 0.25, 0.0) == (0.0, 0.0)  # a state that cannot follow
+
+
+def test_rules_of_a_planner_by_hand():
+    assert planner.signal(0.5, 2.0, 0.25, 4.0, 0.125) == 0.5
+    assert planner.safe_target(3.0, 5.0, 0.5) == 4.0
+    doubling = (1.0, 1.0, math.inf)
+    assert [planner.asks_for_plan(n, 4.0, *doubling) for n in (7.0, 8.0)] == [False, True]
+    assert not planner.asks_for_plan(8.0, 4.0, 1.0, 1.0, 4.0)  # often enough: no longer asked
 
 
 def test_schedules_and_the_dual_cap():

@@ -66,7 +66,6 @@ def baseline_phase(s: Setting) -> float:
 
 DOPE = Planner(
     name="DOPE",
-    preset="printed",
     width=confidence.bernstein_width,
     objective_bonus=compensation,
     utility_margin=horizon,

@@ -41,7 +41,6 @@ def dual_step(k: Array, s: Setting) -> Array:
 
 OPT_PRIMAL_DUAL = PrimalDual(
     name="OptPrimalDual-CMDP",
-    preset="printed",
     bonus=confidence.bernstein_bonus,
     policy_step=policy_step,
     dual_step=dual_step,

@@ -53,7 +53,6 @@ def horizon(s: Setting) -> float:
 
 OPT_CMDP = Planner(
     name="OptCMDP",
-    preset="printed",
     width=confidence.bernstein_width,
     bonus_scale=1e-2,
     summary="the optimistic linear program over policies and kernels, solved in every episode",

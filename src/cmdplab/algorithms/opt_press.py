@@ -70,7 +70,6 @@ def queue_weight(k: Array, s: Setting) -> Array:
 
 OPT_PRESS_LP = Planner(
     name="OptPress-LP",
-    preset="printed",
     width=confidence.hoeffding_width,
     freedom=0.0,
     objective_bonus=compensation,
@@ -87,7 +86,6 @@ OPT_PRESS_LP = Planner(
 
 OPT_PRESS_PD = Planner(
     name="OptPress-PD",
-    preset="printed",
     width=confidence.hoeffding_width,
     freedom=0.0,
     objective_bonus=value_range,

@@ -29,7 +29,7 @@ class Row:
     """The part of an algorithm that does not depend on its family."""
 
     name: str
-    preset: str
+    preset: str = "printed"
     bonus_scale: float = 1e-3  # factor on every optimistic width; 1 is the theory
     margin_scale: float = 1e-3  # factor on every pessimistic margin; 1 is the theory
     delta: float = 0.1  # failure probability

@@ -280,7 +280,6 @@ class TripleQState(NamedTuple):
 
 TRIPLE_Q = TripleQ(
     name="Triple-Q",
-    preset="printed",
     summary="model-free: Q-learning of objective and utilities, weighed by a virtual queue",
     paper="Wei, Liu and Ying (2022), AISTATS",
     needs=(EPISODES,),

@@ -29,7 +29,6 @@ PAPER = "Kitamura et al. (2024), arXiv:2401.17780"
 
 UOPT_RPGPD = PrimalDual(
     name="UOpt-RPGPD",
-    preset="printed",
     bonus=confidence.uniform_pac,
     paper=PAPER,
     needs=(SLATER_GAP,),

@@ -29,6 +29,7 @@ from cmdplab.live.progress import Report
 from cmdplab.live.session import Playing, advanced
 from cmdplab.live.signals import Given, checked_range, demand
 from cmdplab.live.spaces import Env, Spaces
+from cmdplab.messages import warn_renamed
 
 
 def learn(
@@ -43,13 +44,14 @@ def learn(
     utilities: Given = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
     start: int | str | None = None,
-    slack: float | None = None,
+    slater_gap: float | None = None,
     mask: Masking | None = None,
     seed: int = 0,
     evaluate: int = 10_000,
     checkpoint: str | Path | None = None,
     every: float = CHECKPOINT_EVERY,
     progress: Report | None = None,
+    slack: float | None = None,
 ) -> Learned:
     """Let an algorithm learn a Gymnasium environment with Discrete spaces, whose kernel is unknown.
 
@@ -64,7 +66,7 @@ def learn(
     reward_range : the lowest and the highest reward of a step, mapped to [0, 1].
     start : the state of every reset, or "several", which costs the learner a step; None looks at
         20 resets.
-    slack : the Slater gap, for the algorithms that must be told one.
+    slater_gap : for the algorithms that must be told it; `slack` is its name of 0.1.0.
     mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
         a state to [A]; None: all may, and an environment whose info["action_mask"] closes any is
         refused.
@@ -76,13 +78,16 @@ def learn(
     progress : called now and then; `cmdplab.live.shown` gives one for the terminal.
     """
     steps, spaces = whole_horizon(horizon), Spaces.of(env)
+    if slack is not None:
+        warn_renamed("learn(slack=)", "learn(slater_gap=)")
+    told_gap = slack if slater_gap is None else slater_gap
     asked = Asked(
         row=checked_row(algorithm),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities),
         rewards=checked_range(reward_range),
-        slack=None if slack is None else real_number("slack", slack),
+        slack=None if told_gap is None else real_number("slater_gap", told_gap),
         seed=whole_number("seed", seed),
         episodes=whole_number("episodes", episodes, least=1),
         evaluate=whole_number("evaluate", evaluate),

@@ -8,7 +8,6 @@ from typing import Any
 from cmdplab.algorithms.equations import interval_width, scaled_width
 from cmdplab.algorithms.planner import box_ends, box_half
 from cmdplab.numerics.compiling import by_type, compiled_exactly
-from cmdplab.solvers.layout import ListedBox
 
 
 @compiled_exactly
@@ -82,6 +81,7 @@ def listed_row(counts, most, model, numbers, h, i, visits, phi):
     return bonus, margin, lowest
 
 
+@by_type(lambda counts: listed_row if hasattr(counts, "instance_class") else box_row)
 def row_ends(
     counts: Any, most: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
 ) -> tuple[float, float, float]:
@@ -90,11 +90,3 @@ def row_ends(
     The widths of states that cannot follow are in their sums, as in the published code.
     """
     raise NotImplementedError
-
-
-@by_type(row_ends)
-def _(counts, most, model, numbers, h, i, visits, phi):
-    body = listed_row if model.instance_class is ListedBox else box_row
-    return lambda counts, most, model, numbers, h, i, visits, phi: body(
-        counts, most, model, numbers, h, i, visits, phi
-    )

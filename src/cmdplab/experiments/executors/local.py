@@ -107,6 +107,7 @@ def _blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # now: starting it later would unblock them
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     yield
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -239,7 +240,6 @@ class _Worker:
 
     def _start(self) -> SpawnProcess:
         context = multiprocessing.get_context("spawn")
-        resource_tracker.ensure_running()  # now: starting it later would unblock the signals
         self.pipe, theirs = context.Pipe()
         arguments = (theirs, os.getpid(), self._every)
         process = context.Process(target=_serve, args=arguments, daemon=True)
