@@ -39,8 +39,7 @@ def audit_command(
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Default: audit/ in the folder; runs/failure-events."),
+        Path | None, typer.Option(help="Default: audit/ in the folder; runs/failure-events.")
     ] = None,
     epsilon: Annotated[
         list[float] | None, typer.Option(help="Say what holds at this accuracy (repeat for more).")
@@ -110,12 +109,7 @@ def _refuse(options: dict[str, Any], why: str) -> None:
 
 
 def _audit_records(
-    folder: Path,
-    out: Path | None,
-    epsilon: list[float],
-    delta: float,
-    partial: bool,
-    as_json: bool,
+    folder: Path, out: Path | None, epsilon: list[float], delta: float, partial: bool, as_json: bool
 ) -> None:
     from cmdplab.audit import audit, gather, sample_complexity, write_audit
     from cmdplab.audit.findings import unanswered
