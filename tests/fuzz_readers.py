@@ -30,6 +30,7 @@ from damaging import damaged, damaged_archive, damaged_json, damaged_npy, damage
 from test_report import records
 
 from cmdplab import load
+from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import checked_baseline
 from cmdplab.audit import events
 from cmdplab.cli.run import _policy
@@ -276,14 +277,7 @@ def _run(folder: Path, episodes: int, far: int) -> Path:
     problem = random_problem(3, 2, 2, 1)
     folder.mkdir()
     problem.save(folder / "problem.npz")
-    settings = RunSettings(
-        problem=problem.name,
-        fingerprint=fingerprint(problem),
-        algorithm="UOpt-RPGPD",
-        preset="printed",
-        episodes=episodes,
-        seed=0,
-    ).complete()
+    settings = RunSettings.of(problem, algorithm("UOpt-RPGPD", "printed"), episodes, 0)
     looks = iter(range(10**9))
     perform(folder, settings, folder / "problem.npz", stop=lambda: next(looks) >= far)
     return folder

@@ -69,7 +69,7 @@ def test_a_stop_ends_a_batch_before_it_begins():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the simulator's NumPy
 def test_a_setting_that_is_too_large_is_named():
-    wild = FEW[1].overridden({"bonus_scale": 1e308})
+    wild = FEW[1].with_settings(bonus_scale=1e308)
     with pytest.raises(InputError, match=r"UOpt-RPGPD \(seed 0\) are not finite"):
         run_many(random_problem(3, 2, 2, 1), [Job(wild, 0)], 5, engine="gpu")
 

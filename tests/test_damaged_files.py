@@ -16,10 +16,11 @@ from conftest import ROOT, random_problem
 from test_report import records
 
 from cmdplab import load
+from cmdplab.algorithms import algorithm
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.durable import perform
-from cmdplab.experiments.experiment import RunSettings, fingerprint
+from cmdplab.experiments.experiment import RunSettings
 from cmdplab.report import gather
 
 COMPARED = {"settings": {"delta": 0.1}, "needs": [], "baseline_episodes": [3, 4]}
@@ -147,14 +148,7 @@ def interrupted(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("stopped") / "run"
     folder.mkdir()
     problem.save(folder / "problem.npz")
-    settings = RunSettings(
-        problem=problem.name,
-        fingerprint=fingerprint(problem),
-        algorithm="UOpt-RPGPD",
-        preset="printed",
-        episodes=10**7,
-        seed=0,
-    ).complete()
+    settings = RunSettings.of(problem, algorithm("UOpt-RPGPD", "printed"), 10**7, 0)
     looks = iter(range(10**9))
     record = perform(folder, settings, folder / "problem.npz", stop=lambda: next(looks) >= 2)
     assert record.status == "interrupted"

@@ -277,7 +277,7 @@ def test_replanning_when_visits_double_plans_rarely():
     task = task_for(row, problem, solve(problem))
     plans = {}
     for name in ("every-episode", "doubling"):
-        run = session("cpu", problem, row.overridden({"replan": name}), task, 0)
+        run = session("cpu", problem, row.with_settings(replan=name), task, 0)
         changes, before = 0, None
         for _ in range(400):
             run.play(1)

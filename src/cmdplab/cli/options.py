@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from cmdplab.settings import SETTINGS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,6 +71,39 @@ def count(sentence: str) -> Any:
     return typer.Option(help=sentence, parser=whole, metavar="INTEGER")
 
 
+def setting(name: str) -> Any:
+    """The option of a setting."""
+    declared = SETTINGS[name]
+    return count(declared.help) if declared.kind is int else typer.Option(help=declared.help)
+
+
+def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a command: in place of its parameter `settings` it has an option for each."""
+    plain = inspect.signature(command, eval_str=True)
+    options = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[declared.kind | None, setting(name)],
+        )
+        for name, declared in SETTINGS.items()
+    ]
+    parameters = []
+    for each in plain.parameters.values():
+        each = each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        parameters += options if each.name == "settings" else [each]
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        settings = {name: given.pop(name) for name in SETTINGS}
+        command(settings=settings, **given)
+
+    called.__signature__ = plain.replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {each.name: each.annotation for each in parameters}
+    return called
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 ProblemArgument = Annotated[
     str, typer.Argument(help="A .npz file, or an environment: see `cmdplab list environments`.")
@@ -84,23 +121,9 @@ AnyPreset = Annotated[
     Preset | None,
     typer.Option(help="Default: `released` where there is one, else and for OptCMDP `printed`."),
 ]
-OwnBonusScale = Annotated[
-    float | None,
-    typer.Option(help="Factor on every optimistic width; 1 is the theory. Mostly 1e-3."),
-]
-OwnMarginScale = Annotated[
-    float | None,
-    typer.Option(help="Factor on every pessimistic margin; 1 is the theory. Mostly 1e-3."),
-]
-TunedFor = Annotated[int | None, count("The number of episodes K that an algorithm is tuned for.")]
-Tightening = Annotated[
-    float | None,
-    typer.Option(help="Safe policy: optimal for thresholds raised by this share of the slack."),
-]
-Epsilon = Annotated[float | None, typer.Option(help="Accuracy that Online-CRL aims at.")]
-Replanning = Annotated[
-    str | None, typer.Option(help="When planners plan anew: every-episode or doubling.")
-]
+OwnBonusScale = Annotated[float | None, setting("bonus_scale")]
+OwnMarginScale = Annotated[float | None, setting("margin_scale")]
+TunedFor = Annotated[int | None, setting("tuned_for")]
 Workers = Annotated[int | None, count("Runs at once; default: one per core.")]
 
 

@@ -107,7 +107,7 @@ def portrait_command(
     check_suffix(path)
     check_counts(episodes, seed)
     chosen = [row_of(n, preset.value if preset else None) for n in algorithm or ["UOpt-RPGPD"]]
-    rows = [row.overridden({"bonus_scale": bonus_scale}) for row in dict.fromkeys(chosen)]
+    rows = [row.with_settings(bonus_scale=bonus_scale) for row in dict.fromkeys(chosen)]
     if kind is Portrayed.occupancy and len(rows) > 1:
         raise InputError(f"an occupancy is drawn of one algorithm, and {len(rows)} were given")
     if kind is Portrayed.occupancy and points is not None:

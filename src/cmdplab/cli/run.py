@@ -12,24 +12,20 @@ import typer
 
 from cmdplab.cli.options import (
     AnyPreset,
-    Epsilon,
     InstanceSeed,
     Json,
-    OwnBonusScale,
-    OwnMarginScale,
     Precision,
     PrecisionOption,
     ProblemArgument,
-    Replanning,
-    Tightening,
-    TunedFor,
     count,
     errors,
     print_json,
     say,
+    takes_settings,
     warn,
 )
 from cmdplab.errors import InputError
+from cmdplab.settings import Settings, without_none
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
@@ -55,6 +51,7 @@ class Rewards(StrEnum):
     bernoulli = "bernoulli"
 
 
+@takes_settings
 def run_command(
     problem: ProblemArgument = "published",
     algorithm: Annotated[str, typer.Option(help="See `cmdplab list algorithms`.")] = "UOpt-RPGPD",
@@ -64,18 +61,8 @@ def run_command(
     ] = "100000",
     seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
     instance_seed: InstanceSeed = 0,
-    bonus_scale: OwnBonusScale = None,
-    margin_scale: OwnMarginScale = None,
-    tuned_for: TunedFor = None,
-    tightening: Tightening = None,
-    epsilon: Epsilon = None,
-    replan: Replanning = None,
-    alpha_eta: Annotated[
-        float | None, typer.Option(help="Exponent of the step size, in (0, 1].")
-    ] = None,
-    alpha_tau: Annotated[
-        float | None, typer.Option(help="Exponent of the temperature, in (0, 1].")
-    ] = None,
+    *,
+    settings: Settings,
     baseline: Annotated[
         Path | None, typer.Option(help="A .npy with the safe policy [H, X, A] to begin with.")
     ] = None,
@@ -105,27 +92,17 @@ def run_command(
     from cmdplab.engines.choose import Wanted
     from cmdplab.experiments import run
     from cmdplab.experiments.durable import Problems
-    from cmdplab.experiments.experiment import RunSettings, fingerprint, observed, single
+    from cmdplab.experiments.experiment import RunSettings
     from cmdplab.experiments.sweep import alone_in, works_of
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
 
-    chosen: dict[str, Any] = {
-        "bonus_scale": bonus_scale,
-        "margin_scale": margin_scale,
-        "tuned_for": tuned_for,
-        "tightening": tightening,
-        "epsilon": epsilon,
-        "replan": replan,
-        "alpha_eta": alpha_eta,
-        "alpha_tau": alpha_tau,
-    }
     plain = algorithms.algorithm(algorithm, preset.value if preset else None)
-    algorithms.check_settings([plain], chosen)
-    row = plain.overridden(chosen)
+    algorithms.check_settings([plain], settings)
+    row = plain.with_settings(**settings)
     if baseline is not None:
-        _check_baseline(row, tightening)
-    if (alpha_eta, alpha_tau) != (None, None):
+        _check_baseline(row, settings)
+    if without_none(settings).keys() & {"alpha_eta", "alpha_tau"}:
         warn(row.outside_theorem())
     number = _episodes(episodes)
     run.check_counts(1 if number is None else number, seed)
@@ -140,16 +117,9 @@ def run_command(
             raise InputError("--out keeps records of runs from the default baseline only")
         if engine is RunEngine.host:
             raise InputError("--out keeps records of the engines cpu and gpu only")
-        chosen |= {"rewards": observed(rewards.value), "precision": single(precision.value)}
-        kept = RunSettings(
-            problem=cmdp.name,
-            fingerprint=fingerprint(cmdp),
-            algorithm=row.name,
-            preset=row.preset,  # type: ignore[arg-type]
-            episodes=number,
-            seed=seed,
-            **chosen,
-        ).complete()
+        kept = RunSettings.of(
+            cmdp, row, number, seed, rewards=rewards.value, precision=precision.value
+        )
         solved = Problems((cmdp, solution))
         done = carry_out(lambda: [alone_in(out, kept, cmdp)], Given(1, place), solved)
         if not as_json:
@@ -189,7 +159,7 @@ def _episodes(text: str) -> int | None:
         raise InputError(f"episodes is {text!r}, neither a whole number nor `unlimited`") from None
 
 
-def _check_baseline(row: Row, tightening: float | None) -> None:
+def _check_baseline(row: Row, settings: Settings) -> None:
     """Refuse a safe policy that nobody would play."""
     from cmdplab.algorithms import ALGORITHMS
     from cmdplab.algorithms.row import SAFE_POLICY
@@ -197,7 +167,7 @@ def _check_baseline(row: Row, tightening: float | None) -> None:
     if SAFE_POLICY not in row.needs:
         names = dict.fromkeys(r.name for r in ALGORITHMS.values() if SAFE_POLICY in r.needs)
         raise InputError(f"{row.name} begins without --baseline: {', '.join(names)} have one")
-    if tightening is not None:
+    if settings.get("tightening") is not None:
         raise InputError("--tightening makes the default baseline, which --baseline replaces")
 
 

@@ -86,7 +86,7 @@ def _about(group: OldGroup, summary: dict[str, Any]) -> About:
         why, which = (str(numbers.get(name) or "") for name in ("heuristic", "unverified"))
         return About(group.preset, settings, needs, why, which, remarks)
     with suppress(InputError, TypeError):  # an algorithm that is not registered here
-        row = algorithm(group.algorithm, group.preset).overridden(settings)
+        row = algorithm(group.algorithm, group.preset).with_settings(**settings)
         settings = {k: v for k, v in row.settings().items() if v is not None}
         remarks = (
             [row.tuning_warning(summary["episodes"])]

@@ -176,7 +176,7 @@ def _table(member: _Member, name: str) -> dict[str, Array]:
 
 def _about(members: list[_Member]) -> About:
     s = members[0].settings
-    settings = s.overrides()
+    settings = dict(s.settings())
     with suppress(InputError):
         row = s.row()
         said = [row.tuning_warning(s.episodes), row.outside_theorem()]

@@ -23,6 +23,7 @@ from cmdplab.experiments.experiment import Experiment, fingerprint, parse_experi
 from cmdplab.experiments.run import Run, check_counts, check_workers, jobs
 from cmdplab.experiments.sweep import Study, Tell, do_missing, prepare
 from cmdplab.formats import find
+from cmdplab.settings import SETTINGS
 from cmdplab.studies.conclusions import conclude
 
 PROBLEMS = (
@@ -79,7 +80,7 @@ class Comparison:
             for each in names:
                 row = self._row(each)
                 rows[row.name, row.preset] = row
-        return [row.overridden(self._given(row)) for row in rows.values()]
+        return [row.with_settings(**self._given(row)) for row in rows.values()]
 
     def _row(self, name: str) -> Row:
         plain, _, chosen = name.partition(":")
@@ -93,9 +94,9 @@ class Comparison:
 
     def _given(self, row: Row) -> dict[str, Any]:
         """What is asked of all, as far as this one reads it."""
-        tuned_for = self.episodes if self.tuned_for is None else self.tuned_for
-        scales = {"bonus_scale": self.bonus_scale, "margin_scale": self.margin_scale}
-        given = scales | {"tuned_for": tuned_for}
+        given = {name: value for name, value in vars(self).items() if name in SETTINGS}
+        if self.tuned_for is None:
+            given["tuned_for"] = self.episodes
         return {name: value for name, value in given.items() if row.reads(name)}
 
     def _is_file(self) -> bool:
