@@ -108,7 +108,7 @@ def averages(name: str, lengths: list[int]) -> str:
     errors = []
     for episodes in lengths:
         row = replace(algorithm(name, "printed"), bonus_scale=1e-12, tuned_for=episodes)
-        task = Task.of(problem, solution.slack)
+        task = Task.of(problem, solution.slater_gap)
         state = PrimalDualState.initial(task)._replace(counts=problem.transition * 2.0**50)
         run = PrimalDualSession(problem, row, task, 0, state)
         total = np.zeros(2)

@@ -168,8 +168,8 @@ class Tally:
         except (InputError, ArithmeticError):
             self.refused += 1
             return
-        if found.gap is not None:
-            self.worst = max(self.worst, found.gap / problem.horizon)
+        if found.duality_gap is not None:
+            self.worst = max(self.worst, found.duality_gap / problem.horizon)
         self.tight += found.slater_gap == 0.0
         if not self.right(problem, found):
             self.wrong += 1

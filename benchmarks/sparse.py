@@ -39,7 +39,7 @@ def line(size: int, name: str, preset: str, episodes: int) -> str:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     assert np.isfinite(returns).all()
     return (
-        f"| {size} x {size} | {transitions:,} | {solution.value:.5f} | {solution.gap:.0e} "
+        f"| {size} x {size} | {transitions:,} | {solution.value:.5f} | {solution.duality_gap:.0e} "
         f"| {solving:.2f} | {1e3 * episode:.2f} | {1e9 * episode / transitions:.2f} "
         f"| {memory:.0f} |"
     )

@@ -29,7 +29,7 @@ from conftest import TRACE
 from damaging import damaged, damaged_archive, damaged_json, damaged_npy, damaged_table, npy
 from test_report import records
 
-from cmdplab import load
+from cmdplab import load_runs
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import checked_baseline
 from cmdplab.audit import events
@@ -223,7 +223,7 @@ def _bits(value: Any) -> Any:
 
 
 def _loaded(path: Path) -> Any:
-    return load(path.parent)
+    return load_runs(path.parent)
 
 
 def _manifest(path: Path) -> str:

@@ -14,7 +14,7 @@ from cmdplab.engines.gpu import device
 from cmdplab.engines.gpu.batch import measure_many
 from cmdplab.engines.gpu.limits import SINGLE_TOLERANCE
 from cmdplab.environments import make
-from cmdplab.errors import InputError
+from cmdplab.errors import EngineError
 from cmdplab.measures.measures import Measures
 from cmdplab.solvers import solve_feasible
 
@@ -77,5 +77,5 @@ def test_what_is_judged_on_the_card_is_what_the_host_would_judge():
 
 def test_a_batch_that_does_not_fit_is_foreseen():
     problem = random_problem(100, 4, 20, 1)
-    with pytest.raises(InputError, match="GiB on the card"):
+    with pytest.raises(EngineError, match="GiB on the card"):
         batch(problem, ROWS[:1] * 100_000)

@@ -222,6 +222,6 @@ def test_the_contract_takes_a_learner_from_outside():
 def test_a_host_session_takes_any_learner():
     row = algorithm("OptCMDP")
     problem = random_problem(4, 3, 3, 1)
-    task = Task.of(problem, solve(problem).slack)
+    task = Task.of(problem, solve(problem).slater_gap)
     host = HostSession(problem, family(row).plain(row, task), 0)
     assert host.play(3).returns.shape == (3, 2)

@@ -15,7 +15,7 @@ import pytest
 from conftest import ROOT, random_problem
 from test_report import records
 
-from cmdplab import load
+from cmdplab import load_runs
 from cmdplab.algorithms import algorithm
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
@@ -157,7 +157,7 @@ def interrupted(tmp_path_factory) -> Path:
 
 def test_no_changed_curve_of_an_interrupted_run_is_loaded(interrupted):
     path = interrupted / "curves.parquet"
-    whole, expected = path.read_bytes(), load(interrupted)
+    whole, expected = path.read_bytes(), load_runs(interrupted)
     table = pq.read_table(path)
     for place, name in enumerate(table.column_names[3:], start=3):
         values = table[name].to_pylist()
@@ -165,14 +165,14 @@ def test_no_changed_curve_of_an_interrupted_run_is_loaded(interrupted):
         changed = table.set_column(place, name, pa.array(values, table[name].type))
         pq.write_table(changed, path)
         with pytest.raises(InputError, match=r"curves\.parquet is damaged"):
-            load(interrupted)
+            load_runs(interrupted)
     rng = np.random.default_rng(0)
     for _ in range(300):
         data = bytearray(whole)
         data[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
         path.write_bytes(data)
         with suppress(InputError):
-            assert load(interrupted).equals(expected)
+            assert load_runs(interrupted).equals(expected)
     path.write_bytes(whole)
 
 

@@ -23,7 +23,7 @@ from cmdplab.engines.gpu import batch, device, layout, limits
 from cmdplab.engines.gpu.families import CARD_FAMILIES
 from cmdplab.engines.gpu.formulas import unfused
 from cmdplab.engines.gpu.philox import draw_block, round_keys
-from cmdplab.errors import InputError
+from cmdplab.errors import EngineError, InputError
 from cmdplab.numerics.noise import blocks_per_episode, uniforms
 
 UOPT = algorithm("UOpt-RPGPD", "released")
@@ -104,7 +104,7 @@ def test_batches_cover_all_runs_and_fit(monkeypatch):
     assert len(parts) > 1
     assert max(foreseen(len(range(1000)[part])) for part in parts) <= 0.9 * room
     monkeypatch.setattr(limits, "free_memory", lambda: 1000)
-    with pytest.raises(InputError, match="too large for this card"):
+    with pytest.raises(EngineError, match="too large for this card"):
         limits.batches(*given)
 
 
@@ -132,7 +132,7 @@ def test_without_a_device_one_sentence_says_so(monkeypatch):
     monkeypatch.setattr(device, "simulated", lambda: False)
     monkeypatch.setattr(device.importlib.util, "find_spec", lambda name: None)
     problem = random_problem(3, 2, 2, 1)
-    with pytest.raises(InputError, match=r"pip install 'cmdplab\[gpu\]'"):
+    with pytest.raises(EngineError, match=r"pip install 'cmdplab\[gpu\]'"):
         batch.GpuSession(problem, UOPT, Task.of(problem, 0.1), 0)
 
 

@@ -55,7 +55,7 @@ def test_a_cell_is_the_median_of_its_runs(tmp_path):
     problem = make("media-streaming")
     solution = solve_feasible(problem)
     row = algorithm("UOpt-RPGPD", "released").with_exponents(5 / 6, 1 / 6)
-    task = Task.of(problem, solution.slack)
+    task = Task.of(problem, solution.slater_gap)
     gaps = [
         solution.value - PrimalDualSession(problem, row, task, seed).play(50).returns[-1, 0]
         for seed in (0, 1)

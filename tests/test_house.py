@@ -20,6 +20,7 @@ ROOMS = (
     "settings",
     "types",
     "messages",
+    "display",
     "checks",
     "files",
     "terminal",

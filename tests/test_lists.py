@@ -100,8 +100,8 @@ def test_the_optimum_of_lists_is_that_of_the_table(seed, stationary, constraints
     assert ours.feasible == theirs.feasible
     if ours.feasible:
         assert ours.value == pytest.approx(theirs.value, abs=1e-9)
-        assert ours.gap <= 1e-9
-        assert ours.slack == pytest.approx(theirs.slack, abs=1e-9)
+        assert ours.duality_gap <= 1e-9
+        assert ours.slater_gap == pytest.approx(theirs.slater_gap, abs=1e-9)
 
 
 def test_a_plan_of_lists_has_its_occupancy():

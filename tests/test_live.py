@@ -18,6 +18,7 @@ from cmdplab import InputError, learn
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.row import SLATER_GAP
 from cmdplab.algorithms.task import Task
+from cmdplab.errors import StorageError
 from cmdplab.experiments import checkpoint
 from cmdplab.experiments.durable import held
 from cmdplab.live.checks import Asked
@@ -623,7 +624,7 @@ def test_a_damaged_checkpoint_is_set_aside_and_the_one_before_taken(tmp_path):
 
 
 def test_two_processes_cannot_learn_in_one_folder(tmp_path):
-    with held(tmp_path), pytest.raises(InputError, match="another process learns in"):
+    with held(tmp_path), pytest.raises(StorageError, match="another process learns in"):
         learn(Walk(), "OptCMDP", horizon=4, budget=1.5, episodes=5, checkpoint=tmp_path)
 
 

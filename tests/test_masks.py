@@ -47,7 +47,7 @@ def test_the_optimum_is_that_of_the_linear_program_over_open_pairs(seed, constra
     problem = random_problem(4, 3, 3, constraints, seed, closed=0.4)
     solution = solve(problem)
     assert solution.value == pytest.approx(occupancy_program(problem), abs=1e-7)
-    assert solution.gap <= 1e-9
+    assert solution.duality_gap <= 1e-9
     assert np.all(solution.policy[~problem.opened] == 0.0)
 
 

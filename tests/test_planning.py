@@ -72,7 +72,7 @@ def average_error(row, problem, episodes):
     """|mean gap| and mean violation of the iterates pi^1 .. pi^K on the true kernel."""
     solution = solve(problem)
     sure = replace(row, bonus_scale=NOTHING, tuned_for=episodes)
-    task = Task.of(problem, solution.slack)
+    task = Task.of(problem, solution.slater_gap)
     state = PrimalDualState.initial(task)._replace(counts=problem.transition * 2.0**50)
     run = PrimalDualSession(problem, sure, task, 0, state)
     total = np.zeros(len(problem.reward))
@@ -108,7 +108,7 @@ def test_the_regularised_fixed_point_violates_by_tau_times_the_multiplier(tau):
         dual_step=Constant(0.05),
         temperature=Constant(tau),
     )
-    task = Task.of(problem, solve(problem).slack)
+    task = Task.of(problem, solve(problem).slater_gap)
     state = PrimalDualState.initial(task)._replace(counts=problem.transition * 2.0**50)
     run = PrimalDualSession(problem, row, task, 0, state)
     for _ in range(40_000):
@@ -166,7 +166,7 @@ def test_the_baseline_is_optimal_for_a_tighter_threshold():
     tighter = CMDP(
         problem.transition,
         problem.reward,
-        problem.threshold + 0.5 * solution.slack,
+        problem.threshold + 0.5 * solution.slater_gap,
         problem.start,
     )
     assert safe.returns[0] == pytest.approx(solve(tighter).value, abs=1e-9)
@@ -326,7 +326,7 @@ def test_what_an_algorithm_lacks_is_said_in_one_sentence():
     solution = solve(problem)
     dope = algorithm("DOPE", "printed")
     with pytest.raises(InputError, match="DOPE needs a safe policy"):
-        session("cpu", problem, dope, Task.of(problem, solution.slack), 0)
+        session("cpu", problem, dope, Task.of(problem, solution.slater_gap), 0)
     with pytest.raises(InputError, match="OPDOP needs a Slater gap > 0, and 0 was given"):
         session("cpu", problem, algorithm("OPDOP"), Task.of(problem, 0.0), 0)
     worst = exact.greedy(problem, -problem.reward[1])[1]

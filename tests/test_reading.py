@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 from test_report import records
 
-from cmdplab import load
+from cmdplab import load_runs
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint
 from cmdplab.experiments.records.tables import read_curves
@@ -396,4 +396,4 @@ def test_what_is_loaded_carries_no_digest_of_a_part(tmp_path):
     from fuzz_readers import _run
 
     folder = _run(tmp_path / "run", 20, 10**9)
-    assert load(folder).schema.metadata is None
+    assert load_runs(folder).schema.metadata is None

@@ -75,7 +75,7 @@ def test_the_published_instance():
     assert s.multiplier == pytest.approx([1.0])
     assert problem.horizon / s.slater_gap == pytest.approx(2.0783112, abs=1e-6)
     assert 2 * problem.threshold[0] == pytest.approx(largest_utility(problem), abs=2e-6)
-    assert s.gap <= 1e-12
+    assert s.duality_gap <= 1e-12
 
 
 def test_two_states_by_hand(two_state):
@@ -125,7 +125,7 @@ def test_an_infeasible_problem_is_an_answer(constraints):
     assert not s.feasible
     assert "no policy meets the thresholds" in s.message
     assert s.slater_gap < 0.0
-    assert (s.value, s.policy, s.multiplier, s.gap) == (None, None, None, None)
+    assert (s.value, s.policy, s.multiplier, s.duality_gap) == (None, None, None, None)
     assert highs_value(hard) is None
 
 

@@ -16,7 +16,7 @@ import pytest
 from conftest import ROOT, random_problem
 from rich.console import Console
 
-from cmdplab import load, sweep
+from cmdplab import load_runs, sweep
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import Standing
@@ -341,7 +341,7 @@ def test_a_folder_of_version_0_1_is_still_reported_plotted_and_exported(call, fo
         assert repr(float(median)) in line
     assert call("plot", folder, "regret", "--out", tmp_path / "regret.png")[0] == 0
     assert call("export", folder, "--out", tmp_path / "curves.csv")[0] == 0
-    table = load(folder)
+    table = load_runs(folder)
     last = table.filter(np.asarray(table["episode"]) == summary["episodes"])
     gaps = [gap for each in summary["algorithms"].values() for gap in each["final_gap"]]
     assert sorted(last["gap"].to_pylist()) == sorted(gaps)
@@ -353,7 +353,7 @@ def test_a_folder_of_version_0_1_is_still_reported_plotted_and_exported(call, fo
 def test_the_command_that_wrote_an_old_folder_gives_its_numbers_still(tmp_path):
     study = Reproduction(episodes=60, seeds=2, algorithms=TWO, out=tmp_path / "new")
     carry_out(study)
-    old, new = load(OLD[0]), load(tmp_path / "new")
+    old, new = load_runs(OLD[0]), load_runs(tmp_path / "new")
     assert old.num_rows == new.num_rows
     for seed in range(2):
         for name in TWO:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from conftest import random_problem
 
-from cmdplab import load
+from cmdplab import load_runs
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest
@@ -254,7 +254,7 @@ def test_any_sequence_of_interruptions_gives_the_run_itself(work, algorithm):
     assert (record.status, record.episodes) == ("done", 5000)
     whole = run(problem, settings.row(), 5000, seed=3)
     assert record.summary == whole.summary._asdict()
-    table = load(folder)
+    table = load_runs(folder)
     for column, values in whole.curves.items():
         np.testing.assert_array_equal(table[column].to_numpy(), values)
     snapshot = checkpoint.find(folder).snapshot
@@ -316,7 +316,7 @@ def test_damaged_curves_are_never_loaded(work):
     (folder / "curves.parquet").write_bytes(bytes(content))
     (folder / "problem.npz").write_bytes(file.read_bytes())
     with pytest.raises(InputError, match="is damaged"):
-        load(folder)
+        load_runs(folder)
 
 
 def test_what_a_killed_writer_left_is_removed(work):

@@ -116,7 +116,7 @@ def test_the_bonus_makes_up_for_the_worst_kernel_of_the_confidence_set(H, p, log
 )
 def test_engines_agree_and_policies_stay_on_the_simplex(problem, row, seed, scale):
     row = replace(row, bonus_scale=scale)
-    task = Task.of(problem, solve(problem).slack)
+    task = Task.of(problem, solve(problem).slater_gap)
     cpu = PrimalDualSession(problem, row, task, seed)
     host = HostSession(problem, PlainPrimalDual(row, task), seed)
     for ours, theirs in zip(cpu.play(25), host.play(25), strict=True):
@@ -150,7 +150,7 @@ def converged(problem, tau, steps):
         temperature=Constant(tau),
         dual_cap=uncapped,
     )
-    task = Task.of(problem, solve(problem).slack)
+    task = Task.of(problem, solve(problem).slater_gap)
     state = PrimalDualState.initial(task)._replace(counts=problem.transition * 1e6)
     session = PrimalDualSession(problem, row, task, 0, state)
     for _ in range(steps):
@@ -191,7 +191,7 @@ def test_with_the_true_kernel_and_less_temperature_the_value_approaches_the_opti
 def test_uopt_learns_a_small_problem_and_needs_no_number_of_episodes():
     problem = random_problem(4, 2, 3, 1, seed=3)
     solution = solve(problem)
-    task = Task.of(problem, solution.slack)
+    task = Task.of(problem, solution.slater_gap)
     for tuned_for in (1, 10**9):
         row = replace(algorithm("UOpt-RPGPD", "printed"), tuned_for=tuned_for)
         chunk = PrimalDualSession(problem, row, task, 0).play(50_000)
@@ -204,7 +204,7 @@ def test_uopt_learns_a_small_problem_and_needs_no_number_of_episodes():
 @pytest.mark.parametrize("preset", ["released", "printed"])
 def test_nothing_overflows_in_ten_million_episodes(name, preset):
     problem = random_problem(2, 2, 1, 1, seed=1)
-    task = Task.of(problem, solve(problem).slack)
+    task = Task.of(problem, solve(problem).slater_gap)
     row = algorithm(name, preset)
     # Arrive at episode 10^7 with a policy as extreme as such a run can have.
     state = PrimalDualState.initial(task)
@@ -225,7 +225,7 @@ def test_nothing_overflows_in_ten_million_episodes(name, preset):
 
 def test_a_real_run_of_ten_million_episodes_stays_finite():
     problem = random_problem(2, 2, 1, 1, seed=1)
-    task = Task.of(problem, solve(problem).slack)
+    task = Task.of(problem, solve(problem).slater_gap)
     session = PrimalDualSession(problem, algorithm("No-regularization", "printed"), task, 0)
     for _ in range(10):
         chunk = session.play(1_000_000)

@@ -1,74 +1,182 @@
 """cmdplab: a laboratory for online constrained Markov decision processes.
 
-The public names, resolved on first use so that importing the package costs nothing.
+The public names and rooms, resolved on first use so that importing the package costs nothing.
 """
 
-import warnings
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+import sys
+from importlib import import_module
+
+TYPE_CHECKING = False  # as in `typing`, whose import takes longer than all of this
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+    from typing import Any
+
+    from cmdplab import (
+        algorithms as algorithms,
+    )
+    from cmdplab import (
+        audit as audit,
+    )
+    from cmdplab import (
+        cmdp as cmdp,
+    )
+    from cmdplab import (
+        engines as engines,
+    )
+    from cmdplab import (
+        environments as environments,
+    )
+    from cmdplab import (
+        errors as errors,
+    )
+    from cmdplab import (
+        experiments as experiments,
+    )
+    from cmdplab import (
+        figures as figures,
+    )
+    from cmdplab import (
+        formats as formats,
+    )
+    from cmdplab import (
+        gym as gym,
+    )
+    from cmdplab import (
+        live as live,
+    )
+    from cmdplab import (
+        measures as measures,
+    )
+    from cmdplab import (
+        report as report,
+    )
+    from cmdplab import (
+        solvers as solvers,
+    )
+    from cmdplab import (
+        statistics as statistics,
+    )
+    from cmdplab import (
+        studies as studies,
+    )
+    from cmdplab import (
+        testing as testing,
+    )
+    from cmdplab import (
+        theory as theory,
+    )
     from cmdplab.algorithms import algorithm
+    from cmdplab.algorithms.learner import Episode, Learner
     from cmdplab.algorithms.primal_dual import PrimalDual
+    from cmdplab.algorithms.task import Task
     from cmdplab.cmdp.evaluation import Evaluation, evaluate
     from cmdplab.cmdp.problem import CMDP
     from cmdplab.environments import make
+    from cmdplab.environments.catalogue import list_algorithms, list_environments
     from cmdplab.environments.description import describe
-    from cmdplab.errors import InputError
+    from cmdplab.errors import CmdplabError, EngineError, InputError, LearnerError, StorageError
     from cmdplab.experiments.experiment import Experiment
-    from cmdplab.experiments.records.load import load
+    from cmdplab.experiments.records.load import load_runs
     from cmdplab.experiments.run import Job, Run, run, run_many
     from cmdplab.experiments.sweep import sweep
     from cmdplab.live import learn
     from cmdplab.messages import quiet
     from cmdplab.solvers import Solution, solve
+    from cmdplab.studies.compare import compare
+    from cmdplab.testing.contract import check_learner
 
 __version__ = "0.2.0.dev0"
 
-_HOME = {
-    "CMDP": "cmdp.problem",
-    "Evaluation": "cmdp.evaluation",
-    "Experiment": "experiments.experiment",
-    "InputError": "errors",
-    "Job": "experiments.run",
-    "PrimalDual": "algorithms.primal_dual",
-    "Run": "experiments.run",
-    "Solution": "solvers",
-    "algorithm": "algorithms",
-    "describe": "environments.description",
-    "evaluate": "cmdp.evaluation",
-    "learn": "live",
-    "load": "experiments.records.load",
-    "make": "environments",
-    "occupancy": "cmdp.evaluation",
-    "quiet": "messages",
-    "returns": "cmdp.evaluation",
-    "run": "experiments.run",
-    "run_many": "experiments.run",
-    "solve": "solvers",
-    "sweep": "experiments.sweep",
+# Where each public name lives.
+_HOMES = {
+    "algorithms": ["algorithm"],
+    "algorithms.learner": ["Episode", "Learner"],
+    "algorithms.primal_dual": ["PrimalDual"],
+    "algorithms.task": ["Task"],
+    "cmdp.evaluation": ["Evaluation", "evaluate"],
+    "cmdp.problem": ["CMDP"],
+    "environments": ["make"],
+    "environments.catalogue": ["list_algorithms", "list_environments"],
+    "environments.description": ["describe"],
+    "errors": ["CmdplabError", "EngineError", "InputError", "LearnerError", "StorageError"],
+    "experiments.experiment": ["Experiment"],
+    "experiments.records.load": ["load_runs"],
+    "experiments.run": ["Job", "Run", "run", "run_many"],
+    "experiments.sweep": ["sweep"],
+    "live": ["learn"],
+    "messages": ["quiet"],
+    "solvers": ["Solution", "solve"],
+    "studies.compare": ["compare"],
+    "testing.contract": ["check_learner"],
+}
+_ROOMS = (
+    "algorithms",
+    "audit",
+    "cmdp",
+    "engines",
+    "environments",
+    "errors",
+    "experiments",
+    "figures",
+    "formats",
+    "gym",
+    "live",
+    "measures",
+    "report",
+    "solvers",
+    "statistics",
+    "studies",
+    "testing",
+    "theory",
+)
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+# Names of 0.1.0 that go on for one release: where they are, and what to write instead.
+_RENAMED = {
+    "load": ("experiments.records.load", "load_runs", "cmdplab.load_runs"),
+    "occupancy": ("cmdp.evaluation", "occupancy", "cmdplab.evaluate(problem, policy).occupancy"),
+    "returns": ("cmdp.evaluation", "returns", "cmdplab.evaluate(problem, policy).returns"),
 }
 
-# Names of 0.1.0 that go on for one release, and what to write instead.
-_RENAMED = {
-    "occupancy": "cmdplab.evaluate(problem, policy).occupancy",
-    "returns": "cmdplab.evaluate(problem, policy).returns",
+# Modules that the documentation of 0.1.0 imports, which go on for one release, and their new homes.
+_MOVED = {
+    "cmdplab.environments.horizons": "cmdplab.cmdp.horizons",
+    "cmdplab.equations": "cmdplab.algorithms.equations",
+    "cmdplab.exact": "cmdplab.cmdp.exact",
+    "cmdplab.problem": "cmdplab.cmdp.problem",
+    "cmdplab.running": "cmdplab.experiments.run",
+    "cmdplab.schedules": "cmdplab.algorithms.schedules",
+    "cmdplab.verdict": "cmdplab.measures.verdict",
 }
 
 __all__ = [
     "CMDP",
+    "CmdplabError",
+    "EngineError",
+    "Episode",
     "Evaluation",
     "Experiment",
     "InputError",
     "Job",
+    "Learner",
+    "LearnerError",
     "PrimalDual",
     "Run",
     "Solution",
+    "StorageError",
+    "Task",
     "algorithm",
+    "check_learner",
+    "compare",
     "describe",
     "evaluate",
     "learn",
-    "load",
+    "list_algorithms",
+    "list_environments",
+    "load_runs",
     "make",
     "quiet",
     "run",
@@ -79,14 +187,48 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'cmdplab' has no attribute {name!r}")
+    if name in _HOME:
+        return getattr(import_module(f"cmdplab.{_HOME[name]}"), name)
+    if name in _ROOMS:
+        return import_module(f"cmdplab.{name}")
     if name in _RENAMED:
-        warnings.warn(
-            f"cmdplab.{name} goes away in 0.3: use {_RENAMED[name]}", FutureWarning, stacklevel=2
-        )
-    return getattr(import_module(f"cmdplab.{_HOME[name]}"), name)
+        from cmdplab.messages import warn_renamed
+
+        home, now, advice = _RENAMED[name]
+        warn_renamed(f"cmdplab.{name}", advice)
+        return getattr(import_module(f"cmdplab.{home}"), now)
+    raise AttributeError(f"module 'cmdplab' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted([*__all__, *_ROOMS, "__version__"])
+
+
+class _MovedModules:
+    """Find a module under its name of 0.1.0: it is the module of the new name, with a warning.
+
+    Asked last, so that whatever exists is found without it.
+    """
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name not in _MOVED:
+            return None
+        from importlib.machinery import ModuleSpec
+
+        return ModuleSpec(name, self)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        from cmdplab.messages import warn_renamed
+
+        warn_renamed(spec.name, _MOVED[spec.name])
+        found = import_module(_MOVED[spec.name])
+        spec.loader_state = found.__spec__
+        return found
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its own specification back: it is not executed again."""
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+
+sys.meta_path.append(_MovedModules())

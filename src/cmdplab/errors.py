@@ -1,8 +1,21 @@
-"""The exceptions a user is meant to read."""
+"""The exceptions a user is meant to read: one sentence that names what is wrong and where.
+
+    CmdplabError                 all of them; the command line prints the sentence and exits with 2
+      InputError                 what a person gave: an argument, a file's content
+        LearnerError             a learner from outside that broke its contract
+        OpenCertificateError     a problem too nearly degenerate to have a certified optimum
+      StorageError               what the disk refused: full, not writable, held by somebody else
+      EngineError                what this machine lacks: a card, an optional package
+
+Each is also the exception of Python that says the same (ValueError, OSError, RuntimeError).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
-class InputError(ValueError):
-    """Bad input: one sentence that names what is wrong and where. The command line exits with 2.
+class CmdplabError(Exception):
+    """What cmdplab refuses to do, in a sentence. The command line exits with 2.
 
     Names from files may hold anything: what would break the line or steer a terminal is shown as ?.
     """
@@ -13,5 +26,32 @@ class InputError(ValueError):
         )
 
 
+class InputError(CmdplabError, ValueError):
+    """Bad input: an argument, or a file whose content is not what it should be."""
+
+
+class LearnerError(InputError):
+    """A learner from outside that broke its contract, with what it gave and when."""
+
+
 class OpenCertificateError(InputError):
     """A problem so nearly degenerate that its optimum cannot be certified: there is no answer."""
+
+
+class StorageError(CmdplabError, OSError):
+    """A file or folder that cannot be opened, written or locked: a full disk, missing rights."""
+
+
+class EngineError(CmdplabError, RuntimeError):
+    """Something this machine lacks for what was asked: a graphics card, an optional package."""
+
+
+@contextmanager
+def storage(what: str) -> Iterator[None]:
+    """Tell what the system refuses within the block as a `StorageError` that begins with `what`."""
+    try:
+        yield
+    except CmdplabError:
+        raise
+    except OSError as error:
+        raise StorageError(f"{what}: {error.strerror or error}") from None

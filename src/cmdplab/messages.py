@@ -1,5 +1,6 @@
-"""Long waits are announced on stderr, once in a process: what is done, and about how long it takes.
+"""Long waits and names that go away, told to whoever runs the code.
 
+Waits are announced on stderr, once in a process: what is done, and about how long it takes.
 `CMDPLAB_QUIET=1`, or `cmdplab.quiet()`, turns that off. Nothing is said of what is found on disk.
 """
 
@@ -8,6 +9,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 QUIET = "CMDPLAB_QUIET"
 
@@ -47,3 +52,20 @@ def _beside_another() -> bool:
     return multiprocessing.parent_process() is not None and not (
         multiprocessing.current_process().name.endswith("-1")
     )
+
+
+def warn_renamed(old: str, new: str, depth: int = 3) -> None:
+    """Warn whoever uses a name of 0.1.0, `depth` calls above, that another has taken its place."""
+    warnings.warn(f"{old} goes away in 0.3: use {new}", FutureWarning, stacklevel=depth)
+
+
+def moved_names(module: str, homes: dict[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a module whose names of 0.1.0 live in other modules now."""
+
+    def found(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        warn_renamed(f"{module}.{name}", f"{homes[name]}.{name}")
+        return getattr(import_module(homes[name]), name)
+
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.algorithms.row import SAFE_POLICY, STATIONARY, SUPPORT, Row
-from cmdplab.algorithms.task import Baseline, Feedback, Task, checked_baseline
+from cmdplab.algorithms.task import Baseline, Feedback, Task, checked_baseline, told_gap
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
@@ -16,7 +16,7 @@ from cmdplab.types import Array, Mask
 
 def safe_baseline(problem: CMDP, solution: Solution, tightening: float = 0.5) -> Baseline:
     """The default baseline: the optimum for the thresholds b + tightening * (Slater gap)."""
-    tighter = problem.threshold + tightening * solution.slack
+    tighter = problem.threshold + tightening * told_gap(solution.slater_gap)
     found = attempt(Known(problem, problem.reward, tighter))
     if found is None:
         raise InputError(f"{problem.name} has no policy that meets b + {tightening:g} slack")
@@ -33,7 +33,7 @@ def task_for(
     """What a row is told of a problem; `baseline` [H, X, A] replaces the default safe policy."""
     safe = None
     if problem.constraints:
-        row.check_slack(solution.slack)
+        row.check_slack(told_gap(solution.slater_gap))
     if baseline is not None:
         safe = checked_baseline(problem, baseline)
     elif SAFE_POLICY in row.needs and problem.constraints:
@@ -42,7 +42,7 @@ def task_for(
     if STATIONARY in row.needs:
         check_stationary(row, problem, rewards)
     support = possible_successors(problem) if SUPPORT in row.needs else None
-    task = Task.of(problem, solution.slack, safe, rewards, support)
+    task = Task.of(problem, solution.slater_gap, safe, rewards, support)
     row.check(task)
     return task
 

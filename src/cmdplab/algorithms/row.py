@@ -61,7 +61,7 @@ class Row:
         """The sizes and constants that this row's formulas read."""
         n, H, X, A = task.reward.shape
         sizes = (X, A, H, n - 1)
-        slack = self.slack_factor * task.slack
+        slack = self.slack_factor * task.slater_gap
         return Setting(*sizes, self.tuned_for, self.delta, slack, task.baseline_slack)
 
     def with_settings(self, **settings: Unpack[Settings]) -> Self:
@@ -144,8 +144,10 @@ class Row:
             )
         if CONSTRAINT in self.needs and not len(task.threshold):
             raise InputError(f"{self.name} needs a constraint, and this problem has none")
-        if SLATER_GAP in self.needs and not task.slack > 0.0:
-            raise InputError(f"{self.name} needs a Slater gap > 0, and {task.slack:g} was given")
+        if SLATER_GAP in self.needs and not task.slater_gap > 0.0:
+            raise InputError(
+                f"{self.name} needs a Slater gap > 0, and {task.slater_gap:g} was given"
+            )
         if SAFE_POLICY in self.needs and task.baseline is None:
             raise InputError(f"{self.name} needs a safe policy to begin with, and none was given")
         if SAFE_POLICY in self.needs and not task.baseline_slack > 0.0:

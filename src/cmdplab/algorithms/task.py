@@ -10,6 +10,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.checks import checked_policy
 from cmdplab.cmdp.problem import CMDP, closed_pairs
 from cmdplab.errors import InputError
+from cmdplab.messages import warn_renamed
 from cmdplab.types import Array, Mask
 
 # What a learner learns of rewards: their means from the first; samples of 0 and 1 with those means;
@@ -28,15 +29,15 @@ class Baseline(NamedTuple):
 class Task(NamedTuple):
     """What a learner is told: everything but the kernel.
 
-    Where rewards are observed, `reward` gives a learner no more than its shape. `slack`, the Slater
-    gap, is an input of the algorithms that clip or scale by it; `baseline` one of the algorithms
+    Where rewards are observed, `reward` gives a learner no more than its shape. `slater_gap`
+    is an input of the algorithms that clip or scale by it; `baseline` one of the algorithms
     that promise never to violate.
     """
 
     reward: Array  # [1 + N, H, X, A]
     threshold: Array  # [N]
     start: int
-    slack: float
+    slater_gap: float  # infinite without a constraint
     baseline: Baseline | None = None
     mask: Mask | None = None  # [H, X, A], true where an action may be taken; None: everywhere
     feedback: Feedback = "known"
@@ -46,14 +47,23 @@ class Task(NamedTuple):
     def of(
         cls,
         problem: CMDP,
-        slack: float,
+        slater_gap: float | None,
         baseline: Baseline | None = None,
         feedback: Feedback = "known",
         support: Mask | None = None,
     ) -> Task:
-        """The task of a problem: its kernel is left out, but for what `support` tells of it."""
-        told = (problem.reward, problem.threshold, problem.start, slack)
+        """The task of a problem: its kernel is left out, but for what `support` tells of it.
+
+        `slater_gap` is that of the problem's `Solution`: None without a constraint.
+        """
+        told = (problem.reward, problem.threshold, problem.start, told_gap(slater_gap))
         return cls(*told, baseline, problem.mask, feedback, support)
+
+    @property
+    def slack(self) -> float:
+        """`slater_gap`: the name of version 0.1.0."""
+        warn_renamed("Task.slack", "Task.slater_gap")
+        return self.slater_gap
 
     @property
     def observed(self) -> bool:
@@ -88,6 +98,11 @@ class Task(NamedTuple):
         if self.baseline is None or not len(self.threshold):
             return np.inf
         return float(np.min(self.baseline.returns[1:] - self.threshold))
+
+
+def told_gap(slater_gap: float | None) -> float:
+    """The Slater gap as learners are told it: infinite without a constraint, where it is None."""
+    return np.inf if slater_gap is None else slater_gap
 
 
 def checked_baseline(problem: CMDP, policy: Array) -> Baseline:

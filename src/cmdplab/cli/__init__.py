@@ -23,7 +23,7 @@ from cmdplab.cli.report import report_command
 from cmdplab.cli.reproduce import reproduce_command
 from cmdplab.cli.run import run_command
 from cmdplab.cli.sweep import export_command, resume_command, status_command, sweep_command
-from cmdplab.errors import InputError
+from cmdplab.errors import CmdplabError
 
 INTERRUPTED = 130
 
@@ -75,9 +75,9 @@ def main() -> None:
         code = app(args=_arguments(sys.argv[1:]), standalone_mode=False)
         sys.stdout.flush()
         sys.exit(code)
-    except InputError as error:
+    except CmdplabError as error:
         _fail(str(error), 2)
-    except OSError as error:  # of standard output: files of ours raise InputError
+    except OSError as error:  # of standard output: files of ours raise StorageError
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the exit flushes again
         _fail(f"cannot write the output: {error.strerror}", 1)
     except SystemExit as end:  # Typer has dealt with Ctrl-C and closed pipes by then

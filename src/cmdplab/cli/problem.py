@@ -65,7 +65,9 @@ def solve_command(
     rows += [("multiplier", numbers(s.multiplier))]
     rows += [("Slater gap", number(s.slater_gap, 6))]
     rows += [("primal", number(s.primal, 10)), ("dual", number(s.dual, 10))]
-    rows += [("certificate |dual - primal|", "–" if s.gap is None else f"{s.gap:.1e}")]
+    rows += [
+        ("certificate |dual - primal|", "–" if s.duality_gap is None else f"{s.duality_gap:.1e}")
+    ]
     rows += [("lose their guarantee", ", ".join(lost))] * bool(lost)
     facts(console(), cmdp.name, rows)
 
@@ -179,13 +181,13 @@ def list_command(
     if idle:
         raise InputError(f"{idle[0]} needs --at, which evaluates Table 1 for a problem")
     if what is Listing.environments:
-        rows = catalogue.environments()
+        rows = catalogue.list_environments()
         if as_json:
             print_json("list-environments", {"environments": rows})
             return
         print_environments(rows)
         return
-    rows = catalogue.algorithms()
+    rows = catalogue.list_algorithms()
     orders = None
     if at is not None:
         problem = find(at, instance_seed)

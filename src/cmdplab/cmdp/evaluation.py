@@ -7,18 +7,28 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab import display
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.checks import checked_policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.types import Array
 
 
+@display.shown
 class Evaluation(NamedTuple):
     """Exact returns and visits of one policy on one problem."""
 
     returns: Array  # [1 + N], V[r^n] of the objective and of every utility
     violation: Array  # [N], b^n - V[r^n]: above zero where a threshold is missed
     occupancy: Array  # [H, X, A], how likely each pair is at each step
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        return "Evaluation", [
+            ("value", display.number(self.value)),
+            ("utility", display.numbers(self.utility)),
+            ("violation", display.numbers(self.violation)),
+            ("occupancy", display.shape(self.occupancy, "H x X x A")),
+        ]
 
     @property
     def value(self) -> float:

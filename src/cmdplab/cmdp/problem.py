@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab import display
 from cmdplab.cmdp.checks import (
     check_between,
     check_sizes,
@@ -36,6 +37,7 @@ FORMAT = "cmdplab-cmdp-1"
 EXTENDED = "cmdplab-cmdp-2"  # with lists of successors or a mask, which older versions cannot read
 
 
+@display.shown
 @dataclass(frozen=True, eq=False)
 class CMDP:
     """A constrained MDP with H steps, X states, A actions and N >= 0 constraints.
@@ -96,6 +98,22 @@ class CMDP:
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        how = "stationary" if self.stationary or self.horizon == 1 else "changes with the step"
+        listed = ", lists of successors" if isinstance(self.transition, Sparse) else ""
+        facts = [
+            ("horizon", f"{self.horizon:,}"),
+            ("states", f"{self.states:,}"),
+            ("actions", f"{self.actions:,}"),
+            ("constraints", f"{self.constraints:,}"),
+            ("thresholds", display.numbers(self.threshold)),
+            ("start", str(self.start)),
+            ("kernel", how + listed),
+        ]
+        if self.mask is not None:
+            facts.append(("closed", f"{1.0 - self.mask.mean():.1%} of the actions"))
+        return f"CMDP {display.name(self.name)}", facts
 
     @property
     def states(self) -> int:

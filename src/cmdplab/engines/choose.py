@@ -10,7 +10,7 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
-from cmdplab.errors import InputError
+from cmdplab.errors import EngineError, InputError
 
 CHOICES = ("auto", "cpu", "gpu")
 
@@ -87,7 +87,7 @@ def _has(run: Wanted) -> bool:
     """Whether the card has it."""
     try:
         _check(run)
-    except InputError:
+    except (InputError, EngineError):
         return False
     return True
 

@@ -12,7 +12,7 @@ from cmdplab.errors import InputError
 from cmdplab.solvers import solve_feasible
 
 
-def algorithms() -> list[dict[str, Any]]:
+def list_algorithms() -> list[dict[str, Any]]:
     """One row per algorithm: what it needs, guarantees and rests on, and its line of Table 1."""
     rows: dict[str, dict[str, Any]] = {}
     for (name, preset), row in ALGORITHMS.items():
@@ -68,14 +68,14 @@ def table_1_at(problem: CMDP, episodes: int, epsilon: float) -> list[dict[str, A
     """The orders of Table 1 at the sizes of a problem: no constants, no logarithms, N = 1."""
     if not problem.constraints:
         raise InputError(f"{problem.name} has no constraint: Table 1 is about one")
-    slack = solve_feasible(problem).slack
-    if not slack > 0.0:
+    slack = solve_feasible(problem).slater_gap
+    if not slack:
         raise InputError(f"{problem.name} has no slack: the orders of Table 1 divide by it")
     X, A, H = problem.states, problem.actions, problem.horizon
     return [evaluated(name, X, A, H, episodes, epsilon, slack) for name in TABLE_1]
 
 
-def environments() -> list[dict[str, Any]]:
+def list_environments() -> list[dict[str, Any]]:
     """One row per environment: sizes, certified values (ours and published), units, provenance."""
     return [_environment(name, each) for name, each in ENVIRONMENTS.items()]
 

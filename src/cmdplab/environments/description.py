@@ -74,7 +74,7 @@ def describe(problem: CMDP) -> Description:
         multiplier=multiplier,
         binding=None if multiplier is None else [each > 1e-12 for each in multiplier],
         slater_gap=solution.slater_gap,
-        certificate=solution.gap,
+        certificate=solution.duality_gap,
         message=solution.message,
         without_guarantee=needing_slack() if solution.slater_gap == 0.0 else [],
         ranges=[threshold_range(problem, n + 1) for n in range(problem.constraints)],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.errors import InputError
+from cmdplab.errors import CmdplabError, storage
 from cmdplab.files import DIGEST, digest_of_arrays, read_npz
 from cmdplab.files.digests import damaged
 from cmdplab.files.write import flush, renamed
@@ -55,12 +55,10 @@ def replaced(folder: Path) -> Iterator[Path]:
     newest, before = folder / NEWEST, folder / BEFORE
     with renamed(folder / "checkpoint.new.npz") as temporary:
         yield temporary
-    try:
+    with storage(f"cannot write {newest}"):
         if newest.exists():
             os.replace(newest, before)
         os.replace(folder / "checkpoint.new.npz", newest)
-    except OSError as error:
-        raise InputError(f"cannot write {newest}: {error.strerror or error}") from None
 
 
 def find(folder: Path) -> Found:
@@ -73,7 +71,7 @@ def find(folder: Path) -> Found:
             continue
         try:
             return Found(_read(path), complaints)
-        except InputError as error:
+        except CmdplabError as error:
             aside = _aside(path)
             complaints.append(f"{error}; set aside as {aside.name}")
     return Found(None, complaints)

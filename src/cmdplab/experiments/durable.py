@@ -7,7 +7,6 @@ nothing; a lock, which the system releases when a process dies, keeps others out
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import time
 import traceback
@@ -20,11 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.errors import InputError
+from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.experiment import RunSettings, fingerprint
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.tables import put_curves, put_mistakes
+from cmdplab.files.locks import BusyError, locked, removed
 from cmdplab.files.write import flush, renamed
 from cmdplab.numerics.noise import philox_key
 
@@ -38,10 +38,6 @@ MISTAKES = "mistakes.parquet"
 FILES = (CURVES, MISTAKES, checkpoint.NEWEST)
 LOCK = ".lock"
 MOST_PROBLEMS = 32  # that a worker keeps solved
-
-
-class BusyError(Exception):
-    """Another process works on this run."""
 
 
 class Standing(NamedTuple):
@@ -78,32 +74,8 @@ class Problems:
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Keep other processes out of a run's folder; a dead process holds nothing."""
-    handle = _locked(folder)
-    try:
+    with locked(folder / LOCK):
         yield
-    finally:
-        os.close(handle)
-
-
-def _locked(folder: Path) -> int:
-    while True:
-        handle = os.open(folder / LOCK, os.O_RDONLY | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_there(folder / LOCK, handle):
-                return handle
-        except BlockingIOError:
-            os.close(handle)
-            raise BusyError(folder.name) from None
-        os.close(handle)  # who finished the run has removed it meanwhile
-
-
-def _is_there(path: Path, handle: int) -> bool:
-    """Whether an open file is still the one of that name."""
-    try:
-        return os.path.samestat(path.stat(), os.fstat(handle))
-    except FileNotFoundError:
-        return False
 
 
 def is_held(folder: Path) -> bool:
@@ -115,7 +87,7 @@ def is_held(folder: Path) -> bool:
             return False
     except BusyError:
         return True
-    except OSError:  # not ours to lock, so not ours to know
+    except StorageError:  # not ours to lock, so not ours to know
         return False
 
 
@@ -151,7 +123,7 @@ def begin(folder: Path, settings: RunSettings) -> Manifest:
         left.unlink(missing_ok=True)
     known = _known(folder, settings)
     if known is not None and is_done(folder, known):
-        (folder / LOCK).unlink(missing_ok=True)  # thousands of finished runs need none
+        removed(folder / LOCK)  # thousands of finished runs need none
         return known
     record = known or Manifest(settings=settings, status="running")
     record.notes += _aside(folder, record)
@@ -165,9 +137,9 @@ def begin(folder: Path, settings: RunSettings) -> Manifest:
 def fail(folder: Path, record: Manifest, error: Exception) -> None:
     """Record a crash."""
     record.status = "failed"
-    plain = isinstance(error, InputError)
+    plain = isinstance(error, CmdplabError)
     record.error = str(error) if plain else "".join(traceback.format_exception(error))
-    with contextlib.suppress(InputError):  # the disk may be what failed
+    with contextlib.suppress(CmdplabError):  # the disk may be what failed
         manifest.write(folder, record)
 
 
@@ -300,7 +272,7 @@ def close(folder: Path, record: Manifest, reached: Reached | None) -> None:
     tables = {CURVES: partial(put_curves, run), MISTAKES: partial(put_mistakes, run)}
     _keep(folder, record, reached, tables)
     if record.status == "done":
-        (folder / LOCK).unlink(missing_ok=True)
+        removed(folder / LOCK)
 
 
 def save(folder: Path, record: Manifest, reached: Reached) -> None:

@@ -26,6 +26,7 @@ from pydantic import (
     model_serializer,
 )
 
+from cmdplab import display
 from cmdplab.algorithms import algorithm, check_settings
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import MOST_EPISODES, whole_if_exact
@@ -87,6 +88,7 @@ class AlgorithmSpec(_Strict):
     )
 
 
+@display.shown
 class Experiment(_Strict):
     """Problems x algorithms x seeds."""
 
@@ -117,6 +119,17 @@ class Experiment(_Strict):
     algorithms: Annotated[list[AlgorithmSpec], Field(min_length=1)] = Field(
         description="at least one [[algorithms]] with a name"
     )
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        places = [display.name(each.environment or each.file) for each in self.problems]
+        names = [display.name(each.name) for each in self.algorithms]
+        length = self.episodes if isinstance(self.episodes, str) else f"{self.episodes:,}"
+        return f"Experiment {display.name(self.name)}", [
+            ("episodes", length),
+            ("seeds", f"{len(self.seed_list()):,}"),
+            ("problems", ", ".join(dict.fromkeys(places))),
+            ("algorithms", ", ".join(dict.fromkeys(names))),
+        ]
 
     def seed_list(self) -> list[int]:
         """The seeds: a number n means 0..n-1."""

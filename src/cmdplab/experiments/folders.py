@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, StorageError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.experiment import RunSettings
 
@@ -26,7 +26,7 @@ def check_folder(folder: Path) -> None:
     """Refuse what cannot become a folder, before there is anything to be put there."""
     there = next(p for p in (folder, *folder.absolute().parents) if os.path.exists(p))
     if not there.is_dir():
-        raise InputError(f"cannot write into {folder}: {there} is a file")
+        raise StorageError(f"cannot write into {folder}: {there} is a file")
 
 
 def check_apart(folder: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cmdplab import __version__
-from cmdplab.errors import InputError
+from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments.experiment import RunSettings, first_complaint
 from cmdplab.files import MissingError, file_digest, read_json
 from cmdplab.files.digests import damaged
@@ -100,7 +100,7 @@ def announce(folder: Path, manifest: Manifest) -> None:
 def put(path: Path, manifest: Manifest) -> None:
     """The text of a manifest, with its digest, into a file."""
     manifest.digest = manifest.own_digest()
-    path.write_text(manifest.model_dump_json(indent=2) + "\n")
+    path.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
 class NewerError(InputError):
@@ -113,7 +113,7 @@ def read_if_good(folder: Path) -> Manifest | None:
         return read(folder)
     except NewerError:
         raise
-    except InputError:
+    except CmdplabError:
         return None
 
 

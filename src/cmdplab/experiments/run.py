@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab import display
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
@@ -32,6 +33,7 @@ Progress = Callable[["Run"], None]
 Snapshot = dict[str, Array]
 
 
+@display.shown
 class Run(NamedTuple):
     """What a run has given so far."""
 
@@ -42,6 +44,21 @@ class Run(NamedTuple):
     mistakes: dict[str, Array]  # columns over the grid of epsilon; empty while the run goes on
     state: Any  # what the learner needs to go on; None while the run goes on
     seconds: float
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        s = self.summary
+        facts = [
+            ("seed", str(self.seed)),
+            ("episodes", f"{s.episodes:,}"),
+            ("final gap", display.number(s.final_gap)),
+            ("final violation", display.number(s.final_violation)),
+            ("strong regret", display.number(s.strong_regret)),
+            ("strong violation regret", display.number(s.strong_violation_regret)),
+            ("curves", display.count(len(self.curves.get("episode", ())), "point")),
+            ("seconds", display.number(self.seconds)),
+        ]
+        row = self.algorithm
+        return f"Run of {display.name(f'{row.name} ({row.preset})')}", facts
 
     @property
     def us_per_episode(self) -> float:

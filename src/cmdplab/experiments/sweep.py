@@ -6,7 +6,6 @@ curves.parquet, checkpoint.npz). Running the same experiment again does only wha
 
 from __future__ import annotations
 
-import fcntl
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.errors import InputError
+from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments import checkpoint, index, manifest
 from cmdplab.experiments.durable import CHECKPOINT_EVERY, CURVES, MISTAKES, Problems
 from cmdplab.experiments.executors.local import (
@@ -42,6 +41,7 @@ from cmdplab.experiments.manifest import Manifest, NewerError
 from cmdplab.experiments.records.labels import kind_of, labels
 from cmdplab.experiments.status import RunStatus, with_end
 from cmdplab.files import MissingError, read_json, sealed, unsealed
+from cmdplab.files.locks import locked
 from cmdplab.files.write import writable_folder, written_whole
 
 EXPERIMENT = index.EXPERIMENT
@@ -217,8 +217,7 @@ def check_every(every: float) -> None:
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """One process at a time changes what a folder lists."""
-    with (folder / ".lock").open("a") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    with locked(folder / ".lock", wait=True):
         yield
 
 
@@ -235,7 +234,7 @@ def _keep(problem: CMDP, path: Path, mark: str) -> None:
     try:
         if path.exists() and fingerprint(CMDP.load(path)) == mark:
             return
-    except InputError:
+    except CmdplabError:
         pass
     problem.save(path)
 
@@ -315,7 +314,7 @@ def _listed(folder: Path) -> str:
     """The experiment that a folder lists, in words; empty where it lists none."""
     try:
         return read_folder(folder).words
-    except InputError:
+    except CmdplabError:
         return ""
 
 

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.errors import InputError
+from cmdplab.errors import CmdplabError, InputError
 from cmdplab.files.read import LARGEST, first_line, opened
 
 MAGIC = b"\x93NUMPY"
@@ -65,7 +65,7 @@ def read_npz(path: str | Path) -> dict[str, npt.NDArray[Any]]:
             members = archive.infolist()
             _check_members(path, members, size)
             return {_key(each): _member(archive, each) for each in members}
-    except InputError:
+    except CmdplabError:
         raise
     except _WrongError as error:
         raise InputError(f"{path} cannot be read as .npz: {error}") from None

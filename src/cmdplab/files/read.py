@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cmdplab.errors import InputError
+from cmdplab.errors import CmdplabError, InputError, storage
 
 LARGEST = 8 << 30  # bytes that one file from outside may hold or unpack to
 LARGEST_TEXT = 1 << 30  # bytes
@@ -31,20 +31,19 @@ class MissingError(InputError):
 @contextmanager
 def opened(path: str | Path, limit: int = LARGEST) -> Iterator[tuple[BinaryIO, int]]:
     """A plain file of at most `limit` bytes, and how many it has."""
-    try:
-        about = os.stat(path)  # before it is opened: that would wait for the writer of a pipe
-        if not stat.S_ISREG(about.st_mode):
-            raise InputError(f"{path} is not a file")
-        if about.st_size > limit:
-            raise InputError(f"{path} is larger than {limit} bytes")
-        with open(path, "rb") as stream:
-            yield stream, about.st_size
-    except FileNotFoundError:
-        raise MissingError(f"{path} does not exist") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
-    except MemoryError:
-        raise InputError(f"{path} needs more memory than there is") from None
+    with storage(f"{path} cannot be read"):
+        try:
+            about = os.stat(path)  # before it is opened: that would wait for the writer of a pipe
+            if not stat.S_ISREG(about.st_mode):
+                raise InputError(f"{path} is not a file")
+            if about.st_size > limit:
+                raise InputError(f"{path} is larger than {limit} bytes")
+            with open(path, "rb") as stream:
+                yield stream, about.st_size
+        except FileNotFoundError:
+            raise MissingError(f"{path} does not exist") from None
+        except MemoryError:
+            raise InputError(f"{path} needs more memory than there is") from None
 
 
 def read_bytes(path: str | Path, limit: int = LARGEST) -> bytes:
@@ -61,7 +60,7 @@ def file_digest(path: str | Path) -> str:
     try:
         with opened(path) as (stream, _):
             return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
-    except InputError:
+    except CmdplabError:
         return ""
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab.errors import InputError
+from cmdplab.errors import storage
 
 
 @contextmanager
@@ -44,10 +44,9 @@ def renamed(path: str | Path) -> Iterator[Path]:
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        yield temporary
-        temporary.replace(target)
-    except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror or error}") from None
+        with storage(f"cannot write {target}"):
+            yield temporary
+            temporary.replace(target)
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -57,12 +56,10 @@ def writable_folder(path: str | Path) -> Path:
     """Create the folder if need be and make sure that a file can be written in it."""
     folder = Path(path)
     probe = folder / f".probe.{os.getpid()}"
-    try:
+    with storage(f"cannot write into {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
         probe.touch()
         probe.unlink()
-    except OSError as error:
-        raise InputError(f"cannot write into {folder}: {error.strerror or error}") from None
     return folder
 
 

@@ -7,10 +7,10 @@ imports it by itself: the part before the colon is the module that registers the
 
 from importlib.util import find_spec
 
-from cmdplab.errors import InputError
+from cmdplab.errors import EngineError
 
 if find_spec("gymnasium") is None:
-    raise InputError("Gymnasium is not installed: pip install 'cmdplab[gym]'")
+    raise EngineError("Gymnasium is not installed: pip install 'cmdplab[gym]'")
 
 from cmdplab.gym.converters import FromSafety, FromVectorReward, ToSafety, ToVectorReward
 from cmdplab.gym.env import ProblemEnv, TimeAware

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cmdplab import display
 from cmdplab.algorithms.row import Row
 from cmdplab.live.evaluation import Curve, Estimate, Evaluation
 from cmdplab.types import Array, Indices
@@ -14,6 +15,7 @@ NO_EXACT = (
 )
 
 
+@display.shown
 @dataclass(frozen=True, eq=False)
 class Learned:
     """A policy, and what episodes say about it. All numbers are in the user's units."""
@@ -31,6 +33,20 @@ class Learned:
     reward_range: tuple[float, float]  # mapped to [0, 1] for the learner
     seconds: float  # of learning, in this call
     notes: tuple[str, ...] = ()
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        found = [self.evaluation.objective, *self.evaluation.constrained]
+        facts = [
+            (display.name(name), f"{each.mean:.6g} ({each.low:.6g} to {each.high:.6g})")
+            for name, each in zip(self.names, found, strict=True)
+        ]
+        facts += [
+            ("limits", display.numbers(self.limit)),
+            ("multiplier", display.numbers(self.multiplier)),
+            ("policy", display.shape(self.policy, "H x X x A")),
+            ("learnt from", display.count(self.episodes, "episode")),
+        ]
+        return f"Learned by {display.name(self.algorithm.name)}", facts
 
     def summary(self) -> str:
         """All of it in a few lines of words."""

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.engines.families import live_session
-from cmdplab.errors import InputError
-from cmdplab.experiments.durable import CHECKPOINT_EVERY, BusyError, held
+from cmdplab.errors import InputError, StorageError
+from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
+from cmdplab.files.locks import BusyError
 from cmdplab.files.write import writable_folder
 from cmdplab.live import checkpoints
 from cmdplab.live.calls import check_seeds, reset_checked
@@ -195,7 +196,7 @@ def _held(stack: ExitStack, folder: Path) -> Path:
     try:
         stack.enter_context(held(writable_folder(folder)))
     except BusyError:
-        raise InputError(f"another process learns in {folder}") from None
+        raise StorageError(f"another process learns in {folder}") from None
     return folder
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.algorithms.row import SAFE_POLICY
-from cmdplab.errors import InputError
+from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES, problem_of
 from cmdplab.experiments.executors.local import Work
@@ -149,7 +149,7 @@ def _section(
         if not np.array_equal(epsilons, runs[0].mistakes["epsilon"]):  # type: ignore[arg-type]
             raise InputError(f"{where} has another grid of epsilon than the other runs")
     optimum, threshold, slater = None, None, None
-    with suppress(InputError):  # the problem's file may be gone; the records are there
+    with suppress(CmdplabError):  # the problem's file may be gone; the records are there
         problem = problem_of(first, file)
         solution = solve_feasible(problem)
         optimum, slater = solution.value, solution.slater_gap

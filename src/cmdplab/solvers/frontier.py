@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab import display
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers.certified import Known, Optimum, attempt
@@ -15,6 +16,7 @@ MOST_POINTS = 10_000
 BESIDE = 1e-7  # of H: value that may be given up where the optimum itself cannot be certified
 
 
+@display.shown
 class Frontier(NamedTuple):
     """Along thresholds of one constraint, the others as they are."""
 
@@ -26,6 +28,19 @@ class Frontier(NamedTuple):
     given: float  # the problem's own threshold
     free: float  # up to this threshold the constraint costs nothing
     largest: float  # beyond this threshold nothing is feasible
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        def ends(values: Array) -> str:
+            return f"{display.number(values[0])} to {display.number(values[-1])}"
+
+        return f"Frontier of constraint {self.constraint}", [
+            ("points", f"{len(self.threshold):,}"),
+            ("thresholds", ends(self.threshold)),
+            ("value", ends(self.value)),
+            ("multiplier", ends(self.multiplier)),
+            ("given threshold", display.number(self.given)),
+            ("certified to", f"{self.certificate:.1e}"),
+        ]
 
 
 def frontier(problem: CMDP, constraint: int = 1, points: int = 41) -> Frontier:

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab import display
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.messages import warn_renamed
 from cmdplab.solvers.certified import SHORT, Known, Optimum, optimum, widest
 from cmdplab.types import Array
 
@@ -18,13 +20,14 @@ SLATER_TOLERANCE = 1e-9  # per step of the horizon; a smaller slack is no slack
 NO_SLACK = "no slack: the thresholds can be met, but with no room to spare (no Slater point)"
 
 
+@display.shown
 class Solution(NamedTuple):
     """The optimum of a CMDP, or the reason why there is none.
 
     `primal` is the value of a feasible policy and `dual` an upper bound on every feasible policy's;
-    `gap` is their distance. When `feasible` is false, the numbers that do not exist are None and
-    `message` says why. Where thresholds can be met with equality alone, the Slater gap is 0 and
-    `message` says so.
+    `duality_gap` is their distance. When `feasible` is false, the numbers that do not exist are
+    None and `message` says why. Where thresholds can be met with equality alone, the Slater gap is
+    0 and `message` says so.
     """
 
     feasible: bool  # some policy meets every threshold, but for rounding
@@ -37,16 +40,37 @@ class Solution(NamedTuple):
     dual: float | None
     message: str = ""
 
+    def _facts(self) -> tuple[str, display.Facts]:
+        facts = [("Slater gap", display.number(self.slater_gap))]
+        if self.feasible:
+            facts = [
+                ("optimum", display.number(self.value)),
+                ("certified to", f"{self.duality_gap:.1e}"),
+                ("multiplier", display.numbers(self.multiplier)),
+                *facts,
+                ("policy", display.shape(self.policy, "H x X x A")),
+            ]
+        if self.message:
+            facts.append(("message", self.message))
+        return f"Solution{'' if self.feasible else ', infeasible'}", facts
+
     @property
-    def gap(self) -> float | None:
+    def duality_gap(self) -> float | None:
         """The certificate: |dual - primal|."""
         if self.dual is None or self.primal is None:
             return None
         return abs(self.dual - self.primal)
 
     @property
+    def gap(self) -> float | None:
+        """`duality_gap`: the name of version 0.1.0."""
+        warn_renamed("Solution.gap", "Solution.duality_gap")
+        return self.duality_gap
+
+    @property
     def slack(self) -> float:
-        """The Slater gap as learners are told it: infinite when there is no constraint."""
+        """`slater_gap`, infinite when there is no constraint: the name of version 0.1.0."""
+        warn_renamed("Solution.slack", "Solution.slater_gap (None without a constraint)")
         return np.inf if self.slater_gap is None else self.slater_gap
 
 

@@ -83,7 +83,7 @@ def _task(learner: Row | MakeLearner, problem: CMDP) -> Task:
     if isinstance(learner, Row):
         return task_for(learner, problem, solution)
     safe = safe_baseline(problem, solution) if problem.constraints else None
-    return Task.of(problem, solution.slack, safe)
+    return Task.of(problem, solution.slater_gap, safe)
 
 
 def _maker(learner: Row | MakeLearner) -> MakeLearner:

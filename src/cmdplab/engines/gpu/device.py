@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba.core import config
 
-from cmdplab.errors import InputError
+from cmdplab.errors import EngineError
 from cmdplab.numerics.compiling import keep
 
 # numba-cuda 0.30 imports a name that NumPy 2.5 removed. To be dropped when that is fixed there.
@@ -71,7 +71,7 @@ def needed() -> None:
     """Refuse to go on without a device."""
     why = missing()
     if why:
-        raise InputError(f"{why}; the engine cpu works without")
+        raise EngineError(f"{why}; the engine cpu works without")
 
 
 def as_kernel(

@@ -15,7 +15,7 @@ from cmdplab.engines.gpu.arrays import episode_bytes
 from cmdplab.engines.gpu.device import free_memory
 from cmdplab.engines.gpu.families import CARD_FAMILIES, CardFamily
 from cmdplab.engines.gpu.measures import measure_bytes
-from cmdplab.errors import InputError
+from cmdplab.errors import EngineError, InputError
 
 PRECISIONS = {"float64": np.float64, "float32": np.float32}
 SINGLE_TOLERANCE = 1e-2  # what a run in float32 keeps to, in gaps and violations: benchmarks/gpu.py
@@ -59,7 +59,7 @@ def check_count(episodes: float) -> None:
 
 def _check_fits(family: CardFamily, form: Any, precision: str) -> None:
     if foreseen_memory(family, form, precision, 1) > int(_SPARE * free_memory()):
-        raise InputError("one run is too large for this card: take the engine cpu")
+        raise EngineError("one run is too large for this card: take the engine cpu")
 
 
 def check_row(row: Row, task: Task, precision: str = "float64") -> None:
@@ -104,7 +104,7 @@ def check_room(family: CardFamily, form: Any, precision: str, runs: int, problem
     """Refuse a batch that the card cannot hold."""
     wanted, free = foreseen_memory(family, form, precision, runs, problems), free_memory()
     if wanted > _SPARE * free:
-        raise InputError(
+        raise EngineError(
             f"{runs} runs need {wanted / 2**30:.1f} GiB on the card and {free / 2**30:.1f} are "
             "free: take fewer at a time"
         )

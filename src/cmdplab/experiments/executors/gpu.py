@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,10 +23,9 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.choose import Wanted, choose
 from cmdplab.engines.gpu.device import card
-from cmdplab.errors import InputError
+from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import (
-    BusyError,
     Problems,
     Standing,
     begin,
@@ -41,6 +39,7 @@ from cmdplab.experiments.executors.local import Ended, Event, Interrupt, Work, r
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.run import Reached, Snapshot
 from cmdplab.experiments.run_on_gpu import Entry, PlayingOnGpu, parts
+from cmdplab.files.locks import BusyError
 
 REPORT_EVERY = 0.5  # seconds
 SAVING_SHARE = 10.0  # a checkpoint of a whole batch takes at most a tenth of the time
@@ -120,7 +119,7 @@ class _Told:
             if (mark, row, rewards) not in self._tasks:
                 task = task_for(row, problem, solution, None, rewards)
                 self._tasks[mark, row, rewards] = task
-        except InputError:
+        except CmdplabError:
             return None
         if solution.value is None:
             return None
@@ -143,6 +142,10 @@ def _batches(runs: Sequence[tuple[Work, Entry]]) -> Iterator[list[tuple[Work, En
 
 def _locks() -> int:
     """How many runs can be locked at a time: a lock is an open file."""
+    try:
+        import resource
+    except ImportError:  # Windows, where a process opens up to 8192 files
+        return (1 << 13) - _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 1 << 16 if hard == resource.RLIM_INFINITY else min(hard, 1 << 16)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -195,7 +198,7 @@ def _taken(work: Work, entry: Entry, locks: ExitStack) -> tuple[Taken, Snapshot 
         return Taken(work, entry, record, record.seconds), snapshot
     except BusyError:
         return Ended(name, "busy", "another process works on it")
-    except (InputError, OSError) as error:  # a folder that cannot be written, a newer record
+    except (CmdplabError, OSError) as error:  # a folder that cannot be written, a newer record
         return Ended(name, "failed", str(error))
 
 

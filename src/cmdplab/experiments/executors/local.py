@@ -22,15 +22,24 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cmdplab.errors import InputError
+from cmdplab.errors import CmdplabError
 from cmdplab.experiments import manifest
-from cmdplab.experiments.durable import BusyError, Problems, Standing, held, perform
+from cmdplab.experiments.durable import Problems, Standing, held, perform
 from cmdplab.experiments.experiment import RunSettings
+from cmdplab.files.locks import BusyError
 
 MOST_CRASHES = 2  # of workers, before their run has failed
 MOST_KILLS = 5  # from outside, before a run is left for another day: memory may be short
-_CRASHES = {getattr(signal, f"SIG{name}") for name in ("SEGV", "BUS", "ABRT", "FPE", "ILL", "SYS")}
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _known(*names: str) -> tuple[signal.Signals, ...]:
+    """The signals of these names that this system has: Windows lacks many."""
+    return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
+
+
+_CRASHES = _known("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL", "SIGSYS")
+_HANGUP = _known("SIGHUP")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, *_HANGUP)
 LEAVE = 10.0  # seconds for a worker to checkpoint when the sweep itself breaks off
 PATIENCE = 5.0  # seconds for which a run's lock is waited for: a killed process frees it at once
 _THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -70,7 +79,7 @@ class Interrupt:
 
     def __call__(self, number: int = signal.SIGTERM, *_: Any) -> None:
         # A closing terminal hangs up twice, by the shell and by the system: that is one wish.
-        self.asked = max(self.asked, 1) if number == signal.SIGHUP else self.asked + 1
+        self.asked = max(self.asked, 1) if number in _HANGUP else self.asked + 1
         if self.raises and self.asked > 1:
             raise KeyboardInterrupt
 
@@ -90,6 +99,17 @@ def signals() -> Iterator[Interrupt]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """Hold signals back while the block lasts, where the system can."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    yield
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def run_locally(
@@ -194,7 +214,7 @@ def _how(code: int | None) -> str:
 
 def _given_up(work: Work, status: manifest.Status, error: str) -> Ended:
     """Record that a run was given up; its checkpoint stays."""
-    with suppress(InputError, BusyError, OSError):
+    with suppress(CmdplabError, OSError):
         work.folder.mkdir(parents=True, exist_ok=True)
         with held(work.folder):
             # It may have died before it wrote anything; what is damaged the next attempt finds.
@@ -223,10 +243,8 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         arguments = (theirs, os.getpid(), self._every)
         process = context.Process(target=_serve, args=arguments, daemon=True)
-        # Blocked until the child has handlers of its own: it would die of them before.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-        process.start()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        with _blocked():  # until the child has handlers of its own: it would die of them before
+            process.start()
         theirs.close()
         return process
 
@@ -241,13 +259,17 @@ class _Worker:
         """Let it finish its chunk and checkpoint."""
         if not self._stopping:
             self._stopping = True
-            self._signal(signal.SIGTERM)
-            self._signal(signal.SIGCONT)  # a stopped process would not hear it
+            self._signal(signal.SIGTERM)  # on Windows this ends it: it goes on from its checkpoint
+            self._wake()  # a stopped process would not hear it
 
     def _signal(self, number: int) -> None:
         if self._process is not None and self._process.is_alive() and self._process.pid:
             with suppress(ProcessLookupError):
                 os.kill(self._process.pid, number)
+
+    def _wake(self) -> None:
+        for number in _known("SIGCONT"):
+            self._signal(number)
 
     def listen(self) -> Event | None:
         """The next thing the worker says, if it says anything; `_DEAD` if it never will."""
@@ -277,7 +299,7 @@ class _Worker:
         if self.work is None:
             with suppress(OSError):
                 self.pipe.send(None)
-            self._signal(signal.SIGCONT)
+            self._wake()
         elif at_once:
             self._process.kill()
         else:
@@ -302,10 +324,11 @@ class _Worker:
 def _serve(pipe: Connection, parent: int, every: float) -> None:
     """A worker's life: take a run, do it, say how it ended."""
     interrupt = Interrupt()
-    for each in (signal.SIGINT, signal.SIGHUP):
+    for each in (signal.SIGINT, *_HANGUP):
         signal.signal(each, signal.SIG_IGN)  # the parent decides
     signal.signal(signal.SIGTERM, interrupt)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     last = [0.0]
 
     def stop() -> bool:

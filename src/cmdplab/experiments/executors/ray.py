@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from cmdplab.errors import InputError
+from cmdplab.errors import EngineError
 from cmdplab.experiments.executors.local import Ended, Interrupt, Work, do_one, received, sent
 from cmdplab.experiments.sweep import Executor, Tell
 
@@ -34,7 +34,7 @@ def ray_executor(address: str | None) -> Iterator[Executor]:
     The connection is made first, before a sweep writes anything.
     """
     if find_spec("ray") is None:
-        raise InputError("Ray is not installed: pip install 'cmdplab[ray]'")
+        raise EngineError("Ray is not installed: pip install 'cmdplab[ray]'")
     if address is not None:
         _reachable(address)
     with _connected(address) as ray:
@@ -119,10 +119,10 @@ def _within(seconds: float, connect: Callable[[], Any], address: str) -> None:
     thread.start()
     thread.join(seconds)
     if not answer:
-        raise InputError(f"no Ray cluster answers at {address} within {seconds:g} seconds")
+        raise EngineError(f"no Ray cluster answers at {address} within {seconds:g} seconds")
     if answer[0] is not None:
         reason = str(answer[0]).splitlines()[0]
-        raise InputError(f"no Ray cluster answers at {address}: {reason}")
+        raise EngineError(f"no Ray cluster answers at {address}: {reason}")
 
 
 def _reachable(address: str) -> None:
@@ -136,4 +136,4 @@ def _reachable(address: str) -> None:
         with socket.create_connection((host, int(port)), timeout=5):
             return
     except (OSError, ValueError) as error:
-        raise InputError(f"no Ray cluster answers at {address}: {error}") from None
+        raise EngineError(f"no Ray cluster answers at {address}: {error}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cmdplab.errors import InputError
+from cmdplab.errors import EngineError, InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.executors.local import Work
@@ -24,7 +24,7 @@ _KINDS |= {name: declared.kind for name, declared in SETTINGS.items()} | {"seed"
 LABELS = tuple(_KINDS)
 
 
-def load(folder: str | Path, to: str = "arrow") -> Any:
+def load_runs(folder: str | Path, to: str = "arrow") -> Any:
     """The curves of every run in a folder, as `arrow`, `pandas` or `xarray` (with the extra).
 
     A row is a grid point of a run: its labels, then the columns of docs/records.md. Runs without
@@ -96,7 +96,7 @@ def _dataset(table: Any) -> Any:
         import pandas as pd
         import xarray as xr
     except ImportError:
-        raise InputError("xarray is not installed: pip install 'cmdplab[data]'") from None
+        raise EngineError("xarray is not installed: pip install 'cmdplab[data]'") from None
     frame: pd.DataFrame = table.to_pandas()
     labels = frame.drop_duplicates("run").set_index("run")[list(LABELS[1:])]
     numbers = frame.drop(columns=list(LABELS[1:])).set_index(["run", "episode"])
@@ -113,7 +113,7 @@ def export(folder: str | Path, kind: str, path: str | Path) -> Path:
 
     target = Path(path)
     if kind == "netcdf":
-        data = load(folder, "xarray")
+        data = load_runs(folder, "xarray")
         with written_whole(target) as temporary:
             data.to_netcdf(temporary, engine="h5netcdf")
         return target
@@ -121,5 +121,5 @@ def export(folder: str | Path, kind: str, path: str | Path) -> Path:
     if kind not in writers:
         raise InputError(f"unknown format {kind!r}: choose csv, parquet or netcdf")
     with written_whole(target) as temporary:
-        writers[kind](load(folder), temporary)
+        writers[kind](load_runs(folder), temporary)
     return target

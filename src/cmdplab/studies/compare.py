@@ -1,0 +1,130 @@
+"""Algorithms side by side on one problem, as a value: `cmdplab compare` for notebooks and scripts.
+
+In memory, or in a folder, where it is the same study as that of the command: interrupted or given
+again it goes on, and figure, tables and report are written at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cmdplab import display
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.table1 import TABLE_1
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import InputError
+from cmdplab.experiments.run import Run, jobs, run_many
+from cmdplab.measures.measures import Summary
+from cmdplab.solvers import Solution, solve_feasible
+from cmdplab.studies.conclusions import by_label, median, numbers_of
+from cmdplab.studies.predefined import Comparison, carry_out
+
+
+@display.shown
+class Compared(NamedTuple):
+    """The runs of each algorithm on one problem, with common random numbers on every seed."""
+
+    problem: CMDP
+    solution: Solution
+    runs: dict[str, list[Run]]  # by label: the name, with what tells it from others of that name
+
+    def table(self) -> list[dict[str, Any]]:
+        """One record per label: what it is and needs, and the medians over seeds of each number."""
+        return [_record(label, mine) for label, mine in self.runs.items()]
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        facts = [(display.name(label), _words(mine)) for label, mine in self.runs.items()]
+        first = next(iter(self.runs.values()))
+        seeds = display.count(len(first), "seed")
+        episodes = display.count(first[0].summary.episodes, "episode")
+        return f"Compared on {display.name(self.problem.name)}, {seeds}, {episodes}", facts
+
+
+def compare(
+    problem: CMDP | str | Path,
+    algorithms: Sequence[Row | str] = tuple(TABLE_1),
+    *,
+    episodes: int = 100_000,
+    seeds: int = 5,
+    preset: str | None = None,
+    bonus_scale: float | None = None,
+    margin_scale: float | None = None,
+    tuned_for: int | None = None,
+    engine: str = "cpu",
+    precision: str = "float64",
+    workers: int | None = None,
+    instance_seed: int = 0,
+    out: str | Path | None = None,
+) -> Compared:
+    """Run algorithms on one problem, each on the seeds 0, 1, ..., and group what they gave.
+
+    `problem` is a problem, the name of an environment (`instance_seed` chooses among random ones)
+    or a file. `algorithms` are names, NAME:PRESET, `all`, or rows; by default the ten of the
+    paper's Table 1. Names take the settings given here, and are tuned for the number of episodes;
+    rows are run as they are. With `out` the study is kept in that folder: problem and algorithms
+    must then be names, so that the folder can say what they are.
+    """
+    named = [each for each in algorithms if isinstance(each, str)]
+    study = Comparison(
+        problem=problem.name if isinstance(problem, CMDP) else str(problem),
+        instance_seed=instance_seed,
+        episodes=episodes,
+        seeds=seeds,
+        algorithms=tuple(named) or tuple(TABLE_1),
+        preset=preset,
+        bonus_scale=bonus_scale,
+        margin_scale=margin_scale,
+        tuned_for=tuned_for,
+        precision=precision,
+        out=None if out is None else Path(out),
+    )
+    if not algorithms:
+        raise InputError("name at least one algorithm")
+    if out is not None:
+        if isinstance(problem, CMDP) or len(named) < len(algorithms):
+            raise InputError("a comparison in a folder names its problem and its algorithms")
+        runs, _ = carry_out(study, workers, engine=engine)
+        cmdp = study.cmdp()
+        return Compared(cmdp, solve_feasible(cmdp), by_label(runs))
+    cmdp = problem if isinstance(problem, CMDP) else study.cmdp()
+    solution = solve_feasible(cmdp)
+    rows = [row for each in algorithms for row in _rows(study, each)]
+    found = run_many(
+        cmdp,
+        jobs(dict.fromkeys(rows), seeds),
+        episodes,
+        engine=engine,
+        precision=precision,
+        workers=workers,
+        solution=solution,
+    )
+    return Compared(cmdp, solution, by_label(found))
+
+
+def _rows(study: Comparison, given: Row | str) -> list[Row]:
+    """A row as it is; those of a name with what is asked of all."""
+    return replace(study, algorithms=(given,)).rows() if isinstance(given, str) else [given]
+
+
+def _words(runs: Sequence[Run]) -> str:
+    gap, violation = (median(runs, field) for field in ("final_gap", "final_violation"))
+    return f"gap {display.number(gap)}, violation {display.number(violation)}"
+
+
+def _record(label: str, runs: Sequence[Run]) -> dict[str, Any]:
+    row = runs[0].algorithm
+    medians = {field: median(runs, field) for field in Summary._fields if field != "episodes"}
+    return {
+        "label": label,
+        "algorithm": row.name,
+        "preset": row.preset,
+        "needs": list(row.needs),
+        "heuristic": row.heuristic,
+        "seeds": len(runs),
+        "episodes": runs[0].summary.episodes,
+        **medians,
+        "us_per_episode": numbers_of(runs)["us_per_episode"],
+    }
