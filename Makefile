@@ -15,15 +15,15 @@ test: .venv/ready-dev  ## the test suite
 	$(BIN)/python -m pytest
 
 test-ray: .venv/ready-ray  ## sweeps on a real Ray cluster of two nodes, one of which is killed
-	$(BIN)/python -m pytest tests/ray_cluster.py
+	$(BIN)/python -m pytest tests/experiments/ray_cluster.py
 
 test-browser: .venv/ready-browser  ## the report in a real browser, if there is a Chromium
 	@if [ -n "$${CHROMIUM:-$$(command -v chromium || command -v google-chrome)}" ]; then \
-	  $(BIN)/python -m pytest tests/browser_report.py; \
+	  $(BIN)/python -m pytest tests/report/browser_report.py; \
 	else echo "skipped: no Chromium here; apt-get install chromium, or give its path as CHROMIUM"; fi
 
 test-gpu: .venv/ready-gpu  ## the GPU engine on a GPU, if there is one
-	$(BIN)/python -m pytest tests/gpu_device.py
+	$(BIN)/python -m pytest tests/engines/gpu_device.py
 
 torture: .venv/ready-dev  ## kill sweeps 200 times and compare (about ten minutes)
 	$(BIN)/python benchmarks/torture.py

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from conftest import TRACE
 from damaging import damaged, damaged_archive, damaged_json, damaged_npy, damaged_table, npy
-from test_report import records
+from made_up_records import records
 
 from cmdplab import load_runs
 from cmdplab.algorithms import algorithm

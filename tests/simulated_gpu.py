@@ -13,8 +13,10 @@ import threading
 from typing import Any
 
 import numpy as np
-from numba.cuda.simulator import kernelapi
 
+from cmdplab.engines.gpu.device import cuda  # the one place that imports it
+
+kernelapi = cuda.simulator.kernelapi
 WARP = 32
 PATIENCE = 120.0  # seconds after which a thread that never comes is an error, not a hang
 

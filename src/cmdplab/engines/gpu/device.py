@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import version
@@ -19,9 +20,12 @@ from numba.core import config
 from cmdplab.errors import EngineError
 from cmdplab.numerics.compiling import keep
 
-# numba-cuda 0.30 imports a name that NumPy 2.5 removed. To be dropped when that is fixed there.
+# numba-cuda 0.30 imports a name that NumPy 2.5 removed, and makes a timedelta without a unit, which
+# NumPy 2.5 warns about. To be dropped when that is fixed there.
 vars(np).setdefault("row_stack", np.vstack)
-cuda = importlib.import_module("numba.cuda")
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", "The 'generic' unit for NumPy", DeprecationWarning)
+    cuda = importlib.import_module("numba.cuda")
 if not config.ENABLE_CUDASIM:  # a single run is a small launch, and meant to be
     importlib.import_module("numba.cuda.dispatcher").config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import ROOT, SHAPES, problems, random_problem
+from conftest import SHAPES, problems, random_problem
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -286,7 +285,6 @@ def test_what_is_claimed_of_the_rows():
 
 
 def test_the_grid_world_of_the_benchmark():
-    sys.path.insert(0, str(ROOT / "benchmarks"))
     from triple_q import grid_world
 
     problem = grid_world()

@@ -5,11 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 import simulated_gpu  # noqa: F401  (completes the simulator)
+from conftest import ROOT
 
 from cmdplab import CMDP
 from cmdplab.algorithms import algorithm
@@ -97,7 +97,7 @@ def test_runs_need_neither_tables_nor_a_terminal():
         "run_many(random_problem(3, 2, 2, 1), [Job(algorithm('UOpt-RPGPD'), 0)], 1, engine='gpu');"
     )
     code += f"assert not {heavy!r} & {{name.split('.')[0] for name in sys.modules}}"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT / "tests")
 
 
 def experiment_of(tmp_path, **changes):

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from fractions import Fraction
 
+import long_horizons
+import near_degenerate
 import numpy as np
 import pytest
-from conftest import ROOT, largest_utility, random_problem
+from conftest import largest_utility, random_problem
 from exact_bounds import bracket, exact_returns
 from occupancy_lp import occupancy_optimum
 
@@ -29,11 +30,6 @@ from cmdplab.solvers.certified import Known, attempt
 from cmdplab.solvers.fixed_point import WholePricing
 from cmdplab.solvers.frontier import frontier
 from cmdplab.solvers.rational import Program, Vertex
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-import long_horizons
-import near_degenerate
 
 OPT_CMDP = ("--algorithm", "OptCMDP", "--episodes", "5")
 

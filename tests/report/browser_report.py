@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_report import NASTY, data_of, decode, records, swept  # noqa: F401
+from made_up_records import records
+from test_report import NASTY, data_of, decode, swept  # noqa: F401
 
 from cmdplab.algorithms import FIGURE_1
 from cmdplab.experiments.records.tables import read_curves

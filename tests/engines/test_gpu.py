@@ -141,7 +141,7 @@ def test_in_the_simulator_all_is_as_on_the_cpu(cases):
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, f"tests/{cases}"],
+        [*command, f"tests/engines/{cases}"],
         cwd=ROOT,
         env=environment,
         capture_output=True,

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
-from conftest import ROOT, random_problem
+from conftest import random_problem
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
 
 
 def test_numpy_and_the_engine_agree():

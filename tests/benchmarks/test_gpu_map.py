@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
+import gpu_map
 import numpy as np
 import pytest
-from conftest import ROOT
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import Task
@@ -14,10 +12,6 @@ from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve_feasible
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-
-import gpu_map
 
 TOY = ["--engine", "cpu", "--side", "3", "--seeds", "2", "--piece", "5", "--environment"]
 TOY += ["media-streaming", "--episodes"]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, random_problem
-from test_report import records
+from made_up_records import records
 
 from cmdplab import load_runs
 from cmdplab.algorithms import algorithm

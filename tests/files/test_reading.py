@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
-from test_report import records
+from made_up_records import records
 
 from cmdplab import load_runs
 from cmdplab.errors import InputError

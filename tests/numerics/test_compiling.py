@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
 
 import pytest
 
@@ -74,7 +76,7 @@ def copy(tmp_path):
 def test_an_edited_formula_is_compiled_anew(copy):
     package, cache = copy
     before = run(package, cache)
-    formulas = package / "cmdplab" / "equations.py"
+    formulas = package / "cmdplab" / "algorithms" / "equations.py"
     text = formulas.read_text()
     assert "+ eta * q" in text
     formulas.write_text(text.replace("+ eta * q", "- eta * q"))
@@ -82,6 +84,51 @@ def test_an_edited_formula_is_compiled_anew(copy):
     formulas.write_text(text)
     assert run(package, cache) == before
     assert len(list(cache.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    "file", ["algorithms/equations.py", "engines/cpu/loops.py", "solvers/simplex.py"]
+)
+def test_an_edited_callee_has_another_folder_of_compiled_code(file, copy, monkeypatch):
+    package, _ = copy
+    monkeypatch.setattr(compiling, "_PACKAGE", package / "cmdplab")
+    before = compiling._cache_folder()
+    assert before == compiling._CACHE
+    with (package / "cmdplab" / file).open("a") as text:
+        text.write("# edited\n")
+    assert compiling._cache_folder() != before
+
+
+def test_compiled_code_calls_only_what_an_edit_is_noticed_in():
+    """Numba itself looks at the file of the function that Python calls, and at no other."""
+    load_all_compiled_code()
+    for called in compiling.called():
+        for function in called_by(called.py_func):
+            room = function.__module__.split(".")[1]
+            assert room in compiling._SOURCES or function.__module__ == called.__module__, function
+
+
+def load_all_compiled_code() -> None:
+    from cmdplab.engines.cpu import planner_episode, triple_q_episode  # noqa: F401
+    from cmdplab.gym import dynamics  # noqa: F401
+
+
+def called_by(function: Any) -> set[Any]:
+    """Every Python function of ours that a function can call, through however many others."""
+    found: set[Any] = set()
+    waiting = [function]
+    while waiting:
+        code, names = waiting[-1].__code__, waiting.pop().__globals__
+        values = [names[name] for name in code.co_names if name in names]
+        modules = [each for each in values if isinstance(each, ModuleType)]
+        values += [getattr(each, name, None) for each in modules for name in code.co_names]
+        for value in values:
+            plain = getattr(value, "py_func", value)
+            ours = str(getattr(plain, "__module__", "")).startswith("cmdplab.")
+            if ours and isinstance(plain, FunctionType) and plain not in found:
+                found.add(plain)
+                waiting.append(plain)
+    return found
 
 
 def test_a_first_solve_says_what_it_compiles_and_the_next_one_compiles_nothing(tmp_path):
@@ -107,9 +154,7 @@ def test_quiet_is_quiet_and_a_solve_compiles_nothing_for_boxes_or_engines(tmp_pa
 
 
 def test_whatever_python_calls_has_words_for_what_it_is():
-    from cmdplab.engines.cpu import planner_episode, triple_q_episode  # noqa: F401
-    from cmdplab.gym import dynamics  # noqa: F401
-
+    load_all_compiled_code()
     modules = {each.__module__ for each in compiling.called()}
     ours = {each for each in modules if each.startswith("cmdplab.")}
     assert {"cmdplab.solvers.value_iteration", "cmdplab.engines.cpu.primal_dual_episode"} <= ours

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import random_problem
-from test_report import records
+from made_up_records import records
 
 from cmdplab import sweep
 from cmdplab.algorithms import ALGORITHMS, algorithm
@@ -30,13 +30,13 @@ from cmdplab.figures.bands import (
     words,
 )
 from cmdplab.figures.palette import COLOURS, DASHES, LOOKS, looks
-from cmdplab.figures.plots import KINDS, styles_of
+from cmdplab.figures.plots import KINDS, draw_frontier, styles_of
 from cmdplab.figures.portrait_drawings import draw_entropy, draw_occupancy
 from cmdplab.figures.portraits import EntropyCurve, Portrait
 from cmdplab.figures.side_by_side import comparison
 from cmdplab.figures.sources import per_instance, records_of
 from cmdplab.figures.style import figure_1, literal
-from cmdplab.solvers.frontier import draw_frontier, frontier
+from cmdplab.solvers.frontier import frontier
 from cmdplab.statistics import Band
 from cmdplab.studies.predefined import Comparison, carry_out
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import ROOT, dense_signatures, random_problem
+from conftest import dense_signatures, random_problem
+from guarantees import small
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms import equations as eq
@@ -27,9 +27,6 @@ from cmdplab.experiments.experiment import RunSettings, parse_experiment, resolv
 from cmdplab.experiments.run import Playing, run
 from cmdplab.numerics.noise import reward_uniforms, uniforms
 from cmdplab.solvers import solve, solve_feasible
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-from guarantees import small
 
 NAMES = {"ids": lambda row: f"{row.name}-{row.preset}"}
 ROWS = pytest.mark.parametrize("row", ALGORITHMS.values(), **NAMES)

@@ -8,7 +8,6 @@ import hashlib
 import json
 import re
 import shutil
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -16,67 +15,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from made_up_records import HORIZON, OPTIMUM, records
 
 from cmdplab import Experiment, sweep
-from cmdplab.algorithms import FIGURE_1, algorithm
-from cmdplab.algorithms.learner import Chunk
+from cmdplab.algorithms import FIGURE_1
 from cmdplab.cli.report import report_command
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
-from cmdplab.experiments.records.tables import read_curves, write_curves, write_mistakes
-from cmdplab.experiments.run import Run
+from cmdplab.experiments.records.tables import read_curves
 from cmdplab.experiments.sweep import works_of
 from cmdplab.files import sealed, write_table
-from cmdplab.files.write import to_json
-from cmdplab.measures.measures import Measures
 from cmdplab.measures.verdict import common_verdict
 from cmdplab.report import gather, write_report, write_tables
 from cmdplab.report.curves import kept
 from cmdplab.report.tables import latex
-from cmdplab.studies.conclusions import by_label, numbers_of
 
-HORIZON, OPTIMUM = 10, 5.0
 NASTY = "<script>alert(1)</script>&\"'\u2028{{data}}</style><!--"
-
-
-def simulated(name: str, seed: int, episodes: int, constraints: int = 1) -> Run:
-    """A run whose returns come from a formula: measured as any other, and done at once."""
-    rng = np.random.default_rng([seed, len(name), ord(name[0])])
-    k = np.arange(1, episodes + 1)
-    size = 3.0 / np.sqrt(k) + 0.2 * (len(name) % 3)
-    waves = size * np.sin(k / (5.0 + len(name))) + 0.05 * rng.standard_normal(episodes)
-    returns = np.column_stack([OPTIMUM - waves, *[2.0 + 0.5 * waves] * constraints])
-    measures = Measures(OPTIMUM, np.full(constraints, 2.0), HORIZON)
-    measures.add(Chunk(returns, np.tile(np.abs(waves)[:, None], (1, constraints))))
-    row = replace(algorithm("UOpt-RPGPD"), name=name)
-    return Run(row, seed, measures.summary(), measures.curves(), measures.mistakes(), None, 2.0)
-
-
-def records(
-    folder: Path,
-    names: tuple[str, ...] = FIGURE_1,
-    seeds: int = 3,
-    episodes: int = 30_000,
-    problem: str = "made up",
-    constraints: int = 1,
-) -> Path:
-    """A folder as `reproduce` of version 0.1 left it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    runs = [simulated(name, seed, episodes, constraints) for seed in range(seeds) for name in names]
-    write_curves(runs, folder / "curves.parquet")
-    write_mistakes(runs, folder / "mistakes.parquet")
-    summary = {
-        "preset": "released",
-        "instance": problem,
-        "episodes": episodes,
-        "seeds": seeds,
-        "bonus_scale": 1e-3,
-        "optimum": OPTIMUM,
-        "threshold": [2.0] * constraints,
-        "algorithms": {name: numbers_of(mine) for name, mine in by_label(runs).items()},
-    }
-    (folder / "summary.json").write_text(sealed(to_json(summary)))
-    return folder
 
 
 class _Tags(HTMLParser):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import ROOT, random_problem
+from conftest import random_problem
+from guarantees import small
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import safe_baseline, task_for
@@ -24,9 +24,6 @@ from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.solvers import policy_bounds, solve, solve_feasible
-
-sys.path.insert(0, str(ROOT / "benchmarks"))
-from guarantees import small
 
 SEARCHED = [row for row in ALGORITHMS.values() if isinstance(row, Planner) and row.queue is None]
 NAMES = {"ids": lambda row: f"{row.name}-{row.preset}"}
