@@ -41,7 +41,9 @@ def test_every_place_has_the_settings_of_the_declaration():
 
 
 def test_the_documentation_has_the_table():
-    assert "\n".join(settings.table()) in Path(ROOT / "docs" / "experiments.md").read_text()
+    assert (
+        "\n".join(settings.settings_table()) in Path(ROOT / "docs" / "experiments.md").read_text()
+    )
 
 
 def test_one_more_declaration_is_one_more_key_option_and_field(monkeypatch):
@@ -59,7 +61,7 @@ def test_one_more_declaration_is_one_more_key_option_and_field(monkeypatch):
     assert Model(more=2.0).model_dump()["more"] == 2.0  # type: ignore[call-arg]
     assert "more" in inspect.signature(command).parameters
     command(**dict.fromkeys(SETTINGS) | {"more": 2.0})
-    assert any("More of it." in line for line in settings.table())
+    assert any("More of it." in line for line in settings.settings_table())
 
 
 @pytest.mark.parametrize("key", ALGORITHMS, ids="-".join)

@@ -24,7 +24,8 @@ from cmdplab.engines.families import family, live_session, session
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import RunSettings, parse_experiment, resolve
-from cmdplab.experiments.run import Playing, run
+from cmdplab.experiments.play import Playing
+from cmdplab.experiments.run import run
 from cmdplab.numerics.noise import reward_uniforms, uniforms
 from cmdplab.solvers import solve, solve_feasible
 

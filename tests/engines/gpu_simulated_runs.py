@@ -23,8 +23,9 @@ from cmdplab.experiments.durable import CURVES, Standing, held, perform
 from cmdplab.experiments.executors import gpu
 from cmdplab.experiments.executors.local import Ended, Interrupt
 from cmdplab.experiments.experiment import parse_experiment
+from cmdplab.experiments.play import Job
 from cmdplab.experiments.records.tables import read_curves
-from cmdplab.experiments.run import Job, jobs, run, run_many
+from cmdplab.experiments.run import jobs, run, run_many
 from cmdplab.experiments.run_on_gpu import PlayingOnGpu
 from cmdplab.experiments.status import status_of
 from cmdplab.experiments.sweep import sweep, works_of

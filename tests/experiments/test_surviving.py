@@ -328,7 +328,7 @@ def test_what_a_killed_writer_left_is_removed(work):
 
 
 def test_a_crash_is_recorded_with_its_traceback(work, monkeypatch):
-    from cmdplab.experiments.run import Playing
+    from cmdplab.experiments.play import Playing
 
     _, folder, settings, file = work
 

@@ -12,7 +12,8 @@ import pytest
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.experiments.run import Job, Playing, jobs, run, run_many
+from cmdplab.experiments.play import Job, Playing
+from cmdplab.experiments.run import jobs, run, run_many
 from cmdplab.studies.predefined import Reproduction, carry_out
 
 KEYS = {"final_gap", "final_violation", "tail_std", "strong_regret", "strong_violation_regret"}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Self, Unpack
 
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import FEEDBACK, Task
 from cmdplab.errors import InputError
+from cmdplab.messages import warn_renamed
 from cmdplab.settings import ACCURACY as ACCURACY
 from cmdplab.settings import EPISODES as EPISODES
 from cmdplab.settings import (
@@ -79,8 +79,7 @@ class Row:
 
     def overridden(self, given: dict[str, Any]) -> Self:
         """Deprecated: `with_settings`, which takes the same by keyword."""
-        words = "row.overridden({...}) is now row.with_settings(...)"
-        warnings.warn(words, FutureWarning, stacklevel=2)
+        warn_renamed("row.overridden({...})", "row.with_settings(...)")
         return self.with_settings(**given)
 
     def settings(self) -> dict[str, Any]:

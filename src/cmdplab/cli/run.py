@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from cmdplab.cmdp.problem import CMDP
     from cmdplab.engines.choose import Wanted
     from cmdplab.experiments.executors.local import Work
+    from cmdplab.experiments.play import Job, RunOptions
     from cmdplab.experiments.status import RunStatus
 
 
@@ -90,9 +92,9 @@ def run_command(
     from cmdplab.algorithms.baselines import task_for
     from cmdplab.cli.sweep import Given, carry_out, finish, leave
     from cmdplab.engines.choose import Wanted
-    from cmdplab.experiments import run
     from cmdplab.experiments.durable import Problems
     from cmdplab.experiments.experiment import RunSettings
+    from cmdplab.experiments.play import Job, RunOptions, check_counts
     from cmdplab.experiments.sweep import alone_in, works_of
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
@@ -105,7 +107,7 @@ def run_command(
     if without_none(settings).keys() & {"alpha_eta", "alpha_tau"}:
         warn(row.outside_theorem())
     number = _episodes(episodes)
-    run.check_counts(1 if number is None else number, seed)
+    check_counts(1 if number is None else number, seed)
     cmdp = find(problem, instance_seed)
     solution = solve_feasible(cmdp)
     safe = None if baseline is None else _policy(baseline)
@@ -131,9 +133,14 @@ def run_command(
         return
     if number is None:
         raise InputError("an unlimited run needs --out, where it keeps its checkpoints")
-    given: dict[str, Any] = {"engine": place, "precision": precision.value, "solution": solution}
-    given |= {"baseline": safe, "rewards": rewards.value}
-    _in_memory(cmdp, row, number, seed, given, as_json)
+    options = RunOptions(
+        engine=place,
+        precision=precision.value,
+        solution=solution,
+        baseline=safe,
+        rewards=rewards.value,
+    )
+    _in_memory(cmdp, Job(row, seed), number, options, as_json)
 
 
 def _place(engine: RunEngine, run: Wanted) -> str:
@@ -179,20 +186,14 @@ def _policy(path: Path) -> Any:
     return read_npy(path, "a policy")
 
 
-def _in_memory(
-    cmdp: CMDP,
-    row: Row,
-    episodes: int,
-    seed: int,
-    given: dict[str, Any],
-    as_json: bool,
-) -> None:
+def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json: bool) -> None:
     from cmdplab.cli.tables import print_runs
-    from cmdplab.experiments import run
     from cmdplab.experiments.progress import shown
+    from cmdplab.experiments.run import play
 
-    with shown([run.Job(row, seed)], episodes, errors()) as progress:
-        done = run.run(cmdp, row, episodes, seed, progress=progress, **given)
+    with shown([job], episodes, errors()) as on_progress:
+        (done,) = play(cmdp, [job], episodes, replace(options, on_progress=on_progress))
+    row, seed = job
     if as_json:
         found: dict[str, Any] = {
             "folder": None,
@@ -202,7 +203,7 @@ def _in_memory(
             "notes": [],
         }
         found |= done.summary._asdict() | {"us_per_episode": done.us_per_episode}
-        found |= {"engine": given["engine"], "precision": given["precision"]}
+        found |= {"engine": options.engine, "precision": options.precision}
         print_json("run", _about(cmdp, row, seed) | found | _state(row, done.state))
     else:
         title = f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes"
@@ -231,7 +232,7 @@ def _state(row: Row, state: Any) -> dict[str, Any]:
 def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
     """A recorded run as one that was kept in memory."""
     from cmdplab.experiments import checkpoint, manifest
-    from cmdplab.experiments.run import saved_state
+    from cmdplab.experiments.play import saved_state
     from cmdplab.measures.measures import Summary
 
     record = manifest.read_if_good(work.folder)

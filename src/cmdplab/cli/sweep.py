@@ -137,8 +137,8 @@ def carry_out(
     plan: Callable[[], list[Work]], given: Given, solved: Problems | None = None
 ) -> list[RunStatus]:
     """Do what is missing of the runs planned, and show how they go on."""
+    from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
-    from cmdplab.experiments.run import check_workers
     from cmdplab.experiments.sweep import check_every, do_missing
 
     check_workers(given.workers)

@@ -19,7 +19,7 @@ from cmdplab.algorithms.row import (
     Row,
 )
 from cmdplab.cli.options import console
-from cmdplab.experiments.run import Run
+from cmdplab.experiments.play import Run
 from cmdplab.experiments.sweep import study_in
 from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
 from cmdplab.studies.conclusions import by_label, median

@@ -29,7 +29,7 @@ from cmdplab.files.write import flush, renamed
 from cmdplab.numerics.noise import philox_key
 
 if TYPE_CHECKING:
-    from cmdplab.experiments.run import Playing, Reached, Snapshot
+    from cmdplab.experiments.play import Playing, Reached, Snapshot
     from cmdplab.solvers import Solution
 
 CHECKPOINT_EVERY = 30.0  # seconds
@@ -184,20 +184,18 @@ def _known(folder: Path, settings: RunSettings) -> Manifest | None:
 
 def _entered(folder: Path, record: Manifest, problem_file: Path, problems: Problems) -> Playing:
     """The run as its checkpoint left it, or from its start."""
-    from cmdplab.experiments.run import Playing  # half a second, for which `status` has no use
+    from cmdplab.experiments.play import (  # half a second, for which `status` has no use
+        Playing,
+        RunOptions,
+    )
 
     settings = record.settings
     if settings.precision is not None:
         raise InputError(f"a run in {settings.precision} needs the engine gpu")
     problem, optimum = problems.of(settings, problem_file)
-    return Playing(
-        problem,
-        settings.row(),
-        settings.seed,
-        solution=optimum,
-        rewards=settings.rewards or "known",
-        snapshot=enter(folder, record, manifest.machine()),
-    )
+    options = RunOptions(solution=optimum, rewards=settings.rewards or "known")
+    snapshot = enter(folder, record, manifest.machine())
+    return Playing(problem, settings.row(), settings.seed, options, snapshot)
 
 
 def problem_of(settings: RunSettings, file: Path) -> CMDP:
@@ -240,7 +238,7 @@ def _advance(
     report: Callable[[Standing], None],
     every: float,
 ) -> None:
-    from cmdplab.experiments.run import FIRST_CHUNK
+    from cmdplab.experiments.play import FIRST_CHUNK
 
     settings = record.settings
     target = np.inf if settings.episodes is None else settings.episodes

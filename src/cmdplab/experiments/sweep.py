@@ -94,7 +94,7 @@ def sweep(
     instance on Ray. On the engine gpu, and on auto where it is worth it (`say` is told), runs are
     played in batches. Ctrl-C lets every run finish its chunk and checkpoint.
     """
-    from cmdplab.experiments.run import check_workers
+    from cmdplab.experiments.play import check_workers
 
     check_workers(workers)
     check_every(every)
@@ -161,7 +161,7 @@ def do_missing(
     They are done by worker processes; where the problems are `solved` already, by this one.
     """
     from cmdplab.engines.choose import check_single
-    from cmdplab.experiments.run import check_workers
+    from cmdplab.experiments.play import check_workers
 
     check_workers(workers)
     check_every(every)

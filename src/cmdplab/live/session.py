@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from cmdplab.engines.protocol import LiveSession
-from cmdplab.experiments.run import CHUNK_SECONDS
+from cmdplab.experiments.play import CHUNK_SECONDS
 from cmdplab.live.checkpoints import Saved
 from cmdplab.live.episodes import Played, Setup, roll_out
 from cmdplab.live.evaluation import Evaluation, Tally

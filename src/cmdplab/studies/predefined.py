@@ -20,7 +20,8 @@ from cmdplab.environments import ENVIRONMENTS
 from cmdplab.errors import InputError
 from cmdplab.experiments.executors.local import Work
 from cmdplab.experiments.experiment import Experiment, fingerprint, parse_experiment
-from cmdplab.experiments.run import Run, check_counts, check_workers, jobs
+from cmdplab.experiments.play import Run, check_counts, check_workers
+from cmdplab.experiments.run import jobs
 from cmdplab.experiments.sweep import Study, Tell, do_missing, prepare
 from cmdplab.formats import find
 from cmdplab.settings import SETTINGS

@@ -37,7 +37,7 @@ from cmdplab.experiments.durable import (
 )
 from cmdplab.experiments.executors.local import Ended, Event, Interrupt, Work, run_locally
 from cmdplab.experiments.manifest import Manifest
-from cmdplab.experiments.run import Reached, Snapshot
+from cmdplab.experiments.play import Reached, Snapshot
 from cmdplab.experiments.run_on_gpu import Entry, PlayingOnGpu, parts
 from cmdplab.files.locks import BusyError
 
