@@ -39,7 +39,7 @@ from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest
-from cmdplab.experiments.durable import perform
+from cmdplab.experiments.durable import run_in_folder
 from cmdplab.experiments.experiment import (
     RunSettings,
     fingerprint,
@@ -47,7 +47,9 @@ from cmdplab.experiments.experiment import (
     read_experiment,
     resolve,
 )
-from cmdplab.experiments.sweep import read_folder, sweep
+from cmdplab.experiments.folder import read_folder
+from cmdplab.experiments.sweep import sweep
+from cmdplab.experiments.work import Work
 from cmdplab.figures.plots import KINDS, plot
 from cmdplab.figures.sources import records_of
 from cmdplab.files import NoDigestWarning, digest_of_arrays
@@ -279,7 +281,7 @@ def _run(folder: Path, episodes: int, far: int) -> Path:
     problem.save(folder / "problem.npz")
     settings = RunSettings.of(problem, algorithm("UOpt-RPGPD", "printed"), episodes, 0)
     looks = iter(range(10**9))
-    perform(folder, settings, folder / "problem.npz", stop=lambda: next(looks) >= far)
+    run_in_folder(Work(folder, settings, folder / "problem.npz"), stop=lambda: next(looks) >= far)
     return folder
 
 

@@ -665,7 +665,9 @@ def test_the_summary_says_that_nothing_is_exact():
 
 def test_progress_counts_both_phases_and_is_printed():
     seen = []
-    learn(Lever(), "OptCMDP", horizon=4, budget=1.0, episodes=70, evaluate=30, progress=seen.append)
+    learn(
+        Lever(), "OptCMDP", horizon=4, budget=1.0, episodes=70, evaluate=30, on_progress=seen.append
+    )
     ends = {at.phase: at.episodes for at in seen}
     assert ends == {"learning": 70, "evaluating": 30}
     for terminal in (False, True):

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
     from cmdplab.cmdp.problem import CMDP
     from cmdplab.engines.choose import Wanted
-    from cmdplab.experiments.executors.local import Work
     from cmdplab.experiments.play import Job, RunOptions
     from cmdplab.experiments.status import RunStatus
+    from cmdplab.experiments.work import Work
 
 
 class RunEngine(StrEnum):
@@ -92,10 +92,10 @@ def run_command(
     from cmdplab.algorithms.baselines import task_for
     from cmdplab.cli.sweep import Given, carry_out, finish, leave
     from cmdplab.engines.choose import Wanted
-    from cmdplab.experiments.durable import Problems
     from cmdplab.experiments.experiment import RunSettings
+    from cmdplab.experiments.folder import alone_in, works_of
     from cmdplab.experiments.play import Job, RunOptions, check_counts
-    from cmdplab.experiments.sweep import alone_in, works_of
+    from cmdplab.experiments.work import Problems
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
 

@@ -25,9 +25,8 @@ from cmdplab.cli.options import (
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
-    from cmdplab.experiments.durable import Problems
-    from cmdplab.experiments.executors.local import Work
     from cmdplab.experiments.status import RunStatus
+    from cmdplab.experiments.work import Problems, Work
 
 
 MOST_ROWS = 200  # of a table of runs: nobody reads more
@@ -70,7 +69,8 @@ def sweep_command(
     the same command, or `cmdplab resume`, goes on from there to the last bit.
     """
     from cmdplab.experiments.experiment import problems, read_experiment, resolve
-    from cmdplab.experiments.sweep import prepare, works_for
+    from cmdplab.experiments.folder import works_for
+    from cmdplab.experiments.sweep import prepare
 
     experiment = read_experiment(file, change)
     folder = out if out is not None else Path("runs") / experiment.name
@@ -92,7 +92,7 @@ def resume_command(
     as_json: Json = False,
 ) -> None:
     """Go on with every run of a folder that is not done, from its checkpoint."""
-    from cmdplab.experiments.sweep import works_of
+    from cmdplab.experiments.folder import works_of
 
     given = Given(workers, engine, ray, checkpoint_every)
     finish(carry_out(lambda: works_of(folder), given), folder, "resume", as_json)
@@ -100,8 +100,8 @@ def resume_command(
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
     """What is done, running, interrupted, failed or missing, how far, and how fast."""
+    from cmdplab.experiments.folder import works_of
     from cmdplab.experiments.index import statuses
-    from cmdplab.experiments.sweep import works_of
 
     found = statuses(works_of(folder))
     if as_json:
@@ -145,9 +145,9 @@ def carry_out(
     check_every(given.every)
     with _executor(given.ray, given.engine) as executor:
         works = plan()
-        with sweep_shown(works, errors()) as tell:
+        with sweep_shown(works, errors()) as on_event:
             how = (given.every, given.engine, say, executor, solved)
-            return do_missing(works, given.workers, tell, *how)
+            return do_missing(works, given.workers, on_event, *how)
 
 
 @contextmanager
@@ -166,7 +166,7 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
 def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
     """Print where every run stands, or what a finished study shows; exit code 0 if all are done."""
     from cmdplab.cli.tables import print_study
-    from cmdplab.experiments.sweep import study_in
+    from cmdplab.experiments.folder import study_in
     from cmdplab.studies.conclusions import conclude
 
     study = study_in(folder)

@@ -18,13 +18,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from cmdplab.experiments.durable import Standing
-from cmdplab.experiments.executors.local import Ended, Event, Work
+from cmdplab.experiments.work import Ended, Event, Standing, Work
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
-    from cmdplab.experiments.play import Job, Run
-    from cmdplab.experiments.sweep import OnEvent
+    from cmdplab.experiments.play import Job, OnProgress, Run
+    from cmdplab.experiments.work import OnEvent
 
 LINE_EVERY = 10.0  # seconds between plain lines
 

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import is_done, is_held
-from cmdplab.experiments.executors.local import Ended, Work
 from cmdplab.experiments.experiment import RunSettings
 from cmdplab.experiments.manifest import Manifest
+from cmdplab.experiments.work import Ended, Work
 
 
 class RunStatus(NamedTuple):

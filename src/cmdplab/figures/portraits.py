@@ -18,7 +18,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import family
 from cmdplab.errors import InputError
-from cmdplab.experiments.play import FIRST_CHUNK, Playing, Run, check_counts
+from cmdplab.experiments.play import FIRST_CHUNK, OnProgress, Playing, Run, RunOptions, check_counts
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.theory.soft import entropy
 from cmdplab.types import Array
@@ -140,7 +140,7 @@ class _Watched:
     ) -> None:
         check_counts(episodes, seed)
         optimum = solution if solution is not None else solve_feasible(problem)
-        self._playing = Playing(problem, row, seed, solution=optimum)
+        self._playing = Playing(problem, row, seed, RunOptions(solution=optimum))
         self.task = task_for(row, problem, optimum)
         # Every family's plain learner reads a policy from the state; it need not play for that.
         self._learner = family(row).plain(row, self.task)
@@ -152,8 +152,8 @@ class _Watched:
         playing = self._playing
         while playing.episodes < episodes:
             self._chunk = playing.advance(min(self._chunk, episodes - playing.episodes))
-            if self._progress:
+            if self._on_progress:
                 seconds = time.perf_counter() - self._began
                 summary = playing.summary()
-                self._progress(Run(self._row, self._seed, summary, {}, {}, None, seconds))
+                self._on_progress(Run(self._row, self._seed, summary, {}, {}, None, seconds))
         return self._learner.policy(playing.state())

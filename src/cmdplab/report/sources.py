@@ -11,9 +11,9 @@ import numpy as np
 from cmdplab.algorithms import algorithm
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
+from cmdplab.experiments.folder import EXPERIMENT, study_in
 from cmdplab.experiments.records.old_folders import CURVES, MISTAKES, OldGroup, is_old, read_old
 from cmdplab.experiments.records.summary import SUMMARY
-from cmdplab.experiments.sweep import EXPERIMENT, study_in
 from cmdplab.report.curves import points_for
 from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, entry, section
 from cmdplab.report.sweeps import gather_sweep

@@ -18,11 +18,12 @@ from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import ENVIRONMENTS
 from cmdplab.errors import InputError
-from cmdplab.experiments.executors.local import Work
 from cmdplab.experiments.experiment import Experiment, fingerprint, parse_experiment
+from cmdplab.experiments.folder import Study
 from cmdplab.experiments.play import Run, check_counts, check_workers
 from cmdplab.experiments.run import jobs
-from cmdplab.experiments.sweep import Study, Tell, do_missing, prepare
+from cmdplab.experiments.sweep import do_missing, prepare
+from cmdplab.experiments.work import OnEvent, Work
 from cmdplab.formats import find
 from cmdplab.settings import SETTINGS
 from cmdplab.studies.conclusions import conclude
@@ -165,15 +166,17 @@ def carry_out(
     workers: int | None = None,
     *,
     engine: str = "cpu",
-    tell: Tell = lambda event: None,
-    say: Callable[[str], None] = lambda sentence: None,
+    on_event: OnEvent = lambda event: None,
+    on_message: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[list[Run], dict[str, Any]]:
     """Do what is missing of a study, then write what it shows: figure, tables, summary, report.
 
     Interrupted or given again, it goes on; the results are those of a study that never stopped.
     """
     check_workers(workers)
-    found = do_missing(prepared(study, engine), workers, tell, engine=engine, say=say)
+    found = do_missing(
+        prepared(study, engine), workers, on_event, engine=engine, on_message=on_message
+    )
     for status in found:
         if status.status != "done":
             why = (status.error.strip().splitlines() or ["it can be resumed"])[-1]

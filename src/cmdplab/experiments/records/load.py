@@ -8,13 +8,13 @@ from typing import Any
 from cmdplab.errors import EngineError, InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
-from cmdplab.experiments.executors.local import Work
+from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.index import Index
 from cmdplab.experiments.play import Run, saved_state
 from cmdplab.experiments.records.old_folders import is_old, old_curves
 from cmdplab.experiments.records.tables import read_one, read_records
 from cmdplab.experiments.status import status_of
-from cmdplab.experiments.sweep import works_of
+from cmdplab.experiments.work import Work
 from cmdplab.files.write import written_whole
 from cmdplab.measures.measures import Summary
 from cmdplab.settings import SETTINGS
