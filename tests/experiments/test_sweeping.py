@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, random_problem
 
-from cmdplab import Experiment, load, sweep
+from cmdplab import Experiment, load_runs, sweep
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import parse_experiment, problems, read_experiment, resolve
 from cmdplab.experiments.records.load import export
@@ -27,11 +27,11 @@ def swept(tmp_path_factory):
 
 
 def test_curves_come_back_as_one_tidy_table(swept):
-    table = load(swept[1])
+    table = load_runs(swept[1])
     assert set(table["seed"].to_pylist()) == {0, 1}
     assert len(set(table["run"].to_pylist())) == 4
     assert table.column_names[0] == "run"
-    frame = load(swept[1], "pandas") if "pandas" in sys.modules or _has("pandas") else None
+    frame = load_runs(swept[1], "pandas") if "pandas" in sys.modules or _has("pandas") else None
     if frame is not None:
         assert frame.groupby("run")["episode"].max().eq(3000).all()
 
@@ -45,7 +45,7 @@ def _has(module: str) -> bool:
 @pytest.mark.skipif(not _has("xarray"), reason="needs the extra cmdplab[data]")
 @pytest.mark.filterwarnings("ignore")
 def test_curves_come_back_as_labelled_arrays(swept, tmp_path):
-    data = load(swept[1], "xarray")
+    data = load_runs(swept[1], "xarray")
     assert data["gap"].dims == ("run", "episode")
     assert set(np.unique(data["algorithm"])) == {"UOpt-RPGPD", "No-regularization"}
     assert export(swept[1], "netcdf", tmp_path / "c.nc").stat().st_size > 0
@@ -55,10 +55,10 @@ def test_export(swept, tmp_path):
     import pyarrow.csv
     import pyarrow.parquet
 
-    rows = load(swept[1]).num_rows
+    rows = load_runs(swept[1]).num_rows
     assert pyarrow.csv.read_csv(export(swept[1], "csv", tmp_path / "c.csv")).num_rows == rows
     again = pyarrow.parquet.read_table(export(swept[1], "parquet", tmp_path / "c.parquet"))
-    assert again.equals(load(swept[1]))
+    assert again.equals(load_runs(swept[1]))
     with pytest.raises(InputError, match="unknown format"):
         export(swept[1], "xlsx", tmp_path / "c.xlsx")
 
@@ -170,7 +170,7 @@ def test_a_damaged_list_of_runs_is_set_aside(swept, tmp_path):
     listing = tmp_path / "out" / "experiment.json"
     listing.write_bytes(listing.read_bytes()[:100])
     with pytest.raises(InputError, match="cannot be read"):
-        load(tmp_path / "out")
+        load_runs(tmp_path / "out")
     found = sweep(read_experiment(file, ["seeds=1"]), tmp_path / "out", base=file.parent)
     assert {each.status for each in found} == {"done"}
     assert (tmp_path / "out" / "experiment.json.damaged").exists()

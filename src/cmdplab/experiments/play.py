@@ -71,6 +71,19 @@ class Job(NamedTuple):
     seed: int
 
 
+def check_workers(workers: int | None) -> None:
+    """None means one per core."""
+    if workers is not None and workers < 1:
+        raise InputError(f"workers is {workers}, not a positive number")
+
+
+def check_counts(episodes: int, seed: int) -> None:
+    """Refuse what cannot be run before anything is touched."""
+    checked_episodes(episodes)
+    if not is_whole(seed) or not 0 <= seed < 1 << 63:
+        raise InputError(f"seed is {seed}, not a number >= 0 and below 2^63")
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """How runs are played, beside what is run: what `run` and `run_many` take by keyword."""
@@ -220,16 +233,3 @@ def over_threads(
             pool.shutdown(cancel_futures=True)
             raise
         return [future.result() for future in futures]
-
-
-def check_workers(workers: int | None) -> None:
-    """None means one per core."""
-    if workers is not None and workers < 1:
-        raise InputError(f"workers is {workers}, not a positive number")
-
-
-def check_counts(episodes: int, seed: int) -> None:
-    """Refuse what cannot be run before anything is touched."""
-    checked_episodes(episodes)
-    if not is_whole(seed) or not 0 <= seed < 1 << 63:
-        raise InputError(f"seed is {seed}, not a number >= 0 and below 2^63")
