@@ -108,20 +108,13 @@ def rate(batch: GpuBatch, optimum: float) -> float:
     return batch.runs * played / (time.perf_counter() - began)
 
 
-def line(
-    problem: CMDP,
-    runs: int,
-    precision: str,
-    form: Form | None = None,
-    registers: int | None = None,
-) -> str:
+def line(problem: CMDP, precision: str, batch: GpuBatch) -> str:
     """One row of the table."""
-    batch = batch_of(problem, runs, precision, form, registers)
     speed = rate(batch, solve_feasible(problem).value or 0.0)
     used = resident(batch)
     R, H, X, A = problem.reward.shape
     moved = speed * episode_traffic(batch.form, 8 if precision == "float64" else 4)
-    sizes = f"| {runs} | {X}, {A}, {H}, {R - 1} | {precision} | {batch.form.lanes}"
+    sizes = f"| {batch.runs} | {X}, {A}, {H}, {R - 1} | {precision} | {batch.form.lanes}"
     limits = f"{used[0]} | {used[1]} | {used[2]}"
     return f"{sizes} | {limits} | {speed / 1e6:.2f} | {moved / GIGA:.0f} |"
 
@@ -184,9 +177,10 @@ def speed() -> Iterator[str]:
     paper = make("published")
     for precision in ("float32", "float64"):
         for runs in RUNS:
-            yield line(paper, runs, precision)
+            yield line(paper, precision, batch_of(paper, runs, precision))
         for shape in SIZES:
-            yield line(random_problem(*shape), 4096, precision)
+            problem = random_problem(*shape)
+            yield line(problem, precision, batch_of(problem, 4096, precision))
 
 
 def triple_q() -> Iterator[str]:
@@ -209,7 +203,8 @@ def tune() -> Iterator[str]:
         for lanes, tried in ((1, (56, 64, 72, 96, 128)), (2, (64, 80)), (4, (64,))):
             form = form_of(paper.reward.shape, lanes)
             for registers in tried:
-                yield line(paper, 4096, precision, form, registers)
+                batch = batch_of(paper, 4096, precision, form, registers)
+                yield line(paper, precision, batch)
 
 
 PARTS: dict[str, Callable[[], Iterator[str]]] = {

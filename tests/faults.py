@@ -10,12 +10,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
 
 from cmdplab.algorithms import ALGORITHMS
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.experiments import checkpoint
+from cmdplab.experiments.experiment import RunSettings, fingerprint
 from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.status import status_of
 from cmdplab.files import digest_of_arrays
@@ -34,6 +37,23 @@ def write_experiment(folder: Path, episodes: int, seeds: int, rows: int | None =
         lines.append(f'[[algorithms]]\nname = "{name}"\npreset = "{preset}"')
     (folder / "torture.toml").write_text("\n".join(lines) + "\n")
     return folder / "torture.toml"
+
+
+def settings_of(problem: CMDP, **given: Any) -> RunSettings:
+    """The settings of one run of UOpt-RPGPD as printed, of the seed 0, where nothing else is said.
+
+    `given` must hold the number of episodes.
+    """
+    usual = {"algorithm": "UOpt-RPGPD", "preset": "printed", "seed": 0}
+    about = {"problem": problem.name, "fingerprint": fingerprint(problem)}
+    return RunSettings(**about | usual | given)
+
+
+def experiment_values(episodes: int, *problems: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """What the TOML of an experiment with UOpt-RPGPD says."""
+    algorithms = [{"name": "UOpt-RPGPD"}]
+    known = {"name": "small", "episodes": episodes, "problems": list(problems)}
+    return known | {"algorithms": algorithms} | more
 
 
 def start(

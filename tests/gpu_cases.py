@@ -9,13 +9,15 @@ import numpy as np
 
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.baselines import task_for
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import CONSTRAINT, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import session
-from cmdplab.engines.gpu.batch import GpuBatch
+from cmdplab.engines.gpu.batch import GpuBatch, measure_many
+from cmdplab.measures.measures import Measures
 from cmdplab.solvers import solve_feasible
 
 # What is compared of a state, up to a tolerance, and which of its counts must be equal.
@@ -50,6 +52,19 @@ def batch(problem: CMDP, rows: Sequence[Row], **options: Any) -> GpuBatch:
     count = len(rows)
     seeds = list(range(5, 5 + count))
     return GpuBatch([problem] * count, list(rows), told(problem, rows), seeds, **options)
+
+
+def check_judged(problem: CMDP, rows: Sequence[Row], episodes: int) -> None:
+    """What is measured on the card is what the host measures of the same episodes."""
+    optimum = solve_feasible(problem).value
+    played = batch(problem, rows).play(episodes)
+    given = ([problem] * 2, rows, told(problem, rows), [5, 6], [optimum] * 2)
+    for b, ours in enumerate(measure_many(*given, episodes)):
+        theirs = Measures(optimum, problem.threshold, problem.horizon)
+        theirs.add(Chunk(played.returns[b], played.multiplier[b]))
+        for name, array in theirs.arrays().items():
+            np.testing.assert_array_equal(ours.arrays()[name], array, err_msg=name)
+        assert ours.summary() == theirs.summary()
 
 
 def check_equals_cpu(

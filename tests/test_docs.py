@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-RUN = ["README.md", "docs/add-an-algorithm.md", "docs/learn-live.md"]
+RUN = ["README.md", "docs/add-an-algorithm.md", "docs/learn-live.md", "docs/python.md"]
 
 
 def blocks(text: str, language: str) -> list[str]:

@@ -81,7 +81,7 @@ def renamed_keywords(**names: str) -> Callable[[Function], Function]:
         @wraps(function)
         def called(*given: Any, **named: Any) -> Any:
             for old in names.keys() & named.keys():
-                warn_renamed(f"{function.__name__}({old}=...)", f"{names[old]}=")
+                warn_renamed(f"{function.__name__}({old}=)", f"{function.__name__}({names[old]}=)")
                 named[names[old]] = named.pop(old)
             return function(*given, **named)
 

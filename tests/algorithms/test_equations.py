@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cmdplab.algorithms import FIGURE_1, algorithm, bonuses
+from cmdplab.algorithms import FIGURE_1, algorithm, confidence, planner
 from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW
 from cmdplab.algorithms.schedules import Setting
@@ -31,19 +31,22 @@ def test_confidence_radius():
 
 def test_uniform_pac_bonus_as_printed():
     # A row concentrated on one state: S = 1, so beta = 2 phi + 5 * 30 * phi^2.
-    b = bonuses.uniform_pac(PAPER)
+    b = confidence.uniform_pac(PAPER)
     assert b.log == pytest.approx(2 * math.log(48 * 900 * 3 * 10 / 0.1))
     beta = eq.bonus(0.1, 1.0, 0.0, b.root, b.dev, b.flat, b.tail)
     assert beta == pytest.approx(2 * 0.1 + 150 * 0.01)
 
 
 def test_uniform_pac_bonus_as_released():
-    b = bonuses.uniform_pac_released(PAPER)
+    b = confidence.uniform_pac_released(PAPER)
     assert eq.bonus(0.1, 1.0, 0.0, b.root, b.dev, b.flat, b.tail) == pytest.approx(0.1 + 0.05)
 
 
 def test_naive_bonuses():
-    printed, released = bonuses.bernstein(PAPER), bonuses.bernstein_released(PAPER)
+    printed, released = (
+        confidence.bernstein_bonus(PAPER),
+        confidence.bernstein_bonus_released(PAPER),
+    )
     assert printed.log == pytest.approx(math.log(4 * 900 * 3 * 10 * 1e5 / 0.1))
     assert released.log == pytest.approx(math.log(6 * 30 * 3 * 10 * 1e5 / 0.1))
     assert (printed.dev, printed.tail) == (2.0, pytest.approx(140.0))
@@ -51,7 +54,7 @@ def test_naive_bonuses():
 
 
 def test_the_naive_bonus_of_appendix_c_taken_literally():
-    b, n = bonuses.appendix_c(PAPER), 50.0
+    b, n = confidence.appendix_c_bonus(PAPER), 50.0
     phi = eq.confidence_radius(n, b.iterated, b.log, math.inf)
     log = math.log(1e5 / 0.1)
     beta = eq.bonus(phi, 3.0, 2.0, b.root, b.dev, b.flat, b.tail)
@@ -80,6 +83,40 @@ def test_deviation_and_the_range_of_regularised_rewards():
     assert eq.deviation(0.2) == pytest.approx(0.4)  # sqrt(0.2 * 0.8)
     assert eq.deviation(1.0) == 0.0
     assert eq.entropy_range(0.5, math.log(3)) == pytest.approx(1 + 0.5 * 1.0986123)
+
+
+def test_what_stands_for_a_pair_that_was_never_visited():
+    assert eq.count_weight(3.0, 1.0, 0.2) == 0.25
+    assert eq.count_weight(0.0, 1.0, 0.2) == 0.2
+    assert eq.unvisited_bonus(0.5, 0.0, 2.0) == 2.5
+    assert eq.unvisited_bonus(0.5, 1.0, math.inf) == 0.5
+
+
+def test_entropy_goes_with_the_objective_only():
+    assert [eq.reward_temperature(n, 0.3) for n in range(3)] == [0.3, 0.0, 0.0]
+
+
+def test_an_action_is_drawn_by_inverse_cdf():
+    assert eq.draw_step(1, 0.25, 0.6, 0.5, 0) == (0.75, 1, True)
+    assert eq.draw_step(1, 0.25, 0.75, 0.5, 0) == (0.75, 1, False)
+    assert eq.draw_step(2, 0.0, 0.6, 0.5, 1) == (0.5, 1, False)  # no mass: never drawn
+
+
+def test_the_ends_of_a_box_by_hand():
+    assert planner.box_half(1.0, 0.25, 7.0) == 0.25
+    assert planner.box_half(1.0, 0.25, 0.0) == 1.0
+    assert planner.box_half(0.0, 0.25, 0.0) == 0.0
+    assert planner.box_ends(0.5, 0.25, 1.0) == (0.25, 0.75)
+    assert planner.box_ends(0.125, 0.25, 1.0) == (0.0, 0.375)
+    assert planner.box_ends(0.5, 0.25, 0.0) == (0.0, 0.0)  # a state that cannot follow
+
+
+def test_rules_of_a_planner_by_hand():
+    assert planner.signal(0.5, 2.0, 0.25, 4.0, 0.125) == 0.5
+    assert planner.safe_target(3.0, 5.0, 0.5) == 4.0
+    doubling = (1.0, 1.0, math.inf)
+    assert [planner.asks_for_plan(n, 4.0, *doubling) for n in (7.0, 8.0)] == [False, True]
+    assert not planner.asks_for_plan(8.0, 4.0, 1.0, 1.0, 4.0)  # often enough: no longer asked
 
 
 def test_schedules_and_the_dual_cap():
@@ -136,7 +173,7 @@ def test_multiplier_step_and_its_clips():
 
 @given(n=st.integers(1, 10**9), spread=st.floats(1.0, 5.0))
 def test_bonuses_shrink_with_visits_and_only_the_naive_one_grows_with_k(n, spread):
-    for make in (bonuses.uniform_pac, bonuses.bernstein, bonuses.appendix_c):
+    for make in (confidence.uniform_pac, confidence.bernstein_bonus, confidence.appendix_c_bonus):
         b = make(PAPER)
 
         def beta(visits, b=b):
@@ -145,8 +182,8 @@ def test_bonuses_shrink_with_visits_and_only_the_naive_one_grows_with_k(n, sprea
 
         assert beta(2 * n) < beta(n)
     longer = PAPER._replace(K=10**9)
-    assert bonuses.uniform_pac(longer) == bonuses.uniform_pac(PAPER)
-    assert bonuses.bernstein(longer).log > bonuses.bernstein(PAPER).log
+    assert confidence.uniform_pac(longer) == confidence.uniform_pac(PAPER)
+    assert confidence.bernstein_bonus(longer).log > confidence.bernstein_bonus(PAPER).log
 
 
 def test_the_width_of_an_interval_by_hand():
@@ -167,13 +204,13 @@ def test_mixing_and_queues_by_hand():
 
 
 def test_the_constants_of_table_1_by_hand():
-    from cmdplab.algorithms import dope, online_crl, opdop, opt_press, regularized_pd, widths
+    from cmdplab.algorithms import dope, online_crl, opdop, opt_press, regularized_pd
 
     s = Setting(X=2, A=3, H=5, N=1, K=1000, delta=0.1, slack=2.0, baseline_slack=0.5, epsilon=0.1)
-    assert widths.bernstein(s).log == pytest.approx(math.log(4 * 4 * 3 * 5 * 1000 / 0.1))
-    assert widths.bernstein_dope(s).log == pytest.approx(math.log(6 * 4 * 5 * 1000 / 0.1))
-    assert widths.hoeffding(s).log == pytest.approx(math.log(16 * 4 * 3 * 5 * 1000 / 0.1))
-    assert 2 * widths.hoeffding(s).flat == 1.0  # the sum over y is sqrt(Z / n)
+    assert confidence.bernstein_width(s).log == pytest.approx(math.log(4 * 4 * 3 * 5 * 1000 / 0.1))
+    assert confidence.bernstein_width_dope(s).log == pytest.approx(math.log(6 * 4 * 5 * 1000 / 0.1))
+    assert confidence.hoeffding_width(s).log == pytest.approx(math.log(16 * 4 * 3 * 5 * 1000 / 0.1))
+    assert 2 * confidence.hoeffding_width(s).flat == 1.0  # the sum over y is sqrt(Z / n)
     assert opt_press.compensation(s) == pytest.approx(10 + 4 * 5 * 11 / 0.5)
     assert dope.compensation(s) == 50.0
     assert dope.baseline_phase(s) == 4 * 3 * 125 / 0.25 + 1  # episodes 0, 1, ..., 6000

@@ -268,6 +268,17 @@ def test_the_margin_of_optpress_pd_falls():
     assert eps[0] == pytest.approx(5 * 25 * np.sqrt(64 * 3) * 11.5557 / np.sqrt(10.5557), rel=1e-4)
 
 
+def times_planned(run, episodes: int) -> int:
+    """How often a run plans anew in so many episodes."""
+    plans, before = 0, None
+    for _ in range(episodes):
+        run.play(1)
+        planned = run.state().planned.sum()
+        plans += planned != before
+        before = planned
+    return plans
+
+
 def test_replanning_when_visits_double_plans_rarely():
     problem = binding()
     row = replace(algorithm("OptCMDP"), bonus_scale=1.0)
@@ -275,13 +286,7 @@ def test_replanning_when_visits_double_plans_rarely():
     plans = {}
     for name in ("every-episode", "doubling"):
         run = session("cpu", problem, row.with_settings(replan=name), task, 0)
-        changes, before = 0, None
-        for _ in range(400):
-            run.play(1)
-            planned = run.state().planned.sum()
-            changes += planned != before
-            before = planned
-        plans[name] = changes
+        plans[name] = times_planned(run, 400)
     assert plans["every-episode"] == 400
     pairs = problem.horizon * problem.states * problem.actions
     assert plans["doubling"] <= pairs * np.log2(400 * 2)
@@ -293,12 +298,7 @@ def test_online_crl_plans_at_most_as_often_as_its_phases_allow():
     task = task_for(row, problem, solve(problem))
     numbers = row.numbers(task)
     run = session("cpu", problem, row, task, 0)
-    plans, before = 0, None
-    for _ in range(2000):
-        run.play(1)
-        planned = run.state().planned.sum()
-        plans += planned != before
-        before = planned
+    plans = times_planned(run, 2000)
     state = run.state()
     since = state.counts.sum(axis=-1) - state.planned
     due = since >= np.maximum(numbers.replan_first, state.planned)

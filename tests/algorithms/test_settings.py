@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from cmdplab import settings
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.planner import REPLANS
-from cmdplab.cli.options import takes_settings
 from cmdplab.cli.run import run_command
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import AlgorithmSpec, RunSettings
@@ -46,7 +45,7 @@ def test_the_documentation_has_the_table():
     )
 
 
-def test_one_more_declaration_is_one_more_key_option_and_field(monkeypatch):
+def test_one_more_declaration_is_one_more_field_and_line(monkeypatch):
     more = Declared(default=1.0, help="More of it.", meaning="more", none="none of it")
     monkeypatch.setitem(SETTINGS, "more", more)
 
@@ -54,13 +53,7 @@ def test_one_more_declaration_is_one_more_key_option_and_field(monkeypatch):
     class Model(BaseModel):
         """A model with settings."""
 
-    @takes_settings
-    def command(*, settings: dict[str, object]) -> None:
-        assert settings["more"] == 2.0
-
     assert Model(more=2.0).model_dump()["more"] == 2.0  # type: ignore[call-arg]
-    assert "more" in inspect.signature(command).parameters
-    command(**dict.fromkeys(SETTINGS) | {"more": 2.0})
     assert any("More of it." in line for line in settings.settings_table())
 
 

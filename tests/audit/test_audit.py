@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import random_problem
+from faults import experiment_values
 
 from cmdplab import sweep
 from cmdplab.algorithms import algorithm
@@ -229,12 +230,7 @@ def test_problems_that_share_a_name_are_not_one_environment(call, tmp_path):
 
 def test_one_short_run_says_what_it_cannot_tell(call, tmp_path):
     random_problem(2, 2, 2, 1).save(tmp_path / "p.npz")
-    values = {
-        "name": "short",
-        "episodes": 5,
-        "problems": [{"file": "p.npz"}],
-        "algorithms": [{"name": "UOpt-RPGPD"}],
-    }
+    values = experiment_values(5, {"file": "p.npz"})
     sweep(parse_experiment(values, "here"), tmp_path / "out", base=tmp_path, workers=1)
     code, out, _ = call("audit", tmp_path / "out")
     assert code == 0

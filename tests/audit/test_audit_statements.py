@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import random_problem
+from faults import experiment_values
 
 from cmdplab import sweep
 from cmdplab.algorithms import algorithm
@@ -259,13 +260,7 @@ def test_an_impossible_first_episode_is_refused(tmp_path, episode):
 def test_a_sweep_over_instances_says_so(call, tmp_path):
     for n in range(2):
         replace(random_problem(2, 2, 2, 1, n), name=f"p (seed {n})").save(tmp_path / f"{n}.npz")
-    values = {
-        "name": "instances",
-        "episodes": 20,
-        "seeds": 2,
-        "problems": [{"file": "0.npz"}, {"file": "1.npz"}],
-        "algorithms": [{"name": "UOpt-RPGPD"}],
-    }
+    values = experiment_values(20, {"file": "0.npz"}, {"file": "1.npz"}, seeds=2)
     sweep(parse_experiment(values, "here"), tmp_path / "out", base=tmp_path, workers=1)
     code, out, _ = call("audit", tmp_path / "out")
     assert code == 0

@@ -137,47 +137,45 @@ def test_bench_json(call, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("command", "sentence"),
     [
-        (("run", "--episodes", "0"), "episodes is 0, not a positive number"),
-        (("run", "--episodes", "-5"), "episodes is -5"),
-        (("run", "--seed", "-1"), "seed is -1"),
-        (("run", "--seed", "99999999999999999999"), "below 2^63"),
-        (("run", "published", "--instance-seed", "7"), "takes no instance seed"),
-        (("run", "--preset", "printed", "--bonus-scale", "1e308", "--episodes", "9"), "not finite"),
-        (("reproduce", "--workers", "-3"), "workers is -3"),
-        (("reproduce", "--seeds", "100000000"), "more than"),
-        (("run", "--alpha-eta", "1.5"), "alpha is 1.5, outside (0, 1]"),
-        (("run", "--alpha-tau", "0"), "alpha is 0, outside (0, 1]"),
-        (("run", "--alpha-tau", "nan"), "alpha is nan"),
-        (("run", "--bonus-scale", "-1"), "bonus_scale is -1"),
-        (("run", "--bonus-scale", "nan"), "bonus_scale is nan"),
-        (("run", "--algorithm", "UOpt-RPGDP"), "did you mean 'UOpt-RPGPD'"),
-        (("run", "--algorithm", "OptPrimalDual-CMDP", "--alpha-eta", "0.6"), "has no alpha_eta"),
-        (("run", "publishd"), "did you mean 'published'"),
-        (("run", "--precision", "float32"), "only the engine gpu has float32"),
-        (("run", "--precision", "float32", "--engine", "host"), "only the engine gpu has float32"),
-        (("compare", "--precision", "float32"), "only the engine gpu has float32"),
-        (("run", "--engine", "tpu"), "tpu"),
-        (("solve", "missing.npz"), "missing.npz does not exist"),
-        (("solve", "random-printed", "--instance-seed", "-2"), "instance seed is -2"),
-        (("reproduce", "--seeds", "0"), "seeds is 0"),
-        (("reproduce", "--episodes", "0"), "episodes is 0"),
-        (("reproduce", "--preset", "neither"), "neither"),
-        (("reproduce", "--out", "/proc/nowhere"), "cannot write"),
-        (("run", "--out", "/proc/nowhere"), "cannot write"),
-        (("run", "--episodes", "0", "--out", "here"), "episodes is 0"),
-        (("verify-trace", "missing.npz"), "missing.npz does not exist"),
-        (("list", "birds"), "birds"),
-        (("fly",), "fly"),
-        (("solve",), "Missing argument"),
+        ("run --episodes 0", "episodes is 0, not a positive number"),
+        ("run --episodes -5", "episodes is -5"),
+        ("run --seed -1", "seed is -1"),
+        ("run --seed 99999999999999999999", "below 2^63"),
+        ("run published --instance-seed 7", "takes no instance seed"),
+        ("run --preset printed --bonus-scale 1e308 --episodes 9", "not finite"),
+        ("reproduce --workers -3", "workers is -3"),
+        ("reproduce --seeds 100000000", "more than"),
+        ("run --alpha-eta 1.5", "alpha is 1.5, outside (0, 1]"),
+        ("run --alpha-tau 0", "alpha is 0, outside (0, 1]"),
+        ("run --alpha-tau nan", "alpha is nan"),
+        ("run --bonus-scale -1", "bonus_scale is -1"),
+        ("run --bonus-scale nan", "bonus_scale is nan"),
+        ("run --algorithm UOpt-RPGDP", "did you mean 'UOpt-RPGPD'"),
+        ("run --algorithm OptPrimalDual-CMDP --alpha-eta 0.6", "has no alpha_eta"),
+        ("run publishd", "did you mean 'published'"),
+        ("run --precision float32", "only the engine gpu has float32"),
+        ("run --precision float32 --engine host", "only the engine gpu has float32"),
+        ("compare --precision float32", "only the engine gpu has float32"),
+        ("run --engine tpu", "tpu"),
+        ("solve missing.npz", "missing.npz does not exist"),
+        ("solve random-printed --instance-seed -2", "instance seed is -2"),
+        ("reproduce --seeds 0", "seeds is 0"),
+        ("reproduce --episodes 0", "episodes is 0"),
+        ("reproduce --preset neither", "neither"),
+        ("reproduce --out /proc/nowhere", "cannot write"),
+        ("run --out /proc/nowhere", "cannot write"),
+        ("run --episodes 0 --out here", "episodes is 0"),
+        ("verify-trace missing.npz", "missing.npz does not exist"),
+        ("list birds", "birds"),
+        ("fly", "fly"),
+        ("solve", "Missing argument"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(
-    call, arguments, sentence, tmp_path, monkeypatch
-):
+def test_bad_input_is_one_sentence_and_exit_code_2(call, command, sentence, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, out, err = call(*arguments)
+    code, out, err = call(*command.split())
     assert code == 2
     assert sentence in err
     assert err.count("\n") == 1

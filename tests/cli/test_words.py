@@ -10,6 +10,7 @@ from io import StringIO
 import numpy as np
 import pytest
 from conftest import random_problem
+from faults import experiment_values
 from rich.console import Console
 
 import cmdplab.cli.tables as cli_tables
@@ -21,12 +22,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import parse_experiment, problems, resolve
 from cmdplab.experiments.run import run
 
-EXPERIMENT = {
-    "name": "a",
-    "episodes": 100,
-    "problems": [{"environment": "three-state"}],
-    "algorithms": [{"name": "UOpt-RPGPD"}],
-}
+EXPERIMENT = experiment_values(100, {"environment": "three-state"}, name="a")
 
 
 @pytest.mark.parametrize(
@@ -117,40 +113,38 @@ def test_an_experiment_s_idle_setting_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("command", "sentence"),
     [
-        (("run", "--margin-scale", "0.1"), "UOpt-RPGPD has no margin_scale: OptPress-LP, DOPE"),
-        (("run", "--baseline", "p.npy"), "without --baseline: OptPress-LP, DOPE have one"),
-        (("run", "--tuned-for", "1e4"), "UOpt-RPGPD has no tuned_for: "),
+        ("run --margin-scale 0.1", "UOpt-RPGPD has no margin_scale: OptPress-LP, DOPE"),
+        ("run --baseline p.npy", "without --baseline: OptPress-LP, DOPE have one"),
+        ("run --tuned-for 1e4", "UOpt-RPGPD has no tuned_for: "),
         (
-            ("run", "--algorithm", "DOPE", "--baseline", "p.npy", "--tightening", "0.3"),
+            "run --algorithm DOPE --baseline p.npy --tightening 0.3",
             "--tightening makes the default baseline",
         ),
         (
-            ("compare", "--algorithms", "UOpt-RPGPD,OptCMDP", "--margin-scale", "1"),
+            "compare --algorithms UOpt-RPGPD,OptCMDP --margin-scale 1",
             "UOpt-RPGPD or OptCMDP has no margin_scale",
         ),
-        (("list", "environments", "--at", "published"), "--at is for `cmdplab list algorithms`"),
-        (("list", "environments", "--epsilon", "0.1"), "--epsilon is for `cmdplab list algorith"),
-        (("list", "algorithms", "--episodes", "5"), "--episodes needs --at"),
-        (("audit", "x", "--delta", "0.2"), "--delta needs --epsilon or --failure-events"),
-        (("audit", "x", "--workers", "2"), "--workers is for an experiment (TOML)"),
-        (("solve", "ok.npz", "--horizon", "5"), "--horizon belongs to .drn files: ok.npz knows"),
-        (("solve", "ok.npz", "--instance-seed", "5"), "ok.npz is one instance and takes no inst"),
-        (("run", "--episodes", "1e23"), "above 1,000,000,000,000, the most that a run has"),
-        (("run", "--episodes", "1.5"), "'1.5', neither a whole number nor `unlimited`"),
-        (("compare", "--episodes", "100000000000000000000000"), "above 1,000,000,000,000"),
-        (("reproduce", "--episodes", "1e2.5"), "'--episodes': '1e2.5' is no whole number"),
-        (("reproduce", "--seeds", "1e999999999"), "is no whole number below 1e30"),
-        (("run", "--algorithm", "OptCMDP", "--tuned-for", "1e23"), "outside 1 to 1,000,000,000"),
+        ("list environments --at published", "--at is for `cmdplab list algorithms`"),
+        ("list environments --epsilon 0.1", "--epsilon is for `cmdplab list algorith"),
+        ("list algorithms --episodes 5", "--episodes needs --at"),
+        ("audit x --delta 0.2", "--delta needs --epsilon or --failure-events"),
+        ("audit x --workers 2", "--workers is for an experiment (TOML)"),
+        ("solve ok.npz --horizon 5", "--horizon belongs to .drn files: ok.npz knows"),
+        ("solve ok.npz --instance-seed 5", "ok.npz is one instance and takes no inst"),
+        ("run --episodes 1e23", "above 1,000,000,000,000, the most that a run has"),
+        ("run --episodes 1.5", "'1.5', neither a whole number nor `unlimited`"),
+        ("compare --episodes 100000000000000000000000", "above 1,000,000,000,000"),
+        ("reproduce --episodes 1e2.5", "'--episodes': '1e2.5' is no whole number"),
+        ("reproduce --seeds 1e999999999", "is no whole number below 1e30"),
+        ("run --algorithm OptCMDP --tuned-for 1e23", "outside 1 to 1,000,000,000"),
     ],
 )
-def test_what_does_nothing_or_is_absurd_is_refused(
-    call, arguments, sentence, tmp_path, monkeypatch
-):
+def test_what_does_nothing_or_is_absurd_is_refused(call, command, sentence, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     random_problem(3, 2, 2, 1).save(tmp_path / "ok.npz")
-    code, out, err = call(*arguments)
+    code, out, err = call(*command.split())
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert sentence in err
     assert [each.name for each in tmp_path.iterdir()] == ["ok.npz"]

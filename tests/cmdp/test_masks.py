@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from occupancy_lp import program
 from scipy.optimize import linprog
 
 from cmdplab.algorithms.task import checked_baseline
@@ -21,21 +22,13 @@ MASKED = (5, 4, 3, 1)
 
 def occupancy_program(problem: CMDP) -> float:
     """max <w, r^0> over the occupancies of open pairs that meet the thresholds, by HiGHS."""
-    H, X, A = problem.horizon, problem.states, problem.actions
-    flow = np.zeros((H, X, H, X, A))
-    for h in range(H):
-        for x in range(X):
-            flow[h, x, h, x, :] = 1.0
-            if h:
-                flow[h, x, h - 1] -= problem.table[h - 1, :, :, x]
-    entering = np.zeros((H, X))
-    entering[0, problem.start] = 1.0
+    objective, flow, entering = program(problem)
     found = linprog(
-        -problem.reward[0].ravel(),
+        -objective,
         A_ub=-problem.reward[1:].reshape(problem.constraints, -1),
         b_ub=-problem.threshold,
-        A_eq=flow.reshape(H * X, -1),
-        b_eq=entering.ravel(),
+        A_eq=flow,
+        b_eq=entering,
         bounds=[(0.0, None if each else 0.0) for each in problem.opened.ravel()],
     )
     assert found.status == 0

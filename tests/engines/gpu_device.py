@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from gpu_cases import batch, check_equals_cpu, check_same_bits, family_rows, mild_rows, told
+from gpu_cases import batch, check_equals_cpu, check_judged, check_same_bits, family_rows, mild_rows
 
 from cmdplab.algorithms import algorithm
-from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.triple_q import TripleQ
 from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.gpu import device
-from cmdplab.engines.gpu.batch import measure_many
 from cmdplab.engines.gpu.limits import SINGLE_TOLERANCE
 from cmdplab.environments import make
 from cmdplab.errors import EngineError
-from cmdplab.measures.measures import Measures
-from cmdplab.solvers import solve_feasible
 
 if device.missing():
     pytest.skip(device.missing(), allow_module_level=True)
@@ -64,15 +59,7 @@ def test_single_precision_keeps_to_what_is_said_of_it():
 
 
 def test_what_is_judged_on_the_card_is_what_the_host_would_judge():
-    problem = random_problem(9, 3, 4, 2)
-    optimum = solve_feasible(problem).value
-    played = batch(problem, ROWS).play(20_000)
-    given = ([problem] * 2, ROWS, told(problem, ROWS), [5, 6], [optimum] * 2)
-    for b, ours in enumerate(measure_many(*given, 20_000)):
-        theirs = Measures(optimum, problem.threshold, problem.horizon)
-        theirs.add(Chunk(played.returns[b], played.multiplier[b]))
-        for name, array in theirs.arrays().items():
-            np.testing.assert_array_equal(ours.arrays()[name], array, err_msg=name)
+    check_judged(random_problem(9, 3, 4, 2), ROWS, 20_000)
 
 
 def test_a_batch_that_does_not_fit_is_foreseen():

@@ -5,19 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import simulated_gpu  # noqa: F401  (completes the simulator)
-from gpu_cases import batch, check_equals_cpu, check_same_bits, family_rows, mild_rows, told
+from gpu_cases import (
+    batch,
+    check_equals_cpu,
+    check_judged,
+    check_same_bits,
+    family_rows,
+    mild_rows,
+    told,
+)
 
 from cmdplab.algorithms import algorithm
-from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.triple_q import TRIPLE_Q_NO_RESET, TripleQ
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.families import session
-from cmdplab.engines.gpu.batch import GpuBatch, measure_many
+from cmdplab.engines.gpu.batch import GpuBatch
 from cmdplab.engines.gpu.layout import form_of
 from cmdplab.engines.gpu.triple_q import triple_q_form
-from cmdplab.measures.measures import Measures
 from cmdplab.solvers import solve_feasible
 
 RELEASED = algorithm("UOpt-RPGPD", "released")
@@ -82,16 +88,7 @@ def test_the_runs_of_a_batch_may_have_problems_of_their_own():
 
 @pytest.mark.parametrize("constraints", [0, 2])
 def test_what_is_judged_on_the_card_is_what_the_host_would_judge(constraints):
-    problem = random_problem(3, 2, 2, constraints)
-    optimum = solve_feasible(problem).value
-    played = batch(problem, QUICK).play(6)
-    given = ([problem] * 2, QUICK, told(problem, QUICK), [5, 6], [optimum] * 2)
-    for b, ours in enumerate(measure_many(*given, 6)):
-        theirs = Measures(optimum, problem.threshold, problem.horizon)
-        theirs.add(Chunk(played.returns[b], played.multiplier[b]))
-        for name, array in theirs.arrays().items():
-            np.testing.assert_array_equal(ours.arrays()[name], array, err_msg=name)
-        assert ours.summary() == theirs.summary()
+    check_judged(random_problem(3, 2, 2, constraints), QUICK, 6)
 
 
 def test_measuring_goes_on_where_it_stopped():

@@ -22,9 +22,8 @@ from cmdplab.engines.cpu.triple_q_episode import find_best
 from cmdplab.engines.gpu import batch, device, layout, limits
 from cmdplab.engines.gpu.families import CARD_FAMILIES
 from cmdplab.engines.gpu.formulas import unfused
-from cmdplab.engines.gpu.philox import draw_block, round_keys
 from cmdplab.errors import EngineError, InputError
-from cmdplab.numerics.noise import blocks_per_episode, uniforms
+from cmdplab.numerics.noise import blocks_per_episode, draw_block, round_keys, uniforms
 
 UOPT = algorithm("UOpt-RPGPD", "released")
 

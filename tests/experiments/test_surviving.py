@@ -17,12 +17,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import FILES, BusyError, held, is_held, run_in_folder
 from cmdplab.experiments.executors.local import MOST_CRASHES, MOST_KILLS
-from cmdplab.experiments.experiment import (
-    RunSettings,
-    fingerprint,
-    parse_experiment,
-    read_experiment,
-)
+from cmdplab.experiments.experiment import parse_experiment, read_experiment
 from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.run import run
 from cmdplab.experiments.status import status_of
@@ -222,14 +217,7 @@ def test_two_sweeps_on_one_folder(undisturbed, tmp_path):
 def work(tmp_path):
     problem = random_problem(4, 2, 3, 1, stationary=True)
     problem.save(tmp_path / "problem.npz")
-    settings = RunSettings(
-        problem=problem.name,
-        fingerprint=fingerprint(problem),
-        algorithm="UOpt-RPGPD",
-        preset="released",
-        episodes=5000,
-        seed=3,
-    )
+    settings = faults.settings_of(problem, preset="released", episodes=5000, seed=3)
     return problem, tmp_path / "run", settings, tmp_path / "problem.npz"
 
 
@@ -388,12 +376,7 @@ def test_another_processor_is_mentioned(work, call):
     assert "after abacus" in out
 
 
-GOOD = {
-    "name": "e",
-    "episodes": 100,
-    "problems": [{"environment": "published"}],
-    "algorithms": [{"name": "UOpt-RPGPD"}],
-}
+GOOD = faults.experiment_values(100, {"environment": "published"})
 
 
 @pytest.mark.parametrize(

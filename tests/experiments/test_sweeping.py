@@ -117,31 +117,31 @@ def test_sweep_status_and_resume_on_the_command_line(call, swept, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("command", "sentence"),
     [
-        (("sweep", "missing.toml"), "missing.toml does not exist"),
-        (("sweep", "FILE", "--set", "episods=3"), "episods: unknown key"),
-        (("sweep", "FILE", "--set", "episodes=0"), "episodes"),
-        (("sweep", "FILE", "--workers", "0"), "workers is 0"),
-        (("sweep", "FILE", "--set", "seeds=[]"), "seeds"),
-        (("sweep", "FILE", "--set", "seeds=1000000000"), "seeds"),
-        (("sweep", "FILE", "--checkpoint-every", "nan"), "checkpoint-every is nan"),
-        (("sweep", "FILE", "--set", "algorithms.0.name=nobody"), "unknown algorithm 'nobody'"),
-        (("sweep", "FILE", "--set", "problems.0.file=gone.npz"), "gone.npz does not exist"),
-        (("sweep", "FILE", "--ray", "127.0.0.1:1"), "no Ray cluster answers at 127.0.0.1:1"),
-        (("resume", "nowhere"), "nowhere is no experiment"),
-        (("status", "nowhere"), "nowhere is no experiment"),
-        (("export", "nowhere"), "nowhere is no experiment"),
-        (("run", "--episodes", "unlimited"), "an unlimited run needs --out"),
-        (("run", "--episodes", "many"), "neither a whole number nor"),
+        ("sweep missing.toml", "missing.toml does not exist"),
+        ("sweep FILE --set episods=3", "episods: unknown key"),
+        ("sweep FILE --set episodes=0", "episodes"),
+        ("sweep FILE --workers 0", "workers is 0"),
+        ("sweep FILE --set seeds=[]", "seeds"),
+        ("sweep FILE --set seeds=1000000000", "seeds"),
+        ("sweep FILE --checkpoint-every nan", "checkpoint-every is nan"),
+        ("sweep FILE --set algorithms.0.name=nobody", "unknown algorithm 'nobody'"),
+        ("sweep FILE --set problems.0.file=gone.npz", "gone.npz does not exist"),
+        ("sweep FILE --ray 127.0.0.1:1", "no Ray cluster answers at 127.0.0.1:1"),
+        ("resume nowhere", "nowhere is no experiment"),
+        ("status nowhere", "nowhere is no experiment"),
+        ("export nowhere", "nowhere is no experiment"),
+        ("run --episodes unlimited", "an unlimited run needs --out"),
+        ("run --episodes many", "neither a whole number nor"),
     ],
 )
-def test_bad_input_changes_nothing(call, swept, arguments, sentence, tmp_path, monkeypatch):
-    if "--ray" in arguments and not _has("ray"):
+def test_bad_input_changes_nothing(call, swept, command, sentence, tmp_path, monkeypatch):
+    if "--ray" in command and not _has("ray"):
         sentence = "Ray is not installed"
     monkeypatch.chdir(tmp_path)
     before = sorted(p.name for p in tmp_path.iterdir())
-    code, _, err = call(*[str(swept[0]) if each == "FILE" else each for each in arguments])
+    code, _, err = call(*(swept[0] if each == "FILE" else each for each in command.split()))
     assert code == 2
     assert sentence in err
     assert sorted(p.name for p in tmp_path.iterdir()) == before

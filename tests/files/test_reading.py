@@ -30,6 +30,7 @@ from cmdplab.files import (
     arrays,
     file_digest,
     parse_json,
+    read,
     read_json,
     read_npy,
     read_npz,
@@ -205,9 +206,9 @@ def test_json_that_is_not_strict_is_refused(tmp_path, text, sentence):
 def test_what_is_no_file_is_said(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe")  # reading it would wait for ever
     for path, sentence in ((tmp_path, "is not a file"), (tmp_path / "pipe", "is not a file")):
-        for read in (read_text, read_json, read_toml, read_npy, read_npz, read_table):
+        for reader in (read_text, read_json, read_toml, read_npy, read_npz, read_table):
             with pytest.raises(InputError, match=sentence):
-                read(path)
+                reader(path)
     with pytest.raises(MissingError, match="does not exist"):
         read_text(tmp_path / "none")
     (tmp_path / "a.txt").write_bytes(b"\xff")

@@ -243,7 +243,7 @@ STEP = "at step 0 of episode 1"
             for wrong in (5.0, "5", None, True)
         ),
         ({"budget": "a"}, "budget is not an array of real numbers"),
-        ({"slack": "a"}, "slack is 'a', not a number"),
+        ({"slater_gap": "a"}, "slater_gap is 'a', not a number"),
         ({"every": "a"}, "every is 'a', not a number"),
         *(
             ({"reward_range": wrong}, r"reward_range is .*, not \(lowest, highest\)")
@@ -267,7 +267,7 @@ STEP = "at step 0 of episode 1"
         ({"start": "many"}, "start is 'many'"),
         ({"start": 9}, "outside its own space, 5 to 7"),
         ({"start": 6}, "began in state 6, and this one in 5"),
-        ({"slack": -1.0}, "slack is -1"),
+        ({"slater_gap": -1.0}, "slater_gap is -1"),
         ({"evaluate": 1}, "evaluate is 1"),
         ({"episodes": 0}, "episodes is 0"),
         ({"seed": -1}, "seed is -1"),
@@ -487,9 +487,9 @@ def test_a_table_beyond_memory_is_refused_before_it_is_made():
 
 def test_algorithms_that_must_be_told_more_say_so():
     told = {"horizon": 3, "budget": 1.0, "episodes": 5, "evaluate": 2}
-    with pytest.raises(InputError, match=r"OPDOP needs the Slater gap.*slack="):
+    with pytest.raises(InputError, match=r"OPDOP needs the Slater gap.*slater_gap="):
         learn(Walk(), "OPDOP", **told)
-    assert learn(Walk(), "OPDOP", slack=1.0, **told).episodes == 5
+    assert learn(Walk(), "OPDOP", slater_gap=1.0, **told).episodes == 5
     with pytest.raises(InputError, match="DOPE needs a safe policy"):
         learn(Walk(), "DOPE", **told)
 

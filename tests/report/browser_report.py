@@ -76,12 +76,15 @@ def visit(browser):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return records(tmp_path_factory.mktemp("browser") / "made")
+    """Records, with the page about them."""
+    made = records(tmp_path_factory.mktemp("browser") / "made")
+    write_report(made)
+    return made
 
 
 @pytest.fixture(scope="module")
 def file(folder):
-    return write_report(folder)
+    return folder / "report.html"
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import dense_signatures, random_problem
+from pairwise import crossed
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import task_for
@@ -25,10 +26,27 @@ from cmdplab.errors import InputError
 from cmdplab.solvers import solve, solve_feasible
 from cmdplab.testing.contract import ContractError, check_learner
 
-ROWS = pytest.mark.parametrize(
-    "row", ALGORITHMS.values(), ids=lambda row: f"{row.name}-{row.preset}"
-)
-SHAPE = pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+NAMES = {shape: name for name, shape in SHAPES.items()}
+
+
+def traits(value):
+    """What decides which code runs: of a shape all of it, of a row its family, preset and needs."""
+    if isinstance(value, tuple):
+        return [value]
+    return [type(value).__name__, value.preset, *value.needs]
+
+
+def named(value):
+    return NAMES[value] if isinstance(value, tuple) else f"{value.name}-{value.preset}"
+
+
+ROWS = pytest.mark.parametrize("row", ALGORITHMS.values(), ids=named)
+
+
+def on_shapes(rows):
+    """Each row on each shape; `make test` takes as many as let every trait meet every shape."""
+    pairs = crossed(list(rows), list(NAMES), traits=traits, ids=named)
+    return pytest.mark.parametrize(("row", "shape"), pairs)
 
 
 def suited(row, *sizes, **choices):
@@ -41,8 +59,7 @@ def prepared(row, shape):
     return problem, task_for(row, problem, solve_feasible(problem))
 
 
-@ROWS
-@SHAPE
+@on_shapes(ALGORITHMS.values())
 def test_every_row_keeps_the_contract(row, shape):
     problem = suited(row, *shape)
     if CONSTRAINT in row.needs and not problem.constraints:
@@ -78,8 +95,7 @@ def test_neither_chunks_nor_a_resume_change_a_bit(row):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@ROWS
-@SHAPE
+@on_shapes(ALGORITHMS.values())
 def test_what_is_played_is_the_policy_of_the_state(row, shape):
     if CONSTRAINT in row.needs and not shape[3]:
         return
@@ -108,8 +124,7 @@ def test_costs_within_budgets_are_utilities_above_thresholds(row):
 PRIMAL_DUAL = [row for row in ALGORITHMS.values() if isinstance(row, PrimalDual)]
 
 
-@pytest.mark.parametrize("row", PRIMAL_DUAL, ids=lambda row: f"{row.name}-{row.preset}")
-@SHAPE
+@on_shapes(PRIMAL_DUAL)
 def test_a_primal_dual_run_keeps_its_books(row, shape):
     problem, task = prepared(row, shape)
     cpu = session("cpu", problem, row, task, 5)

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
-from cmdplab.algorithms.bonuses import uniform_pac
+from cmdplab.algorithms.confidence import uniform_pac
 from cmdplab.algorithms.equations import confidence_radius
 from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, PrimalDualState, uncapped, unit
 from cmdplab.algorithms.schedules import Constant

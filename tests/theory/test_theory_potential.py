@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from test_theory_saddle import bandit, halfway, seeds, temperatures
 
 from cmdplab.algorithms import algorithm
-from cmdplab.algorithms.bonuses import uniform_pac
+from cmdplab.algorithms.confidence import uniform_pac
 from cmdplab.algorithms.equations import confidence_radius
 from cmdplab.algorithms.primal_dual import Bonus, PrimalDualState
 from cmdplab.algorithms.schedules import Constant

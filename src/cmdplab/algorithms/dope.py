@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from cmdplab.algorithms import widths
+from cmdplab.algorithms import confidence
 from cmdplab.algorithms.opt_cmdp import horizon
 from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.row import (
@@ -66,8 +66,7 @@ def baseline_phase(s: Setting) -> float:
 
 DOPE = Planner(
     name="DOPE",
-    preset="printed",
-    width=widths.bernstein,
+    width=confidence.bernstein_width,
     objective_bonus=compensation,
     utility_margin=horizon,
     reward_bonus=reward_compensation,
@@ -83,7 +82,7 @@ DOPE = Planner(
 DOPE_RELEASED = replace(
     DOPE,
     preset="released",
-    width=widths.bernstein_dope,
+    width=confidence.bernstein_width_dope,
     warm_up=baseline_phase,
     tightening=0.8,  # a budget of C / 5 where the least cost is 0
     bonus_scale=1.0,

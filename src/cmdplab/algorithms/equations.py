@@ -7,6 +7,7 @@ Plain Python calls these as they are; compiling.py makes them callable from comp
 """
 
 import math
+from types import FunctionType
 
 
 def iterated_log(x: float) -> float:
@@ -17,6 +18,11 @@ def iterated_log(x: float) -> float:
 def confidence_radius(n: float, iterated: float, log_term: float, cap: float) -> float:
     """phi(n) = cap ^ sqrt( (iterated llnp(2n) + log_term) / (n v 1) )   (Eq. 3; cap: H.1)."""
     return min(cap, math.sqrt((iterated * iterated_log(2.0 * n) + log_term) / max(n, 1.0)))
+
+
+def count_weight(visits: float, prior: float, unvisited: float) -> float:
+    """1 / (n + prior), which turns counts into Pbar; `unvisited` where n = 0   (Section 3)."""
+    return 1.0 / (visits + prior) if visits > 0.0 else unvisited
 
 
 def deviation(p: float) -> float:
@@ -35,6 +41,11 @@ def bonus(
     return phi * (root * roots + dev * deviations + flat) + tail * (phi * phi)
 
 
+def unvisited_bonus(beta: float, visits: float, extra: float) -> float:
+    """beta + extra [n = 0]: an infinite extra holds a pair that was never seen at its cap."""
+    return beta + extra if visits == 0.0 else beta
+
+
 def interval_width(p: float, phi: float, flat: float, dev: float, tail: float) -> float:
     """flat phi ^ ( dev sqrt(Pbar(y)(1 - Pbar(y))) phi + tail phi^2 ), beta(y) without its cap.
 
@@ -51,6 +62,11 @@ def scaled_width(width: float, scale: float, cap: float) -> float:
 def entropy_range(tau: float, log_actions: float) -> float:
     """1 + tau ln A, the largest regularised reward of one step   (Algorithm 2)."""
     return 1.0 + tau * log_actions
+
+
+def reward_temperature(n: int, tau: float) -> float:
+    """tau [n = 0]: entropy goes with the objective, not with the utilities   (Algorithm 2)."""
+    return tau if n == 0 else 0.0
 
 
 def bonus_weight(multiplier: float, tau: float, entropy: float) -> float:
@@ -96,6 +112,16 @@ def policy_logit(log_p: float, eta: float, tau: float, q: float) -> float:
     return (1.0 - eta * tau) * log_p + eta * q
 
 
+def draw_step(a: int, p: float, u: float, total: float, action: int) -> tuple[float, int, bool]:
+    """One action of an inverse CDF: the mass up to it, what is drawn so far, whether u is below.
+
+    Rounding may leave u beyond the last sum: then the last action with mass is the one drawn.
+    """
+    if p > 0.0:
+        return total + p, a, u < total + p
+    return total, action, False
+
+
 def reward_sample(r: float, u: float, spread: float) -> float:
     """(1 - spread) r + spread [u < r], of mean r: Bernoulli for spread 1, r itself for 0."""
     return (1.0 - spread) * r + spread * (1.0 if u < r else 0.0)
@@ -122,3 +148,12 @@ def multiplier_step(
 ) -> float:
     """lambda^{k+1} = clip( lambda + eta (b - V~_1(x_1) - tau lambda), 0, cap )   (Eq. 5)."""
     return min(max(lam + eta * (b - value - tau * lam), 0.0), cap)
+
+
+def formulas() -> dict[str, FunctionType]:
+    """Every formula of this module, by its name."""
+    return {
+        name: each
+        for name, each in globals().items()
+        if isinstance(each, FunctionType) and each is not formulas
+    }

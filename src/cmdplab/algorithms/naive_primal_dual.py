@@ -21,7 +21,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from cmdplab.algorithms import bonuses
+from cmdplab.algorithms import confidence
 from cmdplab.algorithms.primal_dual import PrimalDual, as_released, uncapped, unit
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, SAID_TO_EXTEND, SLATER_GAP
 from cmdplab.algorithms.schedules import Constant, Setting
@@ -41,8 +41,7 @@ def dual_step(k: Array, s: Setting) -> Array:
 
 OPT_PRIMAL_DUAL = PrimalDual(
     name="OptPrimalDual-CMDP",
-    preset="printed",
-    bonus=bonuses.bernstein,
+    bonus=confidence.bernstein_bonus,
     policy_step=policy_step,
     dual_step=dual_step,
     temperature=Constant(0.0),
@@ -57,7 +56,7 @@ OPT_PRIMAL_DUAL = PrimalDual(
 )
 
 OPT_PRIMAL_DUAL_RELEASED = replace(
-    as_released(OPT_PRIMAL_DUAL, bonuses.bernstein_released), provenance="[code]"
+    as_released(OPT_PRIMAL_DUAL, confidence.bernstein_bonus_released), provenance="[code]"
 )
 
 
@@ -71,7 +70,7 @@ def appendix_c(row: PrimalDual) -> PrimalDual:
     return replace(
         row,
         name="Naive-primal-dual",
-        bonus=bonuses.appendix_c,
+        bonus=confidence.appendix_c_bonus,
         bonus_multiplier=unit,
         summary=summary,
         paper="Kitamura et al. (2024), Appendix C",

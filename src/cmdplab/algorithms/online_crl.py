@@ -47,7 +47,6 @@ def phases(s: Setting) -> Replan:
 
 ONLINE_CRL = Planner(
     name="Online-CRL",
-    preset="printed",
     width=width,
     bonus_scale=0.1,
     replan=phases,

@@ -62,7 +62,6 @@ def dual_cap(s: Setting) -> float:
 
 OPDOP = PrimalDual(
     name="OPDOP",
-    preset="printed",
     bonus=bonus,
     bonus_multiplier=unit,
     policy_step=policy_step,

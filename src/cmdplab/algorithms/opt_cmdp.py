@@ -30,14 +30,14 @@ L = ln(6 X^2 H K / delta), no scale, and any action where the plan never comes. 
 many optimal policies while the boxes are wide; which of them is played is the solver's choice, and
 decides the regret of the first hundreds of episodes: docs/algorithms/optcmdp.md.
 Provenance: the program of OptCMDP [code] in three repositories; the widths' constants [code], their
-logarithm [derived]: widths.py; OptCMDP-bonus and OptDual-CMDP [memory: unverified].
+logarithm [derived]: confidence.py; OptCMDP-bonus and OptDual-CMDP [memory: unverified].
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from cmdplab.algorithms import widths
+from cmdplab.algorithms import confidence
 from cmdplab.algorithms.naive_primal_dual import dual_step
 from cmdplab.algorithms.planner import Planner, Queue
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, SLATER_GAP, STATIONARY, SUPPORT
@@ -53,8 +53,7 @@ def horizon(s: Setting) -> float:
 
 OPT_CMDP = Planner(
     name="OptCMDP",
-    preset="printed",
-    width=widths.bernstein,
+    width=confidence.bernstein_width,
     bonus_scale=1e-2,
     summary="the optimistic linear program over policies and kernels, solved in every episode",
     paper=PAPER,
@@ -67,7 +66,7 @@ OPT_CMDP = Planner(
 OPT_CMDP_RELEASED = replace(
     OPT_CMDP,
     preset="released",
-    width=widths.bernstein_dope,
+    width=confidence.bernstein_width_dope,
     bonus_scale=1.0,
     delta=0.01,
     pooled=True,

@@ -40,7 +40,7 @@ import math
 
 import numpy as np
 
-from cmdplab.algorithms import widths
+from cmdplab.algorithms import confidence
 from cmdplab.algorithms.planner import Planner, Queue
 from cmdplab.algorithms.row import CONSTRAINT, EPISODES, IN_PAPER, SAFE_POLICY, SLATER_GAP
 from cmdplab.algorithms.schedules import Constant, Setting
@@ -70,8 +70,7 @@ def queue_weight(k: Array, s: Setting) -> Array:
 
 OPT_PRESS_LP = Planner(
     name="OptPress-LP",
-    preset="printed",
-    width=widths.hoeffding,
+    width=confidence.hoeffding_width,
     freedom=0.0,
     objective_bonus=compensation,
     utility_margin=value_range,
@@ -87,8 +86,7 @@ OPT_PRESS_LP = Planner(
 
 OPT_PRESS_PD = Planner(
     name="OptPress-PD",
-    preset="printed",
-    width=widths.hoeffding,
+    width=confidence.hoeffding_width,
     freedom=0.0,
     objective_bonus=value_range,
     utility_bonus=value_range,

@@ -41,6 +41,37 @@ from cmdplab.algorithms.task import Task
 from cmdplab.settings import SETTINGS
 from cmdplab.types import Array
 
+# The formulas of both engines: scalars in, scalars out, as in equations.py. Compiled code keeps
+# their order of operations.
+
+
+def box_half(freedom: float, width: float, visits: float) -> float:
+    """freedom beta(y); freedom itself, which leaves any kernel, for a pair that was never seen."""
+    return freedom * (width if visits > 0.0 else 1.0)
+
+
+def box_ends(p: float, half: float, most: float) -> tuple[float, float]:
+    """most ^ (Pbar(y) - half v 0) and most ^ (Pbar(y) + half); most is 0 if y cannot follow."""
+    return min(max(p - half, 0.0), most), min(p + half, most)
+
+
+def signal(r: Any, hope: float, bonus: Any, fear: float, margin: Any) -> Any:
+    """r + w sum_y beta(y) - m sum_y beta'(y), planned with for r; numbers or arrays."""
+    return r + hope * bonus - fear * margin
+
+
+def asks_for_plan(visits: float, planned: float, first: float, factor: float, most: float) -> bool:
+    """n' < most and n - n' >= max(first, factor n'), n' the visits at the time of the plan."""
+    return planned < most and visits - planned >= max(first, factor * planned)
+
+
+def safe_target(b: float, baseline: float, caution: float) -> float:
+    """b + caution (b_0 - b), which the baseline must exceed to be left."""
+    return b + caution * (baseline - b)
+
+
+FORMULAS = (box_half, box_ends, signal, asks_for_plan, safe_target)
+
 Coefficient = Callable[[Setting], float]
 
 NEVER = 1e-12  # a plan that comes to a state so rarely does so by rounding

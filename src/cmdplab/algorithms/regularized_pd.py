@@ -48,7 +48,6 @@ def temperature(k: Array, s: Setting) -> Array:
 
 REGULARIZED_PD = PrimalDual(
     name="Regularized-PD",
-    preset="printed",
     bonus=bonus,
     policy_step=step,
     dual_step=step,

@@ -36,7 +36,7 @@ class Row:
     """The part of an algorithm that does not depend on its family."""
 
     name: str
-    preset: str
+    preset: str = "printed"
     bonus_scale: float = SETTINGS["bonus_scale"].default
     margin_scale: float = SETTINGS["margin_scale"].default
     delta: float = SETTINGS["delta"].default

@@ -38,6 +38,16 @@ class Setting(NamedTuple):
         """ln(4 X^2 A H K / delta): two sides, every (h, x, a, y) and K counts."""
         return math.log(4.0 * self.X**2 * self.A * self.H * self.K / self.delta)
 
+    @property
+    def uniform_log(self) -> float:
+        """ln(48 X^2 A H / delta): every (h, x, a, y) and all counts at once   (Eq. 3)."""
+        return math.log(48.0 * self.X**2 * self.A * self.H / self.delta)
+
+    @property
+    def visits_log(self) -> float:
+        """ln(4 X A H / delta): every (h, x, a)   (event F^N of Appendix H.1)."""
+        return math.log(4.0 * self.X * self.A * self.H / self.delta)
+
 
 Schedule = Callable[[Array, Setting], Array]  # (k [E], setting) -> [E]
 

@@ -90,10 +90,17 @@ def blend(now: float, then: float, share: float) -> float:
     return (1.0 - share) * now + share * then
 
 
+def reset_share(q: float, c: float, objective_limit: float, utility_limit: float) -> float:
+    """[ Q > its limit or max_j C^j > theirs ], at the end of a frame: 1 where tables are reset."""
+    return 1.0 if q > objective_limit or c > utility_limit else 0.0
+
+
 def queue_step(queue: float, b: float, margin: float, tally: float, frame: float) -> float:
     """[ Z + b + epsilon - Cbar / K^0.6 ]_+."""
     return max(queue + b + margin - tally / frame, 0.0)
 
+
+FORMULAS = (rate, width, learned, exploration, action_probability, blend, reset_share, queue_step)
 
 Widths = tuple[float, float, float]  # coefficient in w_t for Q, the one for C, shift: see `width`
 
@@ -269,7 +276,6 @@ class TripleQState(NamedTuple):
 
 TRIPLE_Q = TripleQ(
     name="Triple-Q",
-    preset="printed",
     summary="model-free: Q-learning of objective and utilities, weighed by a virtual queue",
     paper="Wei, Liu and Ying (2022), AISTATS",
     needs=(EPISODES,),

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cmdplab.algorithms import bonuses
+from cmdplab.algorithms import confidence
 from cmdplab.algorithms.primal_dual import PrimalDual, as_released
 from cmdplab.algorithms.row import EPISODES, SAID_TO_EXTEND, SLATER_GAP
 from cmdplab.algorithms.schedules import Constant
@@ -29,8 +29,7 @@ PAPER = "Kitamura et al. (2024), arXiv:2401.17780"
 
 UOPT_RPGPD = PrimalDual(
     name="UOpt-RPGPD",
-    preset="printed",
-    bonus=bonuses.uniform_pac,
+    bonus=confidence.uniform_pac,
     paper=PAPER,
     needs=(SLATER_GAP,),
     guarantee="Uniform-PAC: convergence, sublinear strong regret and PAC at once",
@@ -40,7 +39,7 @@ UOPT_RPGPD = PrimalDual(
 )
 
 UOPT_RPGPD_RELEASED = replace(
-    as_released(UOPT_RPGPD, bonuses.uniform_pac_released), needs=(), provenance="[code]"
+    as_released(UOPT_RPGPD, confidence.uniform_pac_released), needs=(), provenance="[code]"
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cmdplab.algorithms import bonuses
+from cmdplab.algorithms import confidence
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.experiments.records.groups import Group
 from cmdplab.measures.verdict import SHORTEST
@@ -64,7 +64,7 @@ def theorem_of(group: Group) -> dict[str, float] | None:
     It is about powers of k as schedules, and about the Uniform-PAC bonus. Whether it is about the
     runs is another question, which `Row.heuristic` answers.
     """
-    uniform = (bonuses.uniform_pac, bonuses.uniform_pac_released)
+    uniform = (confidence.uniform_pac, confidence.uniform_pac_released)
     row = group.row
     if not isinstance(row, PrimalDual) or row.outside_theorem() or row.bonus not in uniform:
         return None

@@ -12,7 +12,7 @@ import numpy as np
 from cmdplab.audit.findings import Finding, extent
 from cmdplab.figures.bands import geometric_mean_curve
 from cmdplab.figures.palette import Look, looks
-from cmdplab.figures.style import MARKERS, literal, save
+from cmdplab.figures.style import MARKERS, literal, save, unframe
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
@@ -115,5 +115,4 @@ def _finish(axes: Axes, findings: Sequence[Finding], label: str) -> None:
     axes.set_ylim(0.8, 1.5 * max(finding.episodes for finding in findings))
     axes.set_xlabel("ε (stricter to the right)")
     axes.set_ylabel(label)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    unframe(axes)

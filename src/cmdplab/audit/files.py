@@ -12,28 +12,6 @@ from cmdplab.audit.findings import Finding, unanswered
 from cmdplab.files.write import to_json, writable_folder, written_whole
 from cmdplab.statistics import Exponent, Interval
 
-COLUMNS = (
-    "environment",
-    "algorithm",
-    "runs",
-    "instances",
-    "over",
-    "episodes",
-    "verdict",
-    "final_gap",
-    "final_violation",
-    "average_gap",
-    "average_violation",
-    "amplitude",
-    "period",
-    "settled_epsilon",
-    "mistake_exponent",
-    "mistake_exponent_of_theorem",
-    "regret_exponent",
-    "regret_exponent_of_theorem",
-    "heuristic",
-)
-
 
 def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path) -> Path:
     """Write everything; the figure has one row of panels for each environment."""
@@ -42,9 +20,10 @@ def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path)
     with written_whole(folder / "audit.json") as temporary:
         temporary.write_text(to_json(content, indent=None) + "\n")  # a count per run and epsilon
     with written_whole(folder / "audit.csv") as temporary, temporary.open("w") as stream:
-        writer = csv.DictWriter(stream, COLUMNS)
+        rows = [row_of(finding) for finding in findings]
+        writer = csv.DictWriter(stream, list(rows[0]))
         writer.writeheader()
-        writer.writerows(row_of(finding) for finding in findings)
+        writer.writerows(rows)
     draw(findings, folder)
     return folder
 

@@ -16,9 +16,14 @@ from cmdplab import __version__
 from cmdplab.cli.audit import audit_command
 from cmdplab.cli.check import bench_command, verify_command
 from cmdplab.cli.compare import compare_command
-from cmdplab.cli.convert import convert_command
 from cmdplab.cli.plot import plot_command, portrait_command
-from cmdplab.cli.problem import describe_command, frontier_command, list_command, solve_command
+from cmdplab.cli.problem import (
+    convert_command,
+    describe_command,
+    frontier_command,
+    list_command,
+    solve_command,
+)
 from cmdplab.cli.report import report_command
 from cmdplab.cli.reproduce import reproduce_command
 from cmdplab.cli.run import run_command

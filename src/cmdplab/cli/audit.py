@@ -16,8 +16,10 @@ from cmdplab.cli.options import (
     Workers,
     console,
     count,
-    errors,
     print_json,
+    print_line,
+    print_note,
+    warn,
 )
 from cmdplab.errors import InputError
 
@@ -129,7 +131,7 @@ def _audit_records(
     }
     target = write_audit(findings, notes, out if out is not None else folder / "audit")
     for note in notes:
-        errors().print(f"warning: {note}", highlight=False, soft_wrap=True)
+        warn(note)
     if as_json:
         from cmdplab.audit.files import row_of
 
@@ -137,7 +139,7 @@ def _audit_records(
         print_json("audit", {"notes": notes, "findings": rows, "pac": asked})
         return
     _print(findings, asked, delta)
-    console().print(f"figure, table and every count are in {target}/", highlight=False)
+    print_line(f"figure, table and every count are in {target}/")
 
 
 def _check(epsilon: list[float], horizons: set[int]) -> None:
@@ -183,20 +185,17 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
             ]
             rows.append([f.label, f.verdict, *gaps, *slopes])
         grid(console(), f"{environment}: {extent(mine)}", header, rows, left=2)
-    _say(
+    print_note(
         "medians (of an instance: over its seeds first); exponents with 95 % intervals, the "
         "theorem's in brackets; – where the data carry none"
     )
     if any(f.theorem and f.heuristic for f in findings):
-        _say("~ no guarantee applies as it was run (audit.json: why)")
+        print_note("~ no guarantee applies as it was run (audit.json: why)")
     _print_unanswered(findings)
     for value, by_label in asked.items():
         for label, found in by_label.items():
-            console().print(
-                f"{label}, epsilon {value}, delta {delta:g}: {_bound(found)}",
-                highlight=False,
-                soft_wrap=True,
-            )
+            words = f"{label}, epsilon {value}, delta {delta:g}: {_bound(found)}"
+            print_line(words, soft_wrap=True)
 
 
 def _bound(found: Complexity) -> str:
@@ -204,10 +203,6 @@ def _bound(found: Complexity) -> str:
         return found.why_not
     counted = f"counted at {found.epsilon:g}, over {found.over}"
     return f"at most {found.mistakes:,.0f} mistakes ({counted})"
-
-
-def _say(text: str) -> None:
-    console().print(text, style="dim", highlight=False)
 
 
 def _print_unanswered(findings: list[Finding]) -> None:
@@ -223,8 +218,7 @@ def _print_unanswered(findings: list[Finding]) -> None:
     for (what, why), names in whose.items():
         all_of_them = len(names) == len(findings) > 1
         words = "all" if all_of_them else ", ".join(names)
-        line = f"no {what}: {why} ({words})"
-        console().print(line, style="dim", highlight=False, soft_wrap=True)
+        print_note(f"no {what}: {why} ({words})", soft_wrap=True)
 
 
 def _exponent(finding: Finding, fit: Exponent, what: str) -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cmdplab.cli.options import console, errors, print_json
+from cmdplab.cli.options import console, errors, print_json, print_line, print_note
 
 if TYPE_CHECKING:
     from cmdplab.audit.events import EventTally, OnProgress
@@ -40,13 +40,11 @@ def count_events(
         return
     title = f"{problem.name}: {runs:,} runs of {length:,} episodes, delta {delta:g}, bonus scale 1"
     _print(title, found)
-    console().print(
+    print_note(
         "asked after every episode; exact 95 % intervals, one for each event; lemma: its share of "
-        "delta as printed; union: as a union bound gives it; undecided: too few runs to tell",
-        style="dim",
-        highlight=False,
+        "delta as printed; union: as a union bound gives it; undecided: too few runs to tell"
     )
-    console().print(f"the first failure of every run is in {folder / NAME}", highlight=False)
+    print_line(f"the first failure of every run is in {folder / NAME}")
 
 
 @contextmanager

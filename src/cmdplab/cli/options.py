@@ -1,59 +1,39 @@
-"""What the commands share: choices, options, and where they print."""
+"""Choices and options that commands share, the problem they are about, and where they print."""
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
-from cmdplab.settings import SETTINGS
+from cmdplab.errors import InputError
+from cmdplab.settings import SETTINGS, Settings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from cmdplab.cmdp.problem import CMDP
+    from cmdplab.formats import Roles
+
 WIDTH_OF_A_FILE = 120
 
 
-class Preset(StrEnum):
-    """Two readings of the paper: docs/deviations.md."""
-
-    released = "released"
-    printed = "printed"
-
-
-class Instance(StrEnum):
-    """Which CMDP `reproduce` runs on."""
-
-    published = "published"
-    random = "random"
-
-
-class Listing(StrEnum):
-    """What `list` lists."""
-
-    algorithms = "algorithms"
-    environments = "environments"
-
-
-class Engine(StrEnum):
-    """Where runs are played."""
-
-    auto = "auto"
-    cpu = "cpu"
-    gpu = "gpu"
-
-
-class Precision(StrEnum):
-    """Of the numbers on a GPU."""
-
-    float64 = "float64"
-    float32 = "float32"
+Preset = StrEnum("Preset", ("released", "printed"))
+"""Two readings of the paper: docs/deviations.md."""
+Instance = StrEnum("Instance", ("published", "random"))
+"""Which CMDP `reproduce` runs on."""
+Listing = StrEnum("Listing", ("algorithms", "environments"))
+"""What `list` lists."""
+Engine = StrEnum("Engine", ("auto", "cpu", "gpu"))
+"""Where runs are played."""
+Precision = StrEnum("Precision", ("float64", "float32"))
+"""Of the numbers on a GPU."""
 
 
 def whole(given: Any) -> int:
@@ -77,33 +57,6 @@ def setting(name: str) -> Any:
     return count(declared.help) if declared.kind is int else typer.Option(help=declared.help)
 
 
-def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command: in place of its parameter `settings` it has an option for each."""
-    plain = inspect.signature(command, eval_str=True)
-    options = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[declared.kind | None, setting(name)],
-        )
-        for name, declared in SETTINGS.items()
-    ]
-    parameters = []
-    for each in plain.parameters.values():
-        each = each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        parameters += options if each.name == "settings" else [each]
-
-    @wraps(command)
-    def called(**given: Any) -> None:
-        settings = {name: given.pop(name) for name in SETTINGS}
-        command(settings=settings, **given)
-
-    called.__signature__ = plain.replace(parameters=parameters)  # type: ignore[attr-defined]
-    called.__annotations__ = {each.name: each.annotation for each in parameters}
-    return called
-
-
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 ProblemArgument = Annotated[
     str, typer.Argument(help="A .npz file, or an environment: see `cmdplab list environments`.")
@@ -125,8 +78,6 @@ OwnBonusScale = Annotated[float | None, setting("bonus_scale")]
 OwnMarginScale = Annotated[float | None, setting("margin_scale")]
 TunedFor = Annotated[int | None, setting("tuned_for")]
 Workers = Annotated[int | None, count("Runs at once; default: one per core.")]
-
-
 EngineOption = Annotated[
     Engine,
     typer.Option(help="The cores, a GPU, or `auto`: the GPU where it has the runs and is faster."),
@@ -135,6 +86,112 @@ PrecisionOption = Annotated[
     Precision,
     typer.Option(help="On a GPU float32 is 1.4 times as fast; gaps are good to 1e-2."),
 ]
+_role = partial(typer.Option, rich_help_panel="Reward models of a .drn file")
+
+
+class Asked(NamedTuple):
+    """A problem, and what it was called on the command line."""
+
+    name: str
+    cmdp: CMDP
+
+
+def asked_problem(
+    problem: Annotated[
+        str,
+        typer.Argument(help="A .npz or .drn file, or an environment: `cmdplab list environments`."),
+    ],
+    objective: Annotated[str | None, _role(help="The reward model to maximise.")] = None,
+    utility: Annotated[
+        list[str] | None, _role(help="One with a threshold; may be repeated.")
+    ] = None,
+    threshold: Annotated[
+        list[float] | None, _role(help="What the utility must reach; one for each.")
+    ] = None,
+    cost: Annotated[list[str] | None, _role(help="One with a budget; may be repeated.")] = None,
+    budget: Annotated[
+        list[float] | None, _role(help="What the cost must not exceed; one for each.")
+    ] = None,
+    horizon: Annotated[int | None, _role(help="H, which the file does not know.")] = None,
+    instance_seed: InstanceSeed = 0,
+) -> Asked:
+    """Find the problem that the options of a command say."""
+    from cmdplab.formats import find
+
+    limited: dict[str, list[Any]] = {"--utility": utility or [], "--threshold": threshold or []}
+    limited |= {"--cost": cost or [], "--budget": budget or []}
+    roles = _roles(problem, objective, horizon, limited)
+    return Asked(problem, find(problem, instance_seed, roles))
+
+
+def _roles(
+    problem: str, objective: str | None, horizon: int | None, limited: dict[str, list[Any]]
+) -> Roles | None:
+    """The roles that the options say; None where they say nothing."""
+    given = {"--objective": objective, "--horizon": horizon}
+    names = [name for name, value in given.items() if value is not None]
+    names += [name for name, values in limited.items() if values]
+    if not names:
+        return None
+    if not problem.endswith(".drn"):
+        belong = "belong" if len(names) > 1 else "belongs"
+        raise InputError(
+            f"{', '.join(names)} {belong} to .drn files: {problem} knows its objective, horizon "
+            "and constraints itself"
+        )
+    if objective is None or horizon is None:
+        raise InputError("a .drn file needs both --objective and --horizon")
+    utility, threshold, cost, budget = limited.values()
+    if len(utility) != len(threshold) or len(cost) != len(budget):
+        raise InputError("give one --threshold for each --utility and one --budget for each --cost")
+    for what in ("--utility", "--cost"):
+        if len(set(limited[what])) < len(limited[what]):
+            raise InputError(f"{what} names a reward model twice")
+    from cmdplab.formats import Roles
+
+    limits = dict(zip(utility, threshold, strict=True)), dict(zip(cost, budget, strict=True))
+    return Roles(objective, horizon, *limits)
+
+
+def given(make: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a command: its first parameter is what `make` makes of options of its own.
+
+    Typer reads options from a signature: here the argument that `make` takes, if any, comes first,
+    then what the command takes, the options of `make`, and --json, the last of every command.
+    """
+    shared = signature(make, eval_str=True).parameters
+    first = [each for each in shared.values() if each.default is Parameter.empty]
+    options = [each for each in shared.values() if each not in first]
+
+    def decorated(command: Callable[..., None]) -> Callable[..., None]:
+        _, *own, last = signature(command, eval_str=True).parameters.values()
+
+        @wraps(command)
+        def whole(**said: Any) -> None:
+            command(make(**{name: said.pop(name) for name in shared}), **said)
+
+        whole.__signature__ = Signature([*first, *own, *options, last])  # type: ignore[attr-defined]
+        return whole
+
+    return decorated
+
+
+def chosen_settings(**said: Any) -> Settings:
+    """The settings of an algorithm that the options of a command say: one for each declared."""
+    return cast(Settings, said)
+
+
+chosen_settings.__signature__ = Signature(  # type: ignore[attr-defined]
+    [
+        Parameter(
+            name,
+            Parameter.POSITIONAL_OR_KEYWORD,
+            default=None,
+            annotation=Annotated[declared.kind | None, setting(name)],
+        )
+        for name, declared in SETTINGS.items()
+    ]
+)
 
 
 def console() -> Console:
@@ -155,18 +212,28 @@ def errors() -> Console:
 
 
 def warn(sentence: str) -> None:
-    """The same, as a warning; nothing to say is said in silence."""
+    """Print a warning on standard error; an empty sentence prints nothing."""
     say(f"warning: {sentence}" if sentence else "")
 
 
 def say(sentence: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error; an empty sentence prints nothing."""
     if sentence:
         errors().print(sentence, highlight=False, soft_wrap=True)
 
 
+def print_line(text: str, soft_wrap: bool = False) -> None:
+    """Print a sentence on standard output, broken between words, or by the terminal."""
+    console().print(text, highlight=False, soft_wrap=soft_wrap)
+
+
+def print_note(text: str, soft_wrap: bool = False) -> None:
+    """Print what explains a table: as `print_line`, and less bright."""
+    console().print(text, style="dim", highlight=False, soft_wrap=soft_wrap)
+
+
 def print_json(name: str, value: Any) -> None:
-    """For scripts: an object of the schema of that name, which comes first (docs/json.md)."""
+    """Print an object for scripts; the schema of that name comes first (docs/json.md)."""
     from cmdplab.files.write import to_json
     from cmdplab.schemas import stamp
 
@@ -175,7 +242,7 @@ def print_json(name: str, value: Any) -> None:
 
 
 def print_file(name: str, path: Path, as_json: bool, notes: Sequence[str] = ()) -> None:
-    """The file that a command wrote: its path alone, or an object."""
+    """Print the path of the file that a command wrote, alone or in an object."""
     if as_json:
         print_json(name, {"file": str(path), "notes": list(notes)})
     else:

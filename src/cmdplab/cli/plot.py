@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from cmdplab.cmdp.problem import CMDP
 
 
-class Portrayed(StrEnum):
-    """What `portrait` draws of a run."""
-
-    entropy = "entropy"
-    occupancy = "occupancy"
+Portrayed = StrEnum("Portrayed", ("entropy", "occupancy"))
+"""What `portrait` draws of a run."""
 
 
 def plot_command(

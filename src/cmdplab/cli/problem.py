@@ -1,4 +1,4 @@
-"""`cmdplab solve`, `cmdplab describe` and `cmdplab list`: what can be said before learning."""
+"""`cmdplab solve`, `describe`, `frontier`, `convert` and `list`: all there is before learning."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cmdplab.cli.convert import (
-    AnyProblem,
-    Budget,
-    Cost,
-    Horizon,
-    Objective,
-    Threshold,
-    Utility,
-    roles_of,
+from cmdplab.cli.options import (
+    Asked,
+    InstanceSeed,
+    Json,
+    Listing,
+    asked_problem,
+    console,
+    count,
+    given,
+    print_file,
+    print_json,
+    print_line,
+    print_note,
 )
-from cmdplab.cli.options import InstanceSeed, Json, Listing, console, count, print_json
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,31 +29,19 @@ if TYPE_CHECKING:
 SHOWN = 14  # points of a frontier in a table
 
 
-def solve_command(
-    problem: AnyProblem,
-    objective: Objective = None,
-    utility: Utility = None,
-    threshold: Threshold = None,
-    cost: Cost = None,
-    budget: Budget = None,
-    horizon: Horizon = None,
-    instance_seed: InstanceSeed = 0,
-    as_json: Json = False,
-) -> None:
+@given(asked_problem)
+def solve_command(asked: Asked, as_json: Json = False) -> None:
     """The certified optimum of a problem: value, multipliers, Slater gap, primal and dual.
 
     An infeasible problem is an answer too: exit code 0 and feasible = false. Where thresholds can
     be met only with equality the Slater gap is 0, and the algorithms that need one are named.
     """
     from cmdplab.algorithms import needing_slack
-    from cmdplab.formats import find
     from cmdplab.solvers import solve
     from cmdplab.terminal import facts, number, numbers
 
-    roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
-    cmdp = find(problem, instance_seed, roles)
-    s = solve(cmdp)
-    as_published = _as_published(problem, s.value)
+    s = solve(asked.cmdp)
+    as_published = _as_published(asked.name, s.value)
     lost = needing_slack() if s.slater_gap == 0.0 else []
     if as_json:
         fields = ("value", "multiplier", "slater_gap", "primal", "dual", "gap", "feasible")
@@ -69,7 +60,7 @@ def solve_command(
         ("certificate |dual - primal|", "–" if s.duality_gap is None else f"{s.duality_gap:.1e}")
     ]
     rows += [("lose their guarantee", ", ".join(lost))] * bool(lost)
-    facts(console(), cmdp.name, rows)
+    facts(console(), asked.cmdp.name, rows)
 
 
 def _as_published(problem: str, value: float | None) -> dict[str, Any]:
@@ -88,28 +79,17 @@ def _feasible(feasible: bool, message: str) -> str:
     return ("yes" if feasible else "no") + (f": {message}" if message else "")
 
 
-def describe_command(
-    problem: AnyProblem,
-    objective: Objective = None,
-    utility: Utility = None,
-    threshold: Threshold = None,
-    cost: Cost = None,
-    budget: Budget = None,
-    horizon: Horizon = None,
-    instance_seed: InstanceSeed = 0,
-    as_json: Json = False,
-) -> None:
+@given(asked_problem)
+def describe_command(asked: Asked, as_json: Json = False) -> None:
     """What a problem is like: sizes, which constraints bind, what they cost, how much slack.
 
     And how to choose a threshold: what policies can reach, what reward-optimal ones reach, and
     the price along the way.
     """
     from cmdplab.environments.description import describe
-    from cmdplab.formats import find
     from cmdplab.terminal import facts, number, numbers
 
-    roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
-    d = describe(find(problem, instance_seed, roles))
+    d = describe(asked.cmdp)
     if as_json:
         print_json("describe", d)
         return
@@ -133,14 +113,13 @@ def _print_range(r: ThresholdRange, horizon: int) -> None:
     """How one threshold might be chosen, in a few lines."""
     from cmdplab.terminal import grid, number
 
-    console().print(
+    print_line(
         f"threshold {r.constraint}: policies reach utilities from {r.smallest:.4g} to "
         f"{r.largest_alone:.4g} (as a cost 1 - utility: {horizon - r.largest_alone:.4g} to "
-        f"{horizon - r.smallest:.4g}); a reward-optimal policy reaches {r.reward_optimal:.4g}",
-        highlight=False,
+        f"{horizon - r.smallest:.4g}); a reward-optimal policy reaches {r.reward_optimal:.4g}"
     )
     if r.threshold is None or r.value is None or r.multiplier is None:
-        console().print("the other constraints cannot be met, whatever this one", highlight=False)
+        print_line("the other constraints cannot be met, whatever this one")
         return
     rows = [
         [number(b), number(horizon - b), number(v), number(m)]
@@ -184,8 +163,8 @@ def list_command(
         rows = catalogue.list_environments()
         if as_json:
             print_json("list-environments", {"environments": rows})
-            return
-        print_environments(rows)
+        else:
+            print_environments(rows)
         return
     rows = catalogue.list_algorithms()
     orders = None
@@ -230,21 +209,15 @@ def _print_algorithms(rows: list[dict[str, Any]]) -> None:
     console().print("+ strong; ' see the note below; orders up to logarithms", style="dim")
     for name, line, _ in lines:
         if line["slip"]:
-            console().print(f"{name}: {line['slip']}", style="dim", highlight=False)
+            print_note(f"{name}: {line['slip']}")
 
 
+@given(asked_problem)
 def frontier_command(
-    problem: AnyProblem,
+    asked: Asked,
     constraint: Annotated[int, count("Which constraint, counted from 1.")] = 1,
     points: Annotated[int, count("How many thresholds.")] = 41,
     figure: Annotated[Path | None, typer.Option(help="Draw it: .png, .pdf or .svg.")] = None,
-    objective: Objective = None,
-    utility: Utility = None,
-    threshold: Threshold = None,
-    cost: Cost = None,
-    budget: Budget = None,
-    horizon: Horizon = None,
-    instance_seed: InstanceSeed = 0,
     as_json: Json = False,
 ) -> None:
     """The price of a promise: the optimal value against a threshold, with multipliers.
@@ -253,17 +226,15 @@ def frontier_command(
     to "how should I choose the threshold?".
     """
     from cmdplab.figures.plots import draw_frontier
-    from cmdplab.formats import find
     from cmdplab.solvers.frontier import frontier
     from cmdplab.terminal import grid, number
 
     if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
         raise InputError(f"{figure} is no .png, .pdf or .svg")
-    roles = roles_of(problem, objective, utility, threshold, cost, budget, horizon)
-    cmdp = find(problem, instance_seed, roles)
-    found = frontier(cmdp, constraint, points)
+    name = asked.cmdp.name
+    found = frontier(asked.cmdp, constraint, points)
     if figure is not None:
-        draw_frontier(found, cmdp.name, figure)
+        draw_frontier(found, name, figure)
     if as_json:
         print_json("frontier", found)
         return
@@ -272,16 +243,29 @@ def frontier_command(
         [number(found.threshold[n]), number(found.value[n]), number(found.multiplier[n])]
         for n in shown
     ]
-    title = f"{cmdp.name}, constraint {constraint}"
+    title = f"{name}, constraint {constraint}"
     grid(console(), title, ["threshold", "optimal value", "multiplier"], rows, left=0)
     if len(shown) < points:
         console().print(f"{len(shown)} of {points} points; --json has all", style="dim")
     words = f"free up to {found.free:.6g}, impossible beyond {found.largest:.6g}; "
     words += f"its own threshold is {found.given:.6g}; certified to {found.certificate:.0e}"
-    console().print(words, highlight=False)
+    print_line(words)
 
 
 def _some(points: int) -> list[int]:
     """Which points of a frontier a table shows: about a dozen, the first and the last always."""
     rows = min(points, SHOWN)
     return [round(n * (points - 1) / (rows - 1)) for n in range(rows)]
+
+
+@given(asked_problem)
+def convert_command(
+    asked: Asked,
+    out: Annotated[Path, typer.Argument(help="Where to write: a .npz or a .drn file.")],
+    as_json: Json = False,
+) -> None:
+    """Write a problem in another format: .npz, or .drn for Storm (docs/own-problem.md)."""
+    from cmdplab.formats import convert
+
+    convert(asked.cmdp, out)
+    print_file("convert", out, as_json)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cmdplab.cli.options import Json, errors, print_json
+from cmdplab.cli.options import Json, print_json, warn
 
 
 def report_command(
@@ -35,4 +35,4 @@ def report_command(
     if found.troubles:
         count = len(found.troubles)
         runs = "one run is" if count == 1 else f"{count} runs are"
-        errors().print(f"warning: {runs} not as planned; the page names them", highlight=False)
+        warn(f"{runs} not as planned; the page names them")

@@ -18,11 +18,12 @@ from cmdplab.cli.options import (
     Precision,
     PrecisionOption,
     ProblemArgument,
+    chosen_settings,
     count,
     errors,
+    given,
     print_json,
     say,
-    takes_settings,
     warn,
 )
 from cmdplab.errors import InputError
@@ -53,8 +54,9 @@ class Rewards(StrEnum):
     bernoulli = "bernoulli"
 
 
-@takes_settings
+@given(chosen_settings)
 def run_command(
+    settings: Settings,
     problem: ProblemArgument = "published",
     algorithm: Annotated[str, typer.Option(help="See `cmdplab list algorithms`.")] = "UOpt-RPGPD",
     preset: AnyPreset = None,
@@ -63,8 +65,6 @@ def run_command(
     ] = "100000",
     seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
     instance_seed: InstanceSeed = 0,
-    *,
-    settings: Settings,
     baseline: Annotated[
         Path | None, typer.Option(help="A .npy with the safe policy [H, X, A] to begin with.")
     ] = None,

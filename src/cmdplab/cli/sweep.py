@@ -18,8 +18,10 @@ from cmdplab.cli.options import (
     Workers,
     console,
     errors,
+    given,
     print_file,
     print_json,
+    print_line,
     say,
 )
 from cmdplab.errors import InputError
@@ -32,35 +34,46 @@ if TYPE_CHECKING:
 MOST_ROWS = 200  # of a table of runs: nobody reads more
 
 
-class Format(StrEnum):
-    """What `export` writes."""
-
-    csv = "csv"
-    parquet = "parquet"
-    netcdf = "netcdf"
-
-
+Format = StrEnum("Format", ("csv", "parquet", "netcdf"))
+"""What `export` writes."""
 Folder = Annotated[Path, typer.Argument(help="The folder of an experiment, or of one run.")]
-Every = Annotated[float, typer.Option(help="Seconds between two checkpoints of a run.")]
-Ray = Annotated[
-    str | None,
-    typer.Option(
-        help="Run on the Ray cluster at this address (host:port, auto); alone: on a local one."
-    ),
-]
 
 
+class Given(NamedTuple):
+    """How runs are to be done."""
+
+    workers: int | None = None
+    engine: str = "cpu"
+    ray: str | None = None
+    every: float = 30.0
+
+
+def means(
+    workers: Workers = None,
+    engine: EngineOption = Engine.cpu,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            help="Run on the Ray cluster at this address (host:port, auto); alone: on a local one."
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        float, typer.Option(help="Seconds between two checkpoints of a run.")
+    ] = 30.0,
+) -> Given:
+    """Say how runs are to be done."""
+    return Given(workers, engine, ray, checkpoint_every)
+
+
+@given(means)
 def sweep_command(
+    how: Given,
     file: Annotated[Path, typer.Argument(help="An experiment: docs/experiments.md.")],
     out: Annotated[Path | None, typer.Option(help="Default: runs/NAME of the experiment.")] = None,
     change: Annotated[
         list[str] | None, typer.Option("--set", help="Change a key, e.g. episodes=1000.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the runs.")] = False,
-    workers: Workers = None,
-    engine: EngineOption = Engine.cpu,
-    ray: Ray = None,
-    checkpoint_every: Every = 30.0,
     as_json: Json = False,
 ) -> None:
     """Run an experiment: problems x algorithms x seeds, over all cores, on a GPU or on Ray.
@@ -78,24 +91,16 @@ def sweep_command(
     if dry_run:
         _print_plan(works_for(folder, resolve(experiment, found)), as_json)
         return
-    given = Given(workers, engine, ray, checkpoint_every)
-    done = carry_out(lambda: prepare(experiment, found, folder, engine), given)
+    done = carry_out(lambda: prepare(experiment, found, folder, how.engine), how)
     finish(done, folder, "sweep", as_json)
 
 
-def resume_command(
-    folder: Folder,
-    workers: Workers = None,
-    engine: EngineOption = Engine.cpu,
-    ray: Ray = None,
-    checkpoint_every: Every = 30.0,
-    as_json: Json = False,
-) -> None:
+@given(means)
+def resume_command(how: Given, folder: Folder, as_json: Json = False) -> None:
     """Go on with every run of a folder that is not done, from its checkpoint."""
     from cmdplab.experiments.folder import works_of
 
-    given = Given(workers, engine, ray, checkpoint_every)
-    finish(carry_out(lambda: works_of(folder), given), folder, "resume", as_json)
+    finish(carry_out(lambda: works_of(folder), how), folder, "resume", as_json)
 
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
@@ -124,30 +129,21 @@ def export_command(
     print_file("export", export(folder, to.value, target), as_json)
 
 
-class Given(NamedTuple):
-    """How runs are to be done."""
-
-    workers: int | None = None
-    engine: str = "cpu"
-    ray: str | None = None
-    every: float = 30.0
-
-
 def carry_out(
-    plan: Callable[[], list[Work]], given: Given, solved: Problems | None = None
+    plan: Callable[[], list[Work]], how: Given, solved: Problems | None = None
 ) -> list[RunStatus]:
     """Do what is missing of the runs planned, and show how they go on."""
     from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
     from cmdplab.experiments.sweep import check_every, do_missing
 
-    check_workers(given.workers)
-    check_every(given.every)
-    with _executor(given.ray, given.engine) as executor:
+    check_workers(how.workers)
+    check_every(how.every)
+    with _executor(how.ray, how.engine) as executor:
         works = plan()
         with sweep_shown(works, errors()) as on_event:
-            how = (given.every, given.engine, say, executor, solved)
-            return do_missing(works, given.workers, on_event, *how)
+            rest = (how.every, how.engine, say, executor, solved)
+            return do_missing(works, how.workers, on_event, *rest)
 
 
 @contextmanager
@@ -183,7 +179,7 @@ def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) ->
         print_status(found, folder)
     leave(found, folder)
     if not as_json:
-        console().print(f"see what they show: cmdplab report {folder}", highlight=False)
+        print_line(f"see what they show: cmdplab report {folder}")
 
 
 def leave(found: list[RunStatus], folder: Path) -> None:
@@ -194,7 +190,7 @@ def leave(found: list[RunStatus], folder: Path) -> None:
     if statuses != {"done"}:
         left = {each.precision for each in found if each.status != "done"}
         more = " --engine gpu" if "float32" in left else ""
-        errors().print(f"not done yet; go on with: cmdplab resume {folder}{more}", highlight=False)
+        say(f"not done yet; go on with: cmdplab resume {folder}{more}")
         raise typer.Exit(130 if statuses & {"interrupted", "missing"} else 1)
 
 
@@ -247,12 +243,12 @@ def print_status(found: list[RunStatus], folder: Path) -> None:
         grid(console(), title, [*header, "seed", "episodes", "1/s", "gap", "viol."], rows, left)
     counts = Counter(s.status for s in found)
     words = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
-    console().print(words, highlight=False)
+    print_line(words)
     if len(shown) < len(found):
         rest = f"{len(found) - len(shown):,} of {len(found):,} runs are not listed"
-        console().print(f"{rest}: --json lists all", highlight=False)
+        print_line(f"{rest}: --json lists all")
     for s in shown:
         last = s.error.strip().splitlines()[-1:]
         for words in (*s.notes, *last):
-            line = f"{s.label} on {s.problem}, seed {s.seed} ({s.folder}): {words}"
-            console().print(line, highlight=False, soft_wrap=True)
+            place = f"{s.label} on {s.problem}, seed {s.seed} ({s.folder})"
+            print_line(f"{place}: {words}", soft_wrap=True)

@@ -18,7 +18,7 @@ from cmdplab.algorithms.row import (
     SUPPORT,
     Row,
 )
-from cmdplab.cli.options import console
+from cmdplab.cli.options import console, print_line, print_note
 from cmdplab.experiments.folder import study_in
 from cmdplab.experiments.play import Run
 from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
@@ -46,7 +46,7 @@ def print_study(runs: Sequence[Run], summary: dict[str, Any], folder: Path) -> N
     else:
         title = f"{summary['instance']}, {summary['episodes']:,} episodes: {over}"
         print_comparison(runs, title)
-    _plain(f"open {folder}/report.html; figure, curves and summary are there too")
+    print_line(f"open {folder}/report.html; figure, curves and summary are there too")
 
 
 def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
@@ -59,7 +59,7 @@ def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
         regret = number(median(mine, "strong_regret"), 0)
         rows.append([name, words, *cells, regret, number(_time(mine), 1)])
     grid(console(), title, header, rows, left=2)
-    _say(
+    print_note(
         "gap and violation of the last episode; std of the gap over the last 10,000; "
         "regret+: sum of positive gaps; us per episode, measures included"
     )
@@ -80,21 +80,23 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
         speed = f"{1e6 / _time(mine):.0e}".replace("e+0", "e")
         rows.append([name + mark, *cells, speed, needs(row)])
     grid(console(), title, header, rows)
-    _say(
+    print_note(
         "gap and violation of the last episode; R+ and R: strong and weak regret; V+ and V: of the "
         "violation; 1/s: episodes per second of one run; needs: what it must be told (K: number of "
         "episodes, gap: Slater gap, safe: a safe policy, eps: accuracy, next: which "
         "states can follow)"
     )
     _explain(runs)
-    _say("* constants that no source confirms; ~ no guarantee applies as it was run (--json: why)")
+    print_note(
+        "* constants that no source confirms; ~ no guarantee applies as it was run (--json: why)"
+    )
     print_notes(runs)
 
 
 def _explain(runs: Sequence[Run]) -> None:
     """What a gap below zero is, where there is one."""
     if any(run.summary.final_gap < 0.0 for run in runs):
-        _say(NEGATIVE_GAP)
+        print_note(NEGATIVE_GAP)
 
 
 def needs(row: Row) -> str:
@@ -107,15 +109,15 @@ def print_notes(runs: Sequence[Run]) -> None:
     for name, mine in by_label(runs).items():
         row = mine[0].algorithm
         if row.unverified:
-            _plain(f"{name}: constants [unverified]: {row.unverified}")
+            print_line(f"{name}: constants [unverified]: {row.unverified}")
         if row.safe and row.heuristic:
-            _plain(f"{name}: {row.heuristic}")
+            print_line(f"{name}: {row.heuristic}")
         if row.tuning_warning(mine[0].summary.episodes):
-            _plain(row.tuning_warning(mine[0].summary.episodes))
+            print_line(row.tuning_warning(mine[0].summary.episodes))
         if SAFE_POLICY in row.needs:
             counts = [run.state.baseline_episodes for run in mine]
             share = f"{int(np.median(counts)):,} of {mine[0].summary.episodes:,} episodes"
-            _plain(f"{name}: played its safe baseline in {share} (median over seeds)")
+            print_line(f"{name}: played its safe baseline in {share} (median over seeds)")
 
 
 def print_environments(rows: Sequence[dict[str, Any]]) -> None:
@@ -131,14 +133,14 @@ def print_environments(rows: Sequence[dict[str, Any]]) -> None:
         cells.append([row["name"] + mark, row["summary"], *(str(row[s]) for s in sizes), *values])
     header = ["environment", "summary", "X", "A", "H", "N", "optimum", "multipliers", "published"]
     grid(console(), "environments", header, cells, left=2, least=("summary",))
-    _say(
+    print_note(
         "optimum and multipliers are certified, in the units of `cmdplab solve` (rewards in "
         "[0, 1]); published: the same optimum in the units of the source; – one for every seed: "
         "see `cmdplab solve`; * something is [unverified]; --json: both units, sources"
     )
     for row in rows:
         if row["tail_bound"] is not None:
-            _plain(
+            print_line(
                 f"{row['name']}: cut from an infinite horizon, losing <= {row['tail_bound']:.1e}"
             )
 
@@ -151,11 +153,3 @@ def _large(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:.0f}" if abs(value) < 1e4 else f"{value:.1e}".replace("e+0", "e")
-
-
-def _say(text: str) -> None:
-    console().print(text, style="dim", highlight=False)
-
-
-def _plain(text: str) -> None:
-    console().print(text, highlight=False)

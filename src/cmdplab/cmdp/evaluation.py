@@ -49,7 +49,7 @@ def evaluate(problem: CMDP, policy: npt.ArrayLike) -> Evaluation:
     checked = checked_policy("the policy", policy, problem.opened)
     occupancy = exact.occupancy(problem, checked)
     earned = exact.earned(problem, occupancy)
-    return Evaluation(earned, problem.threshold - earned[1:], occupancy)
+    return Evaluation(earned, exact.violation(problem.threshold, earned[1:]), occupancy)
 
 
 def returns(problem: CMDP, policy: npt.ArrayLike) -> Array:

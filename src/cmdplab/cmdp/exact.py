@@ -6,6 +6,8 @@ A policy is an array [H, X, A] with pi_h(a | x). Nothing is checked here: `evalu
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
@@ -31,6 +33,16 @@ def returns(problem: CMDP, policy: Array) -> Array:
 def earned(problem: CMDP, pairs: Array) -> Array:
     """[1 + N]: sum_{h,x,a} w_h(x, a) r^n_h(x, a) of an occupancy w [H, X, A]."""
     return np.asarray(np.einsum("nhxa,hxa->n", problem.reward, pairs))
+
+
+def gap(optimum: Any, value: Any) -> Any:
+    """V* - V^pi[r^0], of numbers or arrays: how far a policy is from the optimum (Section 2.2)."""
+    return optimum - value
+
+
+def violation(threshold: Any, utility: Any) -> Any:
+    """b^n - V^pi[r^n], of numbers or arrays: above zero where a threshold is missed."""
+    return threshold - utility
 
 
 def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from cmdplab.algorithms.equations import draw_step
 from cmdplab.algorithms.learner import Chunk, Episode, Learner, LearnerState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
@@ -28,9 +29,12 @@ def roll_out(problem: CMDP, policy: Array, noise: Array) -> Episode:
 
 
 def _draw(probabilities: Array, u: float) -> int:
-    possible = np.flatnonzero(probabilities > 0.0)
-    reached = np.flatnonzero(u < np.cumsum(probabilities[possible]))
-    return int(possible[reached[0] if len(reached) else -1])
+    total, drawn = 0.0, 0
+    for place, p in enumerate(probabilities):
+        total, drawn, found = draw_step(place, float(p), u, total, drawn)
+        if found:
+            break
+    return drawn
 
 
 def _recorded(episode: Episode, policy: Array) -> Episode:

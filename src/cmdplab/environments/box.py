@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Scale, fixed, stationary_costs
 from cmdplab.environments.grids import MOVES, Cells, deterministic, slippery
 from cmdplab.types import Array
 
@@ -43,13 +43,8 @@ def box(budget: float = BUDGET) -> CMDP:
     objective = np.where(goal, 1.0 / HORIZON, 1.0)[:, None] * (kernel @ goal)
     cost: Array = kernel @ stuck / HORIZON
     agent, box = (next(cell for cell in free if _mark(cell) == mark) for mark in "SX")
-    return CMDP.from_costs(
-        kernel,
-        np.tile(objective, (HORIZON, 1, 1)),
-        np.tile(cost, (1, HORIZON, 1, 1)),
-        [budget],
-        place[agent] * len(free) + place[box],
-        "box",
+    return stationary_costs(
+        kernel, objective, cost, budget, HORIZON, place[agent] * len(free) + place[box], "box"
     )
 
 
@@ -82,14 +77,9 @@ def _walls_beside(cell: Cell) -> int:
     return sum(_mark(_beside(cell, move)) == "W" for move in MOVES)
 
 
-ENTRIES = {
-    "box": Environment(
-        fixed(box),
-        False,
-        "reach the goal, keep the box out of corners",
-        "Brantley et al. (2020), code",
-        sense=COSTS,
-        units=(Scale("goals"), Scale("share of the steps with the box stuck", -1.0, HORIZON)),
-        certified=Certified(1.74967662, (0.078233174,), 0.066744801, 1.81576884),
-    )
-}
+SUMMARY = "reach the goal, keep the box out of corners"
+SOURCE = "Brantley et al. (2020), code"
+UNITS = (Scale("goals"), Scale("share of the steps with the box stuck", -1.0, HORIZON))
+OPTIMUM = Certified(1.74967662, (0.078233174,), 0.066744801, 1.81576884)
+
+ENTRIES = {"box": fixed(box, SUMMARY, SOURCE, UNITS, OPTIMUM)}

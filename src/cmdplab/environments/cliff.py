@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, checked_sizes, fixed
+from cmdplab.environments.entry import Certified, Scale, checked_sizes, fixed, stationary_costs
 from cmdplab.environments.grids import deterministic, landings
 from cmdplab.errors import InputError
 
@@ -45,24 +45,20 @@ def cliff(rows: int = 4, columns: int = 6, horizon: int = HORIZON, budget: float
     cost = np.where(edge, 0.0, row)[landing]
     landing[(landing > start) & (landing < goal)] = start
     landing[goal], pay[goal], cost[goal] = goal, 0.0, 0.0
-    return CMDP.from_costs(
+    return stationary_costs(
         deterministic(landing),
-        np.tile(1.0 + pay / FALL, (horizon, 1, 1)),
-        np.tile(cost / (rows - 2), (1, horizon, 1, 1)),
-        [budget / (rows - 2)],
+        1.0 + pay / FALL,
+        cost / (rows - 2),
+        budget / (rows - 2),
+        horizon,
         start,
         "cliff",
     )
 
 
-ENTRIES = {
-    "cliff": Environment(
-        fixed(cliff),
-        False,
-        "walk round a cliff; rows near it cost more",
-        "Simão et al. (2021), code",
-        sense=COSTS,
-        units=(Scale("pay", FALL, -FALL * HORIZON), Scale("rows", -2.0, 2.0 * HORIZON)),
-        certified=Certified(14.9, (0.01,), 1.0, 14.93),
-    )
-}
+SUMMARY = "walk round a cliff; rows near it cost more"
+SOURCE = "Simão et al. (2021), code"
+UNITS = (Scale("pay", FALL, -FALL * HORIZON), Scale("rows", -2.0, 2.0 * HORIZON))
+OPTIMUM = Certified(14.9, (0.01,), 1.0, 14.93)
+
+ENTRIES = {"cliff": fixed(cliff, SUMMARY, SOURCE, UNITS, OPTIMUM)}

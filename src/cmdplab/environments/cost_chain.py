@@ -28,7 +28,7 @@ from functools import partial
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Environment, Scale, fixed, stationary_costs
 from cmdplab.errors import InputError
 
 CHEAP = 0.1  # the probability that the bit is 0
@@ -55,24 +55,23 @@ def cost_chain(length: int, budget: float) -> CMDP:
     objective[: length - 1, :, RESET] = 1.0 / length
     objective[length - 1] = 1.0
     states = 2 * (length + 1)
-    return CMDP.from_costs(
+    return stationary_costs(
         kernel.reshape(states, 3, states),
-        np.tile(objective.reshape(states, 3), (horizon, 1, 1)),
-        np.tile(cost.reshape(states, 3), (1, horizon, 1, 1)),
-        [budget],
+        objective.reshape(states, 3),
+        cost.reshape(states, 3),
+        budget,
+        horizon,
         0,
         f"cost-chain-{length}",
     )
 
 
 def _entry(length: int, budget: float, source: str, certified: Certified) -> Environment:
-    return Environment(
-        fixed(partial(cost_chain, length, budget)),
-        False,
+    return fixed(
+        partial(cost_chain, length, budget),
         f"a chain of {length} with a reset that tempts",
         source,
         version=1,  # 0 had a RESET at n - 1
-        sense=COSTS,
         units=(Scale("reward"), Scale("cost", -1.0, length + 1)),
         certified=certified,
     )

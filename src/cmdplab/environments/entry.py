@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-
-COSTS, UTILITIES = "costs", "utilities"  # the two senses
+from cmdplab.types import Array, Mask
 
 
 class Scale(NamedTuple):
@@ -51,11 +52,15 @@ class Environment(NamedTuple):
     summary: str
     source: str
     version: int = 0  # goes up when results on it would change
-    sense: str = UTILITIES  # what the constraints of the source are
     units: tuple[Scale, ...] = ()  # one per reward; () where nothing was converted
     certified: Certified | None = None  # None where each seed is another problem
     tail: float | None = None  # what a cut infinite horizon still could add, published units
     unverified: str = ""  # what no source confirms
+
+    @property
+    def sense(self) -> str:
+        """What the constraints of the source are: costs, whose factors are negative, or not."""
+        return "costs" if any(unit.factor < 0.0 for unit in self.units[1:]) else "utilities"
 
     def published(self) -> Published | None:
         """The certified numbers in the units of the source, where there are any."""
@@ -71,9 +76,34 @@ class Environment(NamedTuple):
         return Published(objective(optimum), tuple(prices), objective(unconstrained))
 
 
-def fixed(function: Callable[[], CMDP]) -> Callable[[int], CMDP]:
-    """The maker of an environment that is one instance: the seed is not looked at."""
-    return lambda seed: function()
+def fixed(
+    make: Callable[[], CMDP],
+    summary: str,
+    source: str,
+    units: tuple[Scale, ...],
+    certified: Certified,
+    version: int = 0,
+    tail: float | None = None,
+    unverified: str = "",
+) -> Environment:
+    """An environment that is one instance: the seed is not looked at."""
+    known = (units, certified, tail, unverified)
+    return Environment(lambda seed: make(), False, summary, source, version, *known)
+
+
+def stationary_costs(
+    kernel: Array,
+    objective: Array,
+    cost: Array,
+    budget: float,
+    horizon: int,
+    start: int,
+    name: str,
+    mask: Mask | None = None,
+) -> CMDP:
+    """A problem whose reward and cost [X, A] are the same at each step; one budget."""
+    rewards, costs = np.tile(objective, (horizon, 1, 1)), np.tile(cost, (1, horizon, 1, 1))
+    return CMDP.from_costs(kernel, rewards, costs, [budget], start, name, mask)
 
 
 def checked_seed(seed: int) -> None:

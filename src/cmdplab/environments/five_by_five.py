@@ -77,9 +77,8 @@ def _largest(constraint: int) -> float:
 def _entry(name: str, constraints: int, summary: str, certified: Certified) -> Environment:
     units = [Scale("discounted pay")]
     units += [Scale(f"discounted utility {n + 1}", _largest(n)) for n in range(constraints)]
-    return Environment(
-        fixed(partial(five_by_five, THRESHOLDS[:constraints], name=name)),
-        False,
+    return fixed(
+        partial(five_by_five, THRESHOLDS[:constraints], name=name),
         summary,
         "Jain, Vaswani et al. (2022), code",
         version=1,  # 0 paid what the book pays, not what the release does

@@ -36,7 +36,7 @@ from functools import partial
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Scale, fixed, stationary_costs
 from cmdplab.types import Array
 
 HORIZON = 7
@@ -68,9 +68,8 @@ def inventory(revenue: Revenue = released_revenue, name: str = "inventory") -> C
     cost = np.where(allowed, (ORDERING + UNIT * orders) * (orders > 0) + STORAGE * stock, 0.0)
     kernel = np.array([_next_stock(full) for full in range(CAPACITY + 1)])
     reward = np.array([revenue(full) for full in range(CAPACITY + 1)])
-    objective = np.tile((reward / reward.max())[stock], (HORIZON, 1, 1))
-    costs = np.tile(cost / cost.max(), (1, HORIZON, 1, 1))
-    return CMDP.from_costs(kernel[stock], objective, costs, [BUDGET], 0, name, allowed)
+    objective, cost = (reward / reward.max())[stock], cost / cost.max()
+    return stationary_costs(kernel[stock], objective, cost, BUDGET, HORIZON, 0, name, allowed)
 
 
 def _next_stock(stock: int) -> Array:
@@ -84,22 +83,18 @@ def _next_stock(stock: int) -> Array:
 _UNITS = (Scale("reward"), Scale("cost", -1.0, HORIZON))
 
 ENTRIES = {
-    "inventory": Environment(
-        fixed(inventory),
-        False,
+    "inventory": fixed(
+        inventory,
         "orders under random demand, released reward",
         "Bura et al. (2022), code",
         version=1,  # 0 had aliases in the place of a mask
-        sense=COSTS,
         units=_UNITS,
         certified=Certified(6.66532153, (0.92121212,), 3.5, 7.0),
     ),
-    "inventory-corrected": Environment(
-        fixed(partial(inventory, corrected_revenue, "inventory-corrected")),
-        False,
+    "inventory-corrected": fixed(
+        partial(inventory, corrected_revenue, "inventory-corrected"),
         "orders under random demand, expected revenue",
         "Bura et al. (2022), corrected",
-        sense=COSTS,
         units=_UNITS,
         certified=Certified(6.13551904, (1.440038,), 3.5, 7.0),
     ),

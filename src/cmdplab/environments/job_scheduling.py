@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Scale, fixed
 from cmdplab.types import Array
 
 HORIZON = 10
@@ -59,14 +59,12 @@ def _kernel() -> Array:
     return kernel
 
 
+SUMMARY = "enough jobs done, in cheap hours"
+SOURCE = "Ghosh, Zhou & Shroff (2024), Appendix K"
+UNVERIFIED = "boundary rule, step indexing"
+UNITS = (Scale("reward"), Scale("half of the jobs done"))
+OPTIMUM = Certified(156 / 17, (4 / 17,), 0.999791255, 10.0)
+
 ENTRIES = {
-    "job-scheduling": Environment(
-        fixed(job_scheduling),
-        False,
-        "enough jobs done, in cheap hours",
-        "Ghosh, Zhou & Shroff (2024), Appendix K",
-        units=(Scale("reward"), Scale("half of the jobs done")),
-        certified=Certified(156 / 17, (4 / 17,), 0.999791255, 10.0),
-        unverified="boundary rule, step indexing",
-    )
+    "job-scheduling": fixed(job_scheduling, SUMMARY, SOURCE, UNITS, OPTIMUM, unverified=UNVERIFIED)
 }

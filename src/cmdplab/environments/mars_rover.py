@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Scale, fixed, stationary_costs
 from cmdplab.environments.grids import deterministic, landings, slippery
 
 MAP = (
@@ -48,24 +48,14 @@ def mars_rover(budget: float = BUDGET) -> CMDP:
     kernel = slippery(deterministic(landing), SLIP)
     paying = np.where(end, 1.0 / HORIZON, 1.0)[:, None]  # less once inside
     objective, cost = (paying * (kernel @ marked) for marked in (end, pit))
-    return CMDP.from_costs(
-        kernel,
-        np.tile(objective, (HORIZON, 1, 1)),
-        np.tile(cost, (1, HORIZON, 1, 1)),
-        [budget],
-        int(np.flatnonzero(cells == "S")[0]),
-        "mars-rover",
+    return stationary_costs(
+        kernel, objective, cost, budget, HORIZON, int(np.flatnonzero(cells == "S")[0]), "mars-rover"
     )
 
 
-ENTRIES = {
-    "mars-rover": Environment(
-        fixed(mars_rover),
-        False,
-        "8 x 8 cells with slips; pits pay and cost",
-        "Brantley et al. (2020), code, map 8x8rcpo",
-        sense=COSTS,
-        units=(Scale("goals and pits"), Scale("pits", -1.0, HORIZON)),
-        certified=Certified(1.53628844, (0.19298178,), 0.299995994, 1.81682218),
-    )
-}
+SUMMARY = "8 x 8 cells with slips; pits pay and cost"
+SOURCE = "Brantley et al. (2020), code, map 8x8rcpo"
+UNITS = (Scale("goals and pits"), Scale("pits", -1.0, HORIZON))
+OPTIMUM = Certified(1.53628844, (0.19298178,), 0.299995994, 1.81682218)
+
+ENTRIES = {"mars-rover": fixed(mars_rover, SUMMARY, SOURCE, UNITS, OPTIMUM)}

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Scale, fixed, stationary_costs
 from cmdplab.types import Array
 
 HORIZON = 10
@@ -36,12 +36,9 @@ FAST_STEPS = 5.0  # the budget
 
 def media_streaming() -> CMDP:
     """The instance released with DOPE."""
-    shape = (HORIZON, LEVELS, len(ARRIVAL))
-    objective = np.ones(shape)
-    objective[:, 0] = 0.0
-    cost = np.zeros((1, *shape))
-    cost[..., FAST] = 1.0
-    return CMDP.from_costs(_kernel(), objective, cost, [FAST_STEPS], 0, "media-streaming")
+    objective, cost = np.ones((LEVELS, len(ARRIVAL))), np.zeros((LEVELS, len(ARRIVAL)))
+    objective[0], cost[:, FAST] = 0.0, 1.0
+    return stationary_costs(_kernel(), objective, cost, FAST_STEPS, HORIZON, 0, "media-streaming")
 
 
 def _kernel() -> Array:
@@ -56,17 +53,12 @@ def _kernel() -> Array:
     return kernel
 
 
-ENTRIES = {
-    "media-streaming": Environment(
-        fixed(media_streaming),
-        False,
-        "a buffer to be kept filled over two links",
-        "Bura et al. (2022), code",
-        sense=COSTS,
-        units=(
-            Scale("steps at level 0", -1.0, HORIZON),
-            Scale("steps on the fast link", -1.0, HORIZON),
-        ),
-        certified=Certified(3.25329579, (0.49518978,), 5.0, 4.60686165),
-    )
-}
+SUMMARY = "a buffer to be kept filled over two links"
+SOURCE = "Bura et al. (2022), code"
+UNITS = (
+    Scale("steps at level 0", -1.0, HORIZON),
+    Scale("steps on the fast link", -1.0, HORIZON),
+)
+OPTIMUM = Certified(3.25329579, (0.49518978,), 5.0, 4.60686165)
+
+ENTRIES = {"media-streaming": fixed(media_streaming, SUMMARY, SOURCE, UNITS, OPTIMUM)}

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Scale, fixed
 from cmdplab.types import Array
 
 HORIZON = 10
@@ -42,14 +42,10 @@ def paradox_arrays() -> tuple[Array, Array]:
     return kernel, reward
 
 
-ENTRIES = {
-    "paradox": Environment(
-        fixed(paradox),
-        False,
-        "two states: one pays, the other has the utility",
-        "Ghosh, Zhou & Shroff (2024), code",
-        units=(Scale("reward"), Scale("utility")),
-        certified=Certified(5.0, (1.0,), 5.0, 10.0),
-        unverified="who named it",
-    )
-}
+SUMMARY = "two states: one pays, the other has the utility"
+SOURCE = "Ghosh, Zhou & Shroff (2024), code"
+UNVERIFIED = "who named it"
+UNITS = (Scale("reward"), Scale("utility"))
+OPTIMUM = Certified(5.0, (1.0,), 5.0, 10.0)
+
+ENTRIES = {"paradox": fixed(paradox, SUMMARY, SOURCE, UNITS, OPTIMUM, unverified=UNVERIFIED)}

@@ -12,7 +12,7 @@ from importlib.resources import as_file, files
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Scale, fixed
 from cmdplab.files import read_npz
 
 
@@ -28,13 +28,9 @@ def published() -> CMDP:
     return CMDP(kernel, reward, arrays["threshold"], start, name="published")
 
 
-ENTRIES = {
-    "published": Environment(
-        fixed(published),
-        False,
-        "the CMDP behind the paper's Figure 1",
-        "Kitamura et al. (2024), code",
-        units=(Scale("reward"), Scale("utility")),
-        certified=Certified(5.18840027, (1.0,), 4.81160057, 9.18217215),
-    )
-}
+SUMMARY = "the CMDP behind the paper's Figure 1"
+SOURCE = "Kitamura et al. (2024), code"
+UNITS = (Scale("reward"), Scale("utility"))
+OPTIMUM = Certified(5.18840027, (1.0,), 4.81160057, 9.18217215)
+
+ENTRIES = {"published": fixed(published, SUMMARY, SOURCE, UNITS, OPTIMUM)}

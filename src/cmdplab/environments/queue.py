@@ -22,7 +22,7 @@ import numpy as np
 
 from cmdplab.cmdp.horizons import averaged
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Scale, fixed
 from cmdplab.types import Array
 
 BUFFER = 5
@@ -54,21 +54,14 @@ def queue_arrays() -> tuple[Array, Array]:
     return kernel, reward
 
 
-_UNVERIFIED = "service and flow levels, rewards, constraints and thresholds"
+SUMMARY = "service and admission [unverified]"
+SOURCE = "after Altman (1999), chapter 5 [unverified]"
+UNVERIFIED = "service and flow levels, rewards, constraints and thresholds"
+UNITS = (
+    Scale("free places per step", BUFFER / HORIZON),
+    Scale("10 a - 5 per step", -10.0 / HORIZON, 5.0),
+    Scale("10 (1 - f)^2 - 2 per step", -10.0 / HORIZON, 8.0),
+)
+OPTIMUM = Certified(77.2410973, (1.29797, 1.3220033), 16.0, 93.6777137)
 
-ENTRIES = {
-    "queue": Environment(
-        fixed(queue),
-        False,
-        "service and admission [unverified]",
-        "after Altman (1999), chapter 5 [unverified]",
-        sense=COSTS,
-        units=(
-            Scale("free places per step", BUFFER / HORIZON),
-            Scale("10 a - 5 per step", -10.0 / HORIZON, 5.0),
-            Scale("10 (1 - f)^2 - 2 per step", -10.0 / HORIZON, 8.0),
-        ),
-        certified=Certified(77.2410973, (1.29797, 1.3220033), 16.0, 93.6777137),
-        unverified=_UNVERIFIED,
-    )
-}
+ENTRIES = {"queue": fixed(queue, SUMMARY, SOURCE, UNITS, OPTIMUM, unverified=UNVERIFIED)}

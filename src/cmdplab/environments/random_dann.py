@@ -19,12 +19,7 @@ import numpy as np
 from cmdplab.cmdp.horizons import with_random_start
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Environment, checked_sizes
-from cmdplab.environments.random_cmdp import (
-    CONCENTRATION,
-    halfway,
-    stream,
-    zero_or_uniform,
-)
+from cmdplab.environments.random_cmdp import CONCENTRATION, halfway, stream, zero_or_uniform
 
 ZEROS = 0.85  # the probability of a reward that is zero
 

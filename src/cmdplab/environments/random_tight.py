@@ -24,7 +24,7 @@ import numpy as np
 
 from cmdplab.cmdp.horizons import discounted, steps_for, tail_bound
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Environment, Scale, checked_sizes
+from cmdplab.environments.entry import Environment, Scale, checked_sizes
 from cmdplab.environments.random_cmdp import binds, first_accepted, stream
 from cmdplab.errors import InputError
 from cmdplab.types import Array
@@ -89,7 +89,6 @@ ENTRIES = {
         True,
         "a goal hard to reach, costs redrawn until they bind",
         "after Lee et al. (2022), code",
-        sense=COSTS,
         units=(
             Scale("discounted goal"),
             Scale("discounted cost", -1.0, (1.0 - DISCOUNT**HORIZON) / (1.0 - DISCOUNT)),

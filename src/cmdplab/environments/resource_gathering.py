@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, checked_sizes, fixed
+from cmdplab.environments.entry import Certified, Scale, checked_sizes, fixed, stationary_costs
 from cmdplab.types import Array, Mask
 
 SIDE = 5
@@ -62,10 +62,8 @@ class Model(NamedTuple):
 def resource_attacks(horizon: int = HORIZON, budget: float = ATTACKS) -> CMDP:
     """Gold, with a budget of attacks."""
     checked_sizes(horizon=horizon)
-    model = resource_model()
-    gold = np.tile(model.delivered[0], (horizon, 1, 1))
-    attacks = np.tile(model.attacked, (1, horizon, 1, 1))
-    return CMDP.from_costs(model.kernel, gold, attacks, [budget], 0, "resource-attacks", model.mask)
+    kernel, (gold, _), attacked, mask = resource_model()
+    return stationary_costs(kernel, gold, attacked, budget, horizon, 0, "resource-attacks", mask)
 
 
 def resource_gems(horizon: int = HORIZON, gems: float = GEMS) -> CMDP:
@@ -120,18 +118,15 @@ def _arrays(states: list[Place], moved: list[list[Place | None]]) -> Model:
 _SOURCE = "QVBS model resource-gathering; horizon and constraint ours"
 
 ENTRIES = {
-    "resource-attacks": Environment(
-        fixed(resource_attacks),
-        False,
+    "resource-attacks": fixed(
+        resource_attacks,
         "fetch gold past enemies, with few attacks",
         _SOURCE,
-        sense=COSTS,
         units=(Scale("gold"), Scale("attacks", -1.0, HORIZON)),
         certified=Certified(4.43872485, (1.4624162,), 0.3, 5.22624883),
     ),
-    "resource-gems": Environment(
-        fixed(resource_gems),
-        False,
+    "resource-gems": fixed(
+        resource_gems,
         "fetch gold past enemies, and enough gems",
         _SOURCE,
         units=(Scale("gold"), Scale("gems")),

@@ -29,7 +29,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, checked_sizes, fixed
+from cmdplab.environments.entry import Certified, Scale, checked_sizes, fixed, stationary_costs
 from cmdplab.types import Array
 
 STATES = 6
@@ -70,28 +70,24 @@ def _river(
 ) -> CMDP:
     """Two strokes [X, X], the pay at the near bank, a cost [X, A]."""
     checked_sizes(horizon=horizon)
-    objective = np.zeros((horizon, STATES, 2))
-    objective[:, 0, LEFT], objective[:, -1, RIGHT] = bank, 1.0
-    costs = np.tile(cost, (1, horizon, 1, 1))
-    return CMDP.from_costs(np.stack([left, right], axis=1), objective, costs, [budget], 0, name)
+    objective = np.zeros((STATES, 2))
+    objective[0, LEFT], objective[-1, RIGHT] = bank, 1.0
+    kernel = np.stack([left, right], axis=1)
+    return stationary_costs(kernel, objective, cost, budget, horizon, 0, name)
 
 
 ENTRIES = {
-    "river-swim": Environment(
-        fixed(river_swim),
-        False,
+    "river-swim": fixed(
+        river_swim,
         "pay far upstream, where every step costs",
         "RNPG (2025), code; horizon, start and budget ours",
-        sense=COSTS,
         units=(Scale("reward"), Scale("cost", -1.0, HORIZON)),
         certified=Certified(2.44181083, (0.72834481,), 0.74028348, 2.79898156),
     ),
-    "river-swim-osband": Environment(
-        fixed(osband_river_swim),
-        False,
+    "river-swim-osband": fixed(
+        osband_river_swim,
         "pay far upstream, where every stroke costs",
         "Osband's RiverSwim, code; cost and budget ours",
-        sense=COSTS,
         units=(Scale("reward"), Scale("strokes to the right", -1.0, HORIZON)),
         certified=Certified(2.01742965, (0.18264809,), 10.0, 3.39726396),
     ),

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Scale, fixed, stationary_costs
 
 HORIZON = 3
 CHEAP = 0.1  # the probability that the bit is 0
@@ -37,24 +37,20 @@ def six_state() -> CMDP:
     objective, cost = np.zeros((2, 3, 2, 2))  # (x, y), action
     objective[1, 0, B] = objective[1, 1, A] = 1.0
     cost[1, :, A] = 1.0
-    return CMDP.from_costs(
+    return stationary_costs(
         kernel.reshape(6, 2, 6),
-        np.tile(objective.reshape(6, 2), (HORIZON, 1, 1)),
-        np.tile(cost.reshape(6, 2), (1, HORIZON, 1, 1)),
-        [BUDGET],
+        objective.reshape(6, 2),
+        cost.reshape(6, 2),
+        BUDGET,
+        HORIZON,
         0,
         "six-state",
     )
 
 
-ENTRIES = {
-    "six-state": Environment(
-        fixed(six_state),
-        False,
-        "a bit says which action pays; one costs",
-        "Simão et al. (2021), code",
-        sense=COSTS,
-        units=(Scale("reward"), Scale("cost", -1.0, HORIZON)),
-        certified=Certified(0.2, (1.0,), 0.1, 1.0),
-    )
-}
+SUMMARY = "a bit says which action pays; one costs"
+SOURCE = "Simão et al. (2021), code"
+UNITS = (Scale("reward"), Scale("cost", -1.0, HORIZON))
+OPTIMUM = Certified(0.2, (1.0,), 0.1, 1.0)
+
+ENTRIES = {"six-state": fixed(six_state, SUMMARY, SOURCE, UNITS, OPTIMUM)}

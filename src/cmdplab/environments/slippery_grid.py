@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, checked_sizes, fixed
+from cmdplab.environments.entry import Certified, Scale, checked_sizes, fixed
 from cmdplab.environments.grids import landings, slippery_lists
 
 SIZE = 100
@@ -45,14 +45,9 @@ def slippery_grid(size: int = SIZE, horizon: int | None = None, budget: float = 
     )
 
 
-ENTRIES = {
-    "slippery-grid": Environment(
-        fixed(slippery_grid),
-        False,
-        "ten thousand cells, and a swamp in the way",
-        "ours",
-        sense=COSTS,
-        units=(Scale("steps on the right"), Scale("steps in the swamp", -1.0, float(SIZE))),
-        certified=Certified(41.872355, (1.5707824,), 2.0, 55.524691),
-    )
-}
+SUMMARY = "ten thousand cells, and a swamp in the way"
+SOURCE = "ours"
+UNITS = (Scale("steps on the right"), Scale("steps in the swamp", -1.0, float(SIZE)))
+OPTIMUM = Certified(41.872355, (1.5707824,), 2.0, 55.524691)
+
+ENTRIES = {"slippery-grid": fixed(slippery_grid, SUMMARY, SOURCE, UNITS, OPTIMUM)}

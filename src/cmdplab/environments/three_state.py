@@ -26,7 +26,7 @@ import numpy as np
 
 from cmdplab.cmdp.horizons import with_random_start
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import COSTS, Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Scale, fixed
 from cmdplab.types import Array
 
 HORIZON = 6
@@ -61,21 +61,17 @@ def _ring() -> tuple[Array, Array]:
 
 
 ENTRIES = {
-    "three-state": Environment(
-        fixed(three_state),
-        False,
+    "three-state": fixed(
+        three_state,
         "a ring of three states, with at most 3 advances",
         "Bura et al. (2022), code",
-        sense=COSTS,
         units=(Scale("reward"), Scale("advances", -1.0, HORIZON)),
         certified=Certified(2.0, (2 / 3,), 3.0, 4.0),
     ),
-    "three-state-uniform": Environment(
-        fixed(three_state_uniform),
-        False,
+    "three-state-uniform": fixed(
+        three_state_uniform,
         "the ring from a uniform start",
         "Simão et al. (2021), code",
-        sense=COSTS,
         units=(Scale("pay", STATES), Scale("advances", -1.0, HORIZON)),
         certified=Certified(20 / 9, (2 / 3,), 3.0, 4.0),
     ),

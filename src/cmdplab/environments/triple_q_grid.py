@@ -25,7 +25,7 @@ from functools import partial
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import Certified, Environment, Scale, fixed
+from cmdplab.environments.entry import Certified, Scale, fixed
 from cmdplab.environments.grids import deterministic, landings
 from cmdplab.types import Array
 
@@ -62,17 +62,15 @@ _UNITS = (Scale("pay", GOAL_PAY), Scale("steps off the obstacles"))
 _SOURCE = "Wei, Liu & Ying (2022), code"
 
 ENTRIES = {
-    "triple-q-grid": Environment(
-        fixed(triple_q_grid),
-        False,
+    "triple-q-grid": fixed(
+        triple_q_grid,
         "18 x 18 cells with obstacles; it does not bind",
         _SOURCE,
         units=_UNITS,
         certified=Certified(9.63979997, (0.0,), 5.0, 9.63979997),
     ),
-    "triple-q-grid-binding": Environment(
-        fixed(partial(triple_q_grid, BINDING, "triple-q-grid-binding")),
-        False,
+    "triple-q-grid-binding": fixed(
+        partial(triple_q_grid, BINDING, "triple-q-grid-binding"),
         "the same with 23 of 25 steps off obstacles",
         f"{_SOURCE}; threshold ours",
         units=_UNITS,

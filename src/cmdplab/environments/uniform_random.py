@@ -42,9 +42,8 @@ def uniform_random(threshold: float) -> CMDP:
 
 
 def _entry(threshold: float, summary: str, source: str, certified: Certified) -> Environment:
-    return Environment(
-        fixed(partial(uniform_random, threshold)),
-        False,
+    return fixed(
+        partial(uniform_random, threshold),
         summary,
         source,
         units=(Scale("discounted reward"), Scale("discounted utility")),

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
     TaskID,
     TaskProgressColumn,
     TextColumn,
@@ -132,16 +133,20 @@ def _trouble(tally: _Tally, event: Event) -> str:
     return f"{tally.name(event)} ({event.folder}) {event.status}" + (f": {reason}" * bool(reason))
 
 
-@contextmanager
-def _bars(tally: _Tally, console: Console) -> Iterator[OnEvent]:
-    columns = (
-        TextColumn("{task.description:<18}"),
-        BarColumn(bar_width=8),
+def columns(width: int, field: str, name: str = "{task.description}") -> list[ProgressColumn]:
+    """A name, a bar that wide, the share, the time left, and what the field of a task says."""
+    return [
+        TextColumn(name),
+        BarColumn(bar_width=width),
         TaskProgressColumn(),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        TextColumn("{task.fields[standing]}"),
-    )
-    with Progress(*columns, console=console) as bars:
+        TextColumn(f"{{task.fields[{field}]}}"),
+    ]
+
+
+@contextmanager
+def _bars(tally: _Tally, console: Console) -> Iterator[OnEvent]:
+    with Progress(*columns(8, "standing", "{task.description:<18}"), console=console) as bars:
         runs = f"{len(tally.lengths)} runs"
         whole = bars.add_task(runs, total=tally.total, standing="")
         tasks: dict[str, TaskID] = {}

@@ -1,13 +1,14 @@
 """Figures from records, in one house style: at column width for a paper, in PNG, PDF or SVG.
 
 The light shade holds every episode of every seed. From five seeds on, the darker one is a
-simultaneous band of the line (middles.py). The legend's title says what both are. Nothing is
+simultaneous band of the line (bands.py). The legend's title says what both are. Nothing is
 smoothed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,7 +21,7 @@ from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.bands import GEOMETRIC_MEAN, MEAN, Middle, spread_out, summarised, words
 from cmdplab.figures.palette import BLUE, VERMILION, looks
 from cmdplab.figures.sources import Sampling, every_run, per_instance, records_of
-from cmdplab.figures.style import MARKERS, literal, save
+from cmdplab.figures.style import MARKERS, literal, save, unframe
 from cmdplab.solvers.frontier import Frontier
 from cmdplab.types import Array
 
@@ -32,6 +33,11 @@ COLUMN = (3.5, 2.6)  # inches: one column of a two-column paper
 LEGEND_LINE = 0.12  # inches
 LONGEST_OF_TWO = 36  # letters of a name: longer ones do not fit side by side
 SUFFIXES = (".png", ".pdf", ".svg")
+LABELS = {
+    "gap": "optimality gap",
+    "violation": "constraint violation",
+    "multiplier_1": "multiplier of constraint 1",
+}
 
 Drawing = Callable[["Axes", Curves], str]  # draws, and says what lines and shades are
 
@@ -98,8 +104,7 @@ def check_suffix(path: Path) -> None:
 
 def in_house_style(axes: Axes) -> None:
     """No frame above and to the right, and letters that fit a column."""
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    unframe(axes)
     axes.tick_params(which="both", labelsize=7)
     axes.xaxis.label.set_fontsize(8)
     axes.yaxis.label.set_fontsize(8)
@@ -187,26 +192,20 @@ def _zero(axes: Axes) -> None:
     axes.axhline(0.0, color="black", lw=0.5, zorder=0.5)
 
 
-def _linear(column: str, label: str) -> Drawing:
-    def drawing(axes: Axes, grouped: Curves) -> str:
-        title = _lines(axes, grouped, column, spacing=np.linspace)
-        _zero(axes)
-        axes.set_ylabel(label)
-        return title
-
-    return drawing
+def _linear(axes: Axes, grouped: Curves, column: str) -> str:
+    title = _lines(axes, grouped, column, spacing=np.linspace)
+    _zero(axes)
+    axes.set_ylabel(LABELS[column])
+    return title
 
 
-def _symlog(column: str, label: str) -> Drawing:
-    def drawing(axes: Axes, grouped: Curves) -> str:
-        axes.set_xscale("log")
-        axes.set_yscale("symlog", linthresh=1e-2)
-        title = _lines(axes, grouped, column)
-        _zero(axes)
-        axes.set_ylabel(label)
-        return title
-
-    return drawing
+def _symlog(axes: Axes, grouped: Curves, column: str) -> str:
+    axes.set_xscale("log")
+    axes.set_yscale("symlog", linthresh=1e-2)
+    title = _lines(axes, grouped, column)
+    _zero(axes)
+    axes.set_ylabel(LABELS[column])
+    return title
 
 
 def _regret(axes: Axes, grouped: Curves) -> str:
@@ -246,13 +245,13 @@ def _phase(axes: Axes, grouped: Curves) -> str:
 
 
 KINDS: dict[str, Kind] = {
-    "gap": Kind(_linear("gap", "optimality gap"), CURVES),
-    "violation": Kind(_linear("violation", "constraint violation"), CURVES),
-    "gap-symlog": Kind(_symlog("gap", "optimality gap"), CURVES),
-    "violation-symlog": Kind(_symlog("violation", "constraint violation"), CURVES),
+    "gap": Kind(partial(_linear, column="gap"), CURVES),
+    "violation": Kind(partial(_linear, column="violation"), CURVES),
+    "gap-symlog": Kind(partial(_symlog, column="gap"), CURVES),
+    "violation-symlog": Kind(partial(_symlog, column="violation"), CURVES),
     "regret": Kind(_regret, CURVES),
     "mistakes": Kind(_mistakes, MISTAKES),
-    "multiplier": Kind(_linear("multiplier_1", "multiplier of constraint 1"), CURVES),
+    "multiplier": Kind(partial(_linear, column="multiplier_1"), CURVES),
     "phase": Kind(_phase, CURVES, every_run),
 }
 
@@ -274,6 +273,5 @@ def draw_frontier(found: Frontier, name: str, path: Path) -> Path:
     axes.set_xlabel(f"threshold of constraint {found.constraint}")
     axes.set_ylabel("optimal value")
     axes.set_title(literal(name), fontsize=10, loc="left")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    unframe(axes)
     return save(figure, path)

@@ -10,7 +10,7 @@ import numpy as np
 
 from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.palette import BLUE, VERMILION, looks
-from cmdplab.figures.style import SIGNS, literal, save
+from cmdplab.figures.style import SIGNS, envelope, literal, marked, median_line, save, unframe
 from cmdplab.messages import announce
 from cmdplab.types import Array
 
@@ -34,7 +34,7 @@ def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str
     largest = max(_largest(each) for each in curves.values())
     for panel, (name, mine) in zip(panels, curves.items(), strict=False):
         _small_panel(panel, mine, largest)
-        panel.set_title(literal(name + ("*" if name in starred else "")), fontsize=9, pad=3)
+        panel.set_title(marked(name, starred), fontsize=9, pad=3)
     for unused in panels[len(curves) :]:
         unused.set_visible(False)
     for lowest in panels[max(len(curves) - COLUMNS, 0) : len(curves)]:  # of each column
@@ -56,11 +56,8 @@ def _small_panel(axes: Axes, curves: list[dict[str, Array]], largest: float) -> 
     for column, colour, style, label in both:
         if column not in curves[0]:
             continue
-        low = np.min([c[f"{column}_min"] for c in curves], axis=0)
-        high = np.max([c[f"{column}_max"] for c in curves], axis=0)
-        axes.fill_between(episodes, low, high, color=colour, alpha=0.25, lw=0)
-        middle = np.median([c[column] for c in curves], axis=0)
-        axes.plot(episodes, middle, color=colour, ls=style, lw=1.1, label=label)
+        envelope(axes, curves, column, color=colour)
+        median_line(axes, curves, column, color=colour, ls=style, lw=1.1, label=label)
     axes.axhline(0.0, color="black", lw=0.6, zorder=0.5)
     axes.set_xscale("log")
     axes.set_xlim(1, float(episodes[-1]))
@@ -70,7 +67,7 @@ def _small_panel(axes: Axes, curves: list[dict[str, Array]], largest: float) -> 
     axes.set_yticks([-ticks[0], -ticks[1], 0.0, ticks[1], ticks[0]])
     axes.tick_params(labelsize=8)
     axes.minorticks_off()
-    _clean(axes)
+    unframe(axes)
 
 
 def _largest(curves: list[dict[str, Array]]) -> float:
@@ -96,22 +93,16 @@ def _regrets(figure: Any, curves: Curves, starred: Collection[str]) -> None:
             middle = np.median([c[column] for c in mine], axis=0)
             shown = np.where(middle > 0.0, middle, np.nan)  # a sum of nothing has no logarithm
             colour, dash, width = styles[name]
-            mark = literal(name + ("*" if name in starred else ""))
             look: dict[str, Any] = {"color": colour, "ls": dash, "lw": max(width, 1.0)}
-            axes.plot(mine[0]["episode"], shown, label=mark, **look)
+            axes.plot(mine[0]["episode"], shown, label=marked(name, starred), **look)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlim(1, float(first["episode"][-1]))
         axes.set_ylim(bottom=1.0)
         axes.set_xlabel("episode")
         axes.set_ylabel(label)
-        _clean(axes)
+        unframe(axes)
     legend = figure.legend(
         *axes.get_legend_handles_labels(), loc="outside right center", fontsize=8
     )
     legend.set_frame_on(False)
-
-
-def _clean(axes: Axes) -> None:
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)

@@ -37,6 +37,30 @@ def literal(text: str) -> str:
     return ("" if seen[:1] != ["_"] else " ") + "".join(seen).replace("$", r"\$")
 
 
+def unframe(axes: Axes) -> None:
+    """Take away the frame above and to the right."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def marked(name: str, starred: Collection[str]) -> str:
+    """The name of an algorithm for a title or a legend, with an asterisk if it is starred."""
+    return literal(name + ("*" if name in starred else ""))
+
+
+def envelope(axes: Axes, curves: Sequence[dict[str, Array]], column: str, **look: Any) -> None:
+    """Shade what holds every episode of every seed."""
+    low = np.min([c[f"{column}_min"] for c in curves], axis=0)
+    high = np.max([c[f"{column}_max"] for c in curves], axis=0)
+    axes.fill_between(curves[0]["episode"], low, high, alpha=0.25, lw=0, **look)
+
+
+def median_line(axes: Axes, curves: Sequence[dict[str, Array]], column: str, **look: Any) -> None:
+    """Draw the median over seeds."""
+    middle = np.median([c[column] for c in curves], axis=0)
+    axes.plot(curves[0]["episode"], middle, **look)
+
+
 def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:
     """The paper's Figure 1: optimality gap and violation of every algorithm, as PNG and PDF.
 
@@ -62,7 +86,7 @@ def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str])
         panel.set_visible(panel.has_data())
     axes = axes[0]
     drawn_lines = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
-    names = [literal(name + ("*" if name in starred else "")) for name in curves]
+    names = [marked(name, starred) for name in curves]
     lines = [drawn_lines[literal(name)] for name in curves]
     legend = figure.legend(lines, names, loc="outside lower center", ncols=5)
     legend.set_frame_on(False)
@@ -85,21 +109,16 @@ def _panel(axes: Axes, grouped: Curves, column: str, shown: Curves | None = None
     for order, name in enumerate(ranks):
         colour, style, width = styles[name]
         curves = grouped[name]
-        episodes = curves[0]["episode"]
-        low = np.min([c[f"{column}_min"] for c in curves], axis=0)
-        high = np.max([c[f"{column}_max"] for c in curves], axis=0)
-        axes.fill_between(episodes, low, high, color=colour, alpha=0.25, lw=0, zorder=order)
-        middle = np.median([c[column] for c in curves], axis=0)
+        envelope(axes, curves, column, color=colour, zorder=order)
         look: dict[str, Any] = {"color": colour, "ls": style, "lw": width, "zorder": 10 + order}
-        axes.plot(episodes, middle, label=literal(name), **look)
+        median_line(axes, curves, column, label=literal(name), **look)
     axes.axhline(0.0, color="black", lw=0.6, zorder=0.5)
     axes.set_xlabel("episode")
     axes.set_xlim(0, float(_first(grouped)["episode"][-1]))
     limit = _limit(list(grouped.values()), column)
     axes.set_ylim(-limit, limit)
     axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0), useMathText=True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    unframe(axes)
 
 
 def _limit(groups: Sequence[Sequence[dict[str, Array]]], column: str) -> float:
@@ -134,7 +153,7 @@ def _enlarged(axes: Axes, grouped: Curves, calm: Curves, column: str) -> None:
 
 
 def save(figure: Any, path: Path) -> Path:
-    """Whole or not at all; the same numbers give the same file."""
+    """Write a figure atomically and without a date: the same numbers give the same file."""
     with written_whole(path) as temporary:
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
         figure.savefig(temporary, dpi=200, format=path.suffix[1:], metadata=metadata)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
@@ -42,6 +43,10 @@ def opened(path: str | Path, limit: int = LARGEST) -> Iterator[tuple[BinaryIO, i
                 yield stream, about.st_size
         except FileNotFoundError:
             raise MissingError(f"{path} does not exist") from None
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # of a place before the file: it says so itself
+                raise InputError(f"{path} cannot be read: {error.strerror}") from None
+            raise
         except MemoryError:
             raise InputError(f"{path} needs more memory than there is") from None
 

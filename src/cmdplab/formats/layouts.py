@@ -10,7 +10,7 @@ uses for an action that may not be taken, closes the pair.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Required, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,18 @@ class Tables(NamedTuple):
 
     transition: Array  # [A, S, S] or [S, A, S]
     rewards: Array  # [1 + N, S, A]: the objective, then the utilities
+
+
+class Given(TypedDict, total=False):
+    """What `from_state_first` takes beside the arrays of the objective."""
+
+    horizon: Required[int]
+    utilities: Sequence[npt.ArrayLike]
+    thresholds: Sequence[float]
+    costs: Sequence[npt.ArrayLike]
+    budgets: Sequence[float]
+    start: int
+    name: str
 
 
 def from_state_first(
@@ -74,32 +86,16 @@ def from_state_first(
 
 
 def from_action_first(
-    transition: npt.ArrayLike,
-    reward: npt.ArrayLike,
-    *,
-    horizon: int,
-    utilities: Sequence[npt.ArrayLike] = (),
-    thresholds: Sequence[float] = (),
-    costs: Sequence[npt.ArrayLike] = (),
-    budgets: Sequence[float] = (),
-    start: int = 0,
-    name: str = "custom",
+    transition: npt.ArrayLike, reward: npt.ArrayLike, **given: Unpack[Given]
 ) -> CMDP:
     """A problem from P [A, S, S] and rewards [S], [S, A] or [A, S, S]; else as `from_state_first`.
 
     pymdptoolbox also takes a sequence of A matrices, which is the same thing here.
     """
-    return from_state_first(
-        _swapped(_real("transition", transition)),
-        _swapped(_real("reward", reward)),
-        horizon=horizon,
-        utilities=[_swapped(_real("utility", each)) for each in utilities],
-        thresholds=thresholds,
-        costs=[_swapped(_real("cost", each)) for each in costs],
-        budgets=budgets,
-        start=start,
-        name=name,
-    )
+    given["utilities"] = [_swapped(_real("utility", each)) for each in given.get("utilities", ())]
+    given["costs"] = [_swapped(_real("cost", each)) for each in given.get("costs", ())]
+    tables = _swapped(_real("transition", transition)), _swapped(_real("reward", reward))
+    return from_state_first(*tables, **given)
 
 
 def to_state_first(problem: CMDP) -> Tables:

@@ -24,12 +24,16 @@ Six = tuple[Any, float, float, bool, bool, Info]
 Vector = tuple[Any, Array, bool, bool, Info]
 
 
-class ToSafety(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """Steps as Safety-Gymnasium's: the cost of the infos is returned third."""
+class _Converter(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """A wrapper that takes nothing but an environment."""
 
     def __init__(self, env: Env[Any, Any]) -> None:
         gymnasium.utils.RecordConstructorArgs.__init__(self)
         super().__init__(env)
+
+
+class ToSafety(_Converter):
+    """Steps as Safety-Gymnasium's: the cost of the infos is returned third."""
 
     def step(self, action: Any) -> Six:  # type: ignore[override]  # another interface on purpose
         observation, reward, terminated, truncated, info = self.env.step(action)
@@ -37,12 +41,8 @@ class ToSafety(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArg
         return observation, float(reward), cost, terminated, truncated, info
 
 
-class FromSafety(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+class FromSafety(_Converter):
     """Steps of a Safety-Gymnasium environment as Gymnasium's: the cost goes to info["cost"]."""
-
-    def __init__(self, env: Env[Any, Any]) -> None:
-        gymnasium.utils.RecordConstructorArgs.__init__(self)
-        super().__init__(env)
 
     def step(self, action: Any) -> Five:
         six: Any = self.env.step(action)
@@ -52,11 +52,10 @@ class FromSafety(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorA
         return observation, reward, terminated, truncated, {**info, "cost": float(cost)}
 
 
-class ToVectorReward(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+class ToVectorReward(_Converter):
     """Steps as MO-Gymnasium's: the reward is [1 + N], the objective and then the utilities."""
 
     def __init__(self, env: Env[Any, Any]) -> None:
-        gymnasium.utils.RecordConstructorArgs.__init__(self)
         super().__init__(env)
         if not env.has_wrapper_attr("reward_space"):
             raise InputError(f"{env} has no reward_space: its utilities are unknown")

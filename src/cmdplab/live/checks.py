@@ -54,10 +54,10 @@ class Asked:
         if SLATER_GAP in self.row.needs and self.slack is None:
             raise InputError(
                 f"{self.row.name} needs the Slater gap, "
-                "which a live environment does not show: pass slack="
+                "which a live environment does not show: pass slater_gap="
             )
         if self.slack is not None and not 0.0 < self.slack < np.inf:
-            raise InputError(f"slack is {self.slack:g}, not a finite number > 0")
+            raise InputError(f"slater_gap is {self.slack:g}, not a finite number > 0")
 
     def settings(self, env: Env, start: int | str | None) -> Settings:
         """What must be the same for a checkpoint to go on; the number of episodes may grow."""

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 
-from cmdplab.experiments.progress import LINE_EVERY
+from cmdplab.experiments.progress import LINE_EVERY, columns
 
 
 class Standing(NamedTuple):
@@ -36,14 +36,7 @@ def shown(title: str, console: Console | None = None) -> Iterator[OnProgress]:
 
 @contextmanager
 def _bar(title: str, console: Console) -> Iterator[OnProgress]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=12),
-        TaskProgressColumn(),
-        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        TextColumn("{task.fields[words]}"),
-    )
-    with Progress(*columns, console=console) as bars:
+    with Progress(*columns(12, "words"), console=console) as bars:
         phases: dict[str, int] = {}
 
         def on_progress(at: Standing) -> None:

@@ -32,7 +32,7 @@ from cmdplab.live.spaces import Env, Spaces
 from cmdplab.messages import renamed_keywords
 
 
-@renamed_keywords(progress="on_progress")
+@renamed_keywords(progress="on_progress", slack="slater_gap")
 def learn(
     env: Env,
     algorithm: Row | str,
@@ -45,7 +45,7 @@ def learn(
     utilities: Given = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
     start: int | str | None = None,
-    slack: float | None = None,
+    slater_gap: float | None = None,
     mask: Masking | None = None,
     seed: int = 0,
     evaluate: int = 10_000,
@@ -66,7 +66,7 @@ def learn(
     reward_range : the lowest and the highest reward of a step, mapped to [0, 1].
     start : the state of every reset, or "several", which costs the learner a step; None looks at
         20 resets.
-    slack : the Slater gap, for the algorithms that must be told one.
+    slater_gap : for the algorithms that must be told it; `slack` is its name of 0.1.0.
     mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
         a state to [A]; None: all may, and an environment whose info["action_mask"] closes any is
         refused.
@@ -84,7 +84,7 @@ def learn(
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities),
         rewards=checked_range(reward_range),
-        slack=None if slack is None else real_number("slack", slack),
+        slack=None if slater_gap is None else real_number("slater_gap", slater_gap),
         seed=whole_number("seed", seed),
         episodes=whole_number("episodes", episodes, least=1),
         evaluate=whole_number("evaluate", evaluate),

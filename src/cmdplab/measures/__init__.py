@@ -4,9 +4,6 @@ Streaming: memory does not grow with the number of episodes. Nothing here knows 
 an engine; figures and audits read what these measures leave.
 """
 
-from typing import TYPE_CHECKING
+from cmdplab.measures.measures import Measures, Summary
 
-from cmdplab.messages import moved_names
-
-if not TYPE_CHECKING:
-    __getattr__ = moved_names(__name__, {"Measures": "cmdplab.measures.measures"})  # of 0.1.0
+__all__ = ["Measures", "Summary"]

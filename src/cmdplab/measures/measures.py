@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.algorithms.learner import Chunk
+from cmdplab.cmdp import exact
 from cmdplab.errors import InputError
 from cmdplab.measures.mistakes import SERIES, Mistakes, epsilons
 from cmdplab.types import Array
@@ -129,8 +130,8 @@ class Measures:
 
     def _values(self, returns: Array) -> Array:
         """[E, S]: gap, largest violation, violation of each constraint."""
-        gap = self._optimum - returns[:, :1]
-        violations = self._threshold - returns[:, 1:]
+        gap = exact.gap(self._optimum, returns[:, :1])
+        violations = exact.violation(self._threshold, returns[:, 1:])
         largest = violations.max(axis=1, keepdims=True) if len(self._threshold) else violations
         return np.hstack([gap, largest, violations])
 

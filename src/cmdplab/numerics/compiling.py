@@ -10,9 +10,8 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeVar
 
 import numba
@@ -143,12 +142,22 @@ def steering_in_order(function: Function) -> Function:
     return register_jitable(**options, **_PART)(function)  # type: ignore[no-any-return]
 
 
-def by_type(stub: Function) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a chooser: compiled calls of `stub` run what it returns for the arguments' types.
+def by_type(choose: Callable[..., Any]) -> Callable[[Function], Function]:
+    """Decorate a stub: compiled calls run what `choose` returns for its first argument's type.
 
     This is how one loop serves several ways of storing a table, without a branch when it runs.
     """
-    return overload(stub, jit_options={**_options(FAST, inline=True), **_PART})  # type: ignore[no-any-return]
+
+    def decorate(stub: Function) -> Function:
+        # Numba wants the chooser and what it returns to have the stub's own arguments.
+        first, *_ = arguments = [*inspect.signature(stub).parameters]
+        given, scope = ", ".join(arguments), {"choose": choose, "__name__": stub.__module__}
+        forward = f"return lambda {given}: body({given})"
+        exec(f"def chosen({given}):\n    body = choose({first})\n    {forward}", scope)
+        overload(stub, jit_options={**_options(FAST, inline=True), **_PART})(scope["chosen"])
+        return stub
+
+    return decorate
 
 
 _PART = {"no_cpython_wrapper": True}
@@ -220,7 +229,7 @@ def keep(dispatcher: Any, config: Any, apart: str = "") -> None:
         config.CACHE_DIR = previous
 
 
-def callable_when_compiled(module: ModuleType) -> None:
-    """Let compiled code call the plain functions of a module, with the licence of `compiled`."""
-    for _, formula in inspect.getmembers(module, inspect.isfunction):
-        register_jitable(fastmath=FAST, error_model="numpy")(formula)
+def callable_when_compiled(formulas: Iterable[Callable[..., Any]], fastmath: set[str]) -> None:
+    """Let compiled code call plain functions, with this licence."""
+    for formula in formulas:
+        register_jitable(fastmath=fastmath, error_model="numpy")(formula)

@@ -3,17 +3,30 @@
 Uniforms come from NumPy's counter-based Philox, so that a chunk of episodes is found by seeking,
 not by replaying: neither the chunk size, nor the engine, nor the number of workers, nor an
 interruption changes them. All algorithms on one seed share them (common random numbers).
+
+A GPU computes them where it needs them, by `draw_block`: Philox4x64-10 (Salmon et al. 2011) is
+x = (counter, 0, 0, 0), and ten times x_0, x_1, x_2, x_3 <- hi(M1 x_2) ^ x_1 ^ k_0, lo(M1 x_2),
+hi(M0 x_0) ^ x_3 ^ k_1, lo(M0 x_0), with a key that grows by a constant each time.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
+from numba.extending import register_jitable
 
 from cmdplab.types import Array
 
 _EPISODES, _REWARDS = 1, 2  # streams; instances are drawn from streams of their own
 _LANES = 4  # Philox4x64 makes four numbers for each value of its counter
+
+ROUNDS = 10
+_GROWTH = np.array([0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B], np.uint64)
+_FIRST, _SECOND = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
+_LOW, _HALF, _DROPPED = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(11)
+_ULP = 2.0**-53  # a uniform is the upper 53 bits of a word
 
 
 def philox_key(seed: int, stream: int = _EPISODES) -> npt.NDArray[np.uint64]:
@@ -55,3 +68,35 @@ def _drawn(key: npt.NDArray[np.uint64], first_episode: int, episodes: int, numbe
     generator.advance((first_episode - 1) * blocks)
     drawn = np.random.Generator(generator).random((episodes, blocks * _LANES))
     return np.ascontiguousarray(drawn[:, :numbers])  # one layout, one compiled kernel
+
+
+def round_keys(seed: int) -> npt.NDArray[np.uint64]:
+    """[2 * ROUNDS], the two keys of each round, for the episodes of a seed."""
+    rounds = np.arange(ROUNDS, dtype=np.uint64)[:, None]
+    return np.asarray((philox_key(seed) + rounds * _GROWTH).ravel(), np.uint64)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _product(a: Any, b: Any) -> Any:
+    """The upper and the lower word of a b, from products of half words, which cannot overflow."""
+    low = (a & _LOW) * (b & _LOW)
+    left, right = (a & _LOW) * (b >> _HALF), (a >> _HALF) * (b & _LOW)
+    cross = (low >> _HALF) + (left & _LOW) + (right & _LOW)
+    high = (a >> _HALF) * (b >> _HALF) + (left >> _HALF) + (right >> _HALF) + (cross >> _HALF)
+    return high, ((cross & _LOW) << _HALF) | (low & _LOW)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def draw_block(keys: Any, block: Any, out: Any, first: Any) -> None:
+    """out[first : first + 4], block 0, 1, ... of a stream; NumPy counts before it draws."""
+    x0, x1 = np.uint64(block) + np.uint64(1), np.uint64(0)
+    x2, x3 = np.uint64(0), np.uint64(0)
+    for each in range(ROUNDS):
+        high0, low0 = _product(_FIRST, x0)
+        high1, low1 = _product(_SECOND, x2)
+        x0, x1 = high1 ^ x1 ^ keys[2 * each], low1
+        x2, x3 = high0 ^ x3 ^ keys[2 * each + 1], low0
+    out[first] = np.float64(x0 >> _DROPPED) * _ULP
+    out[first + 1] = np.float64(x1 >> _DROPPED) * _ULP
+    out[first + 2] = np.float64(x2 >> _DROPPED) * _ULP
+    out[first + 3] = np.float64(x3 >> _DROPPED) * _ULP

@@ -69,12 +69,16 @@ class Section(NamedTuple):
     """One problem."""
 
     problem: str
-    horizon: float
+    entries: list[Entry]
+    epsilons: Array
     optimum: float | None
     threshold: list[float] | None
     slater_gap: float | None
-    epsilons: Array
-    entries: list[Entry]
+
+    @property
+    def horizon(self) -> float:
+        """H, the largest epsilon."""
+        return float(self.epsilons[-1])
 
 
 class Trouble(NamedTuple):
@@ -167,16 +171,3 @@ def over_seeds(values: Sequence[Array]) -> Array:
     """[3, ...]: median, smallest, largest."""
     stack = np.stack(values)
     return np.stack([np.median(stack, axis=0), stack.min(axis=0), stack.max(axis=0)])
-
-
-def section(
-    problem: str,
-    entries: list[Entry],
-    epsilons: Array,
-    optimum: float | None,
-    threshold: list[float] | None,
-    slater_gap: float | None,
-) -> Section:
-    """A problem with its algorithms; the largest epsilon is the horizon."""
-    horizon = float(epsilons[-1])
-    return Section(problem, horizon, optimum, threshold, slater_gap, epsilons, entries)

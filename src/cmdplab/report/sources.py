@@ -15,7 +15,7 @@ from cmdplab.experiments.folder import EXPERIMENT, study_in
 from cmdplab.experiments.records.old_folders import CURVES, MISTAKES, OldGroup, is_old, read_old
 from cmdplab.experiments.records.summary import SUMMARY
 from cmdplab.report.curves import points_for
-from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, entry, section
+from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, Section, entry
 from cmdplab.report.sweeps import gather_sweep
 
 
@@ -46,7 +46,7 @@ def _gather_old(folder: Path) -> Report:
     if any(not np.array_equal(grids[0], each) for each in grids):
         raise InputError(f"{folder}: {MISTAKES} mixes grids of epsilon")
     known = {k: summary.get(k) for k in ("optimum", "threshold", "slater_gap")}
-    one = section(str(summary["instance"]), entries, grids[0], **known)
+    one = Section(str(summary["instance"]), entries, grids[0], **known)
     compared = any("settings" in group.numbers for group in groups)
     what = "Comparison" if compared else "Reproduction"
     ran = {part: _words(summary.get(part)) for part in ("versions", "machine")}
@@ -88,10 +88,6 @@ def _about(group: OldGroup, summary: dict[str, Any]) -> About:
     with suppress(InputError, TypeError):  # an algorithm that is not registered here
         row = algorithm(group.algorithm, group.preset).with_settings(**settings)
         settings = {k: v for k, v in row.settings().items() if v is not None}
-        remarks = (
-            [row.tuning_warning(summary["episodes"])]
-            if row.tuning_warning(summary["episodes"])
-            else []
-        )
+        remarks = list(filter(None, [row.tuning_warning(summary["episodes"])]))
         return About(group.preset, settings, row.needs, row.heuristic, row.unverified, remarks)
     return About(group.preset, settings)

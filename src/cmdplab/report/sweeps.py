@@ -23,7 +23,7 @@ from cmdplab.experiments.records.tables import read_one
 from cmdplab.experiments.status import RunStatus
 from cmdplab.experiments.work import Work, problem_of
 from cmdplab.report.curves import points_for
-from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, section
+from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry
 from cmdplab.solvers import solve_feasible
 from cmdplab.types import Array
 
@@ -155,7 +155,7 @@ def _section(
         optimum, slater = solution.value, solution.slater_gap
         threshold = problem.threshold.tolist()
     assert epsilons is not None
-    return section(first.problem, entries, epsilons, optimum, threshold, slater)
+    return Section(first.problem, entries, epsilons, optimum, threshold, slater)
 
 
 def _run(columns: Columns, member: _Member) -> OneRun:

@@ -28,7 +28,7 @@ from cmdplab.solvers.layout import (
     model,
     planning,
 )
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 DIRECTIONS = {"optimistic": 1.0, "pessimistic": -1.0}
 
@@ -137,7 +137,7 @@ def _flows(laid_out: Model, space: Planning, start: int, actions: int) -> tuple[
     P = pairs // actions
     columns, basis = space.columns, space.basis
     flow = np.zeros((H, pairs, X))
-    kernel = np.stack([_poured(laid_out, h, columns.order[basis.place[-1], h]) for h in range(H)])
+    kernel = np.stack([_rows(laid_out, h, columns.order[basis.place[-1], h]) for h in range(H)])
     used = [j for j in range(len(basis.kind)) if basis.kind[j] == POLICY and basis.share[j] > 0.0]
     total = sum(basis.share[j] for j in used)
     for j in used:
@@ -146,7 +146,7 @@ def _flows(laid_out: Model, space: Planning, start: int, actions: int) -> tuple[
         for h in range(H):
             order = columns.order[basis.place[j], h]
             chosen = columns.actions[basis.place[j], h, :X] * P + np.arange(X)
-            moved = here[:X, None] * _poured(laid_out, h, order)[chosen]
+            moved = here[:X, None] * _rows(laid_out, h, order)[chosen]
             flow[h, chosen] += moved
             here[:X] = moved.sum(axis=0)
     visits = flow.sum(axis=-1)
@@ -156,15 +156,19 @@ def _flows(laid_out: Model, space: Planning, start: int, actions: int) -> tuple[
     return from_pairs(visits, X, actions), np.ascontiguousarray(unfolded.transpose(0, 2, 1, 3))
 
 
-def _poured(laid_out: Model, h: int, order: Array) -> Array:
+def _rows(laid_out: Model, h: int, order: Indices) -> Array:
     """[A * P, X]: the rows of the kernel that pours in this order."""
-    lower, room, spare = laid_out.lower[h], laid_out.room[h], laid_out.spare[h]
-    rows = np.empty((lower.shape[1], len(lower)))
-    left = spare.copy()
+    rows = poured(laid_out.lower[h], laid_out.room[h], laid_out.spare[h], order)
+    return np.ascontiguousarray(rows.T)
+
+
+def poured(lower: Array, room: Array, spare: Array | float, order: Indices) -> Array:
+    """[X, ...]: rows of a box, from its lower ends, whose spare mass is poured in this order."""
+    rows, left = lower.copy(), spare
     for y in order:
-        poured = np.minimum(room[y], left)
-        left -= poured
-        rows[:, y] = lower[y] + poured
+        more = np.minimum(room[y], left)
+        rows[y] += more
+        left = left - more
     return rows
 
 

@@ -147,7 +147,7 @@ def _judged(known: Known, found: box.Plan, safe: Widest | None) -> Optimum:
     """
     pairs, returns = known.returns(found.policy)
     dual = known.bound(1.0, found.multiplier)
-    short = float(np.max(known.threshold - returns[1:], initial=0.0))
+    short = float(np.max(exact.violation(known.threshold, returns[1:]), initial=0.0))
     loss = np.inf if not found.feasible else 0.0
     if short > 0.0 and safe is not None:
         share = short / (short + safe.slack) if safe.slack > 0.0 else np.inf
@@ -178,7 +178,9 @@ def _exactly(known: Known, price: Pricing, begun: Array) -> Optimum:
     dual = float(mixture.bound) if whole else known.bound(1.0, multiplier)
     value, priced = float(mixture.value), float(lowered * sum(mixture.multiplier))
     doubt = abs(dual - value) + abs(value - float(returns[0])) + priced
-    short = float(np.max(known.threshold - returns[1:], initial=0.0)) - float(lowered)
+    short = float(np.max(exact.violation(known.threshold, returns[1:]), initial=0.0)) - float(
+        lowered
+    )
     met = mixture.shortfall == 0 and short <= SHORT_BY_ROUNDING * H
     return Optimum(policy, pairs, returns, multiplier, dual, doubt if met else np.inf)
 

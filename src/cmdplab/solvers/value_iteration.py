@@ -211,26 +211,16 @@ MOVE = {
 }
 
 
+@by_type(lambda model: EXPECT[model.instance_class])
 def expect(model: Any, h: Any, order: Any, value: Any, work: Any, q: Any) -> None:
     """q[n, i] = sum_y P(y) value[n, y], P the best kernel for the values work.total[:X]."""
     raise NotImplementedError
 
 
+@by_type(lambda model: MOVE[model.instance_class])
 def move(model: Any, h: Any, i: Any, order: Any, mass: Any, ahead: Any) -> None:
     """ahead[y] += mass P(y) for the kernel of a sweep, whose order of the states is given."""
     raise NotImplementedError
-
-
-@by_type(expect)
-def _(model, h, order, value, work, q):
-    body = EXPECT[model.instance_class]
-    return lambda model, h, order, value, work, q: body(model, h, order, value, work, q)
-
-
-@by_type(move)
-def _(model, h, i, order, mass, ahead):
-    body = MOVE[model.instance_class]
-    return lambda model, h, i, order, mass, ahead: body(model, h, i, order, mass, ahead)
 
 
 @compiled

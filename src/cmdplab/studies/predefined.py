@@ -17,7 +17,7 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import ENVIRONMENTS
-from cmdplab.errors import InputError
+from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments.experiment import Experiment, fingerprint, parse_experiment
 from cmdplab.experiments.folder import Study
 from cmdplab.experiments.play import Run, check_counts, check_workers
@@ -180,5 +180,5 @@ def carry_out(
     for status in found:
         if status.status != "done":
             why = (status.error.strip().splitlines() or ["it can be resumed"])[-1]
-            raise InputError(f"{status.label}, seed {status.seed}, is {status.status}: {why}")
+            raise CmdplabError(f"{status.label}, seed {status.seed}, is {status.status}: {why}")
     return conclude(study.folder)

@@ -9,7 +9,7 @@ policy is optimal for our program, its exact returns are the recorded ones, and 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import possible_successors
 from cmdplab.algorithms.planner import Planner
+from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
@@ -27,6 +28,7 @@ from cmdplab.types import Array, Mask
 
 NAME = "OptCMDP"
 RECORDED = ("states", "actions", "gap", "violation", "promise", "policy", "estimate", "width")
+AnyRow = TypeVar("AnyRow", Planner, PrimalDual)
 TOLERANCE = 1e-6  # by which a recorded policy may miss a threshold: its solver stops at 1e-7
 
 
@@ -41,13 +43,9 @@ class PlannedDifference(NamedTuple):
 
 
 def shapes(episodes: int, snapshots: int, problem: CMDP) -> dict[str, tuple[int, ...]]:
-    """Of the recorded arrays."""
+    """Of the arrays that only a trace of plans has."""
     H, X, A = problem.horizon, problem.states, problem.actions
     return {
-        "states": (episodes, H + 1),
-        "actions": (episodes, H),
-        "gap": (episodes,),
-        "violation": (episodes,),
         "promise": (episodes,),
         "policy": (episodes, H, X, A),
         "estimate": (snapshots, X, A, X),
@@ -62,14 +60,7 @@ def replayed(
     problem: CMDP,
 ) -> PlannedDifference:
     """Learn the recorded episodes; `snapshots` are the episodes, from 1, before which boxes are."""
-    released = algorithm(NAME, "released")
-    assert isinstance(released, Planner)
-    row = replace(
-        released,
-        tuned_for=int(settings["K"]),
-        delta=settings["delta"],
-        bonus_scale=settings["bonus_scale"],
-    )
+    row = as_recorded(NAME, Planner, settings)
     support = possible_successors(problem)
     task = Task.of(problem, 0.0, support=support)
     session, plain = PlannerSession(problem, row, task, 0), PlainPlanner(row, task)
@@ -89,8 +80,8 @@ def replayed(
         session.observe(states, actions)
     returns = np.array([exact.returns(problem, each) for each in recorded["policy"]])
     return PlannedDifference(
-        gap=largest(settings["optimal_reward"] - returns[:, 0], recorded["gap"]),
-        violation=largest(problem.threshold[0] - returns[:, 1], recorded["violation"]),
+        gap=largest(exact.gap(settings["optimal_reward"], returns[:, 0]), recorded["gap"]),
+        violation=largest(exact.violation(problem.threshold, returns[:, 1]), recorded["violation"]),
         promise=largest(np.array(promises), recorded["promise"]),
         box=max(boxes),
         optimality=max(optimality),
@@ -123,6 +114,14 @@ def promised(box: Box, problem: CMDP, policy: Array) -> float:
     reward[:, 1::2, X:, 0] = problem.reward.reshape(-1, H, X * A)
     found = plan(Box(lower, upper), reward, problem.threshold - TOLERANCE, problem.start)
     return found.value if found.feasible else -np.inf
+
+
+def as_recorded(name: str, kind: type[AnyRow], settings: dict[str, float]) -> AnyRow:
+    """The released preset of an algorithm, with the settings of a trace."""
+    row = algorithm(name, "released")
+    assert isinstance(row, kind)
+    scale, delta = settings["bonus_scale"], settings["delta"]
+    return replace(row, tuned_for=int(settings["K"]), delta=delta, bonus_scale=scale)
 
 
 def largest(ours: Array, recorded: npt.NDArray[Any]) -> float:

@@ -3,28 +3,28 @@
 A trace is an .npz with a CMDP (P, reward, utility, threshold, x1), settings (K, delta, bonus_scale,
 max_utility, optimal_reward) and, for each algorithm NAME, what its released functions did:
 NAME_states, NAME_actions, NAME_gap, NAME_violation, NAME_multiplier_after, NAME_policy_after
-(the last at the episodes in policy_snapshot_episodes) for the authors' notebook; planned_trace.py
+(the last at the episodes in policy_snapshot_episodes) for the authors' notebook; released_plans.py
 is about OptCMDP. docs/records.md lists the shapes.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.algorithms import FIGURE_1, algorithm
+from cmdplab.algorithms import FIGURE_1
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
+from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.errors import InputError
 from cmdplab.files import read_npz
 from cmdplab.testing import released_plans
-from cmdplab.testing.released_plans import PlannedDifference, largest
+from cmdplab.testing.released_plans import PlannedDifference, as_recorded, largest
 
 Arrays = dict[str, npt.NDArray[Any]]
 _ARRAYS = ("P", "reward", "utility", "policy_snapshot_episodes")
@@ -90,8 +90,14 @@ def _check(arrays: Arrays, key: str, problem: CMDP, path: str | Path) -> None:
     if snapshots.ndim != 1 or snapshots.dtype.kind not in "iu":
         raise InputError(f"{path}: policy_snapshot_episodes must be a list of whole numbers")
     episodes = len(np.atleast_1d(arrays[f"{key}_states"]))
-    of = released_plans.shapes if key == released_plans.NAME else _shapes
-    for what, shape in of(episodes, len(snapshots), problem).items():
+    H, X, A = problem.horizon, problem.states, problem.actions
+    shapes: dict[str, tuple[int, ...]] = {"states": (episodes, H + 1), "actions": (episodes, H)}
+    shapes |= {"gap": (episodes,), "violation": (episodes,)}
+    if key == released_plans.NAME:
+        shapes |= released_plans.shapes(episodes, len(snapshots), problem)
+    else:
+        shapes |= {"multiplier_after": (episodes,), "policy_after": (len(snapshots), H, X, A)}
+    for what, shape in shapes.items():
         given = arrays[f"{key}_{what}"]
         if given.shape != shape:
             raise InputError(f"{path}: {key}_{what} has the shape {given.shape}, not {shape}")
@@ -111,18 +117,6 @@ def _is_policy(given: npt.NDArray[Any]) -> bool:
     return bool(given.min(initial=0.0) >= 0.0 and (abs(given.sum(axis=-1) - 1.0) <= 1e-9).all())
 
 
-def _shapes(episodes: int, snapshots: int, problem: CMDP) -> dict[str, tuple[int, ...]]:
-    H, X, A = problem.horizon, problem.states, problem.actions
-    return {
-        "states": (episodes, H + 1),
-        "actions": (episodes, H),
-        "gap": (episodes,),
-        "violation": (episodes,),
-        "multiplier_after": (episodes,),
-        "policy_after": (snapshots, H, X, A),
-    }
-
-
 def _difference(
     arrays: Arrays, settings: dict[str, float], key: str, name: str, problem: CMDP
 ) -> Difference | PlannedDifference:
@@ -130,14 +124,7 @@ def _difference(
         recorded = {what: arrays[f"{key}_{what}"] for what in released_plans.RECORDED}
         snapshots = arrays["policy_snapshot_episodes"].tolist()
         return released_plans.replayed(recorded, snapshots, settings, problem)
-    released = algorithm(name, "released")
-    assert isinstance(released, PrimalDual)
-    row = replace(
-        released,
-        tuned_for=int(settings["K"]),
-        delta=settings["delta"],
-        bonus_scale=settings["bonus_scale"],
-    )
+    row = as_recorded(name, PrimalDual, settings)
     slack = settings["max_utility"] - settings["threshold"]
     session = PrimalDualSession(problem, row, Task.of(problem, slack), seed=0)
     states, actions = arrays[f"{key}_states"], arrays[f"{key}_actions"]
@@ -152,8 +139,8 @@ def _difference(
             policies.append(largest(session.state().policy, recorded))
         done = end
     value = np.concatenate(returns)
-    gap = settings["optimal_reward"] - value[:, 0]
-    violation = problem.threshold[0] - value[:, 1]
+    gap = exact.gap(settings["optimal_reward"], value[:, 0])
+    violation = exact.violation(problem.threshold, value[:, 1])
     return Difference(
         gap=largest(gap, arrays[f"{key}_gap"]),
         violation=largest(violation, arrays[f"{key}_violation"]),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from cmdplab.algorithms.equations import entropy_range
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
@@ -31,7 +32,7 @@ def checked(setting: Setting) -> Setting:
 
 def entropy_horizon(setting: Setting) -> float:
     """H_ent = H (1 + ln A)   (Appendix E): no regularised value exceeds it while tau <= 1."""
-    return setting.H * (1.0 + setting.log_actions)
+    return setting.H * entropy_range(1.0, setting.log_actions)
 
 
 def multiplier_bound(setting: Setting, temperature: float) -> float:
@@ -42,7 +43,7 @@ def multiplier_bound(setting: Setting, temperature: float) -> float:
     """
     if setting.N == 0:
         return 0.0
-    return setting.H * (1.0 + temperature * setting.log_actions) / checked(setting).slack
+    return setting.H * entropy_range(temperature, setting.log_actions) / checked(setting).slack
 
 
 def violation_bound(setting: Setting, temperature: float) -> float:
@@ -87,7 +88,7 @@ def constants(setting: Setting) -> Constants:
     H_ent = entropy_horizon(s)
     return Constants(
         first=2.0 * H_ent**2 * (1.0 + s.H / s.slack) ** 2,
-        second=2.0 * (1.0 + s.log_actions) ** 2,
+        second=2.0 * entropy_range(1.0, s.log_actions) ** 2,
         third=0.5 * s.N * (s.H + H_ent / s.slack) ** 2,
         horizon=s.H,
     )

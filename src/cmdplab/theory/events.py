@@ -7,11 +7,13 @@ many episodes at once; the kernel has none.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.equations import confidence_radius, iterated_log
+from cmdplab.algorithms.confidence import uniform_pac
+from cmdplab.algorithms.equations import bonus, confidence_radius, iterated_log
+from cmdplab.algorithms.schedules import Setting
 from cmdplab.theory.constants import log_power_of_two_less_two
 from cmdplab.types import Array
 
@@ -86,12 +88,12 @@ def kernel_margin(counts: Array, kernel: Array, delta: float) -> Array:
     The cap on phi, which Section 3 does not have, changes no sign: with phi >= 1 the width is
     at least 5.
     """
-    *_, H, X, A, _ = counts.shape
+    setting = _setting(counts.shape[-4:-1], delta)
     visits = counts.sum(axis=-1, keepdims=True)
     estimate = counts / np.maximum(visits, 1.0)
-    log = math.log(48.0 * X**2 * A * H / delta)
-    phi = _radius(visits, 2.0, 2.0 * log, 1.0)
-    width = 2.0 * np.sqrt(estimate) * phi + 5.0 * phi**2
+    b = uniform_pac(setting)  # its tail is that of all y together
+    phi = _radius(visits, b.iterated, b.log, 1.0)
+    width = _bonus(phi, np.sqrt(estimate), 0.0, b.root, b.dev, b.flat, b.tail / setting.X)
     return np.asarray(width - np.abs(estimate - kernel))
 
 
@@ -101,8 +103,7 @@ def visits_margin(visits: Array, occupancies: Array, delta: float) -> Array:
     Both arrays [..., H, X, A] are about the same episodes. The print sums over j < k beside n^k,
     which counts episode k too; the event here contains that one.
     """
-    *_, H, X, A = visits.shape
-    return visits - 0.5 * occupancies + math.log(4.0 * X * A * H / delta)
+    return visits - 0.5 * occupancies + _setting(visits.shape[-3:], delta).visits_log
 
 
 def l1_margin(counts: Array, kernel: Array, delta: float) -> Array:
@@ -122,6 +123,13 @@ def l1_margin(counts: Array, kernel: Array, delta: float) -> Array:
     return np.asarray(width - distance)
 
 
-# The algorithm's own formulas, for arrays.
+def _setting(shape: tuple[int, ...], delta: float) -> Setting:
+    """The sizes [H, X, A] for the algorithm's formulas; these read neither K nor a Slater gap."""
+    H, X, A = shape
+    return Setting(X, A, H, N=0, K=1, delta=delta, slack=math.inf)
+
+
+# The algorithm's own formulas, for arrays; the last is arithmetic alone, and takes them as it is.
 _iterated_log = np.vectorize(iterated_log, otypes=[float])
 _radius = np.vectorize(confidence_radius, otypes=[float])
+_bonus: Any = bonus

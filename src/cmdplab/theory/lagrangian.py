@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.plain.primal_dual import Evaluation
 from cmdplab.errors import InputError
@@ -52,10 +53,10 @@ def best_multiplier(
 
     Proof of Lemma F.4. For tau = 0 it is 0 where the constraint holds and `cap` elsewhere.
     """
-    violation = problem.threshold - regularised_returns(problem, policy, 0.0)[1:]
+    violation = exact.violation(problem.threshold, regularised_returns(problem, policy, 0.0)[1:])
     if temperature == 0.0:
         return np.where(violation > 0.0, cap, 0.0)
-    return np.clip(violation / temperature, 0.0, cap)
+    return np.asarray(np.clip(violation / temperature, 0.0, cap))
 
 
 class DualityGap(NamedTuple):

@@ -45,7 +45,7 @@ def rough_episodes_printed(setting: Setting, epsilon: float) -> float:
     if not epsilon > 0.0:
         raise InputError(f"epsilon is {epsilon:g}, not a positive number")
     X, A, H = setting.X, setting.A, setting.H
-    return 6.0 * X**2 * A * H**3 / epsilon * math.log(4.0 * H * X * A / setting.delta)
+    return 6.0 * X**2 * A * H**3 / epsilon * setting.visits_log
 
 
 def rough_episodes(setting: Setting, epsilon: float) -> float:
@@ -56,5 +56,6 @@ def rough_episodes(setting: Setting, epsilon: float) -> float:
     about 4 X^2 A^2 H^3 (1 + ln A) L / eps: Lemma H.4 with (2/3) A (1 + ln A) times its bound.
     """
     X, A, H = setting.X, setting.A, setting.H
-    log = math.log(4.0 * X * A * H / setting.delta)
-    return float(X * A * H * math.ceil(4.0 * log / smallest_weight(setting, epsilon)))
+    return float(
+        X * A * H * math.ceil(4.0 * setting.visits_log / smallest_weight(setting, epsilon))
+    )

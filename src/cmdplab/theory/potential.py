@@ -173,9 +173,9 @@ def gap_from_divergence(
     if tau <= 1.0:
         bias = tau * entropy_horizon(setting) / slack
     return GapFromDivergence(
-        gap=float(optimum - returns[0]),
+        gap=float(exact.gap(optimum, returns[0])),
         gap_bound=tau * entropy_horizon(setting) + spread,
-        violation=problem.threshold - returns[1:],
+        violation=exact.violation(problem.threshold, returns[1:]),
         violation_bound=bias + spread,
     )
 

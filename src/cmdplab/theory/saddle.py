@@ -94,7 +94,7 @@ def stationarity(
     log_policy [H, X, A], multiplier [N].
     """
     policy = np.exp(log_policy)
-    violation = problem.threshold - exact.returns(problem, policy)[1:]
+    violation = exact.violation(problem.threshold, exact.returns(problem, policy)[1:])
     target = np.clip(violation, 0.0, temperature * cap)
     dual = np.max(np.abs(temperature * multiplier - target), initial=0.0)
     values = regularised_values(problem, policy, _total_reward(problem, multiplier), temperature)

@@ -1,11 +1,12 @@
 """The CPU engine: one session a family, whose episodes are compiled loops.
 
 Sessions are named after their family; the compiled episode beside each ends in `_episode`. What
-they share is in layout, storage, loops and boxes. Formulas stay in algorithms/equations.py:
-importing this package lets compiled code call them.
+they share is in layout, storage, loops and boxes. Formulas stay in algorithms/: importing this
+package lets compiled code call them, those of planners and of Triple-Q bit for bit as plain Python.
 """
 
-from cmdplab.algorithms import equations
-from cmdplab.numerics.compiling import callable_when_compiled
+from cmdplab.algorithms import equations, planner, triple_q
+from cmdplab.numerics.compiling import FAST, callable_when_compiled
 
-callable_when_compiled(equations)
+callable_when_compiled(equations.formulas().values(), FAST)
+callable_when_compiled((*planner.FORMULAS, *triple_q.FORMULAS), set())

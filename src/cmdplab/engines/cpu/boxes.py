@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 from cmdplab.algorithms.equations import interval_width, scaled_width
+from cmdplab.algorithms.planner import box_ends, box_half
 from cmdplab.numerics.compiling import by_type, compiled_exactly
-from cmdplab.solvers.layout import ListedBox
 
 
 @compiled_exactly
-def ends(p, phi, seen, most, numbers):
+def ends(p, phi, visits, most, numbers):
     """Of one entry of a row: its width for bonus and box, that for margins, lower end, room.
 
     `most` is 1, or 0 where the learner was told that the state cannot follow.
@@ -19,9 +19,8 @@ def ends(p, phi, seen, most, numbers):
     width = interval_width(p, phi, numbers.flat, numbers.dev, numbers.tail)
     hopeful = scaled_width(width, numbers.bonus_scale, numbers.cap)
     fearful = scaled_width(width, numbers.margin_scale, numbers.cap)
-    half = numbers.freedom * (hopeful if seen else 1.0)
-    lower = min(max(p - half, 0.0), most)
-    return hopeful, fearful, lower, min(p + half, most) - lower
+    lower, upper = box_ends(p, box_half(numbers.freedom, hopeful, visits), most)
+    return hopeful, fearful, lower, upper - lower
 
 
 @compiled_exactly
@@ -44,7 +43,7 @@ def box_row(counts, most, model, numbers, h, i, visits, phi):
     for y in range(X):
         allowed = most[min(y, last), i]
         p = counts[h, y, i] / visits if visits > 0.0 else allowed / possible
-        hopeful, fearful, lower, room = ends(p, phi, visits > 0.0, allowed, numbers)
+        hopeful, fearful, lower, room = ends(p, phi, visits, allowed, numbers)
         bonus += hopeful
         margin += fearful
         lowest += lower
@@ -67,13 +66,13 @@ def listed_row(counts, most, model, numbers, h, i, visits, phi):
     allowed = most[0, i]
     possible = X - others + allowed * others
     p = 0.0 if seen else allowed / possible
-    hopeful, fearful, lower, room = ends(p, phi, seen, allowed, numbers)
+    hopeful, fearful, lower, room = ends(p, phi, visits, allowed, numbers)
     model.floor[h, i], model.width[h, i] = lower, room
     bonus, margin, lowest = others * hopeful, others * fearful, others * lower
     for s in range(len(model.successor)):
         if model.successor[s, i] >= 0:
             p = counts.visits[h, s, i] / visits if seen else 1.0 / possible
-            hopeful, fearful, lower, room = ends(p, phi, seen, 1.0, numbers)
+            hopeful, fearful, lower, room = ends(p, phi, visits, 1.0, numbers)
             bonus += hopeful
             margin += fearful
             lowest += lower
@@ -82,6 +81,7 @@ def listed_row(counts, most, model, numbers, h, i, visits, phi):
     return bonus, margin, lowest
 
 
+@by_type(lambda counts: listed_row if hasattr(counts, "instance_class") else box_row)
 def row_ends(
     counts: Any, most: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
 ) -> tuple[float, float, float]:
@@ -90,11 +90,3 @@ def row_ends(
     The widths of states that cannot follow are in their sums, as in the published code.
     """
     raise NotImplementedError
-
-
-@by_type(row_ends)
-def _(counts, most, model, numbers, h, i, visits, phi):
-    body = listed_row if model.instance_class is ListedBox else box_row
-    return lambda counts, most, model, numbers, h, i, visits, phi: body(
-        counts, most, model, numbers, h, i, visits, phi
-    )

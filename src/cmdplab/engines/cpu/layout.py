@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.equations import count_weight
 from cmdplab.algorithms.primal_dual import PrimalDualNumbers, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
@@ -20,6 +21,8 @@ from cmdplab.engines import outside
 from cmdplab.engines.cpu.storage import ListedCounts, ListedWorld, World
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.types import Array, Indices, Mask
+
+_count_weight = np.vectorize(count_weight, otypes=[float])
 
 
 class Storage(NamedTuple):
@@ -146,8 +149,7 @@ def learner(
     visits = state.counts.sum(axis=-1)
     unseen = visits == 0.0
     uniform = unseen * (numbers.unvisited_mass > 0.0)
-    n = np.where(unseen, 1.0, visits + numbers.prior_visits)
-    inverse = np.where(unseen, numbers.unvisited_mass / X, 1.0 / n)
+    inverse = _count_weight(visits, numbers.prior_visits, numbers.unvisited_mass / X)
     reward = aligned(rewards + rewards % 2, H, A * padded(X))
     reward[:rewards] = to_pairs(task.reward)
     return Learner(

@@ -10,7 +10,7 @@ from cmdplab.algorithms.equations import (
     queue_step,
     reward_estimate,
 )
-from cmdplab.algorithms.planner import NEVER
+from cmdplab.algorithms.planner import NEVER, asks_for_plan, safe_target, signal
 from cmdplab.engines.cpu.boxes import row_ends
 from cmdplab.engines.cpu.loops import copy
 from cmdplab.engines.cpu.primal_dual_episode import draw_rewards, roll_out
@@ -53,10 +53,11 @@ def refresh(learner, model, numbers, layer, i):
     bonus, margin, lowest = row_ends(*counted, model, numbers, layer, i, visits, phi)
     model.spare[layer, i] = max(1.0 - lowest, 0.0)
     for h in range(layer, layer + steps):
-        model.reward[0, h, i] = learner.reward[0, h, i] + numbers.objective_bonus * bonus
+        r, more = learner.reward[0, h, i], numbers.objective_bonus
+        model.reward[0, h, i] = signal(r, more, bonus, 0.0, margin)
         for n in range(1, len(model.reward)):
-            signal = learner.reward[n, h, i] + numbers.utility_bonus * bonus
-            model.reward[n, h, i] = signal - numbers.utility_margin * margin
+            r, more, less = learner.reward[n, h, i], numbers.utility_bonus, numbers.utility_margin
+            model.reward[n, h, i] = signal(r, more, bonus, less, margin)
 
 
 @compiled
@@ -90,9 +91,9 @@ def due(learner, numbers, P, states, actions, episode):
     for h in range(len(actions)):
         layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
-        before = learner.planned[layer, i]
-        enough = max(numbers.replan_first, numbers.replan_factor * before)
-        if before < numbers.replan_most and learner.visits[layer, i] - before >= enough:
+        visits, planned = learner.visits[layer, i], learner.planned[layer, i]
+        rule = (numbers.replan_first, numbers.replan_factor, numbers.replan_most)
+        if asks_for_plan(visits, planned, *rule):
             return True
     return False
 
@@ -109,7 +110,7 @@ def must_wait(learner, model, numbers, start, episode, work, returns):
     evaluate(model, learner.baseline, -1.0, float("inf"), start, work.order, returns, work)
     for n in range(len(model.threshold)):
         b = model.threshold[n]
-        if returns[n + 1] <= b + numbers.caution * (learner.baseline_returns[n + 1] - b):
+        if returns[n + 1] <= safe_target(b, learner.baseline_returns[n + 1], numbers.caution):
             return True
     return False
 

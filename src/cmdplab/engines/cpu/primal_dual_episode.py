@@ -8,11 +8,15 @@ from cmdplab.algorithms.equations import (
     bonus,
     bonus_weight,
     confidence_radius,
+    count_weight,
+    draw_step,
     multiplier_cap,
     multiplier_step,
     reward_estimate,
     reward_sample,
+    reward_temperature,
     seen_value,
+    unvisited_bonus,
     value_cap,
 )
 from cmdplab.engines.cpu.loops import (
@@ -40,12 +44,9 @@ def draw_action(policy, x, u, P):
     """Inverse CDF; rounding may leave u beyond the sum, then the last action with mass is taken."""
     total, action = 0.0, 0
     for a in range(len(policy) // P):
-        p = policy[a * P + x]
-        if p > 0.0:
-            action = a
-            total += p
-            if u < total:
-                break
+        total, action, found = draw_step(a, policy[a * P + x], u, total, action)
+        if found:
+            break
     return action
 
 
@@ -90,7 +91,7 @@ def refresh_bonus(learner, numbers, h, i, row):
     n = visits + numbers.prior_visits
     phi = confidence_radius(n, numbers.iterated, numbers.log, numbers.radius_cap)
     beta = bonus(phi, roots, deviations, numbers.root, numbers.dev, numbers.flat, numbers.tail)
-    learner.bonus[h, i] = beta + (numbers.unvisited_extra if visits == 0.0 else 0.0)
+    learner.bonus[h, i] = unvisited_bonus(beta, visits, numbers.unvisited_extra)
 
 
 @compiled
@@ -110,7 +111,7 @@ def count(learner, numbers, states, actions, samples, P, row):
         i = actions[h] * P + states[h]
         add_visit(learner.counts, h, states[h + 1], i, learner.visits[h, i] > 0.0)
         learner.visits[h, i] += 1.0
-        learner.inverse[h, i] = 1.0 / (learner.visits[h, i] + numbers.prior_visits)
+        learner.inverse[h, i] = count_weight(learner.visits[h, i], numbers.prior_visits, 0.0)
         refresh_bonus(learner, numbers, h, i, row)
         for n in range(len(samples)):
             learner.reward_sums[n, h, i] += samples[n, h]
@@ -119,8 +120,8 @@ def count(learner, numbers, states, actions, samples, P, row):
 
 @compiled
 def terms(learner, numbers, n, h, tau):
-    """What evaluating reward n at step h needs; entropy goes with the objective only."""
-    soft = tau if n == 0 else 0.0
+    """What evaluating reward n at step h needs."""
+    soft = reward_temperature(n, tau)
     lam = 1.0
     if n > 0:  # the row of zeros that makes the number of rewards even has no multiplier
         lam = learner.multiplier[n - 1] if n <= len(learner.multiplier) else 0.0

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
-
 from cmdplab.engines.cpu.loops import pair_product, spread
 from cmdplab.numerics.compiling import by_type, compiled
 from cmdplab.types import Array, Places
@@ -43,31 +41,42 @@ class ListedCounts(NamedTuple):
     states: Array  # [X], zeros: only their number matters
 
 
+def _listed(stored: Any) -> bool:
+    """Whether what is stored, of which this is Numba's type, is lists."""
+    return getattr(stored, "instance_class", None) in (ListedWorld, ListedCounts)
+
+
+@by_type(lambda world: listed_returns if _listed(world) else dense_returns)
 def exact_returns(world: Any, policies: Any, start: Any, scratch: Any, out: Any) -> None:
     """out[s, n] = V^pi[P, r^n](start) of two policies, by a forward pass of their occupancies."""
     raise NotImplementedError
 
 
+@by_type(lambda world: listed_next if _listed(world) else dense_next)
 def draw_next(world: Any, h: Any, x: Any, a: Any, u: Any) -> int:
     """The next state for a uniform u: the first whose cumulative probability is beyond it."""
     raise NotImplementedError
 
 
+@by_type(lambda world: listed_reward if _listed(world) else dense_reward)
 def mean_reward(world: Any, n: Any, h: Any, x: Any, a: Any) -> float:
     """r^n_h(x, a)."""
     raise NotImplementedError
 
 
+@by_type(lambda counts: listed_expected if _listed(counts) else dense_expected)
 def expected_pair(counts: Any, h: Any, weights: Any, first: Any, second: Any) -> None:
     """first[i] = sum_y counts_h(y, i) weights[0, y], and second[i] the same for weights[1]."""
     raise NotImplementedError
 
 
+@by_type(lambda counts: listed_gather if _listed(counts) else dense_gather)
 def gather(counts: Any, h: Any, i: Any, inverse: Any, row: Any) -> float:
     """row = the different entries of Pbar_h(. | i), padded with zeros; how often each occurs."""
     raise NotImplementedError
 
 
+@by_type(lambda counts: listed_visit if _listed(counts) else dense_visit)
 def add_visit(counts: Any, h: Any, y: Any, i: Any, seen: Any) -> None:
     """Count a visit to y; if the pair was never seen, forget what stood for "never seen"."""
     raise NotImplementedError
@@ -242,39 +251,3 @@ def listed_visit(counts, h, y, i, seen):
     while counts.successor[s, i] != y:
         s += 1
     counts.visits[h, s, i] += 1.0
-
-
-@by_type(exact_returns)
-def _(world, policies, start, scratch, out):
-    body = listed_returns if world.instance_class is ListedWorld else dense_returns
-    return lambda world, policies, start, scratch, out: body(world, policies, start, scratch, out)
-
-
-@by_type(draw_next)
-def _(world, h, x, a, u):
-    body = listed_next if world.instance_class is ListedWorld else dense_next
-    return lambda world, h, x, a, u: body(world, h, x, a, u)
-
-
-@by_type(mean_reward)
-def _(world, n, h, x, a):
-    body = listed_reward if world.instance_class is ListedWorld else dense_reward
-    return lambda world, n, h, x, a: body(world, n, h, x, a)
-
-
-@by_type(expected_pair)
-def _(counts, h, weights, first, second):
-    body = dense_expected if isinstance(counts, numba.types.Array) else listed_expected
-    return lambda counts, h, weights, first, second: body(counts, h, weights, first, second)
-
-
-@by_type(gather)
-def _(counts, h, i, inverse, row):
-    body = dense_gather if isinstance(counts, numba.types.Array) else listed_gather
-    return lambda counts, h, i, inverse, row: body(counts, h, i, inverse, row)
-
-
-@by_type(add_visit)
-def _(counts, h, y, i, seen):
-    body = dense_visit if isinstance(counts, numba.types.Array) else listed_visit
-    return lambda counts, h, y, i, seen: body(counts, h, y, i, seen)

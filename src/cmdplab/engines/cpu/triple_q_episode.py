@@ -6,15 +6,10 @@ that one bit of difference would become another action. Index letters: see kerne
 # Numba infers the types of these functions; triple_q.py names the shapes.
 
 import numpy as np
-from numba.extending import register_jitable
 
 from cmdplab.algorithms import triple_q as eq
-from cmdplab.algorithms.equations import reward_sample
+from cmdplab.algorithms.equations import draw_step, reward_sample
 from cmdplab.numerics.compiling import compiled_exactly
-
-_PLAY, _TABLES = (eq.exploration, eq.action_probability), (eq.rate, eq.width, eq.learned, eq.blend)
-for _formula in (*_PLAY, *_TABLES, eq.queue_step):
-    register_jitable(error_model="numpy")(_formula)
 
 
 @compiled_exactly
@@ -64,11 +59,9 @@ def draw_action(tables, h, x, share, u):
     total, action = 0.0, tables.best[h, x]
     for a in range(tables.objective.shape[2]):
         p = chance(tables, h, x, a, share)
-        if p > 0.0:
-            action = a
-            total += p
-            if u < total:
-                break
+        total, action, found = draw_step(a, p, u, total, action)
+        if found:
+            break
     return action
 
 
@@ -159,14 +152,14 @@ def next_frame(tables, numbers):
     objective, visits = tables.objective.reshape(-1), tables.visits.reshape(-1)
     utility = tables.utility.reshape((len(tables.utility), len(objective)))
     for i in range(len(objective)):
-        q = objective[i] + numbers.raised
-        beyond = q > numbers.objective_limit
+        q, most = objective[i] + numbers.raised, -np.inf
         for n in range(len(utility)):
-            beyond |= utility[n, i] > numbers.utility_limit
-        objective[i] = numbers.objective_start if beyond else q
+            most = max(most, utility[n, i])
+        reset = eq.reset_share(q, most, numbers.objective_limit, numbers.utility_limit)
+        objective[i] = eq.blend(q, numbers.objective_start, reset)
         for n in range(len(utility)):
-            reset = numbers.utility_reset if beyond else 0.0
-            utility[n, i] = eq.blend(utility[n, i], numbers.utility_start, reset)
+            share = numbers.utility_reset * reset
+            utility[n, i] = eq.blend(utility[n, i], numbers.utility_start, share)
         visits[i] = 0.0
     for n in range(len(tables.queue)):
         b, tally = tables.threshold[n], tables.tally[n]

@@ -17,7 +17,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.layout import world as host_world
 from cmdplab.engines.gpu.device import cuda
 from cmdplab.engines.gpu.layout import Form, closed_on_card, from_card, places, to_card
-from cmdplab.engines.gpu.philox import round_keys
+from cmdplab.numerics.noise import round_keys
 from cmdplab.types import Array, Places
 
 Card = Any  # an array on the card

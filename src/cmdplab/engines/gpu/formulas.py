@@ -21,7 +21,7 @@ from cmdplab.engines.gpu.device import simulated
 @cache
 def formulas(real: Any) -> SimpleNamespace:
     """Every function of equations.py, by name, with literals of the type `real`."""
-    plain = {name: f for name, f in vars(equations).items() if isinstance(f, FunctionType)}
+    plain = equations.formulas()
     if real is np.float64:
         return SimpleNamespace(**plain)
     names: dict[str, Any] = dict(vars(equations))

@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from cmdplab.algorithms.equations import multiplier_cap, multiplier_step, seen_value
+from cmdplab.algorithms.equations import draw_step, multiplier_cap, multiplier_step, seen_value
 from cmdplab.engines.gpu.device import WARP, as_kernel, cuda
 from cmdplab.engines.gpu.layout import Form
-from cmdplab.engines.gpu.philox import draw_block
 from cmdplab.engines.gpu.primal_dual_steps import PLACE, Learner, Space, World, counting
 from cmdplab.engines.gpu.primal_dual_sweep import sweeping
 from cmdplab.numerics import compiling  # noqa: F401  (makes the formulas callable from compiled code)
-from cmdplab.numerics.noise import blocks_per_episode
+from cmdplab.numerics.noise import blocks_per_episode, draw_block
 
 _ALL_LANES = 0xFFFFFFFF
 
@@ -43,10 +42,8 @@ def _rolling_out(form):
         total, action, found = 0.0, 0, False
         for a in range(A):
             p = policy[h * row + a // W * S + x * W + a % W]
-            if p > 0.0 and not found:
-                action = a
-                total += p
-                found = u < total
+            if not found:
+                total, action, found = draw_step(a, p, u, total, action)
         return action
 
     @register_jitable

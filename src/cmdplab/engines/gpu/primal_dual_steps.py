@@ -14,7 +14,12 @@ from typing import Any, NamedTuple
 
 from numba.extending import register_jitable
 
-from cmdplab.algorithms.equations import bonus, confidence_radius
+from cmdplab.algorithms.equations import (
+    bonus,
+    confidence_radius,
+    count_weight,
+    unvisited_bonus,
+)
 from cmdplab.algorithms.primal_dual import PrimalDualNumbers
 from cmdplab.engines.gpu.device import WARP
 from cmdplab.engines.gpu.formulas import formulas
@@ -60,9 +65,8 @@ def counting(form, real, exchange):
     @register_jitable
     def inverse_of(numbers, visits):
         """What turns counts into Pbar."""
-        if visits == 0:
-            return real(numbers[PLACE.unvisited_mass]) / real(X)
-        return real(1.0) / real(visits + numbers[PLACE.prior_visits])
+        unvisited = numbers[PLACE.unvisited_mass] / X
+        return real(count_weight(visits, numbers[PLACE.prior_visits], unvisited))
 
     @register_jitable
     def warp_sum(each):
@@ -111,6 +115,6 @@ def counting(form, real, exchange):
         beta = bonus(phi, *sums, numbers[PLACE.flat], numbers[PLACE.tail])
         run.visits[pair] = visits
         run.inverse[pair] = inverse_of(numbers, visits)
-        run.bonus[pair] = real(beta + (numbers[PLACE.unvisited_extra] if visits == 0 else 0.0))
+        run.bonus[pair] = real(unvisited_bonus(beta, visits, numbers[PLACE.unvisited_extra]))
 
     return tally, settle

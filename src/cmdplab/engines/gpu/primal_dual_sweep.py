@@ -29,6 +29,7 @@ def sweeping(form, real, exchange):
     eq = formulas(real)
     action_value, bonus_weight, value_cap = eq.action_value, eq.bonus_weight, eq.value_cap
     mixed_policy, policy_logit, policy_term = eq.mixed_policy, eq.policy_logit, eq.policy_term
+    reward_temperature = eq.reward_temperature
 
     @register_jitable
     def over_actions(each):
@@ -99,7 +100,7 @@ def sweeping(form, real, exchange):
             p, log_p, beta = run.policy[i], run.log_policy[i], run.bonus[i]
             space.total[j] = world.closed[i]
             for n in range(R):
-                soft = tau if n == 0 else zero
+                soft = real(reward_temperature(n, tau))
                 weight = real(bonus_weight(scale, soft, entropy))
                 cap = real(value_cap(left, soft, log_actions))
                 r = world.reward[np.uint64(n * H * row) + i]
@@ -107,10 +108,7 @@ def sweeping(form, real, exchange):
                 q = action_value(r, weight, beta, reached, cap)
                 space.seen[j * R + n] = q
                 space.total[j] += real(lam[n]) * q
-                if n == 0:
-                    space.value[n] += real(policy_term(p, log_p, q, tau, weighting))
-                else:  # the same without entropy
-                    space.value[n] += p * q
+                space.value[n] += real(policy_term(p, log_p, q, soft, weighting))
                 space.value[R + n] += p * (r + space.true[j * R + n])
 
     @register_jitable

@@ -14,7 +14,6 @@ import numpy as np
 from numba.extending import register_jitable
 
 from cmdplab.engines.gpu.device import as_kernel, cuda
-from cmdplab.engines.gpu.philox import draw_block
 from cmdplab.engines.gpu.triple_q_steps import (
     PLACE,
     Play,
@@ -27,7 +26,7 @@ from cmdplab.engines.gpu.triple_q_steps import (
     summing,
     updating,
 )
-from cmdplab.numerics.noise import blocks_per_episode
+from cmdplab.numerics.noise import blocks_per_episode, draw_block
 
 
 def _evaluating(form, layers):

@@ -14,6 +14,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from cmdplab.algorithms import triple_q as eq
+from cmdplab.algorithms.equations import draw_step
 from cmdplab.engines.cpu import triple_q_episode as cpu
 from cmdplab.engines.gpu.formulas import product, unfused
 
@@ -21,6 +22,7 @@ PLACE = eq.TripleQNumbers(*range(len(eq.TripleQNumbers._fields)))  # in the row 
 
 find_best, action_probability = unfused(cpu.find_best), unfused(eq.action_probability)
 rate, learned, blend = unfused(eq.rate), unfused(eq.learned), unfused(eq.blend)
+reset_share = unfused(eq.reset_share)
 width, queue_step = unfused(eq.width, rate=rate), unfused(eq.queue_step)
 
 
@@ -119,14 +121,12 @@ def drawing(form):
     @register_jitable
     def draw_action(run, world, play, h, x, u):
         """Inverse CDF; rounding may leave u beyond the sum: then the last action with mass."""
-        total, action, found = 0.0, np.int64(run.best[h, x]), play.share == 0.0
+        total, found = 0.0, play.share == 0.0
+        action: Any = np.int64(run.best[h, x])
         for a in range(A):
             if not found:
                 p = _chance(run, world, play, h, x, a)
-                if p > 0.0:
-                    action = np.int64(a)
-                    total += p
-                    found = u < total
+                total, action, found = draw_step(a, p, u, total, action)
         return action
 
     return draw_action
@@ -178,15 +178,15 @@ def framing(form):
     def renew(run, numbers, i):
         """Raise or reset the tables of a pair, and forget its visits."""
         h, x, a = i // (X * A), i // A % X, i % A
-        q = run.objective[h, x, a] + numbers[PLACE.raised]
-        beyond = q > numbers[PLACE.objective_limit]
+        q, most = run.objective[h, x, a] + numbers[PLACE.raised], -np.inf
         for n in range(N):
-            beyond = beyond or run.utility[n, h, x, a] > numbers[PLACE.utility_limit]
-        run.objective[h, x, a] = numbers[PLACE.objective_start] if beyond else q
-        reset = numbers[PLACE.utility_reset] if beyond else 0.0
+            most = max(most, run.utility[n, h, x, a])
+        limits = (numbers[PLACE.objective_limit], numbers[PLACE.utility_limit])
+        reset = reset_share(q, most, *limits)
+        run.objective[h, x, a] = blend(q, numbers[PLACE.objective_start], reset)
         for n in range(N):
             now, then = run.utility[n, h, x, a], numbers[PLACE.utility_start]
-            run.utility[n, h, x, a] = blend(now, then, reset)
+            run.utility[n, h, x, a] = blend(now, then, product(numbers[PLACE.utility_reset], reset))
         run.visits[h, x, a] = 0.0
 
     @register_jitable

@@ -12,12 +12,23 @@ import numpy as np
 
 from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.learner import Episode
-from cmdplab.algorithms.planner import NEVER, Planner, PlannerNumbers, PlannerState
+from cmdplab.algorithms.planner import (
+    NEVER,
+    Planner,
+    PlannerNumbers,
+    PlannerState,
+    asks_for_plan,
+    box_ends,
+    box_half,
+    safe_target,
+    signal,
+)
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.plain.rewards import estimated, summed
 from cmdplab.solvers import Box, Plan, plan, policy_bounds
+from cmdplab.solvers.box import poured
 from cmdplab.solvers.value_iteration import FINE, TIE
-from cmdplab.types import Array, Indices
+from cmdplab.types import Array
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ class PlainPlanner:
     def model(self, state: PlannerState) -> tuple[Box, Array]:
         """The plausible kernels, and the rewards [1 + N, H, X, A] to plan with."""
         n, (_, H, X, A) = self.numbers, self.task.reward.shape
-        estimate, half, hope, fear = (np.zeros((H, X, A, X)) for _ in range(4))
+        lower, upper, hope, fear = (np.zeros((H, X, A, X)) for _ in range(4))
         possible = np.ones((X, A, X)) if self.task.support is None else 1.0 * self.task.support
         for h, x, a in np.ndindex(H, X, A):
             row = state.counts[min(h, len(state.counts) - 1), x, a]
@@ -69,16 +80,16 @@ class PlainPlanner:
             for y in range(X):
                 p = row[y] / visits if visits else possible[x, a, y] / possible[x, a].sum()
                 width = eq.interval_width(p, phi, n.flat, n.dev, n.tail)
-                estimate[h, x, a, y] = p
                 hope[h, x, a, y] = eq.scaled_width(width, n.bonus_scale, n.cap)
                 fear[h, x, a, y] = eq.scaled_width(width, n.margin_scale, n.cap)
-                half[h, x, a, y] = n.freedom * (hope[h, x, a, y] if visits else 1.0)
+                half = box_half(n.freedom, hope[h, x, a, y], visits)
+                ends = box_ends(p, half, possible[x, a, y])
+                lower[h, x, a, y], upper[h, x, a, y] = ends
         bonus, margin = (np.cumsum(each, axis=-1)[..., -1] for each in (hope, fear))
-        signal = self.rewards(state)
-        signal[0] += n.objective_bonus * bonus
-        signal[1:] = signal[1:] + n.utility_bonus * bonus - n.utility_margin * margin
-        lower, upper, mask = Box.around(estimate, half, self.task.mask)
-        return Box(np.minimum(lower, possible), np.minimum(upper, possible), mask), signal
+        rewards = self.rewards(state)
+        rewards[0] = signal(rewards[0], n.objective_bonus, bonus, 0.0, margin)
+        rewards[1:] = signal(rewards[1:], n.utility_bonus, bonus, n.utility_margin, margin)
+        return Box(lower, upper, self.task.mask), rewards
 
     def rewards(self, state: PlannerState) -> Array:
         """[1 + N, H, X, A]: what is known, or the ends of what was observed, to plan with."""
@@ -96,18 +107,18 @@ class PlainPlanner:
 
     def plan(self, state: PlannerState, weight: float) -> PlannerState:
         """The policy of the next episode."""
-        box, signal = self.model(state)
+        box, reward = self.model(state)
         state = state._replace(planned=state.counts.sum(axis=-1))
         task, n, baseline = self.task, self.numbers, self.task.baseline
-        if baseline is not None and self._must_wait(state, box, signal):
+        if baseline is not None and self._must_wait(state, box, reward):
             return self._on_baseline(state)
         if not n.searched:
             multiplier = weight * state.queue
-            policy, promised = self._greedy(box, signal, multiplier)
+            policy, promised = self._greedy(box, reward, multiplier)
             return state._replace(
                 policy=policy, promised=promised, multiplier=multiplier, on_baseline=0
             )
-        found = plan(box, signal, task.threshold, task.start, state.multiplier)
+        found = plan(box, reward, task.threshold, task.start, state.multiplier)
         if baseline is not None and not found.feasible:
             return self._on_baseline(state)
         return state._replace(
@@ -125,7 +136,7 @@ class PlainPlanner:
                 policy[h, x, a] = eq.mixed_policy(policy[h, x, a], share, uniform)
         return policy
 
-    def _must_wait(self, state: PlannerState, box: Box, signal: Array) -> bool:
+    def _must_wait(self, state: PlannerState, box: Box, reward: Array) -> bool:
         """Whether the safe policy is played in any case."""
         n, task, baseline = self.numbers, self.task, self.task.baseline
         assert baseline is not None
@@ -133,18 +144,20 @@ class PlainPlanner:
             return True
         if n.caution == -np.inf:
             return False
-        target = task.threshold + n.caution * (baseline.returns[1:] - task.threshold)
-        safe = policy_bounds(box, signal, baseline.policy, task.start)[1:]
-        return bool(np.any(safe <= target))
+        safe = policy_bounds(box, reward, baseline.policy, task.start)
+        return any(
+            value <= safe_target(b, known, n.caution)
+            for value, b, known in zip(safe[1:], task.threshold, baseline.returns[1:], strict=True)
+        )
 
     def _on_baseline(self, state: PlannerState) -> PlannerState:
         baseline = self.task.baseline
         assert baseline is not None
         return state._replace(policy=baseline.policy, promised=baseline.returns, on_baseline=1)
 
-    def _greedy(self, box: Box, signal: Array, multiplier: Array) -> tuple[Array, Array]:
+    def _greedy(self, box: Box, reward: Array, multiplier: Array) -> tuple[Array, Array]:
         """Backward: the best row of the box and the best action for the weighted values."""
-        rewards, H, X, A = signal.shape
+        rewards, H, X, A = reward.shape
         weights = np.array([1.0, *multiplier])
         policy, value = np.zeros((H, X, A)), np.zeros((rewards, X))
         for h in reversed(range(H)):
@@ -152,8 +165,9 @@ class PlainPlanner:
             q = np.zeros((rewards, X, A))
             cap = self.numbers.truncation * (H - h)
             for x, a in np.ndindex(X, A):
-                row = poured(box.lower[h, x, a], box.upper[h, x, a], order)
-                q[:, x, a] = np.minimum(signal[:, h, x, a] + value @ row, cap)
+                low, up = box.lower[h, x, a], box.upper[h, x, a]
+                row = poured(low, up - low, max(1.0 - low.sum(), 0.0), order)
+                q[:, x, a] = np.minimum(reward[:, h, x, a] + value @ row, cap)
             total = self.task.closed[h] + np.tensordot(weights, q, axes=1)
             best = np.array([first_best(each) for each in total])
             policy[h, np.arange(X), best] = 1.0
@@ -166,9 +180,8 @@ class PlainPlanner:
             return True
         for h, (x, a) in enumerate(zip(episode.states, episode.actions, strict=False)):
             layer = min(h, len(state.counts) - 1)
-            before = state.planned[layer, x, a]
-            since = state.counts[layer, x, a].sum() - before
-            if before < n.replan_most and since >= max(n.replan_first, n.replan_factor * before):
+            visits, planned = state.counts[layer, x, a].sum(), state.planned[layer, x, a]
+            if asks_for_plan(visits, planned, n.replan_first, n.replan_factor, n.replan_most):
                 return True
         return False
 
@@ -180,13 +193,3 @@ def first_best(total: Array) -> int:
         if total[a] > total[best] + TIE * (1.0 + abs(total[best])):
             best = a
     return best
-
-
-def poured(lower: Array, upper: Array, order: Indices) -> Array:
-    """The row of a box whose mass beyond the lower ends is poured in this order."""
-    row, left = lower.copy(), max(1.0 - lower.sum(), 0.0)
-    for y in order:
-        more = min(upper[y] - lower[y], left)
-        row[y] += more
-        left -= more
-    return row

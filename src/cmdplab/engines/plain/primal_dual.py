@@ -73,7 +73,7 @@ class PlainPrimalDual:
         q = np.zeros((rewards, H, X, A))
         value = np.zeros((rewards, H + 1, X))
         for i in range(rewards):
-            soft = tau if i == 0 else 0.0
+            soft = eq.reward_temperature(i, tau)
             weight = eq.bonus_weight(n.bonus_multiplier, soft, n.bonus_entropy)
             value[i, H] = self._values(state, H - 1, np.zeros((X, A)), soft * n.terminal_entropy)
             for h in reversed(range(H)):
@@ -99,8 +99,8 @@ class PlainPrimalDual:
             roots = sum(math.sqrt(p) for p in row)
             deviations = sum(eq.deviation(p) for p in row)
             estimate[h, x, a] = row
-            beta[h, x, a] = eq.bonus(phi, roots, deviations, n.root, n.dev, n.flat, n.tail)
-            beta[h, x, a] += 0.0 if visits else n.unvisited_extra
+            seen = eq.bonus(phi, roots, deviations, n.root, n.dev, n.flat, n.tail)
+            beta[h, x, a] = eq.unvisited_bonus(seen, visits, n.unvisited_extra)
         return estimate, beta
 
     def rewards(self, state: PrimalDualState) -> Array:

@@ -102,11 +102,12 @@ class PlainTripleQ:
         n = self.numbers
         objective, utility = state.objective + n.raised, state.utility.copy()
         for at in np.ndindex(*objective.shape):
-            each = [c[at] for c in utility]
-            if objective[at] > n.objective_limit or any(c > n.utility_limit for c in each):
-                objective[at] = n.objective_start
-                for c in utility:
-                    c[at] = eq.blend(c[at], n.utility_start, n.utility_reset)
+            most = max((c[at] for c in utility), default=-np.inf)
+            q = float(objective[at])
+            reset = eq.reset_share(q, most, n.objective_limit, n.utility_limit)
+            objective[at] = eq.blend(q, n.objective_start, reset)
+            for c in utility:
+                c[at] = eq.blend(c[at], n.utility_start, n.utility_reset * reset)
         queue = np.array(
             [
                 eq.queue_step(z, b, n.margin, tally, n.frame)

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 
@@ -55,6 +56,7 @@ def blocked() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # now: starting it later would unblock them
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     yield
     signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -8,7 +8,6 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
@@ -40,7 +39,6 @@ class Worker:
 
     def _start(self) -> SpawnProcess:
         context = multiprocessing.get_context("spawn")
-        resource_tracker.ensure_running()  # now: starting it later would unblock the signals
         self.pipe, theirs = context.Pipe()
         arguments = (theirs, os.getpid(), self._every)
         process = context.Process(target=_serve, args=arguments, daemon=True)
