@@ -81,8 +81,8 @@ def episodes(problem: CMDP) -> None:
     solution = solve(problem)
     for name in ("OptCMDP", "DOPE", "OptPress-LP", "OptDual-CMDP", "OptPress-PD", "Online-CRL"):
         for scale in (1e-3, 0.1, 1.0):
-            row = algorithm(name, "printed").overridden(
-                {"bonus_scale": scale, "margin_scale": min(scale, 1e-3)}
+            row = algorithm(name, "printed").with_settings(
+                bonus_scale=scale, margin_scale=min(scale, 1e-3)
             )
             task = task_for(row, problem, solution)
             us = time_task("cpu", row, problem, task, begin=3000)

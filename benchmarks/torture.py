@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import faults
 
-from cmdplab.experiments.sweep import works_of
+from cmdplab.experiments.folder import works_of
 
 
 def main() -> None:

@@ -20,10 +20,10 @@ def energy(state, action, *what_came_of_it):
 
 env = gymnasium.make("FrozenLake-v1", disable_env_checker=True)
 for name, settings in SETTINGS.items():
-    row = cmdplab.algorithm(name).overridden({**settings, "tuned_for": EPISODES})
+    row = cmdplab.algorithm(name).with_settings(**settings, tuned_for=EPISODES)
     told = {"horizon": 20, "budget": 0.4, "episodes": EPISODES, "evaluate": min(10_000, EPISODES)}
-    with shown(name) as progress:
-        learned = cmdplab.learn(env, row, cost=energy, progress=progress, **told)
+    with shown(name) as on_progress:
+        learned = cmdplab.learn(env, row, cost=energy, on_progress=on_progress, **told)
     print(learned.summary(), f"({learned.seconds:.0f} s of learning)", sep="\n", end="\n\n")
 table = from_gymnasium(env, 20, energy, budget=0.4).problem  # of this one the kernel can be had
 print(f"the certified optimum: {cmdplab.solve(table).value:.4f}")

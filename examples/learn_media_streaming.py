@@ -13,9 +13,9 @@ SETTINGS = {"UOpt-RPGPD": {}, "OptCMDP": {"bonus_scale": 0.05}, "Triple-Q": {}}
 # The environment tells its cost itself: 1 for every step on the fast link, of which 5 are allowed.
 env = gymnasium.make("cmdplab.gym:cmdplab/MediaStreaming-v0", disable_env_checker=True)
 for name, settings in SETTINGS.items():
-    row = cmdplab.algorithm(name).overridden({**settings, "tuned_for": EPISODES})
+    row = cmdplab.algorithm(name).with_settings(**settings, tuned_for=EPISODES)
     told = {"horizon": 10, "budget": 5.0, "episodes": EPISODES, "evaluate": min(10_000, EPISODES)}
-    with shown(name) as progress:
-        learned = cmdplab.learn(env, row, progress=progress, **told)
+    with shown(name) as on_progress:
+        learned = cmdplab.learn(env, row, on_progress=on_progress, **told)
     print(learned.summary(), f"({learned.seconds:.0f} s of learning)", sep="\n", end="\n\n")
 print(f"the certified optimum: {cmdplab.solve(cmdplab.make('media-streaming')).value:.4f}")

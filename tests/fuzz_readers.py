@@ -27,10 +27,10 @@ import numpy as np
 import pyarrow.parquet as pq
 from conftest import TRACE
 from damaging import damaged, damaged_archive, damaged_json, damaged_npy, damaged_table, npy
-from faults import settings_of
 from made_up_records import records
 
 from cmdplab import load_runs
+from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import checked_baseline
 from cmdplab.audit import events
 from cmdplab.cli.run import _policy
@@ -39,14 +39,17 @@ from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest
-from cmdplab.experiments.durable import perform
+from cmdplab.experiments.durable import run_in_folder
 from cmdplab.experiments.experiment import (
+    RunSettings,
     fingerprint,
     parse_experiment,
     read_experiment,
     resolve,
 )
-from cmdplab.experiments.sweep import read_folder, sweep
+from cmdplab.experiments.folder import read_folder
+from cmdplab.experiments.sweep import sweep
+from cmdplab.experiments.work import Work
 from cmdplab.figures.plots import KINDS, plot
 from cmdplab.figures.sources import records_of
 from cmdplab.files import NoDigestWarning, digest_of_arrays
@@ -276,9 +279,9 @@ def _run(folder: Path, episodes: int, far: int) -> Path:
     problem = random_problem(3, 2, 2, 1)
     folder.mkdir()
     problem.save(folder / "problem.npz")
-    settings = settings_of(problem, episodes=episodes).complete()
+    settings = RunSettings.of(problem, algorithm("UOpt-RPGPD", "printed"), episodes, 0)
     looks = iter(range(10**9))
-    perform(folder, settings, folder / "problem.npz", stop=lambda: next(looks) >= far)
+    run_in_folder(Work(folder, settings, folder / "problem.npz"), stop=lambda: next(looks) >= far)
     return folder
 
 

@@ -38,9 +38,7 @@ def family_rows(problem: CMDP, kind: type[Row] = PrimalDual) -> list[Row]:
 def mild_rows(problem: CMDP, tuned_for: int) -> list[Row]:
     """Every row and preset of Triple-Q, with margins that leave something to the objective."""
     rows = family_rows(problem, TripleQ)
-    return [
-        row.overridden({"tuned_for": tuned_for, "margin_scale": MILD[row.preset]}) for row in rows
-    ]
+    return [row.with_settings(tuned_for=tuned_for, margin_scale=MILD[row.preset]) for row in rows]
 
 
 def told(problem: CMDP, rows: Sequence[Row]) -> list[Task]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.learner import Chunk
+from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.tables import write_curves, write_mistakes
-from cmdplab.experiments.run import Run
 from cmdplab.files import sealed
 from cmdplab.files.write import to_json
 from cmdplab.measures.measures import Measures

@@ -79,8 +79,9 @@ if TYPE_CHECKING:
     from cmdplab.environments.description import describe
     from cmdplab.errors import CmdplabError, EngineError, InputError, LearnerError, StorageError
     from cmdplab.experiments.experiment import Experiment
+    from cmdplab.experiments.play import Job, Run
     from cmdplab.experiments.records.load import load_runs
-    from cmdplab.experiments.run import Job, Run, run, run_many
+    from cmdplab.experiments.run import run, run_many
     from cmdplab.experiments.sweep import sweep
     from cmdplab.live import learn
     from cmdplab.messages import quiet
@@ -104,7 +105,8 @@ _HOMES = {
     "errors": ["CmdplabError", "EngineError", "InputError", "LearnerError", "StorageError"],
     "experiments.experiment": ["Experiment"],
     "experiments.records.load": ["load_runs"],
-    "experiments.run": ["Job", "Run", "run", "run_many"],
+    "experiments.play": ["Job", "Run"],
+    "experiments.run": ["run", "run_many"],
     "experiments.sweep": ["sweep"],
     "live": ["learn"],
     "messages": ["quiet"],

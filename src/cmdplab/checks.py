@@ -8,9 +8,9 @@ from typing import TypeGuard
 import numpy as np
 
 from cmdplab.errors import InputError
+from cmdplab.settings import MOST_EPISODES as MOST_EPISODES
 
 LONGEST = 100_000_000  # steps that an episode may have
-MOST_EPISODES = 10**12  # of a run: weeks at a microsecond each; counts stay exact in a double
 _DIGITS = 30  # no number that a person means has more
 
 

@@ -11,8 +11,11 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 QUIET = "CMDPLAB_QUIET"
 
@@ -69,3 +72,19 @@ def moved_names(module: str, homes: dict[str, str]) -> Callable[[str], Any]:
         return getattr(import_module(homes[name]), name)
 
     return found
+
+
+def renamed_keywords(**names: str) -> Callable[[Function], Function]:
+    """Decorate a function that still takes keywords of 0.1.0: `old="new"`, each with a warning."""
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def called(*given: Any, **named: Any) -> Any:
+            for old in names.keys() & named.keys():
+                warn_renamed(f"{function.__name__}({old}=)", f"{function.__name__}({names[old]}=)")
+                named[names[old]] = named.pop(old)
+            return function(*given, **named)
+
+        return cast(Function, called)
+
+    return decorate

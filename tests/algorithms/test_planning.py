@@ -286,7 +286,7 @@ def test_replanning_when_visits_double_plans_rarely():
     task = task_for(row, problem, solve(problem))
     plans = {}
     for name in ("every-episode", "doubling"):
-        run = session("cpu", problem, row.overridden({"replan": name}), task, 0)
+        run = session("cpu", problem, row.with_settings(replan=name), task, 0)
         plans[name] = times_planned(run, 400)
     assert plans["every-episode"] == 400
     pairs = problem.horizon * problem.states * problem.actions

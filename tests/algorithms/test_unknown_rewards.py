@@ -24,7 +24,8 @@ from cmdplab.engines.families import family, live_session, session
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import RunSettings, parse_experiment, resolve
-from cmdplab.experiments.run import Playing, run
+from cmdplab.experiments.play import Playing
+from cmdplab.experiments.run import run
 from cmdplab.numerics.noise import reward_uniforms, uniforms
 from cmdplab.solvers import solve, solve_feasible
 
@@ -421,7 +422,9 @@ def test_known_rewards_leave_no_trace_in_the_settings_of_a_run():
     known, observed = RunSettings(**given), RunSettings(**given, rewards="bernoulli")
     assert "rewards" not in known.model_dump()
     assert known.folder != observed.folder
-    assert observed.complete().rewards == "bernoulli"
+    problem = random_problem(3, 2, 2, 1)
+    whole = RunSettings.of(problem, algorithm("OptCMDP"), 10, 0, rewards="bernoulli")
+    assert whole.rewards == "bernoulli"
 
 
 def test_an_experiment_asks_for_observed_rewards_by_one_key():

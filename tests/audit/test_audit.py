@@ -20,7 +20,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import held
 from cmdplab.experiments.experiment import RunSettings, parse_experiment
-from cmdplab.experiments.sweep import works_of
+from cmdplab.experiments.folder import works_of
 from cmdplab.measures.measures import Measures
 
 K = 60_000

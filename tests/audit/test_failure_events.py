@@ -109,7 +109,7 @@ def test_more_seeds_go_on_and_an_interruption_costs_nothing(tmp_path, monkeypatc
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        play(broken, seeds=6, tell=stop)
+        play(broken, seeds=6, on_progress=stop)
     assert len(json.loads((broken / NAME).read_text())["first"]) == 3
     assert play(broken, seeds=6) == found
     texts = {(folder / NAME).read_text() for folder in (whole, pieces, broken)}

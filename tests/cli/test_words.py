@@ -99,7 +99,7 @@ def test_a_setting_that_changes_nothing_is_refused(key):
         ):
             check_settings([row], {name: value})
         try:
-            changed = row.overridden({name: value})
+            changed = row.with_settings(**{name: value})
         except InputError:
             continue
         np.testing.assert_array_equal(run(problem, changed, 60, 0).curves["gap"], gaps)

@@ -30,7 +30,7 @@ def test_every_row_and_preset_equals_the_cpu(shape):
 @pytest.mark.parametrize("shape", SHAPES[:5], ids=str)
 def test_every_row_of_triple_q_equals_the_cpu(shape):
     problem = random_problem(*shape)
-    rows = [row.overridden({"tuned_for": EPISODES}) for row in family_rows(problem, TripleQ)]
+    rows = [row.with_settings(tuned_for=EPISODES) for row in family_rows(problem, TripleQ)]
     check_equals_cpu(problem, rows + mild_rows(problem, EPISODES), EPISODES, 1e-9)
 
 

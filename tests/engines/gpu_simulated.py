@@ -31,7 +31,7 @@ PRINTED = algorithm("UOpt-RPGPD", "printed")
 FEW = [RELEASED, PRINTED]
 ROUNDING = 1e-13
 SHORT = 12  # episodes that Triple-Q is tuned for: its frames are then of four
-TRIPLE_Q = TRIPLE_Q_NO_RESET.overridden({"tuned_for": SHORT, "margin_scale": 1e-6})
+TRIPLE_Q = TRIPLE_Q_NO_RESET.with_settings(tuned_for=SHORT, margin_scale=1e-6)
 QUICK = [TRIPLE_Q, algorithm("Triple-Q", "released")]  # the simulator plays these soonest
 
 
@@ -122,7 +122,7 @@ def test_single_precision_stays_near():
 
 def test_every_row_of_triple_q_is_one_launch_and_equals_the_cpu_to_the_last_bit():
     problem = random_problem(3, 2, 2, 1)
-    printed = [row.overridden({"tuned_for": SHORT}) for row in family_rows(problem, TripleQ)]
+    printed = [row.with_settings(tuned_for=SHORT) for row in family_rows(problem, TripleQ)]
     rows = printed + mild_rows(problem, SHORT)
     check_equals_cpu(problem, rows, SHORT + 1, 0.0)
 

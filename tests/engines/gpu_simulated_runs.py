@@ -19,15 +19,18 @@ from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import choose
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, durable, manifest, run_on_gpu
-from cmdplab.experiments.durable import CURVES, Standing, held, perform
+from cmdplab.experiments.durable import CURVES, held, run_in_folder
 from cmdplab.experiments.executors import gpu
-from cmdplab.experiments.executors.local import Ended, Interrupt
+from cmdplab.experiments.executors.signals import Interrupt
 from cmdplab.experiments.experiment import parse_experiment
+from cmdplab.experiments.folder import works_of
+from cmdplab.experiments.play import Job
 from cmdplab.experiments.records.tables import read_curves
-from cmdplab.experiments.run import Job, jobs, run, run_many
+from cmdplab.experiments.run import jobs, run, run_many
 from cmdplab.experiments.run_on_gpu import PlayingOnGpu
 from cmdplab.experiments.status import status_of
-from cmdplab.experiments.sweep import sweep, works_of
+from cmdplab.experiments.sweep import sweep
+from cmdplab.experiments.work import Ended, Standing
 from cmdplab.solvers import solve_feasible
 
 RELEASED = algorithm("UOpt-RPGPD", "released")
@@ -50,7 +53,7 @@ def equal(mine, theirs):
 def test_many_runs_are_those_of_the_cpu_and_all_are_reported():
     problem, told = random_problem(3, 2, 2, 1), []
     work = jobs(FEW, 1)
-    ours = run_many(problem, work, 5, engine="gpu", progress=told.append)
+    ours = run_many(problem, work, 5, engine="gpu", on_progress=told.append)
     for mine, theirs in zip(ours, run_many(problem, work, 5), strict=True):
         equal(mine, theirs)
     assert [each.summary for each in told[-2:]] == [each.summary for each in ours]
@@ -70,7 +73,7 @@ def test_a_stop_ends_a_batch_before_it_begins():
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the simulator's NumPy
 def test_a_setting_that_is_too_large_is_named():
-    wild = FEW[1].overridden({"bonus_scale": 1e308})
+    wild = FEW[1].with_settings(bonus_scale=1e308)
     with pytest.raises(InputError, match=r"UOpt-RPGPD \(seed 0\) are not finite"):
         run_many(random_problem(3, 2, 2, 1), [Job(wild, 0)], 5, engine="gpu")
 
@@ -130,7 +133,12 @@ def test_a_sweep_on_the_gpu_leaves_what_one_on_the_cpu_leaves(tmp_path, monkeypa
     given = {"base": tmp_path, "workers": 1}
     cpu = sweep(experiment, tmp_path / "cpu", **given)
     gpu = sweep(
-        experiment, tmp_path / "gpu", **given, engine="auto", tell=told.append, say=said.append
+        experiment,
+        tmp_path / "gpu",
+        **given,
+        engine="auto",
+        on_event=told.append,
+        on_message=said.append,
     )
     assert said == ["engine gpu: 2 runs; engine cpu: 2 (OptCMDP)"]
     assert {each.status for each in (*cpu, *gpu)} == {"done"}
@@ -177,7 +185,7 @@ def test_a_sweep_goes_on_with_another_engine_from_its_checkpoints(tmp_path, monk
     play_two(works, monkeypatch)
     half = [manifest.read(work.folder) for work in works]
     assert [(each.status, each.episodes) for each in half] == [("interrupted", 2)] * 2
-    perform(*works[0][:3])  # on the CPU; the other one goes on on the GPU
+    run_in_folder(works[0])  # on the CPU; the other one goes on on the GPU
     ended = sweep(experiment, folder, base=tmp_path, engine="gpu")
     assert {each.status for each in ended} == {"done"}
     for mine, theirs in zip(ended, whole, strict=True):
@@ -231,7 +239,7 @@ def test_a_run_that_is_not_finite_fails_alone(tmp_path):
     wild = {"name": "UOpt-RPGPD", "preset": "printed", "bonus_scale": [1e-3, 1e308]}
     experiment = experiment_of(tmp_path, algorithms=[wild], seeds=1)
     told = []
-    found = sweep(experiment, tmp_path / "out", base=tmp_path, engine="gpu", tell=told.append)
+    found = sweep(experiment, tmp_path / "out", base=tmp_path, engine="gpu", on_event=told.append)
     assert sorted(each.status for each in found) == ["done", "failed"]
     assert "not finite" in next(each.error for each in found if each.status == "failed")
     assert not any(isinstance(each, Standing) and each.runs != 2 for each in told)
@@ -252,7 +260,7 @@ def test_lists_of_successors_and_what_no_block_holds_are_left_to_the_cpu(tmp_pat
     only = {"algorithms": [{"name": "UOpt-RPGPD"}]}
     for problem, why in ((lists, "no lists of successors"), (large, "900 states")):
         said = []
-        (run,) = run_many(problem, [Job(RELEASED, 0)], 3, engine="auto", say=said.append)
+        (run,) = run_many(problem, [Job(RELEASED, 0)], 3, engine="auto", on_message=said.append)
         assert said == ["engine cpu: for the GPU this is too little work, or none that it has"]
         assert run.summary.episodes == 3
         experiment = experiment_of(tmp_path, **only)

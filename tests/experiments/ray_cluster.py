@@ -18,8 +18,9 @@ from ray.cluster_utils import Cluster  # noqa: E402
 
 from cmdplab.experiments.executors.ray import ray_executor  # noqa: E402
 from cmdplab.experiments.experiment import read_experiment  # noqa: E402
+from cmdplab.experiments.folder import works_of  # noqa: E402
 from cmdplab.experiments.status import status_of  # noqa: E402
-from cmdplab.experiments.sweep import sweep, works_of  # noqa: E402
+from cmdplab.experiments.sweep import sweep  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -56,7 +57,7 @@ def test_a_node_dies_half_way_and_the_results_are_those_of_a_local_sweep(cluster
             read_experiment(file),
             tmp_path / "ray",
             base=tmp_path,
-            tell=lambda event: ended.append(event.folder),
+            on_event=lambda event: ended.append(event.folder),
             every=0.2,
             executor=execute,
         )

@@ -14,21 +14,14 @@ from conftest import random_problem
 
 from cmdplab.cli import sweep as commands
 from cmdplab.experiments import index, manifest
-from cmdplab.experiments.durable import (
-    CURVES,
-    FILES,
-    LOCK,
-    MISTAKES,
-    Problems,
-    held,
-    is_held,
-    perform,
-)
+from cmdplab.experiments.durable import CURVES, FILES, LOCK, MISTAKES, held, is_held, run_in_folder
 from cmdplab.experiments.experiment import read_experiment
+from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.records import columns
 from cmdplab.experiments.records.groups import gather as gather_audit
 from cmdplab.experiments.status import status_of
-from cmdplab.experiments.sweep import sweep, works_of
+from cmdplab.experiments.sweep import sweep
+from cmdplab.experiments.work import Problems
 from cmdplab.files.write import written_whole
 from cmdplab.report import gather as gather_report
 
@@ -103,7 +96,7 @@ def test_a_sweep_notes_its_runs_while_it_goes_on(tmp_path, monkeypatch):
     def tell(event):
         noted.append(len(index._read(out / index.NAME, 4)[0]))
 
-    sweep(read_experiment(file), out, base=tmp_path, workers=1, tell=tell)
+    sweep(read_experiment(file), out, base=tmp_path, workers=1, on_event=tell)
     assert noted[-1] >= 3
     assert len(index._read(out / index.NAME, 4)[0]) == 4
 
@@ -307,7 +300,7 @@ def test_all_files_of_a_run_are_on_the_disk_before_one_gets_its_name(made, tmp_p
     monkeypatch.setattr(os, "fsync", note_flush)
     monkeypatch.setattr(Path, "replace", note_name)
     work = works_of(made)[0]
-    perform(tmp_path / "run", work.settings, work.problem_file)
+    run_in_folder(work._replace(folder=tmp_path / "run"))
     begun, *rest = done
     assert not begun[1]  # that it has begun is lost without loss
     assert len(rest) == 4
@@ -322,8 +315,7 @@ def test_a_worker_solves_a_problem_once(made, tmp_path, monkeypatch):
     plain = solvers.solve_feasible
     monkeypatch.setattr(solvers, "solve_feasible", lambda p: solved.append(p) or plain(p))
     for work in works_of(made)[:4]:
-        record = perform(tmp_path / work.folder.name, work.settings, work.problem_file,
-                         problems=known)  # fmt: skip
+        record = run_in_folder(work._replace(folder=tmp_path / work.folder.name), problems=known)
         assert record.summary == manifest.read(work.folder).summary
     assert len(solved) == 1
 

@@ -15,12 +15,13 @@ from cmdplab import load_runs
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest
-from cmdplab.experiments.durable import FILES, BusyError, held, is_held, perform
+from cmdplab.experiments.durable import FILES, BusyError, held, is_held, run_in_folder
 from cmdplab.experiments.executors.local import MOST_CRASHES, MOST_KILLS
 from cmdplab.experiments.experiment import parse_experiment, read_experiment
+from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.run import run
 from cmdplab.experiments.status import status_of
-from cmdplab.experiments.sweep import works_of
+from cmdplab.experiments.work import Work
 
 
 @pytest.fixture(scope="module")
@@ -245,9 +246,9 @@ def test_any_sequence_of_interruptions_gives_the_run_itself(work, algorithm):
     problem, folder, settings, file = work
     settings = settings.model_copy(update={"algorithm": algorithm[0], "preset": algorithm[1]})
     for looks in (0, 1, 3, 2):
-        record = perform(folder, settings, file, stop=StopAfter(looks), every=0.0)
+        record = run_in_folder(Work(folder, settings, file), stop=StopAfter(looks), every=0.0)
         assert record.status == "interrupted"
-    record = perform(folder, settings, file)
+    record = run_in_folder(Work(folder, settings, file))
     assert (record.status, record.episodes) == ("done", 5000)
     whole = run(problem, settings.row(), 5000, seed=3)
     assert record.summary == whole.summary._asdict()
@@ -261,9 +262,9 @@ def test_any_sequence_of_interruptions_gives_the_run_itself(work, algorithm):
 
 def test_a_finished_run_is_not_run_again(work):
     _, folder, settings, file = work
-    first = perform(folder, settings, file)
+    first = run_in_folder(Work(folder, settings, file))
     stamp = (folder / "curves.parquet").stat().st_mtime_ns
-    again = perform(folder, settings, file)
+    again = run_in_folder(Work(folder, settings, file))
     assert again.attempts == first.attempts == 1
     assert (folder / "curves.parquet").stat().st_mtime_ns == stamp
 
@@ -271,12 +272,12 @@ def test_a_finished_run_is_not_run_again(work):
 @pytest.mark.parametrize("name", ["curves.parquet", "mistakes.parquet", "checkpoint.npz"])
 def test_a_damaged_file_of_a_finished_run_is_made_again(work, name):
     _, folder, settings, file = work
-    perform(folder, settings, file, every=0.0)
+    run_in_folder(Work(folder, settings, file), every=0.0)
     before = {each: (folder / each).read_bytes() for each in FILES}
     content = bytearray(before[name])
     content[len(content) // 2] ^= 4
     (folder / name).write_bytes(bytes(content))
-    assert perform(folder, settings, file).status == "done"
+    assert run_in_folder(Work(folder, settings, file)).status == "done"
     for each, bytes_ in before.items():
         assert (folder / each).read_bytes() == bytes_
 
@@ -284,21 +285,21 @@ def test_a_damaged_file_of_a_finished_run_is_made_again(work, name):
 def test_an_unlimited_run_goes_on_each_time(work):
     _, folder, settings, file = work
     settings = settings.model_copy(update={"episodes": None})
-    first = perform(folder, settings, file, stop=StopAfter(2))
-    second = perform(folder, settings, file, stop=StopAfter(2))
+    first = run_in_folder(Work(folder, settings, file), stop=StopAfter(2))
+    second = run_in_folder(Work(folder, settings, file), stop=StopAfter(2))
     assert first.status == second.status == "interrupted"
     assert second.episodes > first.episodes
 
 
 def test_a_manifest_of_another_run_or_a_flipped_bit_is_not_believed(work):
     _, folder, settings, file = work
-    done = perform(folder, settings, file)
+    done = run_in_folder(Work(folder, settings, file))
     curves = (folder / "curves.parquet").read_bytes()
     text = (folder / "manifest.json").read_text()
     for old, new in (('"seed": 3', '"seed": 4'), ('"episodes": 5000', '"episodes": 5001')):
         assert old in text
         (folder / "manifest.json").write_text(text.replace(old, new))
-        again = perform(folder, settings, file)
+        again = run_in_folder(Work(folder, settings, file))
         assert again.status == "done"
         assert again.settings == done.settings
         assert any("manifest was damaged" in note for note in again.notes)
@@ -307,7 +308,7 @@ def test_a_manifest_of_another_run_or_a_flipped_bit_is_not_believed(work):
 
 def test_damaged_curves_are_never_loaded(work):
     _, folder, settings, file = work
-    perform(folder, settings, file)
+    run_in_folder(Work(folder, settings, file))
     content = bytearray((folder / "curves.parquet").read_bytes())
     content[len(content) // 2] ^= 1
     (folder / "curves.parquet").write_bytes(bytes(content))
@@ -320,12 +321,12 @@ def test_what_a_killed_writer_left_is_removed(work):
     _, folder, settings, file = work
     folder.mkdir()
     (folder / ".checkpoint.new.npz.123.tmp").write_bytes(b"half")
-    perform(folder, settings, file)
+    run_in_folder(Work(folder, settings, file))
     assert not list(folder.glob(".*.tmp"))
 
 
 def test_a_crash_is_recorded_with_its_traceback(work, monkeypatch):
-    from cmdplab.experiments.run import Playing
+    from cmdplab.experiments.play import Playing
 
     _, folder, settings, file = work
 
@@ -333,7 +334,7 @@ def test_a_crash_is_recorded_with_its_traceback(work, monkeypatch):
         raise ZeroDivisionError("on purpose")
 
     monkeypatch.setattr(Playing, "advance", crash)
-    record = perform(folder, settings, file)
+    record = run_in_folder(Work(folder, settings, file))
     assert record.status == "failed"
     assert "ZeroDivisionError: on purpose" in record.error
     assert "Traceback" in manifest.read(folder).error
@@ -343,41 +344,41 @@ def test_a_run_in_use_is_left_alone(work):
     _, folder, settings, file = work
     folder.mkdir()
     with held(folder), pytest.raises(BusyError):
-        perform(folder, settings, file)
-    assert perform(folder, settings, file).status == "done"
+        run_in_folder(Work(folder, settings, file))
+    assert run_in_folder(Work(folder, settings, file)).status == "done"
 
 
 def test_another_problem_or_another_runs_checkpoint_is_not_used(work, tmp_path):
     _, folder, settings, file = work
     other = settings.model_copy(update={"seed": 4})
-    perform(tmp_path / "other", other, file, stop=StopAfter(2), every=0.0)
+    run_in_folder(Work(tmp_path / "other", other, file), stop=StopAfter(2), every=0.0)
     folder.mkdir()
     (folder / "checkpoint.npz").write_bytes((tmp_path / "other" / "checkpoint.npz").read_bytes())
-    record = perform(folder, settings, file)
+    record = run_in_folder(Work(folder, settings, file))
     assert "belongs to another run" in record.notes[0]
     assert record.status == "done"
     random_problem(4, 2, 3, 1, seed=8).save(file)
-    wrong = perform(tmp_path / "third", settings, file)
+    wrong = run_in_folder(Work(tmp_path / "third", settings, file))
     assert wrong.status == "failed"
     assert "is not the problem" in wrong.error
 
 
 def test_a_record_of_a_newer_version_is_refused(work):
     _, folder, settings, file = work
-    perform(folder, settings, file)
+    run_in_folder(Work(folder, settings, file))
     values = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps({**values, "schema_version": 99}))
     with pytest.raises(InputError, match="newer cmdplab"):
-        perform(folder, settings, file)
+        run_in_folder(Work(folder, settings, file))
 
 
 def test_another_processor_is_mentioned(work, call):
     _, folder, settings, file = work
-    perform(folder, settings, file, stop=StopAfter(2), every=0.0)
+    run_in_folder(Work(folder, settings, file), stop=StopAfter(2), every=0.0)
     record = manifest.read(folder)
     record.machine["processor"] = "abacus"
     manifest.write(folder, record)
-    again = perform(folder, settings, file)
+    again = run_in_folder(Work(folder, settings, file))
     assert any("after abacus" in note for note in again.notes)
     code, out, _ = call("status", folder)
     assert code == 0

@@ -17,9 +17,9 @@ from cmdplab.audit.figure import SATURATED, draw, visible
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.experiment import parse_experiment
+from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.records.groups import units_of
 from cmdplab.experiments.records.tables import read_curves
-from cmdplab.experiments.sweep import works_of
 from cmdplab.figures.bands import (
     GEOMETRIC_MEAN,
     MEAN,

@@ -13,13 +13,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import ROOT, random_problem
-from faults import settings_of
 from made_up_records import records
 
 from cmdplab import load_runs
+from cmdplab.algorithms import algorithm
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.experiments.durable import perform
+from cmdplab.experiments.durable import run_in_folder
+from cmdplab.experiments.experiment import RunSettings
+from cmdplab.experiments.work import Work
 from cmdplab.report import gather
 
 COMPARED = {"settings": {"delta": 0.1}, "needs": [], "baseline_episodes": [3, 4]}
@@ -147,9 +149,11 @@ def interrupted(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("stopped") / "run"
     folder.mkdir()
     problem.save(folder / "problem.npz")
-    settings = settings_of(problem, episodes=10**7).complete()
+    settings = RunSettings.of(problem, algorithm("UOpt-RPGPD", "printed"), 10**7, 0)
     looks = iter(range(10**9))
-    record = perform(folder, settings, folder / "problem.npz", stop=lambda: next(looks) >= 2)
+    record = run_in_folder(
+        Work(folder, settings, folder / "problem.npz"), stop=lambda: next(looks) >= 2
+    )
     assert record.status == "interrupted"
     return folder
 

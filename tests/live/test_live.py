@@ -566,7 +566,7 @@ def test_a_resumed_environment_is_seeded_anew(tmp_path):
         ({"budget": 1.0}, r"cost is \[1.5\] there and \[1.0\] here"),
         ({"horizon": 3}, "horizon is 4 there and 3 here"),
         ({"algorithm": "Triple-Q"}, "algorithm is OptCMDP .printed. there"),
-        ({"algorithm": cmdplab.algorithm("OptCMDP").overridden({"delta": 0.2})}, "constants is"),
+        ({"algorithm": cmdplab.algorithm("OptCMDP").with_settings(delta=0.2)}, "constants is"),
         ({"start": "several"}, "start is 5 there and several here"),
         ({"episodes": 2}, "has 5 episodes, beyond 2"),
         ({"mask": np.eye(3, 2, dtype=bool) | [False, True]}, "mask is none there and"),
@@ -665,7 +665,9 @@ def test_the_summary_says_that_nothing_is_exact():
 
 def test_progress_counts_both_phases_and_is_printed():
     seen = []
-    learn(Lever(), "OptCMDP", horizon=4, budget=1.0, episodes=70, evaluate=30, progress=seen.append)
+    learn(
+        Lever(), "OptCMDP", horizon=4, budget=1.0, episodes=70, evaluate=30, on_progress=seen.append
+    )
     ends = {at.phase: at.episodes for at in seen}
     assert ends == {"learning": 70, "evaluating": 30}
     for terminal in (False, True):

@@ -22,8 +22,8 @@ from cmdplab.algorithms import FIGURE_1
 from cmdplab.cli.report import report_command
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
+from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.records.tables import read_curves
-from cmdplab.experiments.sweep import works_of
 from cmdplab.files import sealed, write_table
 from cmdplab.measures.verdict import common_verdict
 from cmdplab.report import gather, write_report, write_tables

@@ -12,7 +12,8 @@ import pytest
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.experiments.run import Job, Playing, jobs, run, run_many
+from cmdplab.experiments.play import Job, Playing
+from cmdplab.experiments.run import jobs, run, run_many
 from cmdplab.studies.predefined import Reproduction, carry_out
 
 KEYS = {"final_gap", "final_violation", "tail_std", "strong_regret", "strong_violation_regret"}
@@ -64,8 +65,8 @@ def test_the_curves_can_be_read_elsewhere(small):
 
 
 def test_the_figure_is_the_same_for_the_same_numbers(small, tmp_path):
+    from cmdplab.experiments.folder import read_folder
     from cmdplab.experiments.records.tables import read_curves
-    from cmdplab.experiments.sweep import read_folder
     from cmdplab.figures.style import figure_1
     from cmdplab.studies.conclusions import title
 
@@ -134,7 +135,9 @@ def test_one_failure_stops_the_others_and_is_raised():
 
     # The others would take hours: the failure of one must not wait for them.
     with pytest.raises(RuntimeError, match="told to"):
-        run_many(problem, [Job(algorithm("UOpt-RPGPD"), s) for s in range(4)], 10**9, progress=fail)
+        run_many(
+            problem, [Job(algorithm("UOpt-RPGPD"), s) for s in range(4)], 10**9, on_progress=fail
+        )
 
 
 def test_a_run_that_leaves_the_finite_numbers_is_an_error():

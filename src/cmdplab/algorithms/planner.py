@@ -35,10 +35,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.row import ACCURACY, Row
+from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.schedules import Constant, Schedule, Setting
 from cmdplab.algorithms.task import Task
-from cmdplab.errors import InputError
+from cmdplab.settings import SETTINGS
 from cmdplab.types import Array
 
 # The formulas of both engines: scalars in, scalars out, as in equations.py. Compiled code keeps
@@ -108,7 +108,7 @@ def doubling(s: Setting) -> Replan:
     return Replan(first=1.0, factor=1.0)
 
 
-REPLANS = {"every-episode": every_episode, "doubling": doubling}
+REPLANS = dict(zip(SETTINGS["replan"].choices, (every_episode, doubling), strict=True))
 
 
 class Queue(NamedTuple):
@@ -198,15 +198,10 @@ class Planner(Row):
     queue: Queue | None = None  # None: the multipliers are the optimal ones
     caution: float = -math.inf  # the baseline must exceed b + caution (b_0 - b) to be left
     warm_up: Coefficient = nothing  # episodes that the baseline is played in any case
-    replan: Callable[[Setting], Replan] = every_episode
-    epsilon: float = 0.1  # accuracy, where the algorithm asks for one
+    replan: Callable[[Setting], Replan] = REPLANS[SETTINGS["replan"].default]
+    epsilon: float = SETTINGS["epsilon"].default
     pooled: bool = False  # whether the steps share their counts, as a stationary kernel allows
     uniform_elsewhere: float = 0.0  # where a plan never comes: 0 its greedy action, 1 any action
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 1e-9 <= self.epsilon <= 1e9:
-            raise InputError(f"epsilon is {self.epsilon:g}, outside 1e-9 to 1e9")
 
     def layers(self, task: Task) -> int:
         """L: how many steps have counts of their own."""
@@ -216,12 +211,14 @@ class Planner(Row):
         """The sizes and constants that this row's formulas read."""
         return super().setting(task)._replace(epsilon=self.epsilon, bonus_scale=self.bonus_scale)
 
-    def overridden(self, given: dict[str, Any]) -> Planner:
-        """The row with other settings; `replan` is the name of a schedule in `REPLANS`."""
-        name = given.get("replan")
-        if name is not None and name not in REPLANS:
-            raise InputError(f"unknown replan {name!r}: choose one of {', '.join(REPLANS)}")
-        return super().overridden(given | {"replan": REPLANS.get(name or "")})
+    def _value(self, name: str) -> Any:
+        """The value of a setting; `replan` is the name of a schedule in `REPLANS`."""
+        if name != "replan":
+            return super()._value(name)
+        return next((known for known, each in REPLANS.items() if each is self.replan), None)
+
+    def _change(self, name: str, value: Any) -> dict[str, Any]:
+        return super()._change(name, REPLANS[value] if name == "replan" else value)
 
     @property
     def has_margin(self) -> bool:
@@ -240,18 +237,6 @@ class Planner(Row):
         if self.safe and self.freedom > 0.0 and self.bonus_scale > self.margin_scale >= 1.0:
             return "bonus scale above the margin scale: zero violation is heuristic"
         return super().heuristic
-
-    def settings(self) -> dict[str, Any]:
-        """What `overridden` takes."""
-        names = [name for name, each in REPLANS.items() if each is self.replan]
-        return super().settings() | {
-            "epsilon": self.epsilon if ACCURACY in self.needs else None,
-            "replan": names[0] if names else None,
-        }
-
-    def reads(self, name: str) -> bool:
-        """Whether a setting changes anything of it: every planner can plan at other times."""
-        return name == "replan" or super().reads(name)
 
     def numbers(self, task: Task) -> PlannerNumbers:
         """This row, resolved for a task."""

@@ -26,6 +26,7 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.schedules import Constant, Power, Schedule, Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
+from cmdplab.settings import SETTINGS
 from cmdplab.types import Array
 
 
@@ -125,14 +126,19 @@ class PrimalDualNumbers(NamedTuple):
     reward_scale: float
 
 
+# The fields whose exponents are settings.
+_EXPONENTS = {"alpha_eta": ("policy_step", "dual_step"), "alpha_tau": ("temperature",)}
+_ETA, _TAU = (Power(SETTINGS[name].default) for name in _EXPONENTS)
+
+
 @dataclass(frozen=True, kw_only=True)
 class PrimalDual(Row):
     """One algorithm of the family. The defaults are UOpt-RPGPD as the paper prints it."""
 
     bonus: Callable[[Setting], Bonus]
-    policy_step: Schedule = Power(0.53)  # eta_k of the policy
-    dual_step: Schedule = Power(0.53)  # eta_k of the multipliers
-    temperature: Schedule = Power(0.4)  # tau_k
+    policy_step: Schedule = _ETA  # eta_k of the policy
+    dual_step: Schedule = _ETA  # eta_k of the multipliers
+    temperature: Schedule = _TAU  # tau_k
     margin: Schedule = Constant(0.0)  # the dual step aims at b + margin_k
     bonus_multiplier: Callable[[Setting], tuple[float, float]] = value_range
     radius_cap: float = math.inf  # the cap on phi: infinite in Section 3, 1 in Appendix H.1
@@ -189,40 +195,40 @@ class PrimalDual(Row):
         steps[:, 3] *= self.margin_scale
         return steps
 
-    def overridden(self, given: dict[str, Any]) -> PrimalDual:
-        """The row with other settings; `alpha_eta` and `alpha_tau` are exponents of schedules."""
-        rest = {name: value for name, value in given.items() if not name.startswith("alpha_")}
-        row = super().overridden(rest)
-        return row.with_exponents(given.get("alpha_eta"), given.get("alpha_tau"))
+    def _value(self, name: str) -> Any:
+        """The value of a setting; `alpha_eta` and `alpha_tau` are exponents of schedules."""
+        if name not in _EXPONENTS:
+            return super()._value(name)
+        schedule = getattr(self, _EXPONENTS[name][0])
+        return schedule.exponent if isinstance(schedule, Power) else None
+
+    def _change(self, name: str, value: Any) -> dict[str, Any]:
+        if name not in _EXPONENTS:
+            return super()._change(name, value)
+        powers = {field: getattr(self, field) for field in _EXPONENTS[name]}
+        if not all(isinstance(each, Power) for each in powers.values()):
+            raise InputError(
+                f"{self.name} has no exponent {name}: its schedule is not a power of k"
+            )
+        return {field: replace(each, exponent=value) for field, each in powers.items()}
+
+    def reads(self, name: str) -> bool:
+        """Whether a setting changes anything: only a power of k has an exponent."""
+        return super().reads(name) and self._value(name) is not None
+
+    def _takes(self, name: str) -> bool:
+        return name in _EXPONENTS or super()._takes(name)  # `_change` says why one is missing
 
     @property
     def has_margin(self) -> bool:
         """Whether the dual step aims above the thresholds."""
         return self.margin != Constant(0.0)
 
-    def settings(self) -> dict[str, Any]:
-        """What `overridden` takes."""
-        eta, tau = (
-            each.exponent if isinstance(each, Power) else None
-            for each in (self.policy_step, self.temperature)
-        )
-        return super().settings() | {"alpha_eta": eta, "alpha_tau": tau}
-
     def with_exponents(
         self, alpha_eta: float | None = None, alpha_tau: float | None = None
     ) -> PrimalDual:
         """The same row with other exponents; only where the step or temperature is a power of k."""
-        row = self
-        if alpha_eta is not None:
-            policy, dual = (
-                replace(_power("alpha_eta", step, row.name), exponent=alpha_eta)
-                for step in (row.policy_step, row.dual_step)
-            )
-            row = replace(row, policy_step=policy, dual_step=dual)
-        if alpha_tau is not None:
-            temperature = _power("alpha_tau", row.temperature, row.name)
-            row = replace(row, temperature=replace(temperature, exponent=alpha_tau))
-        return row
+        return self.with_settings(alpha_eta=alpha_eta, alpha_tau=alpha_tau)
 
     def outside_theorem(self) -> str:
         """Empty inside the region of Theorem 4.1; else what is outside, as one sentence."""
@@ -264,9 +270,3 @@ def as_released(row: PrimalDual, bonus: Callable[[Setting], Bonus]) -> PrimalDua
         guarantee="",  # the theorem is about the printed formulas
         **steps,  # type: ignore[arg-type]
     )
-
-
-def _power(what: str, schedule: Schedule, name: str) -> Power:
-    if not isinstance(schedule, Power):
-        raise InputError(f"{name} has no exponent {what}: its schedule is not a power of k")
-    return schedule

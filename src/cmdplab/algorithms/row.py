@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, Self, Unpack
 
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import FEEDBACK, Task
-from cmdplab.checks import MOST_EPISODES
 from cmdplab.errors import InputError
+from cmdplab.messages import warn_renamed
+from cmdplab.settings import ACCURACY as ACCURACY
+from cmdplab.settings import EPISODES as EPISODES
+from cmdplab.settings import (
+    MARGIN,
+    SETTINGS,
+    Declared,
+    Settings,
+    check_setting,
+    without_none,
+)
+from cmdplab.settings import SAFE_POLICY as SAFE_POLICY
+from cmdplab.settings import SLATER_GAP as SLATER_GAP
 
-EPISODES = "number of episodes"
-SLATER_GAP = "Slater gap"
-SAFE_POLICY = "safe policy"
-ACCURACY = "accuracy"
 CONSTRAINT = "a constraint"
 STATIONARY = "a stationary kernel"
 SUPPORT = "the possible successors"
@@ -30,12 +37,12 @@ class Row:
 
     name: str
     preset: str = "printed"
-    bonus_scale: float = 1e-3  # factor on every optimistic width; 1 is the theory
-    margin_scale: float = 1e-3  # factor on every pessimistic margin; 1 is the theory
-    delta: float = 0.1  # failure probability
-    tuned_for: int = 100_000  # K, where the algorithm reads one
-    slack_factor: float = 1.0  # the learner is told this multiple of the Slater gap
-    tightening: float = 0.5  # the default baseline is optimal for thresholds b + tightening slack
+    bonus_scale: float = SETTINGS["bonus_scale"].default
+    margin_scale: float = SETTINGS["margin_scale"].default
+    delta: float = SETTINGS["delta"].default
+    tuned_for: int = SETTINGS["tuned_for"].default
+    slack_factor: float = SETTINGS["slack_factor"].default
+    tightening: float = SETTINGS["tightening"].default
     summary: str = ""  # one line for `cmdplab list algorithms`
     paper: str = ""
     needs: tuple[str, ...] = ()  # what the learner must be told beyond the task's arrays
@@ -46,17 +53,9 @@ class Row:
     unverified: str = ""  # which constants no source confirms; shown wherever the row is
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.delta <= 1.0:
-            raise InputError(f"delta is {self.delta:g}, outside (0, 1]")
-        for what in ("bonus_scale", "margin_scale"):
-            if not 0.0 < getattr(self, what) < math.inf:
-                raise InputError(f"{what} is {getattr(self, what):g}, not a finite number > 0")
-        if not 0.0 < self.slack_factor < math.inf:
-            raise InputError(f"slack_factor is {self.slack_factor:g}, not a finite number > 0")
-        if not 0.0 < self.tightening <= 1.0:
-            raise InputError(f"tightening is {self.tightening:g}, outside (0, 1]")
-        if not 1 <= self.tuned_for <= MOST_EPISODES:
-            raise InputError(f"tuned_for is {self.tuned_for}, outside 1 to {MOST_EPISODES:,}")
+        for name, declared in SETTINGS.items():
+            if declared.range is not None and hasattr(self, name):
+                declared.range.check(name, getattr(self, name))
 
     def setting(self, task: Task) -> Setting:
         """The sizes and constants that this row's formulas read."""
@@ -65,37 +64,62 @@ class Row:
         slack = self.slack_factor * task.slater_gap
         return Setting(*sizes, self.tuned_for, self.delta, slack, task.baseline_slack)
 
-    def overridden(self, given: dict[str, Any]) -> Self:
+    def with_settings(self, **settings: Unpack[Settings]) -> Self:
         """The row with other settings, by name; what is None stays as it is."""
-        chosen = {name: value for name, value in given.items() if value is not None}
-        known = {field.name for field in fields(self)}
-        meaningless = {name for name, value in self.settings().items() if value is None}
+        chosen = without_none(settings)
         for name in chosen:
-            if name not in known or name in meaningless - {"margin_scale", "replan"}:
+            if name not in SETTINGS or not self._takes(name):
                 raise InputError(f"{self.name} has no setting {name}")
-        return replace(self, **chosen)
+        changes: dict[str, Any] = {}
+        for name, value in chosen.items():
+            if SETTINGS[name].choices:
+                check_setting(name, value)
+            changes |= self._change(name, value)
+        return replace(self, **changes)
+
+    def overridden(self, given: dict[str, Any]) -> Self:
+        """Deprecated: `with_settings`, which takes the same by keyword."""
+        warn_renamed("row.overridden({...})", "row.with_settings(...)")
+        return self.with_settings(**given)
+
+    def settings(self) -> dict[str, Any]:
+        """What `with_settings` takes, with this row's values; None where one has no meaning."""
+        return {
+            name: self._value(name) if self.reads(name) or declared.unread == "kept" else None
+            for name, declared in SETTINGS.items()
+        }
+
+    def reads(self, name: str) -> bool:
+        """Whether a setting changes anything of this algorithm."""
+        declared = SETTINGS.get(name)
+        return declared is not None and self._is_of(declared) and self._needs(declared)
+
+    def _takes(self, name: str) -> bool:
+        """Whether a setting may be given: it is read, or does no harm."""
+        return self.reads(name) or SETTINGS[name].unread != "refused"
+
+    def _is_of(self, declared: Declared) -> bool:
+        """Whether a setting is one of this row's family."""
+        mine = {each.__name__ for each in type(self).__mro__}
+        return not declared.families or bool(mine & {*declared.families})
+
+    def _needs(self, declared: Declared) -> bool:
+        """Whether this row needs to be told what a setting is about."""
+        needed = (*self.needs, MARGIN) if self.has_margin else self.needs
+        return not declared.needs or declared.needs in needed
+
+    def _value(self, name: str) -> Any:
+        """The value of a setting, by default a field of that name."""
+        return getattr(self, name)
+
+    def _change(self, name: str, value: Any) -> dict[str, Any]:
+        """The fields that a setting changes, by default the one of that name."""
+        return {name: value}
 
     @property
     def has_margin(self) -> bool:
         """Whether `margin_scale` multiplies anything."""
         return False
-
-    def settings(self) -> dict[str, Any]:
-        """What `overridden` takes, with this row's values; None where one has no meaning."""
-        return {
-            "bonus_scale": self.bonus_scale,
-            "margin_scale": self.margin_scale if self.has_margin else None,
-            "delta": self.delta,
-            "tuned_for": self.tuned_for,
-            "slack_factor": self.slack_factor if SLATER_GAP in self.needs else None,
-            "tightening": self.tightening if SAFE_POLICY in self.needs else None,
-        }
-
-    def reads(self, name: str) -> bool:
-        """Whether a setting changes anything of this algorithm."""
-        if name == "tuned_for":
-            return EPISODES in self.needs
-        return self.settings().get(name) is not None
 
     @property
     def needs_slack(self) -> bool:

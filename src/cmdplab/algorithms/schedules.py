@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
+from cmdplab.settings import UNIT
 from cmdplab.types import Array
 
 
@@ -60,8 +61,7 @@ class Power:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.exponent <= 1.0:
-            raise InputError(f"the exponent alpha is {self.exponent:g}, outside (0, 1]")
+        UNIT.check("the exponent alpha", self.exponent)
 
     def __call__(self, k: Array, setting: Setting) -> Array:
         return self.scale * (k + self.shift) ** -self.exponent

@@ -241,10 +241,6 @@ class TripleQ(Row):
         )
         return TripleQNumbers(*map(float, resolved))
 
-    def reads(self, name: str) -> bool:
-        """Whether a setting changes anything of this algorithm: it has no failure probability."""
-        return name != "delta" and super().reads(name)
-
     @property
     def has_margin(self) -> bool:
         """The queue aims above the thresholds."""

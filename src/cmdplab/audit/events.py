@@ -27,7 +27,7 @@ from cmdplab.engines.families import session
 from cmdplab.environments.entry import checked_seed
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import fingerprint, first_complaint
-from cmdplab.experiments.run import check_counts
+from cmdplab.experiments.play import check_counts
 from cmdplab.files import read_json, sealed, unsealed
 from cmdplab.files.write import to_json, writable_folder, written_whole
 from cmdplab.solvers import solve_feasible
@@ -40,7 +40,7 @@ SEEDS, EPISODES = 500, 600
 SAVE_EVERY = 20  # runs
 MOST_COUNTS = 1 << 22  # doubles that are looked at together: 32 MiB
 
-Tell = Callable[[int, int], None]  # runs done, runs in all
+OnProgress = Callable[[int, int], None]  # runs done, runs in all
 First = tuple[int | None, int | None, int | None]  # episodes, in the order of `Failures`
 
 
@@ -96,7 +96,7 @@ def failure_events(
     seeds: int = SEEDS,
     episodes: int = EPISODES,
     delta: float = 0.1,
-    tell: Tell = lambda done, of: None,
+    on_progress: OnProgress = lambda done, of: None,
 ) -> list[EventTally]:
     """Play UOpt-RPGPD as printed on the seeds 0, 1, ..., ask in every episode, write the file.
 
@@ -121,14 +121,14 @@ def failure_events(
     first = _known(path, settings, seeds)
     try:
         for seed in range(len(first), seeds):
-            tell(seed, seeds)
+            on_progress(seed, seeds)
             first.append(first_failures(problem, row, task, seed, episodes))
             if len(first) % SAVE_EVERY == 0:
                 _write(path, settings, first)
     finally:
         if first:
             _write(path, settings, first)
-    tell(seeds, seeds)
+    on_progress(seeds, seeds)
     return tallies(first, settings)
 
 

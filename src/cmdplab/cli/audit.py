@@ -77,7 +77,7 @@ def audit_command(
         raise InputError(f"delta is {delta:g}, not between 0 and 1")
     sure = DELTA if delta is None else delta
     other = engine if engine is not Engine.cpu else None
-    from cmdplab.experiments.folders import check_apart
+    from cmdplab.experiments.folder import check_apart
 
     of_records: dict[str, Any] = {"--epsilon": epsilon or None, "--partial": partial}
     of_records |= {"--workers": workers, "--engine": other}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cmdplab.cli.options import console, errors, print_json, print_line, print_note
 
 if TYPE_CHECKING:
-    from cmdplab.audit.events import EventTally, Tell
+    from cmdplab.audit.events import EventTally, OnProgress
 
 OUT = Path("runs/failure-events")
 
@@ -31,9 +31,9 @@ def count_events(
     folder = OUT if out is None else out
     runs = SEEDS if seeds is None else seeds
     length = EPISODES if episodes is None else episodes
-    with _shown() as tell:
+    with _shown() as on_progress:
         sizes = {"seeds": runs, "episodes": length, "delta": delta}
-        found = failure_events(problem, folder, **sizes, tell=tell)  # type: ignore[arg-type]
+        found = failure_events(problem, folder, **sizes, on_progress=on_progress)  # type: ignore[arg-type]
     if as_json:
         fields = {"problem": problem.name, **sizes, "bonus_scale": 1.0, "events": found}
         print_json("failure-events", fields)
@@ -48,7 +48,7 @@ def count_events(
 
 
 @contextmanager
-def _shown() -> Iterator[Tell]:
+def _shown() -> Iterator[OnProgress]:
     """A bar in a terminal, a line for every tenth elsewhere."""
     if not errors().is_terminal:
         yield _line

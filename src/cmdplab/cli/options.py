@@ -8,11 +8,12 @@ from enum import StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
 from cmdplab.errors import InputError
+from cmdplab.settings import SETTINGS, Settings
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,6 +51,12 @@ def count(sentence: str) -> Any:
     return typer.Option(help=sentence, parser=whole, metavar="INTEGER")
 
 
+def setting(name: str) -> Any:
+    """The option of a setting."""
+    declared = SETTINGS[name]
+    return count(declared.help) if declared.kind is int else typer.Option(help=declared.help)
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 ProblemArgument = Annotated[
     str, typer.Argument(help="A .npz file, or an environment: see `cmdplab list environments`.")
@@ -67,23 +74,9 @@ AnyPreset = Annotated[
     Preset | None,
     typer.Option(help="Default: `released` where there is one, else and for OptCMDP `printed`."),
 ]
-OwnBonusScale = Annotated[
-    float | None,
-    typer.Option(help="Factor on every optimistic width; 1 is the theory. Mostly 1e-3."),
-]
-OwnMarginScale = Annotated[
-    float | None,
-    typer.Option(help="Factor on every pessimistic margin; 1 is the theory. Mostly 1e-3."),
-]
-TunedFor = Annotated[int | None, count("The number of episodes K that an algorithm is tuned for.")]
-Tightening = Annotated[
-    float | None,
-    typer.Option(help="Safe policy: optimal for thresholds raised by this share of the slack."),
-]
-Epsilon = Annotated[float | None, typer.Option(help="Accuracy that Online-CRL aims at.")]
-Replanning = Annotated[
-    str | None, typer.Option(help="When planners plan anew: every-episode or doubling.")
-]
+OwnBonusScale = Annotated[float | None, setting("bonus_scale")]
+OwnMarginScale = Annotated[float | None, setting("margin_scale")]
+TunedFor = Annotated[int | None, setting("tuned_for")]
 Workers = Annotated[int | None, count("Runs at once; default: one per core.")]
 EngineOption = Annotated[
     Engine,
@@ -180,6 +173,24 @@ def given(make: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[
         return whole
 
     return decorated
+
+
+def chosen_settings(**said: Any) -> Settings:
+    """The settings of an algorithm that the options of a command say: one for each declared."""
+    return cast(Settings, said)
+
+
+chosen_settings.__signature__ = Signature(  # type: ignore[attr-defined]
+    [
+        Parameter(
+            name,
+            Parameter.POSITIONAL_OR_KEYWORD,
+            default=None,
+            annotation=Annotated[declared.kind | None, setting(name)],
+        )
+        for name, declared in SETTINGS.items()
+    ]
+)
 
 
 def console() -> Console:

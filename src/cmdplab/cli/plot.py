@@ -95,7 +95,7 @@ def portrait_command(
     one, on one colour scale, with their total-variation distance.
     """
     from cmdplab.algorithms import algorithm as row_of
-    from cmdplab.experiments.run import check_counts
+    from cmdplab.experiments.play import check_counts
     from cmdplab.figures.plots import check_suffix
     from cmdplab.files.write import writable_folder
     from cmdplab.formats import find
@@ -104,7 +104,7 @@ def portrait_command(
     check_suffix(path)
     check_counts(episodes, seed)
     chosen = [row_of(n, preset.value if preset else None) for n in algorithm or ["UOpt-RPGPD"]]
-    rows = [row.overridden({"bonus_scale": bonus_scale}) for row in dict.fromkeys(chosen)]
+    rows = [row.with_settings(bonus_scale=bonus_scale) for row in dict.fromkeys(chosen)]
     if kind is Portrayed.occupancy and len(rows) > 1:
         raise InputError(f"an occupancy is drawn of one algorithm, and {len(rows)} were given")
     if kind is Portrayed.occupancy and points is not None:
@@ -121,13 +121,13 @@ def portrait_command(
 
 
 def _occupancy(cmdp: CMDP, row: Row, episodes: int, seed: int, path: Path) -> Path:
+    from cmdplab.experiments.play import Job
     from cmdplab.experiments.progress import shown
-    from cmdplab.experiments.run import Job
     from cmdplab.figures.portrait_drawings import draw_occupancy
     from cmdplab.figures.portraits import occupancy_portrait
 
-    with shown([Job(row, seed)], episodes, errors()) as progress:
-        portrait = occupancy_portrait(cmdp, row, episodes, seed, progress=progress)
+    with shown([Job(row, seed)], episodes, errors()) as on_progress:
+        portrait = occupancy_portrait(cmdp, row, episodes, seed, on_progress=on_progress)
     title = f"{cmdp.name}: {row.name} ({row.preset})\nseed {seed}, {episodes:,} episodes"
     return draw_occupancy(portrait, title, path)
 
@@ -135,16 +135,16 @@ def _occupancy(cmdp: CMDP, row: Row, episodes: int, seed: int, path: Path) -> Pa
 def _entropy(
     cmdp: CMDP, rows: list[Row], episodes: int, seed: int, points: int | None, path: Path
 ) -> Path:
+    from cmdplab.experiments.play import Job
     from cmdplab.experiments.progress import shown
-    from cmdplab.experiments.run import Job
     from cmdplab.figures.portrait_drawings import draw_entropy
     from cmdplab.figures.portraits import POINTS, entropy_curve, no_temperature
     from cmdplab.solvers import solve_feasible
 
     looks = POINTS if points is None else points
     solution = solve_feasible(cmdp)
-    with shown([Job(row, seed) for row in rows], episodes, errors()) as progress:
-        fixed = partial(entropy_curve, solution=solution, progress=progress)
+    with shown([Job(row, seed) for row in rows], episodes, errors()) as on_progress:
+        fixed = partial(entropy_curve, solution=solution, on_progress=on_progress)
         curves = [fixed(cmdp, row, episodes, seed, looks) for row in rows]
     for row in rows:
         warn(no_temperature(row))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,31 +13,29 @@ import typer
 
 from cmdplab.cli.options import (
     AnyPreset,
-    Epsilon,
     InstanceSeed,
     Json,
-    OwnBonusScale,
-    OwnMarginScale,
     Precision,
     PrecisionOption,
     ProblemArgument,
-    Replanning,
-    Tightening,
-    TunedFor,
+    chosen_settings,
     count,
     errors,
+    given,
     print_json,
     say,
     warn,
 )
 from cmdplab.errors import InputError
+from cmdplab.settings import Settings, without_none
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
     from cmdplab.cmdp.problem import CMDP
     from cmdplab.engines.choose import Wanted
-    from cmdplab.experiments.executors.local import Work
+    from cmdplab.experiments.play import Job, RunOptions
     from cmdplab.experiments.status import RunStatus
+    from cmdplab.experiments.work import Work
 
 
 class RunEngine(StrEnum):
@@ -55,7 +54,9 @@ class Rewards(StrEnum):
     bernoulli = "bernoulli"
 
 
+@given(chosen_settings)
 def run_command(
+    settings: Settings,
     problem: ProblemArgument = "published",
     algorithm: Annotated[str, typer.Option(help="See `cmdplab list algorithms`.")] = "UOpt-RPGPD",
     preset: AnyPreset = None,
@@ -64,18 +65,6 @@ def run_command(
     ] = "100000",
     seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
     instance_seed: InstanceSeed = 0,
-    bonus_scale: OwnBonusScale = None,
-    margin_scale: OwnMarginScale = None,
-    tuned_for: TunedFor = None,
-    tightening: Tightening = None,
-    epsilon: Epsilon = None,
-    replan: Replanning = None,
-    alpha_eta: Annotated[
-        float | None, typer.Option(help="Exponent of the step size, in (0, 1].")
-    ] = None,
-    alpha_tau: Annotated[
-        float | None, typer.Option(help="Exponent of the temperature, in (0, 1].")
-    ] = None,
     baseline: Annotated[
         Path | None, typer.Option(help="A .npy with the safe policy [H, X, A] to begin with.")
     ] = None,
@@ -103,32 +92,22 @@ def run_command(
     from cmdplab.algorithms.baselines import task_for
     from cmdplab.cli.sweep import Given, carry_out, finish, leave
     from cmdplab.engines.choose import Wanted
-    from cmdplab.experiments import run
-    from cmdplab.experiments.durable import Problems
-    from cmdplab.experiments.experiment import RunSettings, fingerprint, observed, single
-    from cmdplab.experiments.sweep import alone_in, works_of
+    from cmdplab.experiments.experiment import RunSettings
+    from cmdplab.experiments.folder import alone_in, works_of
+    from cmdplab.experiments.play import Job, RunOptions, check_counts
+    from cmdplab.experiments.work import Problems
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
 
-    chosen: dict[str, Any] = {
-        "bonus_scale": bonus_scale,
-        "margin_scale": margin_scale,
-        "tuned_for": tuned_for,
-        "tightening": tightening,
-        "epsilon": epsilon,
-        "replan": replan,
-        "alpha_eta": alpha_eta,
-        "alpha_tau": alpha_tau,
-    }
     plain = algorithms.algorithm(algorithm, preset.value if preset else None)
-    algorithms.check_settings([plain], chosen)
-    row = plain.overridden(chosen)
+    algorithms.check_settings([plain], settings)
+    row = plain.with_settings(**settings)
     if baseline is not None:
-        _check_baseline(row, tightening)
-    if (alpha_eta, alpha_tau) != (None, None):
+        _check_baseline(row, settings)
+    if without_none(settings).keys() & {"alpha_eta", "alpha_tau"}:
         warn(row.outside_theorem())
     number = _episodes(episodes)
-    run.check_counts(1 if number is None else number, seed)
+    check_counts(1 if number is None else number, seed)
     cmdp = find(problem, instance_seed)
     solution = solve_feasible(cmdp)
     safe = None if baseline is None else _policy(baseline)
@@ -140,16 +119,9 @@ def run_command(
             raise InputError("--out keeps records of runs from the default baseline only")
         if engine is RunEngine.host:
             raise InputError("--out keeps records of the engines cpu and gpu only")
-        chosen |= {"rewards": observed(rewards.value), "precision": single(precision.value)}
-        kept = RunSettings(
-            problem=cmdp.name,
-            fingerprint=fingerprint(cmdp),
-            algorithm=row.name,
-            preset=row.preset,  # type: ignore[arg-type]
-            episodes=number,
-            seed=seed,
-            **chosen,
-        ).complete()
+        kept = RunSettings.of(
+            cmdp, row, number, seed, rewards=rewards.value, precision=precision.value
+        )
         solved = Problems((cmdp, solution))
         done = carry_out(lambda: [alone_in(out, kept, cmdp)], Given(1, place), solved)
         if not as_json:
@@ -161,9 +133,14 @@ def run_command(
         return
     if number is None:
         raise InputError("an unlimited run needs --out, where it keeps its checkpoints")
-    given: dict[str, Any] = {"engine": place, "precision": precision.value, "solution": solution}
-    given |= {"baseline": safe, "rewards": rewards.value}
-    _in_memory(cmdp, row, number, seed, given, as_json)
+    options = RunOptions(
+        engine=place,
+        precision=precision.value,
+        solution=solution,
+        baseline=safe,
+        rewards=rewards.value,
+    )
+    _in_memory(cmdp, Job(row, seed), number, options, as_json)
 
 
 def _place(engine: RunEngine, run: Wanted) -> str:
@@ -189,7 +166,7 @@ def _episodes(text: str) -> int | None:
         raise InputError(f"episodes is {text!r}, neither a whole number nor `unlimited`") from None
 
 
-def _check_baseline(row: Row, tightening: float | None) -> None:
+def _check_baseline(row: Row, settings: Settings) -> None:
     """Refuse a safe policy that nobody would play."""
     from cmdplab.algorithms import ALGORITHMS
     from cmdplab.algorithms.row import SAFE_POLICY
@@ -197,7 +174,7 @@ def _check_baseline(row: Row, tightening: float | None) -> None:
     if SAFE_POLICY not in row.needs:
         names = dict.fromkeys(r.name for r in ALGORITHMS.values() if SAFE_POLICY in r.needs)
         raise InputError(f"{row.name} begins without --baseline: {', '.join(names)} have one")
-    if tightening is not None:
+    if settings.get("tightening") is not None:
         raise InputError("--tightening makes the default baseline, which --baseline replaces")
 
 
@@ -209,20 +186,14 @@ def _policy(path: Path) -> Any:
     return read_npy(path, "a policy")
 
 
-def _in_memory(
-    cmdp: CMDP,
-    row: Row,
-    episodes: int,
-    seed: int,
-    given: dict[str, Any],
-    as_json: bool,
-) -> None:
+def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json: bool) -> None:
     from cmdplab.cli.tables import print_runs
-    from cmdplab.experiments import run
     from cmdplab.experiments.progress import shown
+    from cmdplab.experiments.run import play
 
-    with shown([run.Job(row, seed)], episodes, errors()) as progress:
-        done = run.run(cmdp, row, episodes, seed, progress=progress, **given)
+    with shown([job], episodes, errors()) as on_progress:
+        (done,) = play(cmdp, [job], episodes, replace(options, on_progress=on_progress))
+    row, seed = job
     if as_json:
         found: dict[str, Any] = {
             "folder": None,
@@ -232,7 +203,7 @@ def _in_memory(
             "notes": [],
         }
         found |= done.summary._asdict() | {"us_per_episode": done.us_per_episode}
-        found |= {"engine": given["engine"], "precision": given["precision"]}
+        found |= {"engine": options.engine, "precision": options.precision}
         print_json("run", _about(cmdp, row, seed) | found | _state(row, done.state))
     else:
         title = f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes"
@@ -261,7 +232,7 @@ def _state(row: Row, state: Any) -> dict[str, Any]:
 def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
     """A recorded run as one that was kept in memory."""
     from cmdplab.experiments import checkpoint, manifest
-    from cmdplab.experiments.run import saved_state
+    from cmdplab.experiments.play import saved_state
     from cmdplab.measures.measures import Summary
 
     record = manifest.read_if_good(work.folder)

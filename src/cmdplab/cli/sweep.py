@@ -27,9 +27,8 @@ from cmdplab.cli.options import (
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
-    from cmdplab.experiments.durable import Problems
-    from cmdplab.experiments.executors.local import Work
     from cmdplab.experiments.status import RunStatus
+    from cmdplab.experiments.work import Problems, Work
 
 
 MOST_ROWS = 200  # of a table of runs: nobody reads more
@@ -83,7 +82,8 @@ def sweep_command(
     the same command, or `cmdplab resume`, goes on from there to the last bit.
     """
     from cmdplab.experiments.experiment import problems, read_experiment, resolve
-    from cmdplab.experiments.sweep import prepare, works_for
+    from cmdplab.experiments.folder import works_for
+    from cmdplab.experiments.sweep import prepare
 
     experiment = read_experiment(file, change)
     folder = out if out is not None else Path("runs") / experiment.name
@@ -98,15 +98,15 @@ def sweep_command(
 @given(means)
 def resume_command(how: Given, folder: Folder, as_json: Json = False) -> None:
     """Go on with every run of a folder that is not done, from its checkpoint."""
-    from cmdplab.experiments.sweep import works_of
+    from cmdplab.experiments.folder import works_of
 
     finish(carry_out(lambda: works_of(folder), how), folder, "resume", as_json)
 
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
     """What is done, running, interrupted, failed or missing, how far, and how fast."""
+    from cmdplab.experiments.folder import works_of
     from cmdplab.experiments.index import statuses
-    from cmdplab.experiments.sweep import works_of
 
     found = statuses(works_of(folder))
     if as_json:
@@ -133,17 +133,17 @@ def carry_out(
     plan: Callable[[], list[Work]], how: Given, solved: Problems | None = None
 ) -> list[RunStatus]:
     """Do what is missing of the runs planned, and show how they go on."""
+    from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
-    from cmdplab.experiments.run import check_workers
     from cmdplab.experiments.sweep import check_every, do_missing
 
     check_workers(how.workers)
     check_every(how.every)
     with _executor(how.ray, how.engine) as executor:
         works = plan()
-        with sweep_shown(works, errors()) as tell:
+        with sweep_shown(works, errors()) as on_event:
             rest = (how.every, how.engine, say, executor, solved)
-            return do_missing(works, how.workers, tell, *rest)
+            return do_missing(works, how.workers, on_event, *rest)
 
 
 @contextmanager
@@ -162,7 +162,7 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
 def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
     """Print where every run stands, or what a finished study shows; exit code 0 if all are done."""
     from cmdplab.cli.tables import print_study
-    from cmdplab.experiments.sweep import study_in
+    from cmdplab.experiments.folder import study_in
     from cmdplab.studies.conclusions import conclude
 
     study = study_in(folder)

@@ -19,8 +19,8 @@ from cmdplab.algorithms.row import (
     Row,
 )
 from cmdplab.cli.options import console, print_line, print_note
-from cmdplab.experiments.run import Run
-from cmdplab.experiments.sweep import study_in
+from cmdplab.experiments.folder import study_in
+from cmdplab.experiments.play import Run
 from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
 from cmdplab.studies.conclusions import by_label, median
 from cmdplab.terminal import grid, number

@@ -20,7 +20,7 @@ from cmdplab.files.digests import damaged
 from cmdplab.files.write import flush, renamed
 
 if TYPE_CHECKING:
-    from cmdplab.experiments.run import Snapshot
+    from cmdplab.experiments.play import Snapshot
 
 NEWEST, BEFORE = "checkpoint.npz", "checkpoint.before.npz"
 

@@ -14,61 +14,28 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
-from cmdplab.experiments.experiment import RunSettings, fingerprint
+from cmdplab.experiments.experiment import RunSettings
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.tables import put_curves, put_mistakes
+from cmdplab.experiments.work import Problems, Standing, Work
 from cmdplab.files.locks import BusyError, locked, removed
 from cmdplab.files.write import flush, renamed
 from cmdplab.numerics.noise import philox_key
 
 if TYPE_CHECKING:
-    from cmdplab.experiments.run import Playing, Reached, Snapshot
-    from cmdplab.solvers import Solution
+    from cmdplab.experiments.play import Playing, Reached, Snapshot
 
 CHECKPOINT_EVERY = 30.0  # seconds
 CURVES = "curves.parquet"
 MISTAKES = "mistakes.parquet"
 FILES = (CURVES, MISTAKES, checkpoint.NEWEST)
 LOCK = ".lock"
-MOST_PROBLEMS = 32  # that a worker keeps solved
-
-
-class Standing(NamedTuple):
-    """How far a run is."""
-
-    folder: str
-    episodes: int
-    rate: float  # episodes per second, in this attempt
-    gap: float
-    violation: float | None
-    runs: int = 1  # that go on together: `rate` is of all, gap and violation are medians
-
-
-class Problems:
-    """Problems with their optima, each read and solved once; beyond `most` the oldest go."""
-
-    def __init__(self, *known: tuple[CMDP, Solution], most: int | None = MOST_PROBLEMS) -> None:
-        self._most = most
-        self._known = {fingerprint(problem): (problem, optimum) for problem, optimum in known}
-
-    def of(self, settings: RunSettings, file: Path) -> tuple[CMDP, Solution]:
-        """The problem of a run and its optimum."""
-        from cmdplab.solvers import solve_feasible
-
-        mark = settings.fingerprint
-        if mark not in self._known:
-            problem = problem_of(settings, file)
-            if self._most is not None and len(self._known) >= self._most:
-                self._known.pop(next(iter(self._known)))
-            self._known[mark] = problem, solve_feasible(problem)
-        return self._known[mark]
 
 
 @contextmanager
@@ -91,13 +58,11 @@ def is_held(folder: Path) -> bool:
         return False
 
 
-def perform(
-    folder: Path,
-    settings: RunSettings,
-    problem_file: Path,
+def run_in_folder(
+    work: Work,
     *,
     stop: Callable[[], bool] = lambda: False,
-    report: Callable[[Standing], None] = lambda standing: None,
+    on_progress: Callable[[Standing], None] = lambda standing: None,
     every: float = CHECKPOINT_EVERY,
     problems: Problems | None = None,
 ) -> Manifest:
@@ -105,13 +70,14 @@ def perform(
 
     Raises `BusyError` when another process has it. A crash of the run is recorded, not raised.
     """
+    folder = work.folder
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
-        record = begin(folder, settings)
+        record = begin(folder, work.settings)
         if record.status != "done":
             try:
-                playing = _entered(folder, record, problem_file, problems or Problems())
-                _advance(folder, record, playing, stop, report, every)
+                playing = _entered(work, record, problems or Problems())
+                _advance(folder, record, playing, stop, on_progress, every)
             except Exception as error:
                 fail(folder, record, error)
         return record
@@ -182,30 +148,20 @@ def _known(folder: Path, settings: RunSettings) -> Manifest | None:
     return None
 
 
-def _entered(folder: Path, record: Manifest, problem_file: Path, problems: Problems) -> Playing:
+def _entered(work: Work, record: Manifest, problems: Problems) -> Playing:
     """The run as its checkpoint left it, or from its start."""
-    from cmdplab.experiments.run import Playing  # half a second, for which `status` has no use
+    from cmdplab.experiments.play import (  # half a second, for which `status` has no use
+        Playing,
+        RunOptions,
+    )
 
     settings = record.settings
     if settings.precision is not None:
         raise InputError(f"a run in {settings.precision} needs the engine gpu")
-    problem, optimum = problems.of(settings, problem_file)
-    return Playing(
-        problem,
-        settings.row(),
-        settings.seed,
-        solution=optimum,
-        rewards=settings.rewards or "known",
-        snapshot=enter(folder, record, manifest.machine()),
-    )
-
-
-def problem_of(settings: RunSettings, file: Path) -> CMDP:
-    """The problem of a run, which must be the one that it was started on."""
-    problem = CMDP.load(file)
-    if fingerprint(problem) != settings.fingerprint:
-        raise InputError(f"{file} is not the problem that this run was started on")
-    return problem
+    problem, optimum = problems.of(settings, work.problem_file)
+    options = RunOptions(solution=optimum, rewards=settings.rewards or "known")
+    snapshot = enter(work.folder, record, manifest.machine())
+    return Playing(problem, settings.row(), settings.seed, options, snapshot)
 
 
 def enter(folder: Path, record: Manifest, here: dict[str, str]) -> Snapshot | None:
@@ -237,10 +193,10 @@ def _advance(
     record: Manifest,
     playing: Playing,
     stop: Callable[[], bool],
-    report: Callable[[Standing], None],
+    on_progress: Callable[[Standing], None],
     every: float,
 ) -> None:
-    from cmdplab.experiments.run import FIRST_CHUNK
+    from cmdplab.experiments.play import FIRST_CHUNK
 
     settings = record.settings
     target = np.inf if settings.episodes is None else settings.episodes
@@ -251,7 +207,7 @@ def _advance(
         now = time.monotonic()
         s = playing.summary()
         rate = (playing.episodes - before) / max(now - began, 1e-9)
-        report(Standing(folder.name, playing.episodes, rate, s.final_gap, s.final_violation))
+        on_progress(Standing(folder.name, playing.episodes, rate, s.final_gap, s.final_violation))
         record.seconds = spent + now - began
         if now - saved >= every:
             save(folder, record, playing.reached())

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy.typing as npt
 from pydantic import (
@@ -36,20 +36,10 @@ from cmdplab.environments import make, named, no_instances
 from cmdplab.errors import InputError
 from cmdplab.files import parse_toml, read_toml
 from cmdplab.formats import read_problem
+from cmdplab.settings import SETTINGS, Declared, Settings, with_fields, without_none
 
-OVERRIDES = (
-    "bonus_scale",
-    "margin_scale",
-    "delta",
-    "tuned_for",
-    "slack_factor",
-    "tightening",
-    "epsilon",
-    "replan",
-    "alpha_eta",
-    "alpha_tau",
-)
-_NEWER = {"margin_scale", "slack_factor", "tightening", "epsilon", "replan", "rewards", "precision"}
+_NEWER = {name for name, each in SETTINGS.items() if not each.written_empty}
+_NEWER |= {"rewards", "precision"}
 MOST_RUNS = 1_000_000
 
 Preset = Literal["released", "printed"]
@@ -60,8 +50,6 @@ Seeds = (
     Annotated[list[Seed], Field(min_length=1)] | Annotated[int, Whole, Field(gt=0, le=MOST_RUNS)]
 )
 Count = Annotated[int, Whole]
-Choices = Annotated[list[float], Field(min_length=1)] | float | None
-_A_NUMBER = Field(default=None, description="a number, or a list of at least one")
 
 
 class _Strict(BaseModel):
@@ -78,27 +66,26 @@ class ProblemSpec(_Strict):
     file: str | None = Field(default=None, description="the path of a problem, as text")
 
 
+def _choices(setting: Declared) -> tuple[Any, Any]:
+    """A setting in an experiment file: one value, or a list of them."""
+    one: Any = Count if setting.kind is int else setting.kind
+    words = {
+        float: "a number, or a list of at least one",
+        int: "a whole number of episodes, or a list of at least one",
+        str: " or ".join(f'"{each}"' for each in setting.choices) + ", or a list of them",
+    }
+    several = Annotated[list[one], Field(min_length=1)]
+    return several | one | None, Field(default=None, description=words[setting.kind])
+
+
+@with_fields(_choices)
 class AlgorithmSpec(_Strict):
-    """An algorithm with overrides; a list of values makes one run for each."""
+    """An algorithm with its settings; a list of values makes one run for each."""
 
     name: str = Field(description="the name of an algorithm")
     preset: Preset | None = Field(  # default: the experiment's
         default=None, description='"released" or "printed"'
     )
-    bonus_scale: Choices = _A_NUMBER
-    margin_scale: Choices = _A_NUMBER
-    delta: Choices = _A_NUMBER
-    tuned_for: Annotated[list[Count], Field(min_length=1)] | Count | None = Field(
-        default=None, description="a whole number of episodes, or a list of at least one"
-    )
-    slack_factor: Choices = _A_NUMBER
-    tightening: Choices = _A_NUMBER
-    epsilon: Choices = _A_NUMBER
-    replan: Annotated[list[str], Field(min_length=1)] | str | None = Field(
-        default=None, description='"every-episode" or "doubling", or a list of them'
-    )
-    alpha_eta: Choices = _A_NUMBER
-    alpha_tau: Choices = _A_NUMBER
 
 
 @display.shown
@@ -149,23 +136,19 @@ class Experiment(_Strict):
         return list(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
 
 
-class RunSettings(_Strict):
-    """One run, resolved: all that its numbers depend on."""
+@with_fields(lambda setting: (setting.kind | None, None))
+class _Algorithm(_Strict):
+    """What is run on what: the first fields of `RunSettings`, in the order of records."""
 
     problem: str  # its name
     fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]  # of its arrays
     algorithm: str
     preset: Preset
-    bonus_scale: float | None = None
-    margin_scale: float | None = None
-    delta: float | None = None
-    tuned_for: int | None = None
-    slack_factor: float | None = None
-    tightening: float | None = None
-    epsilon: float | None = None
-    replan: str | None = None
-    alpha_eta: float | None = None
-    alpha_tau: float | None = None
+
+
+class RunSettings(_Algorithm):
+    """One run, resolved: all that its numbers depend on."""
+
     rewards: Literal["bernoulli"] | None = None  # None: known
     precision: Literal["float32"] | None = None  # None: float64
     episodes: int | None  # None: until stopped
@@ -177,18 +160,42 @@ class RunSettings(_Strict):
         whole = plainly(self)
         return {k: v for k, v in whole.items() if v is not None or k not in _NEWER}
 
-    def overrides(self) -> dict[str, Any]:
+    def settings(self) -> Settings:
         """The settings of the algorithm that are not left open."""
-        given = {name: getattr(self, name) for name in OVERRIDES}
-        return {name: value for name, value in given.items() if value is not None}
+        return without_none(cast(Settings, {name: getattr(self, name) for name in SETTINGS}))
 
     def row(self) -> Row:
-        """The algorithm with its overrides."""
-        return algorithm(self.algorithm, self.preset).overridden(self.overrides())
+        """The algorithm with its settings."""
+        return algorithm(self.algorithm, self.preset).with_settings(**self.settings())
 
-    def complete(self) -> RunSettings:
-        """With the row's own values in place of what was left open: defaults may change one day."""
-        return self.model_copy(update=dict.fromkeys(OVERRIDES) | self.row().settings())
+    @classmethod
+    def of(
+        cls,
+        problem: CMDP,
+        row: Row,
+        episodes: int | None,
+        seed: int,
+        *,
+        mark: str = "",
+        rewards: str = "known",
+        precision: str = "float64",
+    ) -> RunSettings:
+        """The run of a row, with all of the row's values: defaults may change one day.
+
+        `mark` is the problem's fingerprint, where it is known. Rewards that are known, and double
+        precision, leave no trace.
+        """
+        return cls(
+            problem=problem.name,
+            fingerprint=mark or fingerprint(problem),
+            algorithm=row.name,
+            preset=row.preset,  # type: ignore[arg-type]
+            rewards="bernoulli" if rewards == "bernoulli" else None,
+            precision="float32" if precision == "float32" else None,
+            episodes=episodes,
+            seed=seed,
+            **row.settings(),
+        )
 
     @property
     def folder(self) -> str:
@@ -198,25 +205,15 @@ class RunSettings(_Strict):
         return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{self.seed}"
 
 
-def observed(rewards: str) -> Literal["bernoulli"] | None:
-    """How rewards stand in the settings of a run: known ones leave no trace."""
-    return "bernoulli" if rewards == "bernoulli" else None
-
-
-def single(precision: str) -> Literal["float32"] | None:
-    """How a precision stands in the settings of a run: float64 leaves no trace."""
-    return "float32" if precision == "float32" else None
-
-
 def fingerprint(problem: CMDP) -> str:
     """A hash of the arrays of a problem."""
     digest = hashlib.sha256()
-    given = problem.transition
+    rows = problem.transition
     kernel: list[npt.NDArray[Any]]
-    if isinstance(given, Sparse):
-        kernel = [given.successor, given.probability]
+    if isinstance(rows, Sparse):
+        kernel = [rows.successor, rows.probability]
     else:
-        kernel = [given[0] if problem.stationary else given]
+        kernel = [rows[0] if problem.stationary else rows]
     if problem.mask is not None:
         kernel.append(problem.mask)
     for array in (*kernel, problem.reward, problem.threshold):
@@ -251,8 +248,8 @@ def first_complaint(error: ValidationError, model: type[BaseModel] | None = None
     wanted = _description(model, path)
     if first["type"] == "missing":
         return f"{key} is missing" + (f": give {wanted}" if wanted else "")
-    given = shorten(repr(first["input"]), 60, placeholder=" ...")
-    return f"{key} is {given}, not {wanted}" if wanted else f"{key} cannot be {given}"
+    shown = shorten(repr(first["input"]), 60, placeholder=" ...")
+    return f"{key} is {shown}, not {wanted}" if wanted else f"{key} cannot be {shown}"
 
 
 # The validator also names branches of a union, such as `list[int]`: they are no part of the key.
@@ -317,33 +314,30 @@ def _fixed(name: str) -> str | None:
 def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]:
     """Every run of an experiment; seeds vary slowest, so that early results are comparable."""
     episodes = None if experiment.episodes == "unlimited" else int(experiment.episodes)
-    runs = []
+    runs: dict[str, RunSettings] = {}
     for seed, (mark, problem), spec in itertools.product(
         experiment.seed_list(), found.items(), experiment.algorithms
     ):
         row = algorithm(spec.name, spec.preset or experiment.preset)
-        for overrides in _grid(spec):
-            check_settings([row], overrides)
-            runs.append(
-                RunSettings(
-                    problem=problem.name,
-                    fingerprint=mark,
-                    algorithm=row.name,
-                    preset=row.preset,  # type: ignore[arg-type]
-                    episodes=episodes,
-                    seed=seed,
-                    rewards=observed(experiment.rewards),
-                    precision=single(experiment.precision),
-                    **overrides,
-                )
+        for settings in _grid(spec):
+            check_settings([row], settings)
+            chosen = row.with_settings(**settings)  # one that does not fit is an error now
+            run = RunSettings.of(
+                problem,
+                chosen,
+                episodes,
+                seed,
+                mark=mark,
+                rewards=experiment.rewards,
+                precision=experiment.precision,
             )
+            runs[run.folder] = run
             if len(runs) > MOST_RUNS:
                 raise InputError(f"the experiment has more than {MOST_RUNS} runs")
-    # An override that does not fit is an error now, not an hour later.
-    return list({each.folder: each for each in (settings.complete() for settings in runs)}.values())
+    return list(runs.values())
 
 
 def _grid(spec: AlgorithmSpec) -> list[dict[str, Any]]:
-    choices = [getattr(spec, field) for field in OVERRIDES]
+    choices = [getattr(spec, name) for name in SETTINGS]
     lists = [each if isinstance(each, list) else [each] for each in choices]
-    return [dict(zip(OVERRIDES, values, strict=True)) for values in itertools.product(*lists)]
+    return [dict(zip(SETTINGS, values, strict=True)) for values in itertools.product(*lists)]

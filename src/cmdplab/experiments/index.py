@@ -19,8 +19,8 @@ from typing import Any
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import FILES
-from cmdplab.experiments.executors.local import Work
 from cmdplab.experiments.status import RunStatus, missing, status_by
+from cmdplab.experiments.work import Work
 from cmdplab.files.write import renamed
 
 EXPERIMENT = "experiment.json"  # lists the runs of a folder

@@ -19,34 +19,32 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from cmdplab.experiments.durable import Standing
-from cmdplab.experiments.executors.local import Ended, Event, Work
+from cmdplab.experiments.work import Ended, Event, Standing, Work
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
-    from cmdplab.experiments.run import Job, Run
-    from cmdplab.experiments.run import Progress as Report
-    from cmdplab.experiments.sweep import Tell
+    from cmdplab.experiments.play import Job, OnProgress, Run
+    from cmdplab.experiments.work import OnEvent
 
 LINE_EVERY = 10.0  # seconds between plain lines
 
 
 @contextmanager
-def shown(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[Report]:
+def shown(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[OnProgress]:
     """Show runs in memory while the block lasts; yields the callback for `run_many`."""
     lengths = {_place(job.algorithm, job.seed): episodes for job in jobs}
     lock = threading.Lock()
-    with _display({}, lengths, console) as tell:
+    with _display({}, lengths, console) as on_event:
 
-        def report(run: Run) -> None:
+        def on_progress(run: Run) -> None:
             s, place = run.summary, _place(run.algorithm, run.seed)
             rate = s.episodes / max(run.seconds, 1e-9)
             with lock:  # runs are threads
-                tell(Standing(place, s.episodes, rate, s.final_gap, s.final_violation))
+                on_event(Standing(place, s.episodes, rate, s.final_gap, s.final_violation))
                 if s.episodes >= episodes:
-                    tell(Ended(place, "done", ""))
+                    on_event(Ended(place, "done", ""))
 
-        yield report
+        yield on_progress
 
 
 def _place(row: Row, seed: int) -> str:
@@ -54,21 +52,21 @@ def _place(row: Row, seed: int) -> str:
 
 
 @contextmanager
-def sweep_shown(works: Sequence[Work], console: Console) -> Iterator[Tell]:
+def sweep_shown(works: Sequence[Work], console: Console) -> Iterator[OnEvent]:
     """Show recorded runs while the block lasts: all of them, and each that is under way."""
     names = {work.folder.name: work.words for work in works}
     lengths = {work.folder.name: work.settings.episodes for work in works}
-    with _display(names, lengths, console) as tell:
-        yield tell
+    with _display(names, lengths, console) as on_event:
+        yield on_event
 
 
 @contextmanager
 def _display(
     names: Mapping[str, str], lengths: Mapping[str, int | None], console: Console
-) -> Iterator[Tell]:
+) -> Iterator[OnEvent]:
     tally = _Tally(names, lengths)
-    with (_bars if console.is_terminal else _lines)(tally, console) as tell:
-        yield tell
+    with (_bars if console.is_terminal else _lines)(tally, console) as on_event:
+        yield on_event
 
 
 class _Tally:
@@ -147,13 +145,13 @@ def columns(width: int, field: str, name: str = "{task.description}") -> list[Pr
 
 
 @contextmanager
-def _bars(tally: _Tally, console: Console) -> Iterator[Tell]:
+def _bars(tally: _Tally, console: Console) -> Iterator[OnEvent]:
     with Progress(*columns(8, "standing", "{task.description:<18}"), console=console) as bars:
         runs = f"{len(tally.lengths)} runs"
         whole = bars.add_task(runs, total=tally.total, standing="")
         tasks: dict[str, TaskID] = {}
 
-        def tell(event: Event) -> None:
+        def on_event(event: Event) -> None:
             tally.update(event)
             bars.update(whole, completed=tally.episodes)
             if isinstance(event, Standing):
@@ -169,14 +167,14 @@ def _bars(tally: _Tally, console: Console) -> Iterator[Tell]:
             if trouble := _trouble(tally, event):
                 bars.console.print(trouble, highlight=False, soft_wrap=True)
 
-        yield tell
+        yield on_event
 
 
 @contextmanager
-def _lines(tally: _Tally, console: Console) -> Iterator[Tell]:
+def _lines(tally: _Tally, console: Console) -> Iterator[OnEvent]:
     last = [time.monotonic()]
 
-    def tell(event: Event) -> None:
+    def on_event(event: Event) -> None:
         tally.update(event)
         if trouble := _trouble(tally, event):
             console.print(trouble, highlight=False, soft_wrap=True)
@@ -188,4 +186,4 @@ def _lines(tally: _Tally, console: Console) -> Iterator[Tell]:
             words += f"; {tally.name(event)}: {_standing(event)}"
         console.print(words, highlight=False, soft_wrap=True)
 
-    yield tell
+    yield on_event

@@ -1,37 +1,36 @@
-"""Many runs at once on a GPU: what `running.py` does with threads, as a few launches."""
+"""Many runs at once on a GPU: what `play.over_threads` does with threads, as a few launches."""
 
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import Row
-from cmdplab.algorithms.task import Feedback, Task
+from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.choose import Wanted, choose
 from cmdplab.engines.gpu.batch import GpuBatch
 from cmdplab.engines.gpu.limits import batches, check_precision, chunk_size
 from cmdplab.engines.gpu.measures import Standing
 from cmdplab.errors import InputError
-from cmdplab.experiments.run import (
+from cmdplab.experiments.play import (
     Job,
-    Progress,
+    OnProgress,
     Reached,
     Run,
+    RunOptions,
     Snapshot,
     over_threads,
     saved_measures,
     saved_state,
 )
 from cmdplab.measures.measures import Summary
-from cmdplab.solvers import Solution
-from cmdplab.types import Array
 
 REPORT_EVERY = 1.0  # seconds between two reports of a batch, each of which names all its runs
 
@@ -95,50 +94,43 @@ def run_many_with_gpu(
     problem: CMDP,
     jobs: Sequence[Job],
     episodes: int,
-    *,
-    engine: str,
-    solution: Solution,
-    workers: int | None = None,
-    precision: str = "float64",
+    options: RunOptions,
     tolerance: float | None = None,
-    say: Callable[[str], None] = lambda sentence: None,
-    progress: Progress | None = None,
-    stop: threading.Event | None = None,
-    baseline: Array | None = None,
-    rewards: Feedback = "known",
 ) -> list[Run]:
     """All runs in the order of `jobs`: those of the GPU as a few launches, then any others.
 
     The numbers are those of the engine cpu, up to rounding. `seconds` of a run is its share of what
-    its batch took. Setting `stop` ends a batch after the current launch; runs that never began are
-    left out. `tolerance` is what the caller needs of gaps and violations: float32 may not give it.
+    its batch took. A stop ends a batch after the current launch; runs that never began are left
+    out. `tolerance` is what the caller needs of gaps and violations: float32 may not give it.
     """
-    check_precision(precision, tolerance)
+    check_precision(options.precision, tolerance)
+    solution = options.optimum(problem)
     if solution.value is None:
         raise InputError(f"{problem.name} cannot be run: {solution.message}")
     told = {id(job.algorithm): job.algorithm for job in jobs}
-    tasks = {key: task_for(row, problem, solution, baseline, rewards) for key, row in told.items()}
-    wanted = [
-        Wanted(problem, job.algorithm, tasks[id(job.algorithm)], episodes, precision)
-        for job in jobs
-    ]
-    choice = choose(engine, wanted, workers or os.cpu_count() or 1)
-    say(choice.sentence)
+    tasks = {
+        key: task_for(row, problem, solution, options.baseline, options.rewards)
+        for key, row in told.items()
+    }
     entries = [
         Entry(problem, job.algorithm, tasks[id(job.algorithm)], job.seed, solution.value)
         for job in jobs
     ]
+    wanted = [
+        Wanted(problem, each.algorithm, each.task, episodes, options.precision) for each in entries
+    ]
+    choice = choose(options.engine, wanted, options.workers or os.cpu_count() or 1)
+    options.on_message(choice.sentence)
     taken = [n for n, there in enumerate(choice.on_gpu) if there]
     found: dict[int, Run] = {}
-    for part in parts(entries, taken, precision):
-        if stop is None or not stop.is_set():
-            runs = _batch([entries[n] for n in part], episodes, precision, progress, stop)
+    for part in parts(entries, taken, options.precision):
+        if not options.stopped:
+            runs = _batch([entries[n] for n in part], episodes, options)
             found |= dict(zip(part, runs, strict=True))
     left = [n for n, there in enumerate(choice.on_gpu) if not there]
-    if left and not (found and stop and stop.is_set()):
-        given: dict[str, Any] = {"baseline": baseline, "rewards": rewards, "stop": stop}
-        rest = [jobs[n] for n in left]
-        runs = over_threads(problem, rest, episodes, workers, solution, progress, **given)
+    if left and not (found and options.stopped):
+        on_cores = replace(options, engine="cpu", precision="float64", solution=solution)
+        runs = over_threads(problem, [jobs[n] for n in left], episodes, on_cores)
         found |= dict(zip(left, runs, strict=True))
     if not found:
         raise InterruptedError("stopped before the first launch was done")
@@ -160,25 +152,20 @@ def parts(entries: Sequence[Entry], which: Sequence[int], precision: str) -> lis
     return found
 
 
-def _batch(
-    entries: Sequence[Entry],
-    episodes: int,
-    precision: str,
-    progress: Progress | None,
-    stop: threading.Event | None,
-) -> list[Run]:
+def _batch(entries: Sequence[Entry], episodes: int, options: RunOptions) -> list[Run]:
     """One batch to its end, or to a stop."""
-    playing = PlayingOnGpu(entries, precision)
+    playing = PlayingOnGpu(entries, options.precision)
     began = told = time.perf_counter()
 
     def share() -> float:
         return (time.perf_counter() - began) / len(entries)
 
-    while playing.episodes < episodes and not (playing.episodes and stop and stop.is_set()):
+    on_progress = options.on_progress or (lambda run: None)
+    while playing.episodes < episodes and not (playing.episodes and options.stopped):
         playing.advance(min(playing.chunk, episodes - playing.episodes))
-        if progress and time.perf_counter() - told >= REPORT_EVERY:
+        if options.on_progress and time.perf_counter() - told >= REPORT_EVERY:
             told = time.perf_counter()
-            _report(playing, entries, share(), progress)
+            _report(playing, entries, share(), on_progress)
     for n in playing.broken()[:1]:
         name, seed = entries[n].algorithm.name, entries[n].seed
         raise InputError(
@@ -186,14 +173,13 @@ def _batch(
         )
     seconds = share()
     runs = [each.so_far(seconds) for each in playing.reached()]
-    for run in runs if progress else ():
-        assert progress is not None
-        progress(run)
+    for run in runs:
+        on_progress(run)
     return runs
 
 
 def _report(
-    playing: PlayingOnGpu, entries: Sequence[Entry], seconds: float, progress: Progress
+    playing: PlayingOnGpu, entries: Sequence[Entry], seconds: float, on_progress: OnProgress
 ) -> None:
     """Where every run stands; what is summed up stays on the card until the end."""
     standing = playing.standing()
@@ -203,4 +189,4 @@ def _report(
         violation = float(last[1]) if len(last) > 1 else None
         later = (np.nan, np.nan, np.nan, np.nan, None, None)
         summary = Summary(standing.episodes, float(last[0]), violation, *later)
-        progress(Run(entry.algorithm, entry.seed, summary, {}, {}, None, seconds))
+        on_progress(Run(entry.algorithm, entry.seed, summary, {}, {}, None, seconds))

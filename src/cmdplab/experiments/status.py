@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import is_done, is_held
-from cmdplab.experiments.executors.local import Ended, Work
 from cmdplab.experiments.experiment import RunSettings
 from cmdplab.experiments.manifest import Manifest
+from cmdplab.experiments.work import Ended, Work
 
 
 class RunStatus(NamedTuple):
@@ -67,7 +67,7 @@ def missing(work: Work) -> RunStatus:
     """A run of which nothing is there."""
     s: RunSettings = work.settings
     head = (work.folder.name, s.problem, s.algorithm, s.preset, s.seed)
-    tail = (s.precision or "float64", work.label, s.overrides())
+    tail = (s.precision or "float64", work.label, dict(s.settings()))
     return RunStatus(*head, "missing", 0, s.episodes, None, None, None, "", [], *tail)
 
 

@@ -18,7 +18,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import family
 from cmdplab.errors import InputError
-from cmdplab.experiments.run import FIRST_CHUNK, Playing, Progress, Run, check_counts
+from cmdplab.experiments.play import FIRST_CHUNK, OnProgress, Playing, Run, RunOptions, check_counts
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.theory.soft import entropy
 from cmdplab.types import Array
@@ -81,7 +81,7 @@ def entropy_curve(
     points: int = POINTS,
     *,
     solution: Solution | None = None,
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> EntropyCurve:
     """Play a run, and look at its policy at most `points` times, at log-spaced episodes.
 
@@ -90,7 +90,7 @@ def entropy_curve(
     `running.run`.
     """
     stops = looked_at(episodes, points)
-    run = _Watched(problem, row, episodes, seed, solution, progress)
+    run = _Watched(problem, row, episodes, seed, solution, on_progress)
     values = [policy_entropy(problem, run.policy_after(k)) for k in stops]
     k = np.array(stops, dtype=np.float64)
     temperature = None
@@ -106,14 +106,14 @@ def occupancy_portrait(
     seed: int = 0,
     *,
     solution: Solution | None = None,
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Portrait:
     """The occupancy of the policy after so many episodes beside that of `solve`'s policy.
 
     There may be other optimal policies: a distance above zero does not say that a policy is bad.
     """
     optimum = solution if solution is not None else solve_feasible(problem)
-    run = _Watched(problem, row, episodes, seed, optimum, progress)
+    run = _Watched(problem, row, episodes, seed, optimum, on_progress)
     assert optimum.occupancy is not None
     return Portrait(exact.occupancy(problem, run.policy_after(episodes)), optimum.occupancy)
 
@@ -136,15 +136,15 @@ class _Watched:
         episodes: int,
         seed: int,
         solution: Solution | None,
-        progress: Progress | None,
+        on_progress: OnProgress | None,
     ) -> None:
         check_counts(episodes, seed)
         optimum = solution if solution is not None else solve_feasible(problem)
-        self._playing = Playing(problem, row, seed, solution=optimum)
+        self._playing = Playing(problem, row, seed, RunOptions(solution=optimum))
         self.task = task_for(row, problem, optimum)
         # Every family's plain learner reads a policy from the state; it need not play for that.
         self._learner = family(row).plain(row, self.task)
-        self._row, self._seed, self._progress = row, seed, progress
+        self._row, self._seed, self._on_progress = row, seed, on_progress
         self._began, self._chunk = time.perf_counter(), FIRST_CHUNK
 
     def policy_after(self, episodes: int) -> Array:
@@ -152,8 +152,8 @@ class _Watched:
         playing = self._playing
         while playing.episodes < episodes:
             self._chunk = playing.advance(min(self._chunk, episodes - playing.episodes))
-            if self._progress:
+            if self._on_progress:
                 seconds = time.perf_counter() - self._began
                 summary = playing.summary()
-                self._progress(Run(self._row, self._seed, summary, {}, {}, None, seconds))
+                self._on_progress(Run(self._row, self._seed, summary, {}, {}, None, seconds))
         return self._learner.policy(playing.state())

@@ -10,10 +10,10 @@ import numpy as np
 
 from cmdplab.errors import InputError
 from cmdplab.experiments.durable import CURVES
+from cmdplab.experiments.folder import EXPERIMENT
 from cmdplab.experiments.manifest import known_digest
 from cmdplab.experiments.records.groups import Group, Units, gather, units_of
 from cmdplab.experiments.records.tables import Curves, read_curves
-from cmdplab.experiments.sweep import EXPERIMENT
 from cmdplab.types import Array
 
 Runs = list[dict[str, Array]]  # the columns of each

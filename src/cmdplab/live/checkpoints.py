@@ -11,7 +11,7 @@ import numpy as np
 from cmdplab.algorithms.row import Row
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint
-from cmdplab.experiments.run import saved_state
+from cmdplab.experiments.play import saved_state
 from cmdplab.files import parse_json
 from cmdplab.files.write import writable_folder
 from cmdplab.live.evaluation import Tally

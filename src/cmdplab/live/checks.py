@@ -13,7 +13,7 @@ from cmdplab.algorithms.row import SAFE_POLICY, SLATER_GAP, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.families import family
 from cmdplab.errors import InputError
-from cmdplab.experiments.run import check_counts
+from cmdplab.experiments.play import check_counts
 from cmdplab.live.calls import reset_checked
 from cmdplab.live.checkpoints import Settings
 from cmdplab.live.episodes import Setup

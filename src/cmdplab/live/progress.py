@@ -23,36 +23,36 @@ class Standing(NamedTuple):
     words: str  # means of the last block of episodes
 
 
-Report = Callable[[Standing], None]
+OnProgress = Callable[[Standing], None]
 
 
 @contextmanager
-def shown(title: str, console: Console | None = None) -> Iterator[Report]:
+def shown(title: str, console: Console | None = None) -> Iterator[OnProgress]:
     """Show the progress of one `learn` while the block lasts; yields its `progress`."""
     console = console if console is not None else Console(stderr=True)
-    with (_bar if console.is_terminal else _lines)(title, console) as report:
-        yield report
+    with (_bar if console.is_terminal else _lines)(title, console) as on_progress:
+        yield on_progress
 
 
 @contextmanager
-def _bar(title: str, console: Console) -> Iterator[Report]:
+def _bar(title: str, console: Console) -> Iterator[OnProgress]:
     with Progress(*columns(12, "words"), console=console) as bars:
         phases: dict[str, int] = {}
 
-        def report(at: Standing) -> None:
+        def on_progress(at: Standing) -> None:
             if at.phase not in phases:
                 phases[at.phase] = bars.add_task(f"{title} {at.phase}", total=at.total, words="")
             words = f"{at.rate:,.0f}/s {at.words}"
             bars.update(phases[at.phase], completed=at.episodes, words=words)  # type: ignore[arg-type]
 
-        yield report
+        yield on_progress
 
 
 @contextmanager
-def _lines(title: str, console: Console) -> Iterator[Report]:
+def _lines(title: str, console: Console) -> Iterator[OnProgress]:
     last = [time.monotonic()]
 
-    def report(at: Standing) -> None:
+    def on_progress(at: Standing) -> None:
         if at.episodes < at.total and time.monotonic() - last[0] < LINE_EVERY:
             return
         last[0] = time.monotonic()
@@ -64,4 +64,4 @@ def _lines(title: str, console: Console) -> Iterator[Report]:
             soft_wrap=True,
         )
 
-    yield report
+    yield on_progress

@@ -25,13 +25,14 @@ from cmdplab.live.evaluation import LATE, Tally
 from cmdplab.live.interrupts import patient
 from cmdplab.live.learned import Learned
 from cmdplab.live.masks import Masking, opened
-from cmdplab.live.progress import Report
+from cmdplab.live.progress import OnProgress
 from cmdplab.live.session import Playing, advanced
 from cmdplab.live.signals import Given, checked_range, demand
 from cmdplab.live.spaces import Env, Spaces
-from cmdplab.messages import warn_renamed
+from cmdplab.messages import renamed_keywords
 
 
+@renamed_keywords(progress="on_progress", slack="slater_gap")
 def learn(
     env: Env,
     algorithm: Row | str,
@@ -50,8 +51,7 @@ def learn(
     evaluate: int = 10_000,
     checkpoint: str | Path | None = None,
     every: float = CHECKPOINT_EVERY,
-    progress: Report | None = None,
-    slack: float | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Learned:
     """Let an algorithm learn a Gymnasium environment with Discrete spaces, whose kernel is unknown.
 
@@ -75,19 +75,16 @@ def learn(
     checkpoint : a folder to go on from, and to leave a checkpoint in `every` so many seconds, at
         the end, and on Ctrl-C. The learner goes on to the last bit; the environment, whose own
         random numbers nobody can save, is seeded anew.
-    progress : called now and then; `cmdplab.live.shown` gives one for the terminal.
+    on_progress : called now and then; `cmdplab.live.shown` gives one for the terminal.
     """
     steps, spaces = whole_horizon(horizon), Spaces.of(env)
-    if slack is not None:
-        warn_renamed("learn(slack=)", "learn(slater_gap=)")
-    told_gap = slack if slater_gap is None else slater_gap
     asked = Asked(
         row=checked_row(algorithm),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities),
         rewards=checked_range(reward_range),
-        slack=None if told_gap is None else real_number("slater_gap", told_gap),
+        slack=None if slater_gap is None else real_number("slater_gap", slater_gap),
         seed=whole_number("seed", seed),
         episodes=whole_number("episodes", episodes, least=1),
         evaluate=whole_number("evaluate", evaluate),
@@ -102,8 +99,8 @@ def learn(
         settings = asked.settings(env, start)
         playing, notes = _begun(env, asked, settings, folder)
         save = _saver(playing, folder, settings, every)
-        seconds = _learn(playing, asked.episodes, save, stop, progress)
-        tally = _evaluate(playing, asked.evaluate, stop, progress)
+        seconds = _learn(playing, asked.episodes, save, stop, on_progress)
+        tally = _evaluate(playing, asked.evaluate, stop, on_progress)
     return _learned(asked, playing, tally, notes, seconds)
 
 
@@ -129,7 +126,7 @@ def _learn(
     episodes: int,
     save: Callable[[float], None],
     stop: Callable[[], bool],
-    report: Report | None,
+    on_progress: OnProgress | None,
 ) -> float:
     """Learn, with checkpoints by the clock, at the end, and when asked to stop; the seconds."""
 
@@ -138,7 +135,7 @@ def _learn(
         return stop()
 
     tally, names = playing.tally, playing.setup.names
-    going = (playing.learn(episodes), tally, episodes, names, report)
+    going = (playing.learn(episodes), tally, episodes, names, on_progress)
     seconds = advanced("learning", *going, look)
     save(np.inf)
     if stop():
@@ -147,12 +144,12 @@ def _learn(
 
 
 def _evaluate(
-    playing: Playing, episodes: int, stop: Callable[[], bool], report: Report | None
+    playing: Playing, episodes: int, stop: Callable[[], bool], on_progress: OnProgress | None
 ) -> Tally:
     """The last policy's returns."""
     names = playing.setup.names
     tally = Tally(len(names))
-    going = (playing.evaluate(episodes, tally), tally, episodes, names, report)
+    going = (playing.evaluate(episodes, tally), tally, episodes, names, on_progress)
     advanced("evaluating", *going, lambda now: stop())
     if stop():
         raise KeyboardInterrupt

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from cmdplab.engines.protocol import LiveSession
-from cmdplab.experiments.run import CHUNK_SECONDS
+from cmdplab.experiments.play import CHUNK_SECONDS
 from cmdplab.live.checkpoints import Saved
 from cmdplab.live.episodes import Played, Setup, roll_out
 from cmdplab.live.evaluation import Evaluation, Tally
-from cmdplab.live.progress import Report, Standing
+from cmdplab.live.progress import OnProgress, Standing
 from cmdplab.live.spaces import Env
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array
@@ -87,7 +87,7 @@ def advanced(
     tally: Tally,
     total: int,
     names: tuple[str, ...],
-    report: Report | None,
+    on_progress: OnProgress | None,
     look: Callable[[float], bool],
 ) -> float:
     """Go through the episodes, report now and then, and stop when `look` at the clock says so.
@@ -98,12 +98,12 @@ def advanced(
     before = tally.episodes
     for done in playing:
         now = time.monotonic()
-        if report and (done == total or now - shown >= CHUNK_SECONDS):
+        if on_progress and (done == total or now - shown >= CHUNK_SECONDS):
             shown = now
             means = tally.curve().mean[-1]
             words = ", ".join(f"{n} {m:.3f}" for n, m in zip(names, means, strict=True))
             rate = (done - before) / max(now - began, 1e-9)
-            report(Standing(phase, done, total, rate, words))
+            on_progress(Standing(phase, done, total, rate, words))
         if look(now):
             break
     return time.monotonic() - began

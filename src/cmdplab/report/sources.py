@@ -11,9 +11,9 @@ import numpy as np
 from cmdplab.algorithms import algorithm
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
+from cmdplab.experiments.folder import EXPERIMENT, study_in
 from cmdplab.experiments.records.old_folders import CURVES, MISTAKES, OldGroup, is_old, read_old
 from cmdplab.experiments.records.summary import SUMMARY
-from cmdplab.experiments.sweep import EXPERIMENT, study_in
 from cmdplab.report.curves import points_for
 from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, Section, entry
 from cmdplab.report.sweeps import gather_sweep
@@ -86,7 +86,7 @@ def _about(group: OldGroup, summary: dict[str, Any]) -> About:
         why, which = (str(numbers.get(name) or "") for name in ("heuristic", "unverified"))
         return About(group.preset, settings, needs, why, which, remarks)
     with suppress(InputError, TypeError):  # an algorithm that is not registered here
-        row = algorithm(group.algorithm, group.preset).overridden(settings)
+        row = algorithm(group.algorithm, group.preset).with_settings(**settings)
         settings = {k: v for k, v in row.settings().items() if v is not None}
         remarks = list(filter(None, [row.tuning_warning(summary["episodes"])]))
         return About(group.preset, settings, row.needs, row.heuristic, row.unverified, remarks)

@@ -13,15 +13,15 @@ import numpy as np
 from cmdplab.algorithms.row import SAFE_POLICY
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments import checkpoint, manifest
-from cmdplab.experiments.durable import CURVES, MISTAKES, problem_of
-from cmdplab.experiments.executors.local import Work
+from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.experiment import RunSettings
+from cmdplab.experiments.folder import EXPERIMENT, read_folder, works_of
 from cmdplab.experiments.index import Index
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.columns import Columns, columns_of
 from cmdplab.experiments.records.tables import read_one
 from cmdplab.experiments.status import RunStatus
-from cmdplab.experiments.sweep import EXPERIMENT, read_folder, works_of
+from cmdplab.experiments.work import Work, problem_of
 from cmdplab.report.curves import points_for
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry
 from cmdplab.solvers import solve_feasible
@@ -176,7 +176,7 @@ def _table(member: _Member, name: str) -> dict[str, Array]:
 
 def _about(members: list[_Member]) -> About:
     s = members[0].settings
-    settings = s.overrides()
+    settings = dict(s.settings())
     with suppress(InputError):
         row = s.row()
         said = [row.tuning_warning(s.episodes), row.outside_theorem()]

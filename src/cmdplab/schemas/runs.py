@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cmdplab.schemas.fields import EPISODES, PRICE, RETURN, Part, field
+from cmdplab.settings import Declared, with_fields
 
 
 class Numbers(Part):
@@ -125,23 +128,23 @@ class Standings(Part):
     runs: list[RunStanding] = field("all of the folder")
 
 
-class PlannedRun(Part):
-    """One run, resolved; a setting that the algorithm lacks is null or left out."""
+def _setting(declared: Declared) -> tuple[Any, Any]:
+    """A setting of a run; null or left out where the algorithm has none."""
+    left_out = {} if declared.written_empty else {"default": None}
+    return declared.kind | None, field(declared.meaning, declared.unit, **left_out)
 
+
+@with_fields(_setting)
+class _PlannedAlgorithm(Part):
     problem: str = field("its name")
     fingerprint: str = field("a hash of its arrays")
     algorithm: str = field("its name")
     preset: str = field("`released` or `printed`")
-    bonus_scale: float | None = field("factor on every bonus")
-    margin_scale: float | None = field("factor on every margin", default=None)
-    delta: float | None = field("probability to fail")
-    tuned_for: int | None = field("K that it is tuned for", EPISODES)
-    slack_factor: float | None = field("on the Slater gap it is told", default=None)
-    tightening: float | None = field("of the default baseline", default=None)
-    epsilon: float | None = field("the accuracy it aims at", default=None)
-    replan: str | None = field("when it plans anew", default=None)
-    alpha_eta: float | None = field("exponent of the step")
-    alpha_tau: float | None = field("exponent of the temperature")
+
+
+class PlannedRun(_PlannedAlgorithm):
+    """One run, resolved; a setting that the algorithm lacks is null or left out."""
+
     rewards: str | None = field("bernoulli, or left out: known", default=None)
     precision: str | None = field("float32, or left out: float64", default=None)
     episodes: int | None = field("null: unlimited", EPISODES)

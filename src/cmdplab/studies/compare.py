@@ -16,7 +16,8 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.experiments.run import Run, jobs, run_many
+from cmdplab.experiments.play import Run
+from cmdplab.experiments.run import jobs, run_many
 from cmdplab.measures.measures import Summary
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.studies.conclusions import by_label, median, numbers_of

@@ -15,13 +15,13 @@ from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.experiment import Experiment
+from cmdplab.experiments.folder import Folder, read_folder, works_of
 from cmdplab.experiments.manifest import Manifest
+from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import kind_of_row, labels
 from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.records.summary import SUMMARY
 from cmdplab.experiments.records.tables import Curves, write_curves, write_mistakes
-from cmdplab.experiments.run import Run
-from cmdplab.experiments.sweep import Folder, read_folder, works_of
 from cmdplab.files import sealed
 from cmdplab.files.write import to_json, written_whole
 from cmdplab.measures.measures import Summary

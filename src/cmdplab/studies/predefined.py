@@ -18,11 +18,14 @@ from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import ENVIRONMENTS
 from cmdplab.errors import CmdplabError, InputError
-from cmdplab.experiments.executors.local import Work
 from cmdplab.experiments.experiment import Experiment, fingerprint, parse_experiment
-from cmdplab.experiments.run import Run, check_counts, check_workers, jobs
-from cmdplab.experiments.sweep import Study, Tell, do_missing, prepare
+from cmdplab.experiments.folder import Study
+from cmdplab.experiments.play import Run, check_counts, check_workers
+from cmdplab.experiments.run import jobs
+from cmdplab.experiments.sweep import do_missing, prepare
+from cmdplab.experiments.work import OnEvent, Work
 from cmdplab.formats import find
+from cmdplab.settings import SETTINGS
 from cmdplab.studies.conclusions import conclude
 
 PROBLEMS = (
@@ -79,7 +82,7 @@ class Comparison:
             for each in names:
                 row = self._row(each)
                 rows[row.name, row.preset] = row
-        return [row.overridden(self._given(row)) for row in rows.values()]
+        return [row.with_settings(**self._given(row)) for row in rows.values()]
 
     def _row(self, name: str) -> Row:
         plain, _, chosen = name.partition(":")
@@ -93,9 +96,9 @@ class Comparison:
 
     def _given(self, row: Row) -> dict[str, Any]:
         """What is asked of all, as far as this one reads it."""
-        tuned_for = self.episodes if self.tuned_for is None else self.tuned_for
-        scales = {"bonus_scale": self.bonus_scale, "margin_scale": self.margin_scale}
-        given = scales | {"tuned_for": tuned_for}
+        given = {name: value for name, value in vars(self).items() if name in SETTINGS}
+        if self.tuned_for is None:
+            given["tuned_for"] = self.episodes
         return {name: value for name, value in given.items() if row.reads(name)}
 
     def _is_file(self) -> bool:
@@ -163,15 +166,17 @@ def carry_out(
     workers: int | None = None,
     *,
     engine: str = "cpu",
-    tell: Tell = lambda event: None,
-    say: Callable[[str], None] = lambda sentence: None,
+    on_event: OnEvent = lambda event: None,
+    on_message: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[list[Run], dict[str, Any]]:
     """Do what is missing of a study, then write what it shows: figure, tables, summary, report.
 
     Interrupted or given again, it goes on; the results are those of a study that never stopped.
     """
     check_workers(workers)
-    found = do_missing(prepared(study, engine), workers, tell, engine=engine, say=say)
+    found = do_missing(
+        prepared(study, engine), workers, on_event, engine=engine, on_message=on_message
+    )
     for status in found:
         if status.status != "done":
             why = (status.error.strip().splitlines() or ["it can be resumed"])[-1]

@@ -26,8 +26,6 @@ from cmdplab.engines.gpu.device import card
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import (
-    Problems,
-    Standing,
     begin,
     close,
     enter,
@@ -35,10 +33,12 @@ from cmdplab.experiments.durable import (
     held,
     save,
 )
-from cmdplab.experiments.executors.local import Ended, Event, Interrupt, Work, run_locally
+from cmdplab.experiments.executors.local import run_locally
+from cmdplab.experiments.executors.signals import Interrupt
 from cmdplab.experiments.manifest import Manifest
-from cmdplab.experiments.run import Reached, Snapshot
+from cmdplab.experiments.play import Reached, Snapshot
 from cmdplab.experiments.run_on_gpu import Entry, PlayingOnGpu, parts
+from cmdplab.experiments.work import Ended, OnEvent, Problems, Standing, Work
 from cmdplab.files.locks import BusyError
 
 REPORT_EVERY = 0.5  # seconds
@@ -47,7 +47,6 @@ _WRITERS = 8  # threads: writing, hashing and packing hold no lock
 _AT_ONCE = 64  # runs whose states are on the host at a time
 _OTHER_FILES = 256  # that this process may need beside a lock for every run
 
-Tell = Callable[[Event], None]
 Keep = Callable[..., None]  # (folder, record, reached)
 
 
@@ -65,33 +64,33 @@ class Taken(NamedTuple):
 
 
 def gpu_executor(
-    engine: str, workers: int | None, say: Callable[[str], None]
-) -> Callable[[list[Work], Tell, Interrupt, float], None]:
-    """An executor for `sweep`, for the engines auto and gpu; `say` is told what auto chose."""
-    return partial(_execute, engine, workers or os.cpu_count() or 1, say)
+    engine: str, workers: int | None, on_message: Callable[[str], None]
+) -> Callable[[list[Work], OnEvent, Interrupt, float], None]:
+    """An executor for `sweep` on the engines auto and gpu; `on_message` is told what auto chose."""
+    return partial(_execute, engine, workers or os.cpu_count() or 1, on_message)
 
 
 def _execute(
     engine: str,
     workers: int,
-    say: Callable[[str], None],
+    on_message: Callable[[str], None],
     works: list[Work],
-    tell: Tell,
+    on_event: OnEvent,
     interrupt: Interrupt,
     every: float,
 ) -> None:
     told = _Told()
     runs = [(work, entry) for work in works if (entry := told.entry(work)) is not None]
     choice = choose(engine, [_wanted(*each) for each in runs], workers)
-    say(choice.sentence)
+    on_message(choice.sentence)
     here = [each for each, there in zip(runs, choice.on_gpu, strict=True) if there]
     for part in _batches(here):
         if not interrupt.asked:
-            _play(part, tell, interrupt, every)
+            _play(part, on_event, interrupt, every)
     taken = {work.folder for work, _ in here}
     rest = [work for work in works if work.folder not in taken]
     if rest and not interrupt.asked:
-        run_locally(rest, workers, tell, interrupt, every)
+        run_locally(rest, workers, on_event, interrupt, every)
 
 
 def _wanted(work: Work, entry: Entry) -> Wanted:
@@ -154,7 +153,7 @@ def _locks() -> int:
 
 
 def _play(
-    runs: Sequence[tuple[Work, Entry]], tell: Tell, interrupt: Interrupt, every: float
+    runs: Sequence[tuple[Work, Entry]], on_event: OnEvent, interrupt: Interrupt, every: float
 ) -> None:
     """A batch; runs that are not equally far are played one group after the other."""
     groups: dict[int, list[tuple[Taken, Snapshot | None]]] = {}
@@ -164,7 +163,7 @@ def _play(
                 return
             found = _taken(work, entry, locks)
             if isinstance(found, Ended):
-                tell(found)
+                on_event(found)
             else:
                 snapshot = found[1]
                 far = 0 if snapshot is None else int(snapshot["state_episode"])
@@ -175,13 +174,13 @@ def _play(
             snapshots = [snapshot for _, snapshot in pairs if snapshot is not None] or None
             del pairs
             try:
-                _advance(group, snapshots, tell, interrupt, every)
+                _advance(group, snapshots, on_event, interrupt, every)
             except Exception as error:
                 for each in group:
                     if each.record.status not in ("done", "failed"):
                         fail(each.work.folder, each.record, error)
             for each in group:
-                tell(each.end())
+                on_event(each.end())
 
 
 def _taken(work: Work, entry: Entry, locks: ExitStack) -> tuple[Taken, Snapshot | None] | Ended:
@@ -205,7 +204,7 @@ def _taken(work: Work, entry: Entry, locks: ExitStack) -> tuple[Taken, Snapshot 
 def _advance(
     group: Sequence[Taken],
     snapshots: list[Snapshot] | None,
-    tell: Tell,
+    on_event: OnEvent,
     interrupt: Interrupt,
     every: float,
 ) -> None:
@@ -222,7 +221,7 @@ def _advance(
         now = time.monotonic()
         if now - told >= REPORT_EVERY:
             told = now
-            _report(group, playing, before, now - began, tell)
+            _report(group, playing, before, now - began, on_event)
         if now - saved >= pause and playing.episodes < target:
             _keep(save, group, playing, (now - began) / len(group), interrupt)
             saved = time.monotonic()
@@ -236,7 +235,7 @@ def _advance(
 
 
 def _report(
-    group: Sequence[Taken], playing: PlayingOnGpu, before: int, seconds: float, tell: Tell
+    group: Sequence[Taken], playing: PlayingOnGpu, before: int, seconds: float, on_event: OnEvent
 ) -> None:
     """One line for the batch, under the name of its first run."""
     standing = playing.standing()
@@ -246,7 +245,7 @@ def _report(
     rate = len(group) * (standing.episodes - before) / max(seconds, 1e-9)
     violation = float(middle[1]) if len(middle) > 1 else None
     name = group[0].work.folder.name
-    tell(Standing(name, standing.episodes, rate, float(middle[0]), violation, len(group)))
+    on_event(Standing(name, standing.episodes, rate, float(middle[0]), violation, len(group)))
 
 
 def _keep(

@@ -9,114 +9,32 @@ at once.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from cmdplab.errors import CmdplabError
 from cmdplab.experiments import manifest
-from cmdplab.experiments.durable import Problems, Standing, held, perform
-from cmdplab.experiments.experiment import RunSettings
-from cmdplab.files.locks import BusyError
+from cmdplab.experiments.durable import held
+from cmdplab.experiments.executors.signals import Interrupt, signals_named
+from cmdplab.experiments.executors.worker import DEAD, PATIENCE, Worker, do_one
+from cmdplab.experiments.work import Ended, OnEvent, Problems, Work
 
 MOST_CRASHES = 2  # of workers, before their run has failed
 MOST_KILLS = 5  # from outside, before a run is left for another day: memory may be short
 
 
-def _known(*names: str) -> tuple[signal.Signals, ...]:
-    """The signals of these names that this system has: Windows lacks many."""
-    return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
-
-
-_CRASHES = _known("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL", "SIGSYS")
-_HANGUP = _known("SIGHUP")
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, *_HANGUP)
-LEAVE = 10.0  # seconds for a worker to checkpoint when the sweep itself breaks off
-PATIENCE = 5.0  # seconds for which a run's lock is waited for: a killed process frees it at once
+_CRASHES = signals_named("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL", "SIGSYS")
 _THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
-class Work(NamedTuple):
-    """One run to be done by whoever is free."""
-
-    folder: Path
-    settings: RunSettings
-    problem_file: Path
-    label: str = ""  # the algorithm, with what tells it from others of its experiment
-
-    @property
-    def words(self) -> str:
-        """The run in words: label, problem and seed."""
-        return f"{self.label} on {self.settings.problem}, seed {self.settings.seed}"
-
-
-class Ended(NamedTuple):
-    """How a run ended: done, interrupted, failed, or busy in another process."""
-
-    folder: str
-    status: str
-    error: str
-
-
-Event = Standing | Ended
-
-
-class Interrupt:
-    """What Ctrl-C, SIGTERM and SIGHUP have asked for: 1 to stop, more to stop at once."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.raises = False  # whether a second one is raised: where nobody looks between
-
-    def __call__(self, number: int = signal.SIGTERM, *_: Any) -> None:
-        # A closing terminal hangs up twice, by the shell and by the system: that is one wish.
-        self.asked = max(self.asked, 1) if number in _HANGUP else self.asked + 1
-        if self.raises and self.asked > 1:
-            raise KeyboardInterrupt
-
-
-@contextmanager
-def signals() -> Iterator[Interrupt]:
-    """Count SIGINT, SIGTERM and SIGHUP instead of dying of them, while the block lasts."""
-    interrupt = Interrupt()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupt  # only the main thread may handle signals
-        return
-    # What is ignored stays so: `nohup` means it.
-    heard = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
-    before = {each: signal.signal(each, interrupt) for each in heard}
-    try:
-        yield interrupt
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-
-@contextmanager
-def _blocked() -> Iterator[None]:
-    """Hold signals back while the block lasts, where the system can."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # now: starting it later would unblock them
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    yield
-    signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def run_locally(
     works: Sequence[Work],
     workers: int,
-    tell: Callable[[Event], None],
+    on_event: OnEvent,
     interrupt: Interrupt,
     every: float,
 ) -> None:
@@ -125,7 +43,7 @@ def run_locally(
         dict.fromkeys(_THREADS, "1")
     )  # read by the libraries when a worker imports them
     waiting, losses = list(reversed(works)), _Losses()
-    crew = [_Worker(every) for _ in range(min(workers, len(works)))]
+    crew = [Worker(every) for _ in range(min(workers, len(works)))]
     try:
         while interrupt.asked < 2:
             if interrupt.asked:
@@ -139,13 +57,13 @@ def run_locally(
                 return
             for worker in crew:
                 event = worker.listen()
-                if event is _DEAD:
+                if event is DEAD:
                     lost, code = worker.bury()
                     verdict = losses.judge(lost, code)
                     if verdict is not None:
-                        tell(_given_up(lost, *verdict))
+                        on_event(_given_up(lost, *verdict))
                     elif interrupt.asked:
-                        tell(_given_up(lost, "interrupted", ""))
+                        on_event(_given_up(lost, "interrupted", ""))
                     else:
                         waiting.append(lost)
                 elif event is not None:
@@ -154,7 +72,7 @@ def run_locally(
                     if stopped and again is not None and not interrupt.asked:
                         waiting.append(again)  # somebody stopped this worker alone
                     else:
-                        tell(event)
+                        on_event(event)
             wait([worker.pipe for worker in crew if worker.work], timeout=0.2)
     finally:
         for worker in crew:
@@ -165,19 +83,22 @@ def run_locally(
 
 def run_here(
     work: Work,
-    tell: Callable[[Event], None],
+    on_event: OnEvent,
     interrupt: Interrupt,
     every: float,
     problems: Problems | None = None,
 ) -> None:
     """Do one run in this process: a second one would take longer to start than many runs."""
     interrupt.raises = True
-    given: dict[str, Any] = {"stop": lambda: interrupt.asked > 0, "report": tell}
-    given |= {"every": every, "patience": PATIENCE, "problems": problems}
-    tell(do_one(work, **given))
-
-
-_DEAD = Ended("", "dead", "")
+    ended = do_one(
+        work,
+        stop=lambda: interrupt.asked > 0,
+        on_progress=on_event,
+        every=every,
+        patience=PATIENCE,
+        problems=problems,
+    )
+    on_event(ended)
 
 
 class _Losses:
@@ -226,161 +147,3 @@ def _given_up(work: Work, status: manifest.Status, error: str) -> Ended:
                 record.status, record.error = status, error
                 manifest.write(work.folder, record)
     return Ended(work.folder.name, status, error)
-
-
-class _Worker:
-    """A process, which is started when there is something to do, and our end of its pipe."""
-
-    def __init__(self, every: float) -> None:
-        self._every = every
-        self.work: Work | None = None
-        self.last: Work | None = None
-        self._process: SpawnProcess | None = None
-        self._stopping = False
-
-    def _start(self) -> SpawnProcess:
-        context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        arguments = (theirs, os.getpid(), self._every)
-        process = context.Process(target=_serve, args=arguments, daemon=True)
-        with _blocked():  # until the child has handlers of its own: it would die of them before
-            process.start()
-        theirs.close()
-        return process
-
-    def give(self, work: Work) -> None:
-        """Let it do this work."""
-        self._process = self._process or self._start()
-        self.work = self.last = work
-        with suppress(OSError):  # it died: listen() will notice
-            self.pipe.send(sent(work))
-
-    def ask_to_stop(self) -> None:
-        """Let it finish its chunk and checkpoint."""
-        if not self._stopping:
-            self._stopping = True
-            self._signal(signal.SIGTERM)  # on Windows this ends it: it goes on from its checkpoint
-            self._wake()  # a stopped process would not hear it
-
-    def _signal(self, number: int) -> None:
-        if self._process is not None and self._process.is_alive() and self._process.pid:
-            with suppress(ProcessLookupError):
-                os.kill(self._process.pid, number)
-
-    def _wake(self) -> None:
-        for number in _known("SIGCONT"):
-            self._signal(number)
-
-    def listen(self) -> Event | None:
-        """The next thing the worker says, if it says anything; `_DEAD` if it never will."""
-        if self.work is None:
-            return None
-        try:
-            if not self.pipe.poll():
-                return None
-            kind, *fields = self.pipe.recv()
-        except (EOFError, OSError):
-            return _DEAD
-        if kind == "standing":
-            return Standing(*fields)
-        self.work = None
-        return Ended(*fields)
-
-    def bury(self) -> tuple[Work, int | None]:
-        """Forget a dead process; its work, and its exit code."""
-        assert self.work is not None
-        lost, self.work = self.work, None
-        return lost, self._end()
-
-    def dismiss(self, at_once: bool) -> None:
-        """Let the process go: idle, after its chunk and a checkpoint, or at once."""
-        if self._process is None:
-            return
-        if self.work is None:
-            with suppress(OSError):
-                self.pipe.send(None)
-            self._wake()
-        elif at_once:
-            self._process.kill()
-        else:
-            self.ask_to_stop()
-
-    def join(self) -> None:
-        """Wait for the end of a process that was let go."""
-        if self._process is not None:
-            self._end()
-
-    def _end(self) -> int | None:
-        """Wait for the process, and kill it if need be; what it ended with by itself."""
-        assert self._process is not None
-        self.pipe.close()
-        self._process.join(timeout=LEAVE)
-        code = self._process.exitcode
-        self._process.kill()
-        self._process, self._stopping = None, False
-        return code
-
-
-def _serve(pipe: Connection, parent: int, every: float) -> None:
-    """A worker's life: take a run, do it, say how it ended."""
-    interrupt = Interrupt()
-    for each in (signal.SIGINT, *_HANGUP):
-        signal.signal(each, signal.SIG_IGN)  # the parent decides
-    signal.signal(signal.SIGTERM, interrupt)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-    last = [0.0]
-
-    def stop() -> bool:
-        return interrupt.asked > 0 or os.getppid() != parent
-
-    def report(standing: Standing) -> None:
-        if time.monotonic() - last[0] > 0.5:
-            last[0] = time.monotonic()
-            try:
-                pipe.send(("standing", *standing))
-            except OSError:  # the parent is gone: no fault of the run, which stops and checkpoints
-                interrupt()
-
-    given: dict[str, Any] = {"stop": stop, "report": report, "every": every}
-    given |= {"patience": PATIENCE, "problems": Problems()}
-    try:
-        while (message := pipe.recv()) is not None:
-            ended = do_one(received(*message), **given)
-            interrupt.asked = 0
-            pipe.send(("ended", *ended))
-    except (EOFError, OSError):  # the parent is gone
-        return
-
-
-def sent(work: Work) -> tuple[str, str, str]:
-    """What another process is told of a run."""
-    return str(work.folder), work.settings.model_dump_json(), str(work.problem_file)
-
-
-def received(folder: str, settings: str, problem_file: str) -> Work:
-    """The run again, in the other process."""
-    return Work(Path(folder), RunSettings.model_validate_json(settings), Path(problem_file))
-
-
-def do_one(
-    work: Work,
-    *,
-    stop: Callable[[], bool] = lambda: False,
-    report: Callable[[Standing], None] = lambda standing: None,
-    every: float,
-    patience: float = 0.0,
-    problems: Problems | None = None,
-) -> Ended:
-    """Perform a run and say how it ended; wait up to `patience` seconds for its lock."""
-    folder, deadline = work.folder, time.monotonic() + patience
-    while True:
-        try:
-            record = perform(*work[:3], stop=stop, report=report, every=every, problems=problems)
-            return Ended(folder.name, record.status, record.error)
-        except BusyError:
-            if time.monotonic() >= deadline or stop():
-                return Ended(folder.name, "busy", "another process works on it")
-            time.sleep(0.5)
-        except Exception as error:  # a folder that cannot be written, a record that is newer
-            return Ended(folder.name, "failed", str(error))

@@ -18,8 +18,10 @@ from typing import Any
 from uuid import uuid4
 
 from cmdplab.errors import EngineError
-from cmdplab.experiments.executors.local import Ended, Interrupt, Work, do_one, received, sent
-from cmdplab.experiments.sweep import Executor, Tell
+from cmdplab.experiments.executors.signals import Interrupt
+from cmdplab.experiments.executors.worker import do_one
+from cmdplab.experiments.sweep import Executor
+from cmdplab.experiments.work import Ended, OnEvent, Work
 
 CONNECT_SECONDS = 30.0
 STOP_SECONDS = 15.0  # for every task to finish its chunk and checkpoint
@@ -41,20 +43,22 @@ def ray_executor(address: str | None) -> Iterator[Executor]:
         yield partial(_execute, ray)
 
 
-def _execute(ray: Any, works: list[Work], tell: Tell, interrupt: Interrupt, every: float) -> None:
+def _execute(
+    ray: Any, works: list[Work], on_event: OnEvent, interrupt: Interrupt, every: float
+) -> None:
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_perform)
     # Tasks cannot be signalled across machines; all of them can see a file.
     stop = works[0].folder.resolve().parent / f".stop-{uuid4().hex}"
     waiting = {}
     for w in works:
         there = w._replace(folder=w.folder.resolve(), problem_file=w.problem_file.resolve())
-        waiting[task.remote(*sent(there), str(stop), every)] = w.folder.name
+        waiting[task.remote(*there.packed(), str(stop), every)] = w.folder.name
     deadline = float("inf")
     try:
         while waiting and time.monotonic() < deadline and interrupt.asked < 2:
             ready, _ = ray.wait(list(waiting), timeout=0.5)
             for reference in ready:
-                tell(_result(ray, reference, waiting.pop(reference)))
+                on_event(_result(ray, reference, waiting.pop(reference)))
             if interrupt.asked and deadline == float("inf"):
                 stop.touch()
                 deadline = time.monotonic() + STOP_SECONDS
@@ -68,7 +72,7 @@ def _perform(
     folder: str, settings: str, problem_file: str, stop: str, every: float
 ) -> tuple[str, str, str]:
     """On a worker: the same function as in a local sweep."""
-    work = received(folder, settings, problem_file)
+    work = Work.unpacked(folder, settings, problem_file)
     ended = do_one(work, stop=Path(stop).exists, every=every, patience=60.0)
     return ended.folder, ended.status, ended.error
 

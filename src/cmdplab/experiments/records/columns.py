@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.experiments.executors.local import Work
 from cmdplab.experiments.index import home_of
 from cmdplab.experiments.manifest import sha256
 from cmdplab.experiments.records.tables import LABELS
+from cmdplab.experiments.work import Work
 from cmdplab.files import LARGEST
 from cmdplab.types import Array
 

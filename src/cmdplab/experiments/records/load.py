@@ -8,20 +8,20 @@ from typing import Any
 from cmdplab.errors import EngineError, InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
-from cmdplab.experiments.executors.local import Work
-from cmdplab.experiments.experiment import OVERRIDES
+from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.index import Index
+from cmdplab.experiments.play import Run, saved_state
 from cmdplab.experiments.records.old_folders import is_old, old_curves
 from cmdplab.experiments.records.tables import read_one, read_records
-from cmdplab.experiments.run import Run, saved_state
 from cmdplab.experiments.status import status_of
-from cmdplab.experiments.sweep import works_of
+from cmdplab.experiments.work import Work
 from cmdplab.files.write import written_whole
 from cmdplab.measures.measures import Summary
+from cmdplab.settings import SETTINGS
 
-LABELS = ("run", "problem", "algorithm", "preset", *OVERRIDES, "seed")
-_WORDS = {"run", "problem", "algorithm", "preset", "replan"}
-_WHOLE = {"tuned_for", "seed"}
+_KINDS: dict[str, type] = dict.fromkeys(("run", "problem", "algorithm", "preset"), str)
+_KINDS |= {name: declared.kind for name, declared in SETTINGS.items()} | {"seed": int}
+LABELS = tuple(_KINDS)
 
 
 def load_runs(folder: str | Path, to: str = "arrow") -> Any:
@@ -70,9 +70,8 @@ def _labelled(table: Any, known: dict[str, Any]) -> Any:
     for position, name in enumerate(LABELS):
         if name in table.column_names:
             table = table.drop_columns([name])
-        kind = pa.string() if name in _WORDS else pa.float64()
-        kind = pa.int64() if name in _WHOLE else kind
-        column = pa.array([known.get(name)] * table.num_rows, kind)
+        kind = {str: pa.string, int: pa.int64, float: pa.float64}[_KINDS[name]]
+        column = pa.array([known.get(name)] * table.num_rows, kind())
         table = table.add_column(position, name, column)
     return table
 

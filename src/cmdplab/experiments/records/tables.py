@@ -16,7 +16,7 @@ from cmdplab.files.write import written_whole
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
-    from cmdplab.experiments.run import Run
+    from cmdplab.experiments.play import Run
 
 Curves = dict[str, list[dict[str, Array]]]  # by algorithm: the columns of each seed
 Tables = dict[tuple[str, str], dict[int, dict[str, Array]]]  # by (algorithm, preset) and seed

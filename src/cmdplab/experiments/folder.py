@@ -1,0 +1,254 @@
+"""Folders of runs: what experiment.json lists, one run alone, and what is refused.
+
+A folder that holds something else is never mixed with what is to come, and never replaced: it is
+refused in one sentence.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import CmdplabError, InputError, StorageError
+from cmdplab.experiments import checkpoint, manifest
+from cmdplab.experiments.durable import CURVES, MISTAKES
+from cmdplab.experiments.experiment import Experiment, RunSettings, fingerprint, first_complaint
+from cmdplab.experiments.index import EXPERIMENT as EXPERIMENT
+from cmdplab.experiments.manifest import Manifest, NewerError
+from cmdplab.experiments.records.labels import kind_of, labels
+from cmdplab.experiments.work import Work
+from cmdplab.files import MissingError, read_json, sealed, unsealed
+from cmdplab.files.locks import locked
+from cmdplab.files.write import writable_folder, written_whole
+
+SCHEMA = 1
+_OF_A_RUN = {"problem.npz", ".lock", f"{manifest.NAME}.damaged", manifest.NAME, checkpoint.NEWEST}
+_OF_A_RUN |= {checkpoint.BEFORE, CURVES, MISTAKES}
+_KINDS: dict[str | None, str] = {"reproduce": "reproduction", "compare": "comparison"}
+
+Study = Literal["reproduce", "compare"]
+OLD_SUMMARY = "summary.json"  # which version 0.1 wrote without a list of runs beside it
+
+
+class DamagedError(InputError):
+    """A list of runs that cannot be believed."""
+
+
+class Folder(BaseModel):
+    """The content of experiment.json: the experiment as last asked for, and all its runs ever."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: int = SCHEMA
+    study: Study | None = None  # None: a sweep, whose settings may change from time to time
+    experiment: Experiment
+    runs: list[RunSettings]
+
+    @property
+    def words(self) -> str:
+        """What it is, in words."""
+        return f"the {_KINDS.get(self.study, 'experiment')} {self.experiment.name!r}"
+
+
+def add_runs(asked: Folder, found: dict[str, CMDP], folder: Path) -> list[Work]:
+    """List the runs asked for in the folder, beside those of a sweep that are there already."""
+    writable_folder(folder / "runs")
+    writable_folder(folder / "problems")
+    for mark, problem in found.items():
+        _keep(problem, folder / "problems" / f"{mark}.npz", mark)
+    with locked(folder / ".lock", wait=True):  # one process at a time changes what is listed
+        runs = {each.folder: each for each in (*earlier(asked, folder), *asked.runs)}
+        # A study's are all among those asked for.
+        listed = asked.runs if asked.study else list(runs.values())
+        _set_aside_if_damaged(folder)
+        with written_whole(folder / EXPERIMENT) as temporary:
+            content = asked.model_copy(update={"runs": listed})
+            text = sealed(content.model_dump_json(exclude_none=True), indent=1)
+            temporary.write_text(text + "\n")
+    mine = {run.folder for run in asked.runs}
+    return [work for work in works_for(folder, listed) if work.settings.folder in mine]
+
+
+def _set_aside_if_damaged(folder: Path) -> None:
+    try:
+        if (folder / EXPERIMENT).exists():
+            read_folder(folder)
+    except DamagedError:
+        os.replace(folder / EXPERIMENT, folder / f"{EXPERIMENT}.damaged")
+
+
+def _keep(problem: CMDP, path: Path, mark: str) -> None:
+    """Save a problem, unless it is there and whole."""
+    try:
+        if path.exists() and fingerprint(CMDP.load(path)) == mark:
+            return
+    except CmdplabError:
+        pass
+    problem.save(path)
+
+
+def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
+    """A run in a folder of its own, which must be new or hold the same run."""
+    known = manifest.read_if_good(folder)
+    if known is not None and known.settings != settings:
+        differ = differing(known.settings, settings)[0]
+        there = getattr(known.settings, differ)
+        raise refusal(folder, f"a run with {differ} {there}")
+    if known is None and (strangers := content(folder, _OF_A_RUN, _listed(folder))):
+        raise refusal(folder, f"{strangers} and no run")
+    writable_folder(folder)
+    work = Work(folder, settings, folder / "problem.npz", settings.algorithm)
+    _keep(problem, work.problem_file, settings.fingerprint)
+    if known is None and not (folder / manifest.NAME).exists():
+        manifest.write(folder, Manifest(settings=settings, status="interrupted"))
+    return work
+
+
+def works_of(folder: Path) -> list[Work]:
+    """The runs of an experiment's folder, begun or not; for a run's own folder, that run."""
+    one = manifest.read(folder)
+    if one is not None:
+        shared = folder.parent.parent / "problems" / f"{one.settings.fingerprint}.npz"
+        own = folder / "problem.npz"
+        file = own if own.exists() else shared
+        return [Work(folder, one.settings, file, one.settings.algorithm)]
+    works = works_for(folder, read_folder(folder).runs)
+    if not works:
+        raise InputError(f"{folder} holds no runs")
+    return works
+
+
+def read_folder(folder: Path) -> Folder:
+    """What experiment.json says."""
+    file = folder / EXPERIMENT
+    try:
+        values = read_json(file)
+    except MissingError:
+        raise InputError(f"{folder} is no experiment: it has no {EXPERIMENT}") from None
+    except InputError as error:
+        raise DamagedError(str(error)) from None
+    stated = values.get("schema_version") if isinstance(values, dict) else None
+    if isinstance(stated, int) and stated > SCHEMA:
+        raise NewerError(f"{file} was written by a newer cmdplab (schema {stated})")
+    try:
+        return Folder.model_validate(unsealed(values, file, EXPERIMENT))
+    except ValidationError as error:
+        raise DamagedError(f"{file} is not an experiment: {first_complaint(error)}") from None
+    except InputError as error:
+        raise DamagedError(str(error)) from None
+
+
+def works_for(folder: Path, runs: list[RunSettings]) -> list[Work]:
+    """The runs of an experiment, with labels that tell them apart."""
+    kinds = [kind_of(run) for run in runs]
+    named = labels(kinds)
+    return [
+        Work(
+            folder / "runs" / run.folder,
+            run,
+            folder / "problems" / f"{run.fingerprint}.npz",
+            named[kind],
+        )
+        for run, kind in zip(runs, kinds, strict=True)
+    ]
+
+
+def study_in(folder: Path) -> Study | None:
+    """Which study a folder holds, if it holds one."""
+    return read_folder(folder).study if (folder / EXPERIMENT).exists() else None
+
+
+def _listed(folder: Path) -> str:
+    """The experiment that a folder lists, in words; empty where it lists none."""
+    try:
+        return read_folder(folder).words
+    except CmdplabError:
+        return ""
+
+
+def earlier(asked: Folder, folder: Path) -> list[RunSettings]:
+    """The runs that the folder holds already; another experiment's folder is refused."""
+    known = None
+    try:
+        if (folder / EXPERIMENT).exists():
+            known = read_folder(folder)
+        elif strangers := content(folder, {"runs", "problems"}):
+            raise refusal(folder, f"{strangers} and no experiment")
+    except DamagedError:  # the runs themselves say whether they are those at hand
+        pass
+    if known is not None and known.words != asked.words:
+        raise refusal(folder, f"{known.words}, not {asked.words}")
+    if known is not None and not asked.study:
+        return known.runs
+    runs = begun(folder / "runs") if known is None else known.runs
+    check_within(folder, runs, asked.runs, asked.words)
+    return runs
+
+
+def refusal(folder: Path, what: str) -> InputError:
+    """What the folder holds, and a name that is free."""
+    base = folder if folder.name.strip(".") else folder.resolve()
+    names = (base.parent / f"{base.name or 'run'}-{n}" for n in count(2))
+    free = next(name for name in names if not name.exists())
+    return InputError(f"{folder} holds {what}: choose another folder, for instance --out {free}")
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse what cannot become a folder, before there is anything to be put there."""
+    there = next(p for p in (folder, *folder.absolute().parents) if os.path.exists(p))
+    if not there.is_dir():
+        raise StorageError(f"cannot write into {folder}: {there} is a file")
+
+
+def check_apart(folder: Path) -> None:
+    """Refuse a folder of runs for what is said about runs: it would be taken for theirs."""
+    check_folder(folder)
+    if any((folder / name).exists() for name in ("experiment.json", manifest.NAME, OLD_SUMMARY)):
+        raise refusal(folder, "records of runs")
+
+
+def content(folder: Path, ours: set[str], listed: str = "") -> str:
+    """What a folder holds beside files of these names, in words; empty where that is nothing.
+
+    `listed` is the experiment that it lists.
+    """
+    there = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
+    strangers = [name for name in there if name not in ours and not name.startswith(".")]
+    if not strangers:
+        return ""
+    if manifest.NAME in strangers:
+        return "a single run"
+    if OLD_SUMMARY in strangers and not listed:
+        return "results of version 0.1"
+    return listed or f"other files ({strangers[0]})"
+
+
+def begun(folder: Path) -> list[RunSettings]:
+    """The runs whose folders are there, where nothing lists them."""
+    records = [manifest.read_if_good(each) for each in sorted(folder.glob("*"))]
+    return [record.settings for record in records if record is not None]
+
+
+def check_within(
+    folder: Path, runs: Sequence[RunSettings], asked: Sequence[RunSettings], words: str
+) -> None:
+    """Refuse a folder with runs that were not asked for: more seeds may be, other settings not."""
+    mine = {run.folder for run in asked}
+    for run in runs:
+        if run.folder not in mine:
+            nearest = min((differing(run, each) for each in asked), key=len)
+            there = f"{nearest[0]} {getattr(run, nearest[0])}"
+            more = "more seeds" if nearest == ["seed"] else there
+            raise refusal(folder, f"{words} with {more}")
+
+
+def differing(one: RunSettings, other: RunSettings) -> list[str]:
+    """The settings in which two runs differ; the seed comes last."""
+    names = [name for name in RunSettings.model_fields if name != "seed"]
+    return [name for name in (*names, "seed") if getattr(one, name) != getattr(other, name)]

@@ -1,0 +1,214 @@
+"""The table of settings, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import NoneType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    TypedDict,
+    TypeVar,
+    cast,
+    get_args,
+    get_type_hints,
+)
+
+from cmdplab.errors import InputError
+from cmdplab.settings.declaration import (
+    ACCURACY,
+    EPISODES,
+    MARGIN,
+    MOST_EPISODES,
+    POSITIVE,
+    SAFE_POLICY,
+    SLATER_GAP,
+    UNIT,
+    Declared,
+    Range,
+)
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    Model = TypeVar("Model", bound=BaseModel)
+
+
+class Settings(TypedDict, total=False):
+    """What `row.with_settings` takes; what is None stays as it is."""
+
+    bonus_scale: Annotated[
+        float | None,
+        Declared(
+            default=1e-3,
+            range=POSITIVE,
+            help="Factor on every optimistic width; 1 is the theory. Mostly 1e-3.",
+            meaning="factor on every bonus",
+            none="the row's own",
+            written_empty=True,
+        ),
+    ]
+    margin_scale: Annotated[
+        float | None,
+        Declared(
+            default=1e-3,
+            range=POSITIVE,
+            help="Factor on every pessimistic margin; 1 is the theory. Mostly 1e-3.",
+            meaning="factor on every margin",
+            none="it has no margin",
+            needs=MARGIN,
+            unread="ignored",
+        ),
+    ]
+    delta: Annotated[
+        float | None,
+        Declared(
+            default=0.1,
+            range=UNIT,
+            help="Probability with which the guarantee may fail.",
+            meaning="probability to fail",
+            none="the row's own",
+            families=("PrimalDual", "Planner"),
+            unread="kept",
+            written_empty=True,
+        ),
+    ]
+    tuned_for: Annotated[
+        int | None,
+        Declared(
+            default=100_000,
+            range=Range(1, MOST_EPISODES, f"outside 1 to {MOST_EPISODES:,}"),
+            help="The number of episodes K that an algorithm is tuned for.",
+            meaning="K that it is tuned for",
+            none="the row's own",
+            needs=EPISODES,
+            unread="kept",
+            written_empty=True,
+            unit="episodes",
+        ),
+    ]
+    slack_factor: Annotated[
+        float | None,
+        Declared(
+            default=1.0,
+            range=POSITIVE,
+            help="The learner is told this multiple of the Slater gap.",
+            meaning="on the Slater gap it is told",
+            none="it is told no Slater gap",
+            needs=SLATER_GAP,
+        ),
+    ]
+    tightening: Annotated[
+        float | None,
+        Declared(
+            default=0.5,
+            range=UNIT,
+            help="Safe policy: optimal for thresholds raised by this share of the slack.",
+            meaning="of the default baseline",
+            none="it begins without a safe policy",
+            needs=SAFE_POLICY,
+        ),
+    ]
+    epsilon: Annotated[
+        float | None,
+        Declared(
+            default=0.1,
+            range=Range(1e-9, 1e9, "outside 1e-9 to 1e9"),
+            help="Accuracy that Online-CRL aims at.",
+            meaning="the accuracy it aims at",
+            none="it aims at no accuracy",
+            families=("Planner",),
+            needs=ACCURACY,
+        ),
+    ]
+    replan: Annotated[
+        str | None,
+        Declared(
+            default="every-episode",
+            choices=("every-episode", "doubling"),
+            help="When planners plan anew: every-episode or doubling.",
+            meaning="when it plans anew",
+            none="it plans by a rule of its own, or not at all",
+            families=("Planner",),
+        ),
+    ]
+    alpha_eta: Annotated[
+        float | None,
+        Declared(
+            default=0.53,
+            range=UNIT,
+            help="Exponent of the step size, in (0, 1].",
+            meaning="exponent of the step",
+            none="its step is no power of k",
+            families=("PrimalDual",),
+            written_empty=True,
+        ),
+    ]
+    alpha_tau: Annotated[
+        float | None,
+        Declared(
+            default=0.4,
+            range=UNIT,
+            help="Exponent of the temperature, in (0, 1].",
+            meaning="exponent of the temperature",
+            none="its temperature is no power of k",
+            families=("PrimalDual",),
+            written_empty=True,
+        ),
+    ]
+
+
+def _declared(hint: Any) -> Declared:
+    union, declared = get_args(hint)
+    (kind,) = (each for each in get_args(union) if each is not NoneType)
+    return declared._replace(kind=kind)  # type: ignore[no-any-return]
+
+
+SETTINGS: dict[str, Declared] = {
+    name: _declared(hint) for name, hint in get_type_hints(Settings, include_extras=True).items()
+}
+
+
+def check_setting(name: str, value: Any) -> None:
+    """Refuse a value that a setting cannot have."""
+    declared = SETTINGS[name]
+    if declared.choices and value not in declared.choices:
+        choices = ", ".join(declared.choices)
+        raise InputError(f"unknown {name} {value!r}: choose one of {choices}")
+    if declared.range is not None:
+        declared.range.check(name, value)
+
+
+def without_none(settings: Settings) -> Settings:
+    """Settings without those that are None."""
+    chosen = {name: value for name, value in settings.items() if value is not None}
+    return cast(Settings, chosen)
+
+
+def settings_table() -> list[str]:
+    """The settings as lines of a Markdown table, as they stand in docs/experiments.md."""
+    kinds: dict[type, str] = {int: "whole number", float: "number"}
+    lines = [
+        "| setting | value | default | what it does | null or missing |",
+        "|---|---|---|---|---|",
+    ]
+    for name, each in SETTINGS.items():
+        value = " or ".join(each.choices) or kinds[each.kind]
+        lines.append(f"| `{name}` | {value} | {each.default} | {each.help} | {each.none} |")
+    return lines
+
+
+def with_fields(
+    field: Callable[[Declared], tuple[Any, Any]],
+) -> Callable[[type[Model]], type[Model]]:
+    """Decorate a model: after its own fields come those of all settings, (type, default) each."""
+
+    def decorate(model: type[Model]) -> type[Model]:
+        from pydantic import create_model
+
+        fields: Any = {name: field(declared) for name, declared in SETTINGS.items()}
+        about: Any = {"__doc__": model.__doc__, "__module__": model.__module__}
+        return create_model(model.__name__, __base__=model, **about, **fields)
+
+    return decorate
