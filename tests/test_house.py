@@ -17,6 +17,7 @@ PACKAGE = ROOT / "src" / "cmdplab"
 # A room imports from the rooms before it. The root's own modules are rooms too.
 ROOMS = (
     "errors",
+    "plugins",
     "types",
     "messages",
     "checks",

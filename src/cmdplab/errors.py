@@ -13,5 +13,9 @@ class InputError(ValueError):
         )
 
 
+class LearnerError(InputError):
+    """A learner from outside that broke its contract."""
+
+
 class OpenCertificateError(InputError):
     """A problem so nearly degenerate that its optimum cannot be certified: there is no answer."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.custom import CUSTOM
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest
@@ -128,9 +129,11 @@ def perform(
     report: Callable[[Standing], None] = lambda standing: None,
     every: float = CHECKPOINT_EVERY,
     problems: Problems | None = None,
+    given: bool = False,
 ) -> Manifest:
     """Do what is missing of a run: nothing, the rest from its checkpoint, or all of it.
 
+    `given` says that a person gave the import path of its learner, if it is from outside.
     Raises `BusyError` when another process has it. A crash of the run is recorded, not raised.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -138,7 +141,7 @@ def perform(
         record = begin(folder, settings)
         if record.status != "done":
             try:
-                playing = _entered(folder, record, problem_file, problems or Problems())
+                playing = _entered(folder, record, problem_file, problems or Problems(), given)
                 _advance(folder, record, playing, stop, report, every)
             except Exception as error:
                 fail(folder, record, error)
@@ -210,22 +213,28 @@ def _known(folder: Path, settings: RunSettings) -> Manifest | None:
     return None
 
 
-def _entered(folder: Path, record: Manifest, problem_file: Path, problems: Problems) -> Playing:
+def _entered(
+    folder: Path, record: Manifest, problem_file: Path, problems: Problems, given: bool
+) -> Playing:
     """The run as its checkpoint left it, or from its start."""
     from cmdplab.experiments.run import Playing  # half a second, for which `status` has no use
 
     settings = record.settings
     if settings.precision is not None:
         raise InputError(f"a run in {settings.precision} needs the engine gpu")
+    row = settings.row_to_play(given)
     problem, optimum = problems.of(settings, problem_file)
-    return Playing(
+    playing = Playing(
         problem,
-        settings.row(),
+        row,
         settings.seed,
         solution=optimum,
         rewards=settings.rewards or "known",
         snapshot=enter(folder, record, manifest.machine()),
     )
+    if settings.preset == CUSTOM:
+        playing.snapshot()  # refuses now, not at the first checkpoint, what cannot be stored
+    return playing
 
 
 def problem_of(settings: RunSettings, file: Path) -> CMDP:

@@ -26,7 +26,8 @@ from pydantic import (
     model_serializer,
 )
 
-from cmdplab.algorithms import algorithm, check_settings
+from cmdplab.algorithms import algorithm, as_row, check_settings, is_outside, written_name
+from cmdplab.algorithms.custom import CUSTOM, is_learner, recorded, registered
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import MOST_EPISODES, whole_if_exact
 from cmdplab.cmdp.problem import CMDP
@@ -77,10 +78,22 @@ class ProblemSpec(_Strict):
     file: str | None = Field(default=None, description="the path of a problem, as text")
 
 
+def _name(given: Any) -> Any:
+    """An algorithm from Python, such as a class, as a file would name it; others as they are."""
+    if not (callable(given) or isinstance(given, Row) or is_learner(given)):
+        return given
+    try:
+        return written_name(given)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
 class AlgorithmSpec(_Strict):
     """An algorithm with overrides; a list of values makes one run for each."""
 
-    name: str = Field(description="the name of an algorithm")
+    name: Annotated[str, BeforeValidator(_name)] = Field(
+        description="the name of an algorithm, or package.module:name of a learner from outside"
+    )
     preset: Preset | None = Field(  # default: the experiment's
         default=None, description='"released" or "printed"'
     )
@@ -142,7 +155,7 @@ class RunSettings(_Strict):
     problem: str  # its name
     fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]  # of its arrays
     algorithm: str
-    preset: Preset
+    preset: Preset | Literal["custom"]  # custom: a learner from outside, by path or by name
     bonus_scale: float | None = None
     margin_scale: float | None = None
     delta: float | None = None
@@ -170,8 +183,18 @@ class RunSettings(_Strict):
         return {name: value for name, value in given.items() if value is not None}
 
     def row(self) -> Row:
-        """The algorithm with its overrides."""
+        """The algorithm with its overrides, to be read: nothing from outside is imported."""
+        if self.preset == CUSTOM:
+            return recorded(self.algorithm)
         return algorithm(self.algorithm, self.preset).overridden(self.overrides())
+
+    def row_to_play(self, given: bool) -> Row:
+        """The same to be played: an import path is followed only where a person has given it."""
+        if self.preset != CUSTOM:
+            return self.row()
+        if given:
+            return as_row(self.algorithm)
+        return registered(self.algorithm) or self.row()
 
     def complete(self) -> RunSettings:
         """With the row's own values in place of what was left open: defaults may change one day."""
@@ -236,6 +259,8 @@ def first_complaint(error: ValidationError, model: type[BaseModel] | None = None
     path = [part for part in first["loc"] if isinstance(part, int) or _KEY.fullmatch(part)]
     key = ".".join(map(str, path))
     wanted = _description(model, path)
+    if first["type"] == "value_error":
+        return f"{key}: {first['ctx']['error']}"
     if first["type"] == "missing":
         return f"{key} is missing" + (f": give {wanted}" if wanted else "")
     given = shorten(repr(first["input"]), 60, placeholder=" ...")
@@ -308,7 +333,8 @@ def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]
     for seed, (mark, problem), spec in itertools.product(
         experiment.seed_list(), found.items(), experiment.algorithms
     ):
-        row = algorithm(spec.name, spec.preset or experiment.preset)
+        usual = None if is_outside(spec.name) else experiment.preset
+        row = as_row(spec.name, spec.preset or usual)
         for overrides in _grid(spec):
             check_settings([row], overrides)
             runs.append(

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from cmdplab.algorithms import as_row
 from cmdplab.algorithms.baselines import task_for
+from cmdplab.algorithms.custom import Given, packed
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
 from cmdplab.checks import checked_episodes, is_whole
@@ -52,7 +52,7 @@ class Run(NamedTuple):
 class Job(NamedTuple):
     """One run to be done."""
 
-    algorithm: Row
+    algorithm: Any  # what `run` takes: a row, a name, a learner from outside
     seed: int
 
 
@@ -72,7 +72,7 @@ class Reached(NamedTuple):
 
     def snapshot(self) -> Snapshot:
         """Everything, as arrays with names."""
-        state = {f"state_{k}": np.asarray(v) for k, v in self.state._asdict().items()}
+        state = {f"state_{k}": v for k, v in packed(self.algorithm.name, self.state).items()}
         return state | {f"measure_{k}": v for k, v in self.measures.arrays().items()}
 
 
@@ -140,15 +140,16 @@ def saved_measures(snapshot: Snapshot) -> dict[str, Array]:
 
 def saved_state(row: Row, snapshot: Snapshot) -> Any:
     """The learner's state out of the arrays of a snapshot."""
-    kind = family(row).state
-    kept = [name for name in kind._fields if f"state_{name}" in snapshot]  # newer ones may lack
-    arrays = {name: snapshot[f"state_{name}"] for name in kept}
-    return kind(**{name: int(each) if each.ndim == 0 else each for name, each in arrays.items()})
+    kind, mark = family(row).state, "state_"
+    arrays = {k.removeprefix(mark): v for k, v in snapshot.items() if k.startswith(mark)}
+    kept = getattr(kind, "_fields", arrays)  # newer fields may lack
+    arrays = {name: arrays[name] for name in kept if name in arrays}
+    return kind(**{name: each.item() if each.ndim == 0 else each for name, each in arrays.items()})
 
 
 def run(
     problem: CMDP,
-    algorithm: Row,
+    algorithm: Given,
     episodes: int,
     seed: int = 0,
     *,
@@ -163,6 +164,7 @@ def run(
 ) -> Run:
     """Let one algorithm learn one problem, and measure every episode exactly.
 
+    An algorithm is a row, a name, or a learner from outside (`algorithms.as_row`).
     The same (problem, algorithm, seed) gives the same numbers to the last bit, whatever the chunk,
     which by default is what takes about 0.2 s. `solution` is the certified optimum, if it is known
     already; `baseline` [H, X, A] the safe policy of an algorithm that needs one, which by default
@@ -171,14 +173,15 @@ def run(
     the run after the current one. On the engine gpu this is `run_many` with one run.
     """
     check_counts(episodes, seed)
+    row = as_row(algorithm)
     given: dict[str, Any] = {"solution": solution, "baseline": baseline, "rewards": rewards}
     if engine in ("auto", "gpu"):
         given |= {"engine": engine, "precision": precision, "progress": progress, "stop": stop}
-        return run_many(problem, [Job(algorithm, seed)], episodes, **given)[0]
+        return run_many(problem, [Job(row, seed)], episodes, **given)[0]
     check_single(precision)
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk is {chunk}, not a positive number of episodes")
-    playing = Playing(problem, algorithm, seed, engine=engine, **given)
+    playing = Playing(problem, row, seed, engine=engine, **given)
     began = time.perf_counter()
     size = chunk or FIRST_CHUNK
     while playing.episodes < episodes and not (stop and stop.is_set()):
@@ -186,7 +189,7 @@ def run(
         size = chunk or size
         if progress:
             seconds = time.perf_counter() - began
-            progress(Run(algorithm, seed, playing.summary(), {}, {}, None, seconds))
+            progress(Run(row, seed, playing.summary(), {}, {}, None, seconds))
     if not playing.episodes:
         raise InterruptedError("stopped before the first chunk was done")
     seconds = time.perf_counter() - began
@@ -216,6 +219,7 @@ def run_many(
         raise InputError("there is no run to be done")
     for job in jobs:
         check_counts(episodes, job.seed)
+    jobs = [Job(as_row(job.algorithm), job.seed) for job in jobs]
     check_workers(workers)
     optimum = solution if solution is not None else solve_feasible(problem)
     given = {"workers": workers, "solution": optimum, "progress": progress, **options}

@@ -9,13 +9,15 @@ from __future__ import annotations
 import fcntl
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from cmdplab import plugins
+from cmdplab.algorithms.custom import CUSTOM, not_given
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, index, manifest
@@ -122,7 +124,7 @@ def prepare(
     solutions = {mark: solve_feasible(problem) for mark, problem in found.items()}
     tasks = {
         (mark, row): task_for(row, found[mark], solutions[mark], None, experiment.rewards)
-        for mark, row in {(run.fingerprint, run.row()) for run in runs}
+        for mark, row in {(run.fingerprint, run.row_to_play(given=True)) for run in runs}
     }
     length = math.inf if experiment.episodes == "unlimited" else float(experiment.episodes)
     wanted = [
@@ -143,7 +145,8 @@ def prepare(
             text = sealed(content.model_dump_json(exclude_none=True), indent=1)
             temporary.write_text(text + "\n")
     mine = {run.folder for run in runs}
-    return [work for work in works_for(folder, listed) if work.settings.folder in mine]
+    works = [work for work in works_for(folder, listed) if work.settings.folder in mine]
+    return [work._replace(given=True) for work in works]
 
 
 def do_missing(
@@ -191,6 +194,7 @@ def do_missing(
     if engine == "cpu":
         for work in missing:
             check_single(work.settings.precision or "float64")
+    _check_learners(missing)
     undone = {work.folder for work in missing}
     for work in works:
         if work.folder not in undone:
@@ -250,7 +254,7 @@ def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
     if known is None and (strangers := content(folder, _OF_A_RUN, _listed(folder))):
         raise refusal(folder, f"{strangers} and no run")
     writable_folder(folder)
-    work = Work(folder, settings, folder / "problem.npz", settings.algorithm)
+    work = Work(folder, settings, folder / "problem.npz", settings.algorithm, given=True)
     _keep(problem, work.problem_file, settings.fingerprint)
     if known is None and not (folder / manifest.NAME).exists():
         manifest.write(folder, Manifest(settings=settings, status="interrupted"))
@@ -269,6 +273,24 @@ def works_of(folder: Path) -> list[Work]:
     if not works:
         raise InputError(f"{folder} holds no runs")
     return works
+
+
+def with_learners(works: list[Work], given: Sequence[str]) -> list[Work]:
+    """Works with the import paths that a person gives, each of which they must name."""
+    named = {work.settings.algorithm for work in works if work.settings.preset == CUSTOM}
+    for path in given:
+        if path not in named:
+            there = f"from outside are {', '.join(sorted(named))}" if named else "all are our own"
+            raise InputError(f"there is no run of {path} here: {there}")
+    return [work._replace(given=work.settings.algorithm in given) for work in works]
+
+
+def _check_learners(works: list[Work]) -> None:
+    """Refuse a learner from outside that is neither given nor registered, before it is begun."""
+    named = {w.settings.algorithm for w in works if w.settings.preset == CUSTOM and not w.given}
+    for name in sorted(named):
+        if plugins.plugin(plugins.ALGORITHMS, name) is None:
+            raise InputError(not_given(name))
 
 
 def read_folder(folder: Path) -> Folder:

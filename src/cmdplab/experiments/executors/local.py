@@ -43,6 +43,7 @@ class Work(NamedTuple):
     settings: RunSettings
     problem_file: Path
     label: str = ""  # the algorithm, with what tells it from others of its experiment
+    given: bool = False  # whether a person gave the import path of its learner
 
     @property
     def words(self) -> str:
@@ -330,14 +331,15 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
         return
 
 
-def sent(work: Work) -> tuple[str, str, str]:
+def sent(work: Work) -> tuple[str, str, str, bool]:
     """What another process is told of a run."""
-    return str(work.folder), work.settings.model_dump_json(), str(work.problem_file)
+    return str(work.folder), work.settings.model_dump_json(), str(work.problem_file), work.given
 
 
-def received(folder: str, settings: str, problem_file: str) -> Work:
+def received(folder: str, settings: str, problem_file: str, given: bool) -> Work:
     """The run again, in the other process."""
-    return Work(Path(folder), RunSettings.model_validate_json(settings), Path(problem_file))
+    kept = RunSettings.model_validate_json(settings)
+    return Work(Path(folder), kept, Path(problem_file), given=given)
 
 
 def do_one(
@@ -353,7 +355,8 @@ def do_one(
     folder, deadline = work.folder, time.monotonic() + patience
     while True:
         try:
-            record = perform(*work[:3], stop=stop, report=report, every=every, problems=problems)
+            how: dict[str, Any] = {"stop": stop, "report": report, "every": every}
+            record = perform(*work[:3], **how, problems=problems, given=work.given)
             return Ended(folder.name, record.status, record.error)
         except BusyError:
             if time.monotonic() >= deadline or stop():
