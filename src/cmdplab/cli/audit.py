@@ -17,6 +17,7 @@ from cmdplab.cli.options import (
     console,
     count,
     errors,
+    find_here,
     print_json,
 )
 from cmdplab.errors import InputError
@@ -156,6 +157,7 @@ def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]
     from cmdplab.experiments.sweep import prepare
 
     experiment = read_experiment(file)
+    find_here(each.name for each in experiment.algorithms)
     if experiment.precision == "float32" and epsilon:
         from cmdplab.engines.gpu.limits import check_precision
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,6 +81,13 @@ BonusScale = Annotated[
 PresetOption = Annotated[
     Preset, typer.Option(help="The authors' notebook, or the formulas as the paper prints them.")
 ]
+AlgorithmOption = Annotated[
+    str,
+    typer.Option(
+        help="See `cmdplab list algorithms`; or package.module:name, a learner of your own: "
+        "importing it runs that module's code."
+    ),
+]
 AnyPreset = Annotated[
     Preset | None,
     typer.Option(help="Default: `released` where there is one, else and for OptCMDP `printed`."),
@@ -112,6 +120,14 @@ PrecisionOption = Annotated[
     Precision,
     typer.Option(help="On a GPU float32 is 1.4 times as fast; gaps are good to 1e-2."),
 ]
+
+
+def find_here(names: Iterable[str]) -> None:
+    """Where a person gives import paths, look for modules in this folder too, after all others."""
+    from cmdplab.algorithms import is_outside
+
+    if any(":" in name and is_outside(name) for name in names) and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # which worker processes take over
 
 
 def console() -> Console:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cmdplab.cli.options import (
+    AlgorithmOption,
     AnyPreset,
     Epsilon,
     InstanceSeed,
@@ -25,6 +26,7 @@ from cmdplab.cli.options import (
     TunedFor,
     count,
     errors,
+    find_here,
     print_json,
     say,
     warn,
@@ -57,7 +59,7 @@ class Rewards(StrEnum):
 
 def run_command(
     problem: ProblemArgument = "published",
-    algorithm: Annotated[str, typer.Option(help="See `cmdplab list algorithms`.")] = "UOpt-RPGPD",
+    algorithm: AlgorithmOption = "UOpt-RPGPD",
     preset: AnyPreset = None,
     episodes: Annotated[
         str, typer.Option(help="How many, such as 100000 or 1e5, or `unlimited`: until stopped.")
@@ -120,7 +122,8 @@ def run_command(
         "alpha_eta": alpha_eta,
         "alpha_tau": alpha_tau,
     }
-    plain = algorithms.algorithm(algorithm, preset.value if preset else None)
+    find_here([algorithm])
+    plain = algorithms.as_row(algorithm, preset.value if preset else None)
     algorithms.check_settings([plain], chosen)
     row = plain.overridden(chosen)
     if baseline is not None:

@@ -18,6 +18,7 @@ from cmdplab.cli.options import (
     Workers,
     console,
     errors,
+    find_here,
     print_file,
     print_json,
     say,
@@ -73,6 +74,7 @@ def sweep_command(
     from cmdplab.experiments.sweep import prepare, works_for
 
     experiment = read_experiment(file, change)
+    find_here(each.name for each in experiment.algorithms)
     folder = out if out is not None else Path("runs") / experiment.name
     found = problems(experiment, file.parent)
     if dry_run:
@@ -85,6 +87,13 @@ def sweep_command(
 
 def resume_command(
     folder: Folder,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="package.module:name of a learner from outside that the folder names (repeat for "
+            "more): records are never imported from, and importing it runs that module's code."
+        ),
+    ] = None,
     workers: Workers = None,
     engine: EngineOption = Engine.cpu,
     ray: Ray = None,
@@ -92,10 +101,13 @@ def resume_command(
     as_json: Json = False,
 ) -> None:
     """Go on with every run of a folder that is not done, from its checkpoint."""
-    from cmdplab.experiments.sweep import works_of
+    from cmdplab.experiments.sweep import with_learners, works_of
 
+    learners = algorithm or []
+    find_here(learners)
     given = Given(workers, engine, ray, checkpoint_every)
-    finish(carry_out(lambda: works_of(folder), given), folder, "resume", as_json)
+    done = carry_out(lambda: with_learners(works_of(folder), learners), given)
+    finish(done, folder, "resume", as_json)
 
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
@@ -187,13 +199,20 @@ def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) ->
 
 
 def leave(found: list[RunStatus], folder: Path) -> None:
-    """Exit code 0 only when all runs are done; else say how to go on."""
+    """Exit code 0 only when all runs are done; else say how to go on.
+
+    Where nothing but learners from outside failed, what a person gave is bad: exit code 2.
+    """
+    from cmdplab.algorithms.custom import CUSTOM
+
     statuses = {each.status for each in found}
     if "failed" in statuses:
-        raise typer.Exit(1)
+        raise typer.Exit(2 if {s.preset for s in found if s.status == "failed"} == {CUSTOM} else 1)
     if statuses != {"done"}:
-        left = {each.precision for each in found if each.status != "done"}
-        more = " --engine gpu" if "float32" in left else ""
+        left = [each for each in found if each.status != "done"]
+        more = " --engine gpu" if any(each.precision == "float32" for each in left) else ""
+        for name in dict.fromkeys(each.algorithm for each in left if each.preset == CUSTOM):
+            more += f" --algorithm {name}" * (":" in name)
         errors().print(f"not done yet; go on with: cmdplab resume {folder}{more}", highlight=False)
         raise typer.Exit(130 if statuses & {"interrupted", "missing"} else 1)
 

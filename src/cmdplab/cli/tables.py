@@ -128,7 +128,8 @@ def print_environments(rows: Sequence[dict[str, Any]]) -> None:
             prices = " ".join(f"{each:.3g}" for each in row["multipliers"]) or "none"
             values = [f"{row['optimum']:.6g}", prices, f"{row['published']['optimum']:.6g}"]
         mark = "*" * bool(row["unverified"])
-        cells.append([row["name"] + mark, row["summary"], *(str(row[s]) for s in sizes), *values])
+        shape = ["–" if row[size] is None else str(row[size]) for size in sizes]
+        cells.append([row["name"] + mark, row["summary"], *shape, *values])
     header = ["environment", "summary", "X", "A", "H", "N", "optimum", "multipliers", "published"]
     grid(console(), "environments", header, cells, left=2, least=("summary",))
     _say(
