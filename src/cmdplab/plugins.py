@@ -44,7 +44,7 @@ def plugin(group: str, name: str) -> Plugin | None:
     """What an installed package registers under a name; two that quarrel over it are refused."""
     found = plugins(group).get(name.lower(), [])
     if len(found) > 1:
-        packages = " and ".join(each.package for each in found)
+        packages = " and ".join(sorted(each.package for each in found))
         raise InputError(f"{packages} both register {name}: uninstall one of them")
     return found[0] if found else None
 
