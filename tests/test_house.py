@@ -16,13 +16,13 @@ PACKAGE = ROOT / "src" / "cmdplab"
 # A room imports from the rooms before it. The root's own modules are rooms too.
 ROOMS = (
     "errors",
+    "plugins",
     "settings",
     "types",
     "messages",
     "display",
     "checks",
     "files",
-    "terminal",
     "numerics",
     "cmdp",
     "statistics",

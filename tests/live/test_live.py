@@ -252,7 +252,7 @@ STEP = "at step 0 of episode 1"
         ({"cost": 0.5}, r"cost= is 0.5, not a function \(state, action, next_state, reward"),
         ({"cost": [0.5]}, r"cost= is 0.5, not a function"),
         ({"cost": lambda s, a: 0.0}, r"cost= is a function of other arguments than \(state, "),
-        ({"algorithm": None}, "algorithm is None, not a name or a row"),
+        ({"algorithm": None}, "None is no algorithm"),
         ({"mask": [[True, True]]}, r"mask must hold booleans .*\(3, 3, 2\) or \(3, 2\)"),
         ({"mask": [[True], [True, True]]}, "mask must hold booleans"),
         ({"mask": np.ones((3, 2))}, "mask must hold booleans"),

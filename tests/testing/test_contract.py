@@ -214,10 +214,10 @@ class Broken(PlainPrimalDual):
 @pytest.mark.parametrize(
     ("how", "promise"),
     [
-        ("simplex", "probabilities"),
-        ("shape", "policy is"),
-        ("negative", "multipliers"),
-        ("count", "counts the episodes"),
+        ("simplex", "in episode 1: its policy sums to 1.1"),
+        ("shape", "in episode 1: its policy has the shape"),
+        ("negative", "after episode 1: state.multiplier has an entry below zero"),
+        ("count", "state.episode is 2, not the number of episodes done, 1"),
         ("memory", "change no bit"),
         ("mutates", "old state alone"),
     ],

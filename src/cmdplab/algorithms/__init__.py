@@ -1,12 +1,19 @@
-"""The one list of algorithms: (name, preset) -> row. A new algorithm is a line here."""
+"""The one list of algorithms: (name, preset) -> row. A new algorithm is a line here.
+
+`as_row` takes whatever a person gives where an algorithm is wanted: a row, a name, a learner from
+outside or the import path of one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
+from cmdplab import plugins
 from cmdplab.algorithms import naive_primal_dual as naive
 from cmdplab.algorithms import uopt_rpgpd as uopt
+from cmdplab.algorithms.custom import OUTSIDE, Custom, Given, custom, import_path, imported
+from cmdplab.algorithms.custom import registered as registered_outside
 from cmdplab.algorithms.dope import DOPE, DOPE_RELEASED
 from cmdplab.algorithms.flexdome import FLEXDOME
 from cmdplab.algorithms.online_crl import ONLINE_CRL
@@ -104,19 +111,99 @@ def algorithm(name: str, preset: str | None = None) -> Row:
     notebook, which holds the five of Figure 1; the other rows apply its formulas to what the paper
     only speaks of. `printed`: those of the papers. By default `released` where it exists, unless it
     must be told what a learner does not know of the kernel.
+
+    An installed package may register further names, which have no presets.
     """
     if preset is not None and preset not in PRESETS:
         raise InputError(f"unknown preset {preset!r}: choose one of {', '.join(PRESETS)}")
     names = {known.lower(): known for known, _ in ALGORITHMS}
     wanted = ALIASES.get(name.lower(), name).lower()
     if wanted not in names:
-        near = get_close_matches(wanted, names, n=1, cutoff=0.4)
-        listed = ", ".join(names.values())
-        hint = f"did you mean {names[near[0]]!r}?" if near else f"choose from {listed}"
-        raise InputError(f"unknown algorithm {name!r}: {hint}")
+        return _from_outside(name, preset, names)
     known = [each for each in PRESETS if (names[wanted], each) in ALGORITHMS]
     if preset is not None and preset not in known:
         only = f"only the preset {known[0]!r}"
         raise InputError(f"{names[wanted]} has {only}")
     blind = [each for each in known if SUPPORT not in ALGORITHMS[names[wanted], each].needs]
     return ALGORITHMS[names[wanted], preset or (blind or known)[0]]
+
+
+def _from_outside(name: str, preset: str | None, ours: dict[str, str]) -> Row:
+    """The row that an installed package registers; what nobody knows is refused with a hint."""
+    outside = {low: one[0].name for low, one in plugins.plugins(plugins.ALGORITHMS).items()}
+    if name.lower() in outside and preset is not None:
+        raise InputError(f"{name} is {OUTSIDE} and has no presets")
+    found = registered_outside(name)
+    if found is not None:
+        return found
+    names = ours | outside
+    near = get_close_matches(name.lower(), names, n=1, cutoff=0.4)
+    listed = ", ".join(names.values())
+    hint = f"did you mean {names[near[0]]!r}?" if near else f"choose from {listed}"
+    raise InputError(f"unknown algorithm {name!r}: {hint}")
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is of our list, in any case, or an alias of one that is."""
+    names = {known.lower() for known, _ in ALGORITHMS}
+    return name.lower() in names or name.lower() in ALIASES
+
+
+def is_outside(name: str) -> bool:
+    """Whether a name or an import path is of a learner from outside; nothing is imported."""
+    head, _, tail = name.partition(":")
+    return not is_own(head) and tail not in PRESETS
+
+
+def as_row(given: Given, preset: str | None = None) -> Row:
+    """The row of what a person gives where an algorithm is wanted.
+
+    A row; NAME or NAME:PRESET; the import path package.module:name of a learner, which runs that
+    module's code; a learner with `init`, `policy` and `observe`; a function or class that makes one
+    from a `Task`. A learner from outside may not have a name of our own.
+    """
+    if isinstance(given, str):
+        return _named(given, preset)
+    row = given if isinstance(given, Row) else custom(given)
+    if isinstance(row, Custom) and is_own(row.name):
+        raise InputError(
+            f"{row.name} is a name of cmdplab's own: give your learner another, "
+            "custom(learner, name=...)"
+        )
+    return row
+
+
+def _named(text: str, preset: str | None) -> Row:
+    head, colon, tail = text.partition(":")
+    if not is_outside(text):
+        if is_own(head):
+            plugins.refuse_shadow(plugins.ALGORITHMS, head)
+        return algorithm(head, tail or preset)
+    if not colon:
+        return algorithm(text, preset)
+    if preset is not None:
+        raise InputError(f"{text} is {OUTSIDE} and has no presets")
+    return imported(text)
+
+
+def written_name(given: Given) -> str:
+    """How a folder of runs names an algorithm, so that another process finds it again."""
+    if isinstance(given, str):
+        return given
+    if isinstance(given, Row):
+        return _found_again(given)
+    custom(given)  # refuses what is no algorithm
+    return import_path(given)
+
+
+def _found_again(row: Row) -> str:
+    """The name of a row that is registered, ours or from outside, or at its import path."""
+    if not isinstance(row, Custom) and ALGORITHMS.get((row.name, row.preset)) == row:
+        return f"{row.name}:{row.preset}"
+    named = plugins.is_path(row.name) or plugins.plugin(plugins.ALGORITHMS, row.name)
+    if isinstance(row, Custom) and named and as_row(row.name) == row:
+        return row.name
+    raise InputError(
+        f"{row.name} is a row in memory, which a folder of runs cannot name: give the name of a "
+        "registered one, or package.module:name"
+    )

@@ -16,6 +16,7 @@ from cmdplab.cli.options import (
     Workers,
     console,
     count,
+    find_here,
     print_json,
     print_line,
     print_note,
@@ -152,6 +153,7 @@ def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]
     from cmdplab.experiments.sweep import prepare
 
     experiment = read_experiment(file)
+    find_here(each.name for each in experiment.algorithms)
     if experiment.precision == "float32" and epsilon:
         from cmdplab.engines.gpu.limits import check_precision
 
@@ -165,7 +167,7 @@ def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]
 
 def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None:
     from cmdplab.audit.findings import extent
-    from cmdplab.terminal import grid, number
+    from cmdplab.display.terminal import grid, number
 
     header = ["algorithm", "verdict", "gap", "viol.", "mistakes ~ (1/ε)^", "regret ~ k^"]
     for environment in dict.fromkeys(f.environment for f in findings):

@@ -15,7 +15,7 @@ def verify_command(
     as_json: Json = False,
 ) -> None:
     """Replay a recorded trace of published code and print the largest differences."""
-    from cmdplab.terminal import grid
+    from cmdplab.display.terminal import grid
     from cmdplab.testing.released_trace import verify_trace
 
     found = verify_trace(file)
@@ -37,7 +37,7 @@ def bench_command(
 
     One core and float64, exact returns of every episode included; rows with two runs use two cores.
     """
-    from cmdplab.terminal import grid
+    from cmdplab.display.terminal import grid
     from cmdplab.testing.bench import benchmark
 
     timings = list(benchmark(quick))

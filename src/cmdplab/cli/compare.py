@@ -21,6 +21,7 @@ from cmdplab.cli.options import (
     SeedsOfEach,
     TunedFor,
     Workers,
+    find_here,
     warn,
 )
 
@@ -38,8 +39,9 @@ def compare_command(
     algorithms: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME, NAME:PRESET or `all`; repeat, or separate by commas. Default: the ten of "
-            "the paper's Table 1."
+            help="NAME, NAME:PRESET, `all`, or package.module:name, a learner of your own "
+            "(importing it runs that module's code); repeat, or separate by commas. Default: the "
+            "ten of the paper's Table 1."
         ),
     ] = None,
     preset: AnyPreset = None,
@@ -66,6 +68,7 @@ def compare_command(
     from cmdplab.studies.predefined import Comparison, prepared
 
     given = [name.strip() for each in algorithms or [] for name in each.split(",")]
+    find_here(given)
     chosen = {} if algorithms is None else {"algorithms": tuple(name for name in given if name)}
     study = Comparison(
         problem=problem,

@@ -66,7 +66,7 @@ def _line(done: int, of: int) -> None:
 
 
 def _print(title: str, found: list[EventTally]) -> None:
-    from cmdplab.terminal import grid, number
+    from cmdplab.display.terminal import grid, number
 
     rows = []
     for event, f, lemma, against_lemma, union, against_union in found:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
@@ -69,6 +70,13 @@ BonusScale = Annotated[
 ]
 PresetOption = Annotated[
     Preset, typer.Option(help="The authors' notebook, or the formulas as the paper prints them.")
+]
+AlgorithmOption = Annotated[
+    str,
+    typer.Option(
+        help="See `cmdplab list algorithms`; or package.module:name, a learner of your own: "
+        "importing it runs that module's code."
+    ),
 ]
 AnyPreset = Annotated[
     Preset | None,
@@ -191,6 +199,14 @@ chosen_settings.__signature__ = Signature(  # type: ignore[attr-defined]
         for name, declared in SETTINGS.items()
     ]
 )
+
+
+def find_here(names: Iterable[str]) -> None:
+    """Where a person gives import paths, look for modules in this folder too, after all others."""
+    from cmdplab.algorithms import is_outside
+
+    if any(":" in name and is_outside(name) for name in names) and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # which worker processes take over
 
 
 def console() -> Console:

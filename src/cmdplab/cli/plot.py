@@ -17,6 +17,7 @@ from cmdplab.cli.options import (
     ProblemArgument,
     count,
     errors,
+    find_here,
     print_file,
     warn,
 )
@@ -71,7 +72,10 @@ def portrait_command(
     ] = Portrayed.entropy,
     algorithm: Annotated[
         list[str] | None,
-        typer.Option(help="Default: UOpt-RPGPD; for entropy, repeat it to compare."),
+        typer.Option(
+            help="Default: UOpt-RPGPD; for entropy, repeat it to compare. Or package.module:name, "
+            "a learner of your own: importing it runs that module's code."
+        ),
     ] = None,
     preset: AnyPreset = None,
     episodes: Annotated[int, count("How many episodes to play.")] = 100_000,
@@ -94,7 +98,7 @@ def portrait_command(
     occupancy: how often each state is visited at each step, by the learned policy and by an optimal
     one, on one colour scale, with their total-variation distance.
     """
-    from cmdplab.algorithms import algorithm as row_of
+    from cmdplab.algorithms import as_row
     from cmdplab.experiments.play import check_counts
     from cmdplab.figures.plots import check_suffix
     from cmdplab.files.write import writable_folder
@@ -103,7 +107,9 @@ def portrait_command(
     path = out if out is not None else Path(f"{kind.value}.pdf")
     check_suffix(path)
     check_counts(episodes, seed)
-    chosen = [row_of(n, preset.value if preset else None) for n in algorithm or ["UOpt-RPGPD"]]
+    names = algorithm or ["UOpt-RPGPD"]
+    find_here(names)
+    chosen = [as_row(name, preset.value if preset else None) for name in names]
     rows = [row.with_settings(bonus_scale=bonus_scale) for row in dict.fromkeys(chosen)]
     if kind is Portrayed.occupancy and len(rows) > 1:
         raise InputError(f"an occupancy is drawn of one algorithm, and {len(rows)} were given")

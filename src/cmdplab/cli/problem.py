@@ -37,8 +37,8 @@ def solve_command(asked: Asked, as_json: Json = False) -> None:
     be met only with equality the Slater gap is 0, and the algorithms that need one are named.
     """
     from cmdplab.algorithms import needing_slack
+    from cmdplab.display.terminal import facts, number, numbers
     from cmdplab.solvers import solve
-    from cmdplab.terminal import facts, number, numbers
 
     s = solve(asked.cmdp)
     as_published = _as_published(asked.name, s.value)
@@ -87,8 +87,8 @@ def describe_command(asked: Asked, as_json: Json = False) -> None:
     And how to choose a threshold: what policies can reach, what reward-optimal ones reach, and
     the price along the way.
     """
+    from cmdplab.display.terminal import facts, number, numbers
     from cmdplab.environments.description import describe
-    from cmdplab.terminal import facts, number, numbers
 
     d = describe(asked.cmdp)
     if as_json:
@@ -112,7 +112,7 @@ def describe_command(asked: Asked, as_json: Json = False) -> None:
 
 def _print_range(r: ThresholdRange, horizon: int) -> None:
     """Print the range of one threshold, and the price along it."""
-    from cmdplab.terminal import grid, number
+    from cmdplab.display.terminal import grid, number
 
     print_line(
         f"threshold {r.constraint}: policies reach utilities from {r.smallest:.4g} to "
@@ -145,9 +145,9 @@ def list_command(
     JSON has more: needs, guarantees, provenance of every constant, known slips of the table.
     """
     from cmdplab.cli.tables import print_environments
+    from cmdplab.display.terminal import grid
     from cmdplab.environments import catalogue
     from cmdplab.formats import find
-    from cmdplab.terminal import grid
 
     with_at = {
         "--episodes": episodes,
@@ -189,7 +189,7 @@ def _order(value: object) -> str:
 
 
 def _print_algorithms(rows: list[dict[str, Any]]) -> None:
-    from cmdplab.terminal import grid
+    from cmdplab.display.terminal import grid
 
     cells = [
         [r["name"] + "*" * bool(r["unverified"]), ", ".join(r["presets"]), r["summary"]]
@@ -226,9 +226,9 @@ def frontier_command(
     From where the constraint begins to bind to the largest threshold that can be met: the answer
     to "how should I choose the threshold?".
     """
+    from cmdplab.display.terminal import grid, number
     from cmdplab.figures.plots import draw_frontier
     from cmdplab.solvers.frontier import frontier
-    from cmdplab.terminal import grid, number
 
     if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
         raise InputError(f"{figure} is no .png, .pdf or .svg")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cmdplab.cli.options import (
+    AlgorithmOption,
     AnyPreset,
     InstanceSeed,
     Json,
@@ -21,6 +22,7 @@ from cmdplab.cli.options import (
     chosen_settings,
     count,
     errors,
+    find_here,
     given,
     print_json,
     say,
@@ -58,7 +60,7 @@ class Rewards(StrEnum):
 def run_command(
     settings: Settings,
     problem: ProblemArgument = "published",
-    algorithm: Annotated[str, typer.Option(help="See `cmdplab list algorithms`.")] = "UOpt-RPGPD",
+    algorithm: AlgorithmOption = "UOpt-RPGPD",
     preset: AnyPreset = None,
     episodes: Annotated[
         str, typer.Option(help="How many, such as 100000 or 1e5, or `unlimited`: until stopped.")
@@ -99,7 +101,8 @@ def run_command(
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
 
-    plain = algorithms.algorithm(algorithm, preset.value if preset else None)
+    find_here([algorithm])
+    plain = algorithms.as_row(algorithm, preset.value if preset else None)
     algorithms.check_settings([plain], settings)
     row = plain.with_settings(**settings)
     if baseline is not None:

@@ -18,6 +18,7 @@ from cmdplab.cli.options import (
     Workers,
     console,
     errors,
+    find_here,
     given,
     print_file,
     print_json,
@@ -86,6 +87,7 @@ def sweep_command(
     from cmdplab.experiments.sweep import prepare
 
     experiment = read_experiment(file, change)
+    find_here(each.name for each in experiment.algorithms)
     folder = out if out is not None else Path("runs") / experiment.name
     found = problems(experiment, file.parent)
     if dry_run:
@@ -96,11 +98,25 @@ def sweep_command(
 
 
 @given(means)
-def resume_command(how: Given, folder: Folder, as_json: Json = False) -> None:
+def resume_command(
+    how: Given,
+    folder: Folder,
+    algorithm: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="package.module:name of a learner from outside that the folder names (repeat for "
+            "more): records are never imported from, and importing it runs that module's code."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Go on with every run of a folder that is not done, from its checkpoint."""
-    from cmdplab.experiments.folder import works_of
+    from cmdplab.experiments.folder import with_learners, works_of
 
-    finish(carry_out(lambda: works_of(folder), how), folder, "resume", as_json)
+    learners = algorithm or []
+    find_here(learners)
+    done = carry_out(lambda: with_learners(works_of(folder), learners), how)
+    finish(done, folder, "resume", as_json)
 
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
@@ -183,19 +199,26 @@ def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) ->
 
 
 def leave(found: list[RunStatus], folder: Path) -> None:
-    """Exit code 0 only when all runs are done; else say how to go on."""
+    """Exit code 0 only when all runs are done; else say how to go on.
+
+    Where nothing but learners from outside failed, what a person gave is bad: exit code 2.
+    """
+    from cmdplab.algorithms.custom import CUSTOM
+
     statuses = {each.status for each in found}
     if "failed" in statuses:
-        raise typer.Exit(1)
+        raise typer.Exit(2 if {s.preset for s in found if s.status == "failed"} == {CUSTOM} else 1)
     if statuses != {"done"}:
-        left = {each.precision for each in found if each.status != "done"}
-        more = " --engine gpu" if "float32" in left else ""
+        left = [each for each in found if each.status != "done"]
+        more = " --engine gpu" if any(each.precision == "float32" for each in left) else ""
+        for name in dict.fromkeys(each.algorithm for each in left if each.preset == CUSTOM):
+            more += f" --algorithm {name}" * (":" in name)
         say(f"not done yet; go on with: cmdplab resume {folder}{more}")
         raise typer.Exit(130 if statuses & {"interrupted", "missing"} else 1)
 
 
 def _print_plan(works: list[Work], as_json: bool) -> None:
-    from cmdplab.terminal import grid
+    from cmdplab.display.terminal import grid
 
     if as_json:
         names = [{"folder": work.folder.name, "label": work.label} for work in works]
@@ -226,7 +249,7 @@ def _shown(found: list[RunStatus]) -> list[RunStatus]:
 
 def print_status(found: list[RunStatus], folder: Path) -> None:
     """Where every run stands, with what tells it from the others."""
-    from cmdplab.terminal import grid, number
+    from cmdplab.display.terminal import grid, number
 
     problems = {s.problem for s in found}
     several = len(problems) > 1  # a problem that all share is named in the title

@@ -19,11 +19,11 @@ from cmdplab.algorithms.row import (
     Row,
 )
 from cmdplab.cli.options import console, print_line, print_note
+from cmdplab.display.terminal import grid, number
 from cmdplab.experiments.folder import study_in
 from cmdplab.experiments.play import Run
 from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
 from cmdplab.studies.conclusions import by_label, median
-from cmdplab.terminal import grid, number
 
 SHORT = {
     EPISODES: "K",
@@ -130,7 +130,8 @@ def print_environments(rows: Sequence[dict[str, Any]]) -> None:
             prices = " ".join(f"{each:.3g}" for each in row["multipliers"]) or "none"
             values = [f"{row['optimum']:.6g}", prices, f"{row['published']['optimum']:.6g}"]
         mark = "*" * bool(row["unverified"])
-        cells.append([row["name"] + mark, row["summary"], *(str(row[s]) for s in sizes), *values])
+        shape = ["–" if row[size] is None else str(row[size]) for size in sizes]
+        cells.append([row["name"] + mark, row["summary"], *shape, *values])
     header = ["environment", "summary", "X", "A", "H", "N", "optimum", "multipliers", "published"]
     grid(console(), "environments", header, cells, left=2, least=("summary",))
     print_note(

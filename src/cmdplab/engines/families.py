@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from cmdplab.algorithms.custom import Checked, Custom, StoredState, checked_learner
 from cmdplab.algorithms.learner import Learner
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
@@ -26,25 +27,29 @@ from cmdplab.errors import InputError
 class Family(NamedTuple):
     """How the rows of one kind are run."""
 
-    state: Any  # the NamedTuple that a learner carries
+    state: Any  # the NamedTuple that a learner carries; of one from outside, what is stored of it
     plain: Callable[[Any, Task], Learner]  # readable, the oracle
     compiled: Callable[..., CompiledSession]  # of a problem, or of None: it can then only observe
+
+
+def _host(problem: CMDP | None, row: Row, task: Task, seed: int, state: Any) -> HostSession:
+    learner = family(row).plain(row, task)
+    if state is not None and isinstance(learner, Checked):
+        state = learner.restored(state)
+    return HostSession(problem, learner, seed, state, task)
 
 
 FAMILIES: dict[type[Row], Family] = {
     PrimalDual: Family(PrimalDualState, PlainPrimalDual, PrimalDualSession),
     Planner: Family(PlannerState, PlainPlanner, PlannerSession),
     TripleQ: Family(TripleQState, PlainTripleQ, TripleQSession),
+    Custom: Family(StoredState, checked_learner, _host),
 }
 
 
 def family(row: Row) -> Family:
     """The family that a row belongs to."""
     return FAMILIES[type(row)]
-
-
-def _host(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
-    return HostSession(problem, family(row).plain(row, task), seed, state, task)
 
 
 def _cpu(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:

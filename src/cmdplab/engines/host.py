@@ -12,7 +12,7 @@ from cmdplab.algorithms.learner import Chunk, Episode, Learner, LearnerState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.outside import reward_noise
+from cmdplab.engines import outside
 from cmdplab.engines.plain.rewards import sampled
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
@@ -43,46 +43,77 @@ def _recorded(episode: Episode, policy: Array) -> Episode:
 
 
 class HostSession:
-    """A run of any learner on the host engine; `task` says what it is told of rewards."""
+    """A run of any learner on the host engine; `task` says what it is told of rewards.
+
+    Without a problem, and then with a task, it can only observe.
+    """
 
     def __init__(
         self,
-        problem: CMDP,
+        problem: CMDP | None,
         learner: Learner,
         seed: int,
         state: LearnerState | None = None,
         task: Task | None = None,
     ) -> None:
         self._problem, self._seed, self._learner = problem, seed, learner
-        self._task = task if task is not None else Task.of(problem, 0.0)
+        self._task = task if task is not None else Task.of(outside.known(problem), 0.0)
         self._state = state if state is not None else learner.init()
+        self._next: Array | None = None  # the policy of the state, once somebody has asked for it
 
     def play(self, episodes: int) -> Chunk:
         """Play, with noise that depends on the episode's number only."""
-        first, horizon = self._state.episode + 1, self._problem.horizon
-        noise = uniforms(self._seed, first, episodes, horizon)
-        return self._follow(partial(roll_out, self._problem, noise=each) for each in noise)
+        problem = outside.known(self._problem)
+        noise = uniforms(self._seed, self._state.episode + 1, episodes, problem.horizon)
+        return self._follow(problem, (partial(roll_out, problem, noise=each) for each in noise))
 
-    def _told(self, episode: Episode) -> Episode:
+    def _told(self, problem: CMDP, episode: Episode) -> Episode:
         """The episode with samples of its rewards, where the learner does not know them."""
         if not self._task.observed:
             return episode
-        drawn = reward_noise(self._task, self._seed, self._state.episode + 1, 1)[0]
-        return sampled(self._problem, episode, drawn, self._task.spread)
+        drawn = outside.reward_noise(self._task, self._seed, self._state.episode + 1, 1)[0]
+        return sampled(problem, episode, drawn, self._task.spread)
 
     def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
         pairs = zip(states, actions, strict=True)
-        return self._follow(partial(_recorded, Episode(*each)) for each in pairs)
+        plays = (partial(_recorded, Episode(*each)) for each in pairs)
+        return self._follow(outside.known(self._problem), plays)
 
-    def _follow(self, plays: Iterable[Callable[[Array], Episode]]) -> Chunk:
+    def _follow(self, problem: CMDP, plays: Iterable[Callable[[Array], Episode]]) -> Chunk:
         returns, multipliers = [], []
         for play in plays:
-            policy = self._learner.policy(self._state)
-            returns.append(exact.returns(self._problem, policy))
-            self._state = self._learner.observe(self._state, self._told(play(policy)))
+            policy = self._played()
+            returns.append(exact.returns(problem, policy))
+            self._learn(self._told(problem, play(policy)))
             multipliers.append(self._state.multiplier)
-        return Chunk(np.array(returns), np.array(multipliers))
+        return Chunk(np.array(returns), np.array(multipliers, np.float64))
+
+    def _played(self) -> Array:
+        if self._next is None:
+            self._next = self._learner.policy(self._state)
+        return self._next
+
+    def _learn(self, episode: Episode) -> None:
+        self._state = self._learner.observe(self._state, episode)
+        self._next = None
+
+    def act(self, h: int, x: int, u: float) -> int:
+        """The action of the policy played next, by inverse CDF of the uniform u."""
+        h, x = outside.checked_place(self._task, h, x)
+        return _draw(self._played()[h, x], u)
+
+    def policy(self) -> Array:
+        """[H, X, A], a copy of what is played next."""
+        return self._played().copy()
+
+    def observe(
+        self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
+    ) -> None:
+        """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
+        pair = outside.checked_episode(self._task, states, actions)
+        samples = outside.checked_rewards(self._task, rewards)
+        self._learn(Episode(*pair, samples if self._task.observed else None))
 
     def state(self) -> LearnerState:
         """The learner's state: immutable, so nothing is copied."""

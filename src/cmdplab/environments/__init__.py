@@ -6,6 +6,7 @@ import re
 from difflib import get_close_matches
 from pathlib import Path
 
+from cmdplab import plugins
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import (
     box,
@@ -30,7 +31,7 @@ from cmdplab.environments import (
     triple_q_grid,
     uniform_random,
 )
-from cmdplab.environments.entry import Certified, Environment, Published, Scale
+from cmdplab.environments.entry import Certified, Environment, Published, Scale, registered
 from cmdplab.errors import InputError
 
 __all__ = [
@@ -73,14 +74,15 @@ ENVIRONMENTS: dict[str, Environment] = {
 def named(name: str) -> Environment | None:
     """The environment of a name, with or without its version: `cliff` and `Cliff-v0` are one.
 
-    A version that is not the present one is refused: its results would not compare.
+    A version that is not the present one is refused: its results would not compare. Names that are
+    not ours may be those that an installed package registers.
     """
     plain = name.lower()
     if plain in ENVIRONMENTS:
         return ENVIRONMENTS[plain]
     versioned = re.fullmatch(r"(.+)-v(\d+)", plain)
     if versioned is None or versioned[1] not in ENVIRONMENTS:
-        return None
+        return registered(name)
     found = ENVIRONMENTS[versioned[1]]
     if found.version != int(versioned[2]):
         raise InputError(f"{versioned[1]} is at version {found.version}, so there is no {name}")
@@ -90,6 +92,8 @@ def named(name: str) -> Environment | None:
 def make(name: str, seed: int = 0) -> CMDP:
     """The environment of that name; `seed` chooses the instance where it is random."""
     found = named(name)
+    if found is not None and name.lower() in ENVIRONMENTS:
+        plugins.refuse_shadow(plugins.ENVIRONMENTS, name)
     if found is None:
         near = get_close_matches(name.lower(), ENVIRONMENTS, n=1, cutoff=0.4)
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(ENVIRONMENTS)}"

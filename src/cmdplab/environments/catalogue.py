@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from cmdplab import plugins
 from cmdplab.algorithms import ALGORITHMS
+from cmdplab.algorithms.custom import CUSTOM, OUTSIDE
 from cmdplab.algorithms.table1 import TABLE_1, Guarantee, Order, evaluated
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import ENVIRONMENTS, Environment
 from cmdplab.errors import InputError
+from cmdplab.plugins import Plugin
 from cmdplab.solvers import solve_feasible
 
 
@@ -36,7 +39,33 @@ def list_algorithms() -> list[dict[str, Any]]:
         listed["provenance"][preset] = row.provenance
         if row.unverified:
             listed["unverified"][preset] = row.unverified
-    return list(rows.values())
+    return [*rows.values(), *map(_algorithm_outside, _outside(plugins.ALGORITHMS))]
+
+
+def _outside(group: str) -> list[Plugin]:
+    """What installed packages register, without importing it."""
+    return [each for found in plugins.plugins(group).values() for each in found]
+
+
+def _source(found: Plugin) -> str:
+    return f"{OUTSIDE}: {found.path} of {found.package}"
+
+
+def _algorithm_outside(found: Plugin) -> dict[str, Any]:
+    source = _source(found)
+    return {
+        "name": found.name,
+        "presets": [CUSTOM],
+        "summary": source,
+        "paper": "",
+        "needs": {CUSTOM: []},
+        "guarantee": "",
+        "unknown_rewards": "",
+        "provenance": {CUSTOM: source},
+        "unverified": {},
+        "page": "",
+        "table_1": None,
+    }
 
 
 def page(name: str) -> str:
@@ -77,7 +106,12 @@ def table_1_at(problem: CMDP, episodes: int, epsilon: float) -> list[dict[str, A
 
 def list_environments() -> list[dict[str, Any]]:
     """One row per environment: sizes, certified values (ours and published), units, provenance."""
-    return [_environment(name, each) for name, each in ENVIRONMENTS.items()]
+    rows = [_environment(name, each) for name, each in ENVIRONMENTS.items()]
+    unknown = dict.fromkeys(rows[0]) | {"version": 0, "units": [], "unverified": ""}
+    for found in _outside(plugins.ENVIRONMENTS):
+        known = {"name": found.name, "summary": _source(found), "source": _source(found)}
+        rows.append(unknown | known)
+    return rows
 
 
 def _environment(name: str, each: Environment) -> dict[str, Any]:

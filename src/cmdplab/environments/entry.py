@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab import plugins
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask
@@ -117,3 +119,39 @@ def checked_sizes(**sizes: int) -> None:
     for what, size in sizes.items():
         if size < 1:
             raise InputError(f"{what} is {size}, not a positive number")
+
+
+def registered(name: str) -> Environment | None:
+    """The environment that an installed package registers under a name; its module is imported.
+
+    It is an `Environment`, or a function that makes a `CMDP`: of an instance seed, or of nothing.
+    """
+    found = plugins.plugin(plugins.ENVIRONMENTS, name)
+    if found is None:
+        return None
+    whose = f"{found.name} of {found.package}"
+    given = plugins.follow(found.path, whose)
+    if isinstance(given, Environment):
+        return given._replace(make=_made_by(whose, given.make))
+    if not callable(given):
+        raise InputError(f"{whose} is no environment: {found.path} makes no problem")
+    random = bool(inspect.signature(given).parameters)
+    make = _made_by(whose, given if random else lambda seed: given())
+    return Environment(make, random, "from outside cmdplab", f"from outside: {found.package}")
+
+
+def _made_by(whose: str, make: Callable[[int], Any]) -> Callable[[int], CMDP]:
+    """A maker from outside, which fails in one sentence."""
+
+    def made(seed: int) -> CMDP:
+        try:
+            problem = make(seed)
+        except InputError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise InputError(f"{whose} cannot be made: {plugins.reason(error)}") from error
+        if not isinstance(problem, CMDP):
+            raise InputError(f"{whose} made a {type(problem).__name__}, not a CMDP")
+        return problem
+
+    return made

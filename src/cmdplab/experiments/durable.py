@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cmdplab.algorithms.custom import CUSTOM
 from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.experiment import RunSettings
@@ -158,10 +159,14 @@ def _entered(work: Work, record: Manifest, problems: Problems) -> Playing:
     settings = record.settings
     if settings.precision is not None:
         raise InputError(f"a run in {settings.precision} needs the engine gpu")
+    row = settings.row_to_play(work.given)
     problem, optimum = problems.of(settings, work.problem_file)
     options = RunOptions(solution=optimum, rewards=settings.rewards or "known")
     snapshot = enter(work.folder, record, manifest.machine())
-    return Playing(problem, settings.row(), settings.seed, options, snapshot)
+    playing = Playing(problem, row, settings.seed, options, snapshot)
+    if settings.preset == CUSTOM:
+        playing.snapshot()  # refuses now, not at the first checkpoint, what cannot be stored
+    return playing
 
 
 def enter(folder: Path, record: Manifest, here: dict[str, str]) -> Snapshot | None:

@@ -27,7 +27,8 @@ from pydantic import (
 )
 
 from cmdplab import display
-from cmdplab.algorithms import algorithm, check_settings
+from cmdplab.algorithms import algorithm, as_row, check_settings, is_outside, written_name
+from cmdplab.algorithms.custom import CUSTOM, is_learner, recorded, registered
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import MOST_EPISODES, whole_if_exact
 from cmdplab.cmdp.problem import CMDP
@@ -78,11 +79,23 @@ def _choices(setting: Declared) -> tuple[Any, Any]:
     return several | one | None, Field(default=None, description=words[setting.kind])
 
 
+def _name(given: Any) -> Any:
+    """An algorithm from Python, such as a class, as a file would name it; others as they are."""
+    if not (callable(given) or isinstance(given, Row) or is_learner(given)):
+        return given
+    try:
+        return written_name(given)
+    except InputError as error:
+        raise ValueError(str(error)) from None
+
+
 @with_fields(_choices)
 class AlgorithmSpec(_Strict):
     """An algorithm with its settings; a list of values makes one run for each."""
 
-    name: str = Field(description="the name of an algorithm")
+    name: Annotated[str, BeforeValidator(_name)] = Field(
+        description="the name of an algorithm, or package.module:name of a learner from outside"
+    )
     preset: Preset | None = Field(  # default: the experiment's
         default=None, description='"released" or "printed"'
     )
@@ -143,7 +156,7 @@ class _Algorithm(_Strict):
     problem: str  # its name
     fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]  # of its arrays
     algorithm: str
-    preset: Preset
+    preset: Preset | Literal["custom"]  # custom: a learner from outside, by path or by name
 
 
 class RunSettings(_Algorithm):
@@ -165,8 +178,18 @@ class RunSettings(_Algorithm):
         return without_none(cast(Settings, {name: getattr(self, name) for name in SETTINGS}))
 
     def row(self) -> Row:
-        """The algorithm with its settings."""
+        """The algorithm with its settings, to be read: nothing from outside is imported."""
+        if self.preset == CUSTOM:
+            return recorded(self.algorithm)
         return algorithm(self.algorithm, self.preset).with_settings(**self.settings())
+
+    def row_to_play(self, given: bool) -> Row:
+        """The same to be played: an import path is followed only where a person has given it."""
+        if self.preset != CUSTOM:
+            return self.row()
+        if given:
+            return as_row(self.algorithm)
+        return registered(self.algorithm) or self.row()
 
     @classmethod
     def of(
@@ -246,6 +269,8 @@ def first_complaint(error: ValidationError, model: type[BaseModel] | None = None
     path = [part for part in first["loc"] if isinstance(part, int) or _KEY.fullmatch(part)]
     key = ".".join(map(str, path))
     wanted = _description(model, path)
+    if first["type"] == "value_error":
+        return f"{key}: {first['ctx']['error']}"
     if first["type"] == "missing":
         return f"{key} is missing" + (f": give {wanted}" if wanted else "")
     shown = shorten(repr(first["input"]), 60, placeholder=" ...")
@@ -318,7 +343,8 @@ def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]
     for seed, (mark, problem), spec in itertools.product(
         experiment.seed_list(), found.items(), experiment.algorithms
     ):
-        row = algorithm(spec.name, spec.preset or experiment.preset)
+        usual = None if is_outside(spec.name) else experiment.preset
+        row = as_row(spec.name, spec.preset or usual)
         for settings in _grid(spec):
             check_settings([row], settings)
             chosen = row.with_settings(**settings)  # one that does not fit is an error now

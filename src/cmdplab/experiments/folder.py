@@ -14,6 +14,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from cmdplab import plugins
+from cmdplab.algorithms.custom import CUSTOM, not_given
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
@@ -103,7 +105,7 @@ def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
     if known is None and (strangers := content(folder, _OF_A_RUN, _listed(folder))):
         raise refusal(folder, f"{strangers} and no run")
     writable_folder(folder)
-    work = Work(folder, settings, folder / "problem.npz", settings.algorithm)
+    work = Work(folder, settings, folder / "problem.npz", settings.algorithm, given=True)
     _keep(problem, work.problem_file, settings.fingerprint)
     if known is None and not (folder / manifest.NAME).exists():
         manifest.write(folder, Manifest(settings=settings, status="interrupted"))
@@ -122,6 +124,24 @@ def works_of(folder: Path) -> list[Work]:
     if not works:
         raise InputError(f"{folder} holds no runs")
     return works
+
+
+def with_learners(works: list[Work], given: Sequence[str]) -> list[Work]:
+    """Works with the import paths that a person gives, each of which they must name."""
+    named = {work.settings.algorithm for work in works if work.settings.preset == CUSTOM}
+    for path in given:
+        if path not in named:
+            there = f"from outside are {', '.join(sorted(named))}" if named else "all are our own"
+            raise InputError(f"there is no run of {path} here: {there}")
+    return [work._replace(given=work.settings.algorithm in given) for work in works]
+
+
+def check_learners(works: Sequence[Work]) -> None:
+    """Refuse a learner from outside that is neither given nor registered, before it is begun."""
+    named = {w.settings.algorithm for w in works if w.settings.preset == CUSTOM and not w.given}
+    for name in sorted(named):
+        if plugins.plugin(plugins.ALGORITHMS, name) is None:
+            raise InputError(not_given(name))
 
 
 def read_folder(folder: Path) -> Folder:

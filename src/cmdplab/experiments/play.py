@@ -10,10 +10,9 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from cmdplab import display
 from cmdplab.algorithms.baselines import task_for
+from cmdplab.algorithms.custom import packed
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
 from cmdplab.checks import checked_episodes, is_whole
@@ -67,7 +66,7 @@ class Run(NamedTuple):
 class Job(NamedTuple):
     """One run to be done."""
 
-    algorithm: Row
+    algorithm: Any  # what `run` takes: a row, a name, a learner from outside
     seed: int
 
 
@@ -130,7 +129,7 @@ class Reached(NamedTuple):
 
     def snapshot(self) -> Snapshot:
         """Everything, as arrays with names."""
-        state = {f"state_{k}": np.asarray(v) for k, v in self.state._asdict().items()}
+        state = {f"state_{k}": v for k, v in packed(self.algorithm.name, self.state).items()}
         return state | {f"measure_{k}": v for k, v in self.measures.arrays().items()}
 
 
@@ -194,10 +193,11 @@ def saved_measures(snapshot: Snapshot) -> dict[str, Array]:
 
 def saved_state(row: Row, snapshot: Snapshot) -> Any:
     """The learner's state out of the arrays of a snapshot."""
-    kind = family(row).state
-    kept = [name for name in kind._fields if f"state_{name}" in snapshot]  # newer ones may lack
-    arrays = {name: snapshot[f"state_{name}"] for name in kept}
-    return kind(**{name: int(each) if each.ndim == 0 else each for name, each in arrays.items()})
+    kind, mark = family(row).state, "state_"
+    arrays = {k.removeprefix(mark): v for k, v in snapshot.items() if k.startswith(mark)}
+    kept = getattr(kind, "_fields", arrays)  # newer fields may lack
+    arrays = {name: arrays[name] for name in kept if name in arrays}
+    return kind(**{name: each.item() if each.ndim == 0 else each for name, each in arrays.items()})
 
 
 def play_one(problem: CMDP, job: Job, episodes: int, options: RunOptions) -> Run:

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from cmdplab.algorithms import as_row
+from cmdplab.algorithms.custom import Given
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
 from cmdplab.cmdp.problem import CMDP
@@ -30,7 +32,7 @@ MOST_JOBS = 1_000_000
 @renamed_keywords(progress="on_progress")
 def run(
     problem: CMDP,
-    algorithm: Row,
+    algorithm: Given,
     episodes: int,
     seed: int = 0,
     *,
@@ -45,6 +47,8 @@ def run(
 ) -> Run:
     """Let one algorithm learn one problem, and measure every episode exactly.
 
+    An algorithm is a row, a name, or a learner from outside (`algorithms.as_row`).
+    An algorithm is a row, a name, or a learner from outside (`algorithms.as_row`).
     The same (problem, algorithm, seed) gives the same numbers to the last bit, whatever the chunk,
     which by default is what takes about 0.2 s. `solution` is the certified optimum, if it is known
     already; `baseline` [H, X, A] the safe policy of an algorithm that needs one, which by default
@@ -110,6 +114,7 @@ def run_many(
 
 def play(problem: CMDP, jobs: Sequence[Job], episodes: int, options: RunOptions) -> list[Run]:
     """Solve once, then play on the card or on the cores; a single run in this thread."""
+    jobs = [Job(as_row(job.algorithm), job.seed) for job in jobs]
     options = replace(options, solution=options.optimum(problem))
     if options.engine in ("auto", "gpu"):
         from cmdplab.experiments.run_on_gpu import run_many_with_gpu  # numba-cuda is an extra

@@ -22,7 +22,7 @@ from cmdplab.experiments.experiment import (
     problems,
     resolve,
 )
-from cmdplab.experiments.folder import Folder, Study, add_runs, earlier
+from cmdplab.experiments.folder import Folder, Study, add_runs, check_learners, earlier
 from cmdplab.experiments.status import RunStatus, with_end
 from cmdplab.experiments.work import Ended, Event, OnEvent, Problems, Work
 from cmdplab.messages import renamed_keywords
@@ -80,7 +80,7 @@ def prepare(
     solutions = {mark: solve_feasible(problem) for mark, problem in found.items()}
     tasks = {
         (mark, row): task_for(row, found[mark], solutions[mark], None, experiment.rewards)
-        for mark, row in {(run.fingerprint, run.row()) for run in runs}
+        for mark, row in {(run.fingerprint, run.row_to_play(given=True)) for run in runs}
     }
     length = math.inf if experiment.episodes == "unlimited" else float(experiment.episodes)
     wanted = [
@@ -88,7 +88,7 @@ def prepare(
         for (mark, row), told in tasks.items()
     ]
     choose(engine, wanted, 1)  # refuses what the engine has not
-    return add_runs(asked, found, folder)
+    return [work._replace(given=True) for work in add_runs(asked, found, folder)]
 
 
 def do_missing(
@@ -136,6 +136,7 @@ def do_missing(
     if engine == "cpu":
         for work in missing:
             check_single(work.settings.precision or "float64")
+    check_learners(missing)
     undone = {work.folder for work in missing}
     for work in works:
         if work.folder not in undone:

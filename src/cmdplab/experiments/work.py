@@ -23,20 +23,23 @@ class Work(NamedTuple):
     settings: RunSettings
     problem_file: Path
     label: str = ""  # the algorithm, with what tells it from others of its experiment
+    given: bool = False  # whether a person gave the import path of its learner
 
     @property
     def words(self) -> str:
         """The run in words: label, problem and seed."""
         return f"{self.label} on {self.settings.problem}, seed {self.settings.seed}"
 
-    def packed(self) -> tuple[str, str, str]:
+    def packed(self) -> tuple[str, str, str, bool]:
         """What another process is told of the run."""
-        return str(self.folder), self.settings.model_dump_json(), str(self.problem_file)
+        settings = self.settings.model_dump_json()
+        return str(self.folder), settings, str(self.problem_file), self.given
 
     @classmethod
-    def unpacked(cls, folder: str, settings: str, problem_file: str) -> Work:
+    def unpacked(cls, folder: str, settings: str, problem_file: str, given: bool) -> Work:
         """The run again, in the other process."""
-        return cls(Path(folder), RunSettings.model_validate_json(settings), Path(problem_file))
+        kept = RunSettings.model_validate_json(settings)
+        return cls(Path(folder), kept, Path(problem_file), given=given)
 
 
 class Ended(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.custom import packed
 from cmdplab.algorithms.row import Row
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint
@@ -31,7 +32,8 @@ class Saved(NamedTuple):
 
 def save(folder: Path, settings: Settings, run: Saved) -> None:
     """Write a checkpoint whole; the one before it stays until then."""
-    arrays = {f"state_{k}": np.asarray(v) for k, v in run.state._asdict().items()}
+    state = packed(settings["algorithm"], run.state)
+    arrays = {f"state_{k}": v for k, v in state.items()}
     arrays |= {f"tally_{k}": v for k, v in run.tally.arrays().items()}
     arrays |= {"visits": run.visits, "cut": np.array(run.cut)}
     stated = {"settings": np.array(json.dumps(settings))}

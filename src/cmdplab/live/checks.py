@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from cmdplab.algorithms import algorithm as named
 from cmdplab.algorithms.row import SAFE_POLICY, SLATER_GAP, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.families import family
@@ -90,7 +89,7 @@ class Asked:
         """What the learner is told: sizes and thresholds; rewards come as samples."""
         shape = (len(setup.names), setup.steps, setup.states, self.spaces.actions)
         entries = float(np.prod([*map(float, shape[1:]), float(setup.states)]))
-        if "counts" in family(self.row).state._fields and entries > LARGEST:
+        if hasattr(family(self.row).state, "counts") and entries > LARGEST:
             raise InputError(
                 f"{setup.states} states, {self.spaces.actions} actions and {setup.steps} steps "
                 f"need {entries:.1e} counts, more than {LARGEST:.1e}"
@@ -100,15 +99,6 @@ class Asked:
         slack = 1.0 if self.slack is None else self.slack  # rows that need none read none
         told = (threshold, setup.first, slack)
         return Task(np.zeros(shape), *told, mask=setup.mask, feedback="bounded")
-
-
-def checked_row(algorithm: Row | str) -> Row:
-    """A row, or the row of a name."""
-    if isinstance(algorithm, str):
-        return named(algorithm)
-    if not isinstance(algorithm, Row):
-        raise InputError(f"algorithm is {algorithm!r}, not a name or a row")
-    return algorithm
 
 
 def first_state(env: Env, spaces: Spaces, given: int | str | None) -> int | str:

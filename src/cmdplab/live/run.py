@@ -1,4 +1,4 @@
-"""`learn`: a registered algorithm on an environment that can only be played."""
+"""`learn`: an algorithm on an environment that can only be played."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.algorithms.row import Row
+from cmdplab.algorithms import as_row
+from cmdplab.algorithms.custom import Given as GivenAlgorithm
+from cmdplab.algorithms.custom import packed
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.engines.families import live_session
 from cmdplab.errors import InputError, StorageError
@@ -20,7 +22,7 @@ from cmdplab.files.write import writable_folder
 from cmdplab.live import checkpoints
 from cmdplab.live.calls import check_seeds, reset_checked
 from cmdplab.live.checkpoints import Settings
-from cmdplab.live.checks import Asked, checked_row, first_state
+from cmdplab.live.checks import Asked, first_state
 from cmdplab.live.evaluation import LATE, Tally
 from cmdplab.live.interrupts import patient
 from cmdplab.live.learned import Learned
@@ -35,7 +37,7 @@ from cmdplab.messages import renamed_keywords
 @renamed_keywords(progress="on_progress", slack="slater_gap")
 def learn(
     env: Env,
-    algorithm: Row | str,
+    algorithm: GivenAlgorithm,
     *,
     episodes: int,
     horizon: int | None = None,
@@ -58,7 +60,7 @@ def learn(
     maximise E[sum of rewards] over `horizon` steps, subject to E[sum of costs] <= budget or
     E[sum of utilities] >= threshold. Rewards, costs and utilities are learnt from samples.
 
-    algorithm : a row, or the name of one.
+    algorithm : a row, the name of one, or a learner from outside: `cmdplab.algorithms.as_row`.
     horizon : H. What runs longer is cut; after an earlier end nothing is earned or spent.
     budget, threshold : a number, or one for each of N constraints.
     cost, utilities : (state, action, next state, reward, info) -> a number in [0, 1], or N of
@@ -79,7 +81,7 @@ def learn(
     """
     steps, spaces = whole_horizon(horizon), Spaces.of(env)
     asked = Asked(
-        row=checked_row(algorithm),
+        row=as_row(algorithm),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities),
@@ -118,6 +120,8 @@ def _begun(
     settings["start"] = first_state(env, asked.spaces, settings["start"])
     setup = asked.setup(settings["start"])
     session = live_session(asked.row, asked.task(setup), saved.state if saved else None)
+    if folder:
+        packed(asked.row.name, session.state())  # refuses now what cannot be stored
     return Playing(env, setup, session, asked.seed, saved), notes
 
 

@@ -60,7 +60,8 @@ class Playing:
     def multiplier(self) -> Array:
         """[N], in the user's units: objective per unit of cost or utility."""
         width = np.abs(self.setup.scale.best - self.setup.scale.worst)
-        return np.asarray(self.session.state().multiplier * width[0] / width[1:])
+        multiplier = np.asarray(self.session.state().multiplier, np.float64)
+        return np.asarray(multiplier * width[0] / width[1:])
 
     def remarks(self) -> list[str]:
         """Remarks on the episodes."""

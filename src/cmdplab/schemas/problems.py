@@ -89,7 +89,7 @@ class ListedAlgorithm(Part):
     """One algorithm."""
 
     name: str = field("as options take it, in any case")
-    presets: list[str] = field("`released`, `printed` or both")
+    presets: list[str] = field("`released`, `printed` or both; `custom` for one from outside")
     summary: str = field("one line")
     paper: str = field("where it is from")
     needs: dict[str, list[str]] = field("what it must be told, by preset")
@@ -97,7 +97,7 @@ class ListedAlgorithm(Part):
     unknown_rewards: str = field("whether the paper treats rewards that are only observed")
     provenance: dict[str, str] = field("where each constant comes from, by preset")
     unverified: dict[str, str] = field("constants that no source confirms, by preset")
-    page: str = field("of the documentation")
+    page: str = field("of the documentation; empty for one from outside")
     table_1: TableLine | None = field("its line of Table 1")
 
 
@@ -138,13 +138,13 @@ class ListedEnvironment(Part):
 
     name: str = field("as options take it, in any case")
     version: int = field("grows when results on it would change")
-    random: bool = field("whether --instance-seed chooses an instance")
+    random: bool | None = field("whether --instance-seed chooses an instance; null: see source")
     summary: str = field("one line")
-    states: int = field("how many")
-    actions: int = field("how many")
-    horizon: int = field("steps of an episode", "steps")
-    constraints: int = field("how many")
-    sense: str = field("costs or utilities: what the source constrains")
+    states: int | None = field("how many; null for one from outside, which listing does not make")
+    actions: int | None = field("how many")
+    horizon: int | None = field("steps of an episode", "steps")
+    constraints: int | None = field("how many")
+    sense: str | None = field("costs or utilities: what the source constrains")
     optimum: float | None = field("V* as `solve` certifies it; null where it is random", RETURN)
     multipliers: list[float] | None = field("of each constraint", PRICE)
     slater_gap: float | None = field("the largest slack of all constraints", RETURN)

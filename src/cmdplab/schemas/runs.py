@@ -26,7 +26,7 @@ class RunPage(Numbers):
 
     problem: str = field("its name")
     algorithm: str = field("its name")
-    preset: str = field("`released` or `printed`")
+    preset: str = field("`released` or `printed`; `custom` for a learner from outside")
     seed: int = field("of the roll-outs")
     settings: dict[str, float | int | str] = field("of the algorithm, its own where none was given")
     folder: str | None = field("the record, with --out")
@@ -62,7 +62,7 @@ class PerSeed(Part):
 class Compared(PerSeed):
     """One algorithm: lists have an entry for each seed."""
 
-    preset: str = field("`released` or `printed`")
+    preset: str = field("`released` or `printed`; `custom` for a learner from outside")
     needs: list[str] = field("what it was told")
     settings: dict[str, float | int | str] = field("its own, or as given")
     heuristic: str = field("why no guarantee applies as it was run; empty if one does")
@@ -107,7 +107,7 @@ class RunStanding(Part):
     folder: str = field("its name")
     problem: str = field("its name")
     algorithm: str = field("its name")
-    preset: str = field("`released` or `printed`")
+    preset: str = field("`released` or `printed`; `custom` for a learner from outside")
     seed: int = field("of the roll-outs")
     status: str = field("done, interrupted, running, failed, damaged or missing")
     episodes: int = field("done", EPISODES)
@@ -139,7 +139,7 @@ class _PlannedAlgorithm(Part):
     problem: str = field("its name")
     fingerprint: str = field("a hash of its arrays")
     algorithm: str = field("its name")
-    preset: str = field("`released` or `printed`")
+    preset: str = field("`released` or `printed`; `custom` for a learner from outside")
 
 
 class PlannedRun(_PlannedAlgorithm):

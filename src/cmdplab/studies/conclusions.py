@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab.algorithms.baselines import safe_baseline
+from cmdplab.algorithms.custom import OUTSIDE
 from cmdplab.algorithms.row import SAFE_POLICY
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
@@ -105,7 +106,8 @@ def title(known: Folder, runs: Sequence[Run]) -> str:
     band = several if seeds > 1 else "one seed, bands hold every episode"
     if any(row.unverified for row in rows):
         band += "; * has unverified constants"
-    words = f"bonus scale {_scales(row.bonus_scale for row in rows)}"
+    scaled = [row for row in rows if row.reads("bonus_scale")]
+    words = f"bonus scale {_scales(row.bonus_scale for row in scaled)}" if scaled else OUTSIDE
     if known.study == "reproduce":
         return f"preset “{preset}”, instance “{problem}”, {words}\n{band}"
     if any(row.has_margin for row in rows):

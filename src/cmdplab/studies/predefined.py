@@ -12,7 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from cmdplab.algorithms import ALGORITHMS, FIGURE_1, algorithm
+from cmdplab.algorithms import (
+    ALGORITHMS,
+    FIGURE_1,
+    algorithm,
+    as_row,
+    is_outside,
+    written_name,
+)
+from cmdplab.algorithms.custom import Custom, Given
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp.problem import CMDP
@@ -47,7 +55,7 @@ class Comparison:
     instance_seed: int = 0
     episodes: int = 100_000
     seeds: int = 5
-    algorithms: tuple[str, ...] = tuple(TABLE_1)
+    algorithms: tuple[Given, ...] = tuple(TABLE_1)  # from outside: what can be imported again
     preset: str | None = None
     bonus_scale: float | None = None
     margin_scale: float | None = None
@@ -75,9 +83,9 @@ class Comparison:
         return Path("runs") / self.name if self.out is None else self.out
 
     def rows(self) -> list[Row]:
-        """The algorithms: NAME or NAME:PRESET, or `all` of them, each once."""
+        """The algorithms: NAME, NAME:PRESET, learners from outside, or `all` of ours, each once."""
         rows = {}
-        for name in self.algorithms:
+        for name in map(written_name, self.algorithms):
             names = dict.fromkeys(each for each, _ in ALGORITHMS) if name == EVERY else [name]
             for each in names:
                 row = self._row(each)
@@ -85,14 +93,12 @@ class Comparison:
         return [row.with_settings(**self._given(row)) for row in rows.values()]
 
     def _row(self, name: str) -> Row:
-        plain, _, chosen = name.partition(":")
-        preset = chosen or self.preset
+        if self.preset is None or is_outside(name):
+            return as_row(name)
         try:
-            return algorithm(plain, preset)
+            return as_row(name, self.preset)
         except InputError:
-            if chosen or preset is None:
-                raise
-            return algorithm(plain)  # the preset asked for all is one that this one does not have
+            return as_row(name)  # the preset asked for all is one that this one does not have
 
     def _given(self, row: Row) -> dict[str, Any]:
         """What is asked of all, as far as this one reads it."""
@@ -116,7 +122,7 @@ class Comparison:
         place: dict[str, Any] = {"file": self.problem}
         if not self._is_file():
             place = {"environment": self.problem, "instance_seeds": [self.instance_seed]}
-        rows = [{"name": row.name, "preset": row.preset} | self._given(row) for row in self.rows()]
+        rows = [_named(row) | self._given(row) for row in self.rows()]
         values = {
             "name": self.name,
             "episodes": self.episodes,
@@ -152,6 +158,11 @@ class Reproduction(Comparison):
 
     def _given(self, row: Row) -> dict[str, Any]:
         return {"bonus_scale": self.bonus_scale}
+
+
+def _named(row: Row) -> dict[str, Any]:
+    """A row in an experiment."""
+    return {"name": row.name} | ({} if isinstance(row, Custom) else {"preset": row.preset})
 
 
 def prepared(study: Comparison, engine: str = "cpu") -> list[Work]:

@@ -1,7 +1,7 @@
 """One contract for every learner, and what is checked against published code.
 
     from cmdplab.testing import check_learner
-    check_learner(my_learner)            # a function Task -> Learner, or a registered row
+    check_learner(make_learner)     # whatever `run` takes: a maker, a learner, a row, a name
 
 Nothing of the package needs what is here; people who write learners do.
 """

@@ -1,9 +1,10 @@
 """One contract for every learner: what a row, or someone else's algorithm, must keep.
 
     from cmdplab.testing.contract import check_learner
-    check_learner(my_learner)            # a function Task -> Learner, or a registered row
+    check_learner(make_learner)     # whatever `run` takes: a maker, a learner, a row, a name
 
-A broken promise raises `ContractError`, which says which one and where.
+A broken promise raises `ContractError`, which says which one and where. What a run itself refuses
+(`algorithms.custom.Checked`) is said in the same words.
 """
 
 from __future__ import annotations
@@ -13,21 +14,23 @@ from typing import Any
 
 import numpy as np
 
+from cmdplab.algorithms import as_row
 from cmdplab.algorithms.baselines import safe_baseline, task_for
-from cmdplab.algorithms.learner import Chunk, Episode, Learner
-from cmdplab.algorithms.row import STATIONARY, Row
+from cmdplab.algorithms.custom import Checked, Custom, Given, MakeLearner, StoredState, packed
+from cmdplab.algorithms.learner import Chunk, Episode
+from cmdplab.algorithms.row import SAFE_POLICY, STATIONARY, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import SHAPES, random_problem
-from cmdplab.engines.families import family
-from cmdplab.engines.host import HostSession
+from cmdplab.engines.families import family, session
 from cmdplab.engines.protocol import Session
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, LearnerError
 from cmdplab.solvers import solve_feasible
 from cmdplab.types import Array
 
-MakeLearner = Callable[[Task], Learner]
+__all__ = ["ContractError", "MakeLearner", "check_learner"]
+
 Start = Callable[[Any], Session]  # from a state, or from None
 
 
@@ -36,7 +39,7 @@ class ContractError(AssertionError):
 
 
 def check_learner(
-    learner: Row | MakeLearner,
+    learner: Given,
     problem: CMDP | None = None,
     *,
     episodes: int = 60,
@@ -46,72 +49,65 @@ def check_learner(
     """Hold a learner to the contract, on one problem or on all the small `SHAPES`.
 
     Policies lie on the simplex and take no closed action; multipliers are finite and nonnegative;
-    what it is told stays unchanged; the same seed gives the same run; chunks and a resume from a
-    saved state change no bit. A row must also give the same numbers on both engines, to
-    `tolerance`.
+    what it is told stays unchanged; its state can be stored; the same seed gives the same run;
+    chunks and a resume from a saved state change no bit. A row of our own must also give the same
+    numbers on both engines, to `tolerance`.
     """
     if episodes < 3:
         raise InputError(f"episodes is {episodes}: the contract needs at least three")
+    row = as_row(learner)
     if problem is None:
-        alike = isinstance(learner, Row) and STATIONARY in learner.needs
+        alike = STATIONARY in row.needs
         problems = [random_problem(*shape, stationary=alike) for shape in SHAPES.values()]
         for one in (*problems, random_problem(5, 4, 3, 1, closed=0.4, stationary=alike)):
-            check_learner(learner, one, episodes=episodes, seed=seed, tolerance=tolerance)
+            check_learner(row, one, episodes=episodes, seed=seed, tolerance=tolerance)
         return
-    task = _task(learner, problem)
-    make = _maker(learner)
+    try:
+        _check_on(row, problem, episodes, seed, tolerance)
+    except LearnerError as error:
+        raise ContractError(f"{problem.name}: {error}") from error
+
+
+def _check_on(row: Row, problem: CMDP, episodes: int, seed: int, tolerance: float) -> None:
+    task = _task(row, problem)
 
     def host(state: Any) -> Session:
-        return HostSession(problem, make(task), seed, state)
+        return session("host", problem, row, task, seed, state)
 
-    _check_steps(make(task), host(None), problem, task, episodes)
-    expected = _check_bits(host, problem, episodes)
-    if isinstance(learner, Row):
-        row = learner
+    def compiled(state: Any) -> Session:
+        return session("cpu", problem, row, task, seed, state)
 
-        def compiled(state: Any) -> Session:
-            return family(row).compiled(problem, row, task, seed, state)
+    _check_steps(row, host(None), problem, task, episodes)
+    expected = _check_bits(row, host, problem, episodes)
+    if isinstance(row, Custom):
+        return
+    found = _check_bits(row, compiled, problem, episodes)
+    _close("the two engines", found, expected, tolerance, problem)
+    for each in (compiled(None), host(None)):
+        _promise(each.play(1).returns.shape == (1, len(task.reward)), "returns", problem)
 
-        found = _check_bits(compiled, problem, episodes)
-        _close("the two engines", found, expected, tolerance, problem)
-        for session in (compiled(None), host(None)):
-            _promise(session.play(1).returns.shape == (1, len(task.reward)), "returns", problem)
 
-
-def _task(learner: Row | MakeLearner, problem: CMDP) -> Task:
+def _task(row: Row, problem: CMDP) -> Task:
+    """What a row is told; one from outside also gets a safe policy, which it may need."""
     solution = solve_feasible(problem)
-    if isinstance(learner, Row):
-        return task_for(learner, problem, solution)
-    safe = safe_baseline(problem, solution) if problem.constraints else None
-    return Task.of(problem, solution.slater_gap, safe)
+    if not isinstance(row, Custom) or SAFE_POLICY in row.needs or not problem.constraints:
+        return task_for(row, problem, solution)
+    return Task.of(problem, solution.slater_gap, safe_baseline(problem, solution))
 
 
-def _maker(learner: Row | MakeLearner) -> MakeLearner:
-    if isinstance(learner, Row):
-        row = learner
-        return lambda task: family(row).plain(row, task)
-    return learner
-
-
-def _check_steps(
-    learner: Learner, session: Session, problem: CMDP, task: Task, episodes: int
-) -> None:
+def _check_steps(row: Row, session: Session, problem: CMDP, task: Task, episodes: int) -> None:
     """Episode by episode: policies, multipliers, and states that are left alone."""
     told = [np.copy(each) for each in (task.reward, task.threshold)]
+    plain = family(row).plain(row, task)
+    learner = plain if isinstance(plain, Checked) else Checked(row.name, plain, task)
     state = learner.init()
     rng = np.random.default_rng(0)
-    for k in range(min(episodes, 30)):
+    for _ in range(min(episodes, 30)):
         policy = learner.policy(state)
-        _check_policy(policy, problem, f"episode {k + 1}")
-        multiplier = np.asarray(state.multiplier)
-        fine = multiplier.shape == task.threshold.shape
-        fine = fine and bool(np.all(np.isfinite(multiplier) & (multiplier >= 0.0)))
-        _promise(fine, "multipliers are [N], finite and >= 0", problem)
-        _promise(state.episode == k, "state.episode counts the episodes done", problem)
-        before = _frozen(state)
+        before = _frozen(row, state)
         episode = _random_episode(problem, policy, rng)
         following = learner.observe(state, episode)
-        _promise(_same(before, _frozen(state)), "observe leaves the old state alone", problem)
+        _promise(_same(before, _frozen(row, state)), "observe leaves the old state alone", problem)
         state = following
     for old, now in zip(told, (task.reward, task.threshold), strict=True):
         _promise(bool(np.array_equal(old, now)), "the task is left alone", problem)
@@ -120,23 +116,13 @@ def _check_steps(
     _promise(bool(np.allclose(first, expected, atol=1e-12)), "its first policy is played", problem)
 
 
-def _check_policy(policy: Array, problem: CMDP, where: str) -> None:
-    shape = (problem.horizon, problem.states, problem.actions)
-    _promise(np.shape(policy) == shape, f"{where}: the policy is [H, X, A]", problem)
-    sums = np.abs(np.sum(policy, axis=-1) - 1.0).max()
-    simplex = bool(np.all(policy >= 0.0)) and sums <= 1e-9
-    _promise(simplex, f"{where}: the policy's rows are probabilities", problem)
-    taken = np.max(np.where(problem.opened, 0.0, policy), initial=0.0)
-    _promise(taken == 0.0, f"{where}: no closed action is taken", problem)
-
-
-def _check_bits(start: Start, problem: CMDP, episodes: int) -> Chunk:
+def _check_bits(row: Row, start: Start, problem: CMDP, episodes: int) -> Chunk:
     """Determinism, chunks and a resume, to the last bit; returns what a run gives."""
     whole = start(None).play(episodes)
     first = max(1, episodes // 3)
     cut = start(None)
     pieces = [cut.play(1), cut.play(first)]
-    resumed = start(_through_arrays(cut.state()))
+    resumed = start(_through_arrays(row, cut.state()))
     pieces.append(resumed.play(episodes - first - 1))
     joined = Chunk(*(np.concatenate(each) for each in zip(*pieces, strict=True)))
     same = all(np.array_equal(a, b) for a, b in zip(whole, joined, strict=True))
@@ -145,14 +131,15 @@ def _check_bits(start: Start, problem: CMDP, episodes: int) -> Chunk:
     return whole
 
 
-def _through_arrays(state: Any) -> Any:
-    """A state as a checkpoint keeps it: named arrays, and whole numbers for the scalars."""
-    arrays = {name: np.array(each) for name, each in state._asdict().items()}
-    return type(state)(**{k: int(v) if v.ndim == 0 else v for k, v in arrays.items()})
+def _through_arrays(row: Row, state: Any) -> Any:
+    """A state as a checkpoint keeps it: named arrays, and numbers for the scalars."""
+    arrays = {name: each.copy() for name, each in packed(row.name, state).items()}
+    plain = {name: each.item() if each.ndim == 0 else each for name, each in arrays.items()}
+    return StoredState(**plain) if isinstance(row, Custom) else type(state)(**plain)
 
 
-def _frozen(state: Any) -> list[Array]:
-    return [np.array(each) for each in state]
+def _frozen(row: Row, state: Any) -> list[Array]:
+    return [each.copy() for each in packed(row.name, state).values()]
 
 
 def _same(old: list[Array], now: list[Array]) -> bool:

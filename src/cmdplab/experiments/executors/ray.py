@@ -69,10 +69,10 @@ def _execute(
 
 
 def _perform(
-    folder: str, settings: str, problem_file: str, stop: str, every: float
+    folder: str, settings: str, problem_file: str, given: bool, stop: str, every: float
 ) -> tuple[str, str, str]:
     """On a worker: the same function as in a local sweep."""
-    work = Work.unpacked(folder, settings, problem_file)
+    work = Work.unpacked(folder, settings, problem_file, given)
     ended = do_one(work, stop=Path(stop).exists, every=every, patience=60.0)
     return ended.folder, ended.status, ended.error
 

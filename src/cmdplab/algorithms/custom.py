@@ -1,0 +1,254 @@
+"""Learners from outside as rows: what has `init`, `policy` and `observe` runs like our own.
+
+    cmdplab.run(problem, make_learner, 10_000)        # a function, or a class, Task -> Learner
+    cmdplab.run(problem, MyLearner(), 10_000)         # an object that needs to be told nothing
+    cmdplab run PROBLEM --algorithm package.module:make_learner
+
+In every episode such a learner is held to the contract (`Checked`). An import path is followed only
+where a person gives it; a record that merely names a learner gives a row that can be read, labelled
+and drawn, but not played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab import plugins
+from cmdplab.algorithms.learner import Episode, Learner
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.task import Task
+from cmdplab.checks import is_whole
+from cmdplab.cmdp.checks import checked_policy
+from cmdplab.errors import InputError, LearnerError
+from cmdplab.types import Array
+
+CUSTOM = "custom"  # the preset of every learner from outside
+OUTSIDE = "from outside cmdplab"
+MakeLearner = Callable[[Task], Learner]
+Given = Row | str | Learner | MakeLearner  # where an algorithm is wanted: `algorithms.as_row`
+
+
+@dataclass(frozen=True, kw_only=True)
+class Custom(Row):
+    """A learner from outside: a name, and a function that makes it for a task."""
+
+    make: MakeLearner = field(hash=False)
+    preset: str = CUSTOM
+    provenance: str = OUTSIDE
+    summary: str = OUTSIDE
+    unknown_rewards: str = "its own matter"
+
+    def settings(self) -> dict[str, Any]:
+        """Nothing: a learner from outside has no settings that we know."""
+        return dict.fromkeys(super().settings())
+
+    @property
+    def heuristic(self) -> str:
+        """Nothing that we know is proved of it."""
+        return "" if self.guarantee else f"{OUTSIDE}: nothing is proved here"
+
+
+def is_learner(given: object) -> bool:
+    """Whether something has the three methods of a learner; a class has none yet."""
+    methods = (getattr(given, each, None) for each in ("init", "policy", "observe"))
+    return not isinstance(given, type) and all(callable(each) for each in methods)
+
+
+@dataclass(frozen=True)
+class _Ready:
+    """A learner that is the same for every task."""
+
+    learner: Any
+
+    def __call__(self, task: Task) -> Any:
+        return self.learner
+
+
+def custom(given: object, name: str = "") -> Custom:
+    """A row around a learner, or around a function or class that makes one from a `Task`."""
+    if isinstance(given, Custom):
+        return replace(given, name=name) if name else given
+    if is_learner(given):
+        return Custom(name=name or type(given).__name__, make=_Ready(given))
+    if callable(given):
+        return Custom(name=name or getattr(given, "__name__", type(given).__name__), make=given)
+    raise InputError(
+        f"{name or repr(given)} is no algorithm: give a name, a row, a learner with init, policy "
+        "and observe, or a function that makes one"
+    )
+
+
+def imported(path: str) -> Custom:
+    """The learner at "package.module:name". Importing runs the module's code."""
+    return custom(plugins.follow(path), path)
+
+
+def registered(name: str) -> Custom | None:
+    """The learner that an installed package registers under a name; its module is imported."""
+    found = plugins.plugin(plugins.ALGORITHMS, name)
+    if found is None:
+        return None
+    row = custom(plugins.follow(found.path, f"{found.name} of {found.package}"), found.name)
+    return replace(row, provenance=f"{OUTSIDE}: {found.package}")
+
+
+def recorded(name: str) -> Custom:
+    """The row of a learner that a record names: nothing is imported, so it cannot be played."""
+
+    def make(task: Task) -> Learner:
+        raise InputError(not_given(name))
+
+    return Custom(name=name, make=make)
+
+
+def not_given(name: str) -> str:
+    """Why a learner that a record names is not played, and what to do."""
+    asked = f"give it again, --algorithm {name}" if plugins.is_path(name) else ""
+    install = "install the package that registers it"
+    return f"{name} is {OUTSIDE}: {asked + ', or ' if asked else ''}{install}"
+
+
+def import_path(given: object) -> str:
+    """The path by which another process finds the same function, class or row again."""
+    name = getattr(given, "__qualname__", "")
+    path = f"{getattr(given, '__module__', '')}:{name}"
+    found = None
+    if plugins.is_path(path) and not path.startswith(("__main__:", "__mp_main__:")):
+        found = plugins.follow(path)
+    if found is not given:
+        raise InputError(
+            f"{name or type(given).__name__} cannot be found again by another process: in a folder "
+            "of runs a learner is a function or class of a module, or its path package.module:name"
+        )
+    return path
+
+
+class StoredState(SimpleNamespace):
+    """A learner's state as a checkpoint holds it: arrays and numbers by name, of no type yet."""
+
+
+class Checked:
+    """A learner that is held to its contract in every episode; what breaks it is a sentence."""
+
+    def __init__(self, name: str, learner: Any, task: Task) -> None:
+        if not is_learner(learner):
+            kind = type(learner).__name__
+            raise LearnerError(
+                f"{name} made a {kind}, which is no learner with init, policy and observe"
+            )
+        self._name, self._learner = name, learner
+        self._constraints = len(task.threshold)
+        self._opened = np.ones(task.reward.shape[1:], bool) if task.mask is None else task.mask
+
+    def init(self) -> Any:
+        """The learner's first state."""
+        return self._state(_held(self._name, "failed in init", self._learner.init), 0)
+
+    def policy(self, state: Any) -> Array:
+        """What is played next: probabilities over the open actions, as a copy."""
+        where = f"episode {state.episode + 1}"
+        given = _held(self._name, f"failed in {where}", lambda: self._learner.policy(state))
+        try:
+            return checked_policy("its policy", given, self._opened)
+        except InputError as error:
+            raise LearnerError(f"{self._name} broke the contract in {where}: {error}") from None
+
+    def observe(self, state: Any, episode: Episode) -> Any:
+        """The state after one more episode."""
+        where = f"failed in episode {state.episode + 1}"
+        following = _held(self._name, where, lambda: self._learner.observe(state, episode))
+        return self._state(following, state.episode + 1)
+
+    def restored(self, state: Any) -> Any:
+        """The state to go on from: the learner's own, or one that a checkpoint held."""
+        if isinstance(state, StoredState):
+            state = unpacked(self._name, self.init(), vars(state))
+        return self._state(state, getattr(state, "episode", 0))
+
+    def _state(self, state: Any, episode: int) -> Any:
+        complaint = _complaint(state, episode, self._constraints)
+        if complaint:
+            after = f"after episode {episode}" if episode else "before the first episode"
+            raise LearnerError(f"{self._name} broke the contract {after}: {complaint}")
+        return state
+
+
+def checked_learner(row: Custom, task: Task) -> Checked:
+    """The learner of a row, made for a task."""
+    return Checked(row.name, _held(row.name, "cannot be made", lambda: row.make(task)), task)
+
+
+def _held(name: str, what: str, call: Callable[[], Any]) -> Any:
+    """What somebody else's code gives; what it raises is one sentence."""
+    try:
+        return call()
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise LearnerError(f"{name} {what}: {plugins.reason(error)}") from error
+
+
+def _complaint(state: Any, episode: int, constraints: int) -> str:
+    """What is wrong with a state; empty if nothing."""
+    missing = [each for each in ("episode", "multiplier") if not hasattr(state, each)]
+    if missing:
+        return f"its state has no field {missing[0]}"
+    if not is_whole(state.episode) or state.episode != episode:
+        return f"state.episode is {state.episode!r}, not the number of episodes done, {episode}"
+    try:
+        multiplier = np.asarray(state.multiplier, np.float64)
+    except (TypeError, ValueError):
+        return "state.multiplier holds no numbers"
+    if multiplier.shape != (constraints,) or not np.all(np.isfinite(multiplier)):
+        return f"state.multiplier must be [N], {constraints} finite numbers"
+    return "" if np.all(multiplier >= 0.0) else "state.multiplier has an entry below zero"
+
+
+def packed(name: str, state: Any) -> dict[str, npt.NDArray[Any]]:
+    """A state as named arrays: that of a NamedTuple or a dataclass of arrays and numbers."""
+    arrays = {}
+    for each, value in _items(name, state).items():
+        plain = isinstance(value, bool | int | float | np.generic | np.ndarray)
+        array = np.asarray(value) if plain else np.array(None)
+        if array.dtype.kind not in "biuf":
+            kind = f"{value.dtype} array" if isinstance(value, np.ndarray) else type(value).__name__
+            raise LearnerError(
+                f"{name} cannot be stored: state.{each} is a {kind}, not an array or a number"
+            )
+        arrays[each] = array
+    return arrays
+
+
+def unpacked(name: str, first: Any, stored: Mapping[str, Any]) -> Any:
+    """The state of stored arrays and numbers, in the type of the learner's first state."""
+    like = _items(name, first)
+    if like.keys() != stored.keys():
+        odd = min(like.keys() ^ stored.keys())
+        where = "stored" if odd in stored else "present"
+        raise LearnerError(f"{name} has changed: only its {where} state has a field {odd!r}")
+    values = {each: _like(like[each], stored[each]) for each in like}
+    return _held(name, "cannot make its state again", lambda: type(first)(**values))
+
+
+def _like(first: Any, stored: Any) -> Any:
+    """A stored number or array as what it was before: NumPy's numbers and Python's are apart."""
+    if isinstance(first, np.ndarray) or np.ndim(stored):
+        return np.array(stored)
+    return np.asarray(stored)[()] if isinstance(first, np.generic) else np.asarray(stored).item()
+
+
+def _items(name: str, state: Any) -> dict[str, Any]:
+    if isinstance(state, tuple) and hasattr(state, "_asdict"):
+        return dict(state._asdict())
+    if is_dataclass(state) and not isinstance(state, type):
+        return {each.name: getattr(state, each.name) for each in fields(state)}
+    raise LearnerError(
+        f"{name} cannot be stored: its state is a {type(state).__name__}, "
+        "not a NamedTuple or a dataclass of arrays and numbers"
+    )

@@ -1,0 +1,88 @@
+"""Code from outside: what an import path leads to, and what installed packages register.
+
+    [project.entry-points."cmdplab.algorithms"]
+    Greedy = "visitor.learner:make_learner"
+
+Names and paths are read without importing anything. Following a path runs the module's code, so it
+is done where a person gives or asks for it, never because a file or a record names it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from cmdplab.errors import InputError
+
+ALGORITHMS, ENVIRONMENTS = "cmdplab.algorithms", "cmdplab.environments"
+
+
+class Plugin(NamedTuple):
+    """One thing that an installed package registers."""
+
+    name: str
+    path: str  # package.module:name
+    package: str  # with its version
+
+
+def plugins(group: str) -> dict[str, list[Plugin]]:
+    """What is registered under each name, in lower case; more than one thing is a quarrel."""
+    from importlib.metadata import entry_points  # 10 ms, for which most commands have no use
+
+    found: dict[str, list[Plugin]] = {}
+    for entry in entry_points(group=group):
+        package = "an unknown package" if entry.dist is None else _title(entry.dist)
+        found.setdefault(entry.name.lower(), []).append(Plugin(entry.name, entry.value, package))
+    return found
+
+
+def _title(distribution: Any) -> str:
+    return f"{distribution.name} {distribution.version}"
+
+
+def plugin(group: str, name: str) -> Plugin | None:
+    """What an installed package registers under a name; two that quarrel over it are refused."""
+    found = plugins(group).get(name.lower(), [])
+    if len(found) > 1:
+        packages = " and ".join(sorted(each.package for each in found))
+        raise InputError(f"{packages} both register {name}: uninstall one of them")
+    return found[0] if found else None
+
+
+def refuse_shadow(group: str, name: str) -> None:
+    """Refuse a name of our own that an installed package registers too: which is meant is open."""
+    for each in plugins(group).get(name.lower(), []):
+        raise InputError(
+            f"{each.package} registers {each.name}, which is a name of cmdplab's own: "
+            "uninstall it, or let it choose another name"
+        )
+
+
+def is_path(text: str) -> bool:
+    """Whether a text has the form package.module:name; nothing is imported."""
+    module, colon, name = text.partition(":")
+    parts = [*module.split("."), *name.split(".")]
+    return bool(colon) and all(part.isidentifier() for part in parts)
+
+
+def follow(path: str, whose: str = "") -> Any:
+    """What is at "package.module:name". Importing the module runs its code."""
+    if not is_path(path):
+        raise InputError(f"{path!r} is no import path: write package.module:name")
+    said = f"{whose}: {path}" if whose else path
+    module, _, name = path.partition(":")
+    try:
+        found: Any = import_module(module)
+    except (Exception, SystemExit) as error:  # whatever the module's own code raises
+        raise InputError(f"{said}: {module} cannot be imported: {reason(error)}") from None
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise InputError(f"{said}: {module} has no {name}")
+        found = getattr(found, part)
+    return found
+
+
+def reason(error: BaseException) -> str:
+    """What somebody else's exception says, in one line that begins with its kind."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
