@@ -53,9 +53,9 @@ def solve_command(
     as_published = _as_published(problem, s.value)
     lost = needing_slack() if s.slater_gap == 0.0 else []
     if as_json:
-        fields = ("value", "multiplier", "slater_gap", "primal", "dual", "gap", "feasible")
-        more = {"message": s.message, "without_guarantee": lost}
-        print_json("solve", {f: getattr(s, f) for f in fields} | more | as_published)
+        fields = {f: getattr(s, f) for f in ("value", "multiplier", "slater_gap", "primal", "dual")}
+        fields |= {"gap": s.duality_gap, "feasible": s.feasible, "message": s.message}
+        print_json("solve", fields | {"without_guarantee": lost} | as_published)
         return
     rows = [("feasible", _feasible(s.feasible, s.message))]
     rows += [("value", number(s.value, 10))]
