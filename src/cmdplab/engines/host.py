@@ -13,7 +13,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import outside
-from cmdplab.engines.plain.rewards import sampled
+from cmdplab.engines.plain.learner import sampled
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
 

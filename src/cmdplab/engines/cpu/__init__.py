@@ -5,8 +5,10 @@ they share is in layout, storage, loops and boxes. Formulas stay in algorithms/:
 package lets compiled code call them, those of planners and of Triple-Q bit for bit as plain Python.
 """
 
-from cmdplab.algorithms import equations, planner, triple_q
+from cmdplab.algorithms import equations
+from cmdplab.algorithms.planner import FORMULAS as OF_PLANNERS
+from cmdplab.algorithms.triple_q import FORMULAS as OF_TRIPLE_Q
 from cmdplab.numerics.compiling import FAST, callable_when_compiled
 
 callable_when_compiled(equations.formulas().values(), FAST)
-callable_when_compiled((*planner.FORMULAS, *triple_q.FORMULAS), set())
+callable_when_compiled((*OF_PLANNERS, *OF_TRIPLE_Q), set())

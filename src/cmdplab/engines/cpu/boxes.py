@@ -24,6 +24,14 @@ def ends(p, phi, visits, most, numbers):
 
 
 @compiled_exactly
+def write_ends(model, h, s, i, p, phi, visits, most, numbers):
+    """Write the lower end and the room of place s of a row; both widths and the lower end."""
+    hopeful, fearful, lower, room = ends(p, phi, visits, most, numbers)
+    model.lower[h, s, i], model.room[h, s, i] = lower, room
+    return hopeful, fearful, lower
+
+
+@compiled_exactly
 def possible_states(most, i, states):
     """How many states can follow a pair; a table of one row is about all states alike."""
     if len(most) == 1:
@@ -43,12 +51,8 @@ def box_row(counts, most, model, numbers, h, i, visits, phi):
     for y in range(X):
         allowed = most[min(y, last), i]
         p = counts[h, y, i] / visits if visits > 0.0 else allowed / possible
-        hopeful, fearful, lower, room = ends(p, phi, visits, allowed, numbers)
-        bonus += hopeful
-        margin += fearful
-        lowest += lower
-        model.lower[h, y, i] = lower
-        model.room[h, y, i] = room
+        hopeful, fearful, lower = write_ends(model, h, y, i, p, phi, visits, allowed, numbers)
+        bonus, margin, lowest = bonus + hopeful, margin + fearful, lowest + lower
     return bonus, margin, lowest
 
 
@@ -72,12 +76,8 @@ def listed_row(counts, most, model, numbers, h, i, visits, phi):
     for s in range(len(model.successor)):
         if model.successor[s, i] >= 0:
             p = counts.visits[h, s, i] / visits if seen else 1.0 / possible
-            hopeful, fearful, lower, room = ends(p, phi, visits, 1.0, numbers)
-            bonus += hopeful
-            margin += fearful
-            lowest += lower
-            model.lower[h, s, i] = lower
-            model.room[h, s, i] = room
+            hopeful, fearful, lower = write_ends(model, h, s, i, p, phi, visits, 1.0, numbers)
+            bonus, margin, lowest = bonus + hopeful, margin + fearful, lowest + lower
     return bonus, margin, lowest
 
 

@@ -23,6 +23,16 @@ from cmdplab.types import Array, Places
 Card = Any  # an array on the card
 
 
+class Runs(NamedTuple):
+    """What is to be run side by side, one entry a run."""
+
+    problems: Sequence[CMDP]
+    rows: Sequence[Any]
+    tasks: Sequence[Task]
+    seeds: Sequence[int]
+    states: Sequence[Any]  # to go on from; None: from the start
+
+
 class Worlds(NamedTuple):
     """The problems, in the order of the kernel's arguments."""
 

@@ -16,7 +16,7 @@ from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.gpu.arrays import Card
+from cmdplab.engines.gpu.arrays import Card, Runs
 from cmdplab.engines.gpu.device import cuda, needed
 from cmdplab.engines.gpu.families import CARD_FAMILIES
 from cmdplab.engines.gpu.limits import (
@@ -78,8 +78,8 @@ class GpuBatch:
         check_room(family, self.form, precision, len(rows), len({id(each) for each in problems}))
         self.runs, self._tasks = len(rows), tasks
         self._done = np.array([0 if s is None else s.episode for s in states], np.int64)
-        runs = (problems, rows, tasks, seeds, states, self.form, real)
-        self.player = family.player(*runs, **tuning)
+        runs = Runs(problems, rows, tasks, seeds, states)
+        self.player = family.player(runs, self.form, real, **tuning)
         self._results: list[CardChunk] = []  # two, by turns: one is read while the other is played
         self._ahead: Array | None = None
         self._playing, self._reading = cuda.stream(), cuda.stream()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
-from cmdplab.algorithms.task import Task
-from cmdplab.cmdp.problem import CMDP
+from cmdplab.algorithms.primal_dual import PrimalDualState
 from cmdplab.engines.gpu import arrays
-from cmdplab.engines.gpu.arrays import distinct, streams, told
+from cmdplab.engines.gpu.arrays import Runs, distinct, streams, told
 from cmdplab.engines.gpu.device import cuda
 from cmdplab.engines.gpu.layout import Form
 from cmdplab.engines.gpu.primal_dual_episode import play_kernel, prepare_kernel
@@ -25,17 +22,8 @@ REGISTERS = {4: 64, 8: 128}  # by the bytes of a number
 class PrimalDualPlayer:
     """Runs side by side, which may differ in everything but their sizes."""
 
-    def __init__(
-        self,
-        problems: Sequence[CMDP],
-        rows: Sequence[PrimalDual],
-        tasks: Sequence[Task],
-        seeds: Sequence[int],
-        states: Sequence[PrimalDualState | None],
-        form: Form,
-        real: Any,
-        registers: int | None = None,
-    ) -> None:
+    def __init__(self, runs: Runs, form: Form, real: Any, registers: int | None = None) -> None:
+        problems, rows, tasks, seeds, states = runs
         self.form, self._rows, self._tasks = form, rows, tasks
         self.kernel = play_kernel(form, real, registers or REGISTERS[np.dtype(real).itemsize])
         common, chosen, asked = told(problems, tasks, form.columns)

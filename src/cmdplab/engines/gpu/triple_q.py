@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.algorithms.task import Task
-from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
+from cmdplab.algorithms.triple_q import TripleQState, exploration
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.layout import world as host_world
-from cmdplab.engines.gpu.arrays import Card, distinct, streams, told
+from cmdplab.engines.gpu.arrays import Card, Runs, distinct, streams, told
 from cmdplab.engines.gpu.device import WARP, cuda
 from cmdplab.engines.gpu.triple_q_episode import play_kernel
 from cmdplab.numerics.noise import blocks_per_episode
@@ -122,16 +122,9 @@ class TripleQPlayer:
     """Runs side by side, which may differ in everything but their sizes."""
 
     def __init__(
-        self,
-        problems: Sequence[CMDP],
-        rows: Sequence[TripleQ],
-        tasks: Sequence[Task],
-        seeds: Sequence[int],
-        states: Sequence[TripleQState | None],
-        form: TripleQForm,
-        real: Any,
-        registers: int | None = None,
+        self, runs: Runs, form: TripleQForm, real: Any, registers: int | None = None
     ) -> None:
+        problems, rows, tasks, seeds, states = runs
         self.form = form
         common, chosen, asked = told(problems, tasks, form.columns)
         layers = 1 if all(each.stationary for each in chosen) else form.horizon

@@ -6,8 +6,6 @@ Counts, widths, signals, queues and baselines are loops over natural indices; th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cmdplab.algorithms import equations as eq
@@ -23,20 +21,15 @@ from cmdplab.algorithms.planner import (
     safe_target,
     signal,
 )
-from cmdplab.algorithms.task import Task
-from cmdplab.engines.plain.rewards import estimated, summed
+from cmdplab.engines.plain.learner import PlainLearner, estimated, summed
 from cmdplab.solvers import Box, Plan, plan, policy_bounds
 from cmdplab.solvers.box import poured
 from cmdplab.solvers.value_iteration import FINE, TIE
 from cmdplab.types import Array
 
 
-@dataclass(frozen=True)
-class PlainPlanner:
-    """A `Learner` (see algorithms/learner.py) for one row and one task."""
-
-    row: Planner
-    task: Task
+class PlainPlanner(PlainLearner[Planner]):
+    """The learner of one row and one task."""
 
     @property
     def numbers(self) -> PlannerNumbers:
@@ -46,10 +39,6 @@ class PlainPlanner:
     def init(self) -> PlannerState:
         """Before the first episode: planned on no data."""
         return self.plan(PlannerState.empty(self.task, self.row.layers(self.task)), weight=0.0)
-
-    def policy(self, state: PlannerState) -> Array:
-        """[H, X, A], what is played next."""
-        return state.policy
 
     def observe(self, state: PlannerState, episode: Episode) -> PlannerState:
         """Count one episode, update the queue, and plan anew if it is time."""

@@ -6,7 +6,6 @@ Slow on purpose: loops over natural indices, formulas from equations.py called o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,7 @@ import numpy as np
 from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualNumbers, PrimalDualState
-from cmdplab.algorithms.task import Task
-from cmdplab.engines.plain.rewards import estimated, summed
+from cmdplab.engines.plain.learner import PlainLearner, estimated, summed
 from cmdplab.types import Array
 
 
@@ -26,12 +24,8 @@ class Evaluation(NamedTuple):
     value: Array  # [1 + N, H + 1, X]
 
 
-@dataclass(frozen=True)
-class PlainPrimalDual:
-    """A `Learner` (see algorithms/learner.py) for one row and one task."""
-
-    row: PrimalDual
-    task: Task
+class PlainPrimalDual(PlainLearner[PrimalDual]):
+    """The learner of one row and one task."""
 
     @property
     def numbers(self) -> PrimalDualNumbers:
@@ -41,10 +35,6 @@ class PlainPrimalDual:
     def init(self) -> PrimalDualState:
         """Before the first episode."""
         return PrimalDualState.initial(self.task)
-
-    def policy(self, state: PrimalDualState) -> Array:
-        """[H, X, A], what is played next."""
-        return state.policy
 
     def observe(self, state: PrimalDualState, episode: Episode) -> PrimalDualState:
         """Count one episode, evaluate the policy that played it, and improve."""

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from cmdplab.algorithms import triple_q as eq
 from cmdplab.algorithms.learner import Episode
-from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQNumbers, TripleQState
 from cmdplab.engines.outside import means
+from cmdplab.engines.plain.learner import PlainLearner
 from cmdplab.types import Array
 
 
-@dataclass(frozen=True)
-class PlainTripleQ:
-    """A `Learner` (see algorithms/learner.py) for one row and one task."""
-
-    row: TripleQ
-    task: Task
+class PlainTripleQ(PlainLearner[TripleQ]):
+    """The learner of one row and one task."""
 
     @cached_property
     def numbers(self) -> TripleQNumbers:

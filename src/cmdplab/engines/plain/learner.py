@@ -1,16 +1,33 @@
-"""Rewards that are only observed, in plain Python: their samples, sums and estimates."""
+"""What the readable learners share: their form, and rewards that are only observed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.learner import Episode
+from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.types import Array
+
+Kind = TypeVar("Kind", bound=Row)
+
+
+@dataclass(frozen=True)
+class PlainLearner(Generic[Kind]):
+    """A `Learner` (algorithms/learner.py) for one row and one task; its state has its policy."""
+
+    row: Kind
+    task: Task
+
+    def policy(self, state: Any) -> Array:
+        """[H, X, A], what is played next."""
+        return np.asarray(state.policy)
 
 
 def sampled(problem: CMDP, episode: Episode, reward_noise: Array, spread: float) -> Episode:
