@@ -1,8 +1,9 @@
 # Every target does all of its own set-up, from a bare python3 in a fresh clone, into .venv/ here.
 PYTHON ?= python3
 BIN := .venv/bin
+SIDE_BY_SIDE := -n logical --dist loadfile
 
-.PHONY: help reproduce test test-ray test-browser test-gpu torture fuzz check guarantees bench-planner bench-lists bench-gpu bench build figures clean
+.PHONY: help reproduce test test-all coverage test-ray test-browser test-gpu torture fuzz check guarantees bench-planner bench-lists bench-gpu bench build figures clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -11,8 +12,17 @@ help:  ## this list
 reproduce: .venv/ready  ## the paper's Figure 1, redrawn: runs/figure1/
 	$(BIN)/cmdplab reproduce
 
-test: .venv/ready-dev  ## the test suite
-	$(BIN)/python -m pytest
+test: .venv/ready-dev  ## the test suite, without what is slow (about four minutes on two cores)
+	$(BIN)/python tests/compile_first.py
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow'
+
+test-all: .venv/ready-dev  ## the whole test suite
+	$(BIN)/python tests/compile_first.py
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+
+coverage: .venv/ready-dev  ## which lines the whole test suite runs: htmlcov/
+	$(BIN)/python tests/compile_first.py
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --cov --cov-report=html --cov-report=term:skip-covered
 
 test-ray: .venv/ready-ray  ## sweeps on a real Ray cluster of two nodes, one of which is killed
 	$(BIN)/python -m pytest tests/experiments/ray_cluster.py
@@ -67,7 +77,7 @@ build: .venv/ready-dev  ## wheel and sdist, into dist/
 	$(BIN)/python -m build
 
 clean:  ## remove the environment and everything built
-	rm -rf .venv build dist runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

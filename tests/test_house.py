@@ -105,6 +105,13 @@ def test_every_room_says_what_belongs_there():
         assert len(text) > 60, file
 
 
+def test_the_design_has_a_line_for_every_room_in_their_order():
+    tree = (ROOT / "docs" / "design.md").read_text().split("```text\nsrc/cmdplab/\n")[1]
+    lines = [line.split() for line in tree.split("```")[0].splitlines()]
+    folders = [each[0].rstrip("/") for each in lines if each[0].endswith("/")]
+    assert folders == [each for each in ROOMS if (PACKAGE / each).is_dir()]
+
+
 def loaded_by(code: str) -> set[str]:
     """The top-level modules that are loaded after some code has run in a fresh process."""
     program = f"import sys; {code}; print(*sorted({{m.split('.')[0] for m in sys.modules}}))"

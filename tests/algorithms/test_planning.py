@@ -85,6 +85,7 @@ def exact_of(run, problem):
 
 
 @pytest.mark.parametrize("name", ["OptPrimalDual-CMDP", "OPDOP"])
+@pytest.mark.slow
 def test_averaged_iterates_approach_the_optimum_like_the_root_of_k(name):
     problem = binding(X=3, A=2, H=2)
     row = algorithm(name, "printed")

@@ -27,6 +27,7 @@ def test_the_outline_is_the_region_of_the_theorem():
 
 
 @pytest.mark.parametrize("name", gpu_map.MAPS)
+@pytest.mark.slow
 def test_a_map_is_made_in_pieces_and_goes_on_where_it_stopped(name, tmp_path):
     gpu_map.main([name, *TOY, "50", "--out", str(tmp_path)])
     pieces = sorted(tmp_path.glob("piece-*.npz"))

@@ -91,6 +91,7 @@ def test_list_json(call):
     }
 
 
+@pytest.mark.slow
 def test_verify_trace_json(call):
     answer = json.loads(call("verify-trace", TRACE, "--json")[1])["algorithms"]
     assert set(answer["UOpt-RPGPD"]) == {"gap", "violation", "multiplier", "policy"}

@@ -271,6 +271,7 @@ COMMANDS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_no_command_breaks_a_number_at_any_width(call, tmp_path, monkeypatch):
     """Every table of every command, at every width: its numbers are the cells', none a piece."""
     text = (

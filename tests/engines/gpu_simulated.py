@@ -35,6 +35,7 @@ TRIPLE_Q = TRIPLE_Q_NO_RESET.with_settings(tuned_for=SHORT, margin_scale=1e-6)
 QUICK = [TRIPLE_Q, algorithm("Triple-Q", "released")]  # the simulator plays these soonest
 
 
+@pytest.mark.slow
 def test_every_row_and_preset_is_one_launch_and_equals_the_cpu():
     problem = random_problem(3, 2, 2, 1)
     check_equals_cpu(problem, family_rows(problem), 3, ROUNDING)

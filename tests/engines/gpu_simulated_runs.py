@@ -49,6 +49,7 @@ def equal(mine, theirs):
     np.testing.assert_array_equal(mine.state.counts, theirs.state.counts)
 
 
+@pytest.mark.slow
 def test_many_runs_are_those_of_the_cpu_and_all_are_reported():
     problem, told = random_problem(3, 2, 2, 1), []
     work = jobs(FEW, 1)
@@ -77,6 +78,7 @@ def test_a_setting_that_is_too_large_is_named():
         run_many(random_problem(3, 2, 2, 1), [Job(wild, 0)], 5, engine="gpu")
 
 
+@pytest.mark.slow
 def test_auto_takes_what_is_worth_it_and_leaves_the_rest_to_the_cpu(monkeypatch):
     problem, said = random_problem(3, 2, 2, 1), []
     work = jobs([RELEASED, algorithm("OptCMDP")], 2)
@@ -175,6 +177,7 @@ def play_two(works, monkeypatch):
         gpu.gpu_executor("gpu", 1, print)(works, print, interrupt, 30.0)
 
 
+@pytest.mark.slow
 def test_a_sweep_goes_on_with_another_engine_from_its_checkpoints(tmp_path, monkeypatch):
     experiment, folder = only_begun(tmp_path)
     whole = sweep(experiment, tmp_path / "whole", base=tmp_path, workers=1)
@@ -195,6 +198,7 @@ def test_a_sweep_goes_on_with_another_engine_from_its_checkpoints(tmp_path, monk
             np.testing.assert_allclose(values, theirs[name][0][column], rtol=0, atol=ROUNDING)
 
 
+@pytest.mark.slow
 def test_runs_that_are_not_equally_far_are_one_sweep(tmp_path, monkeypatch):
     experiment, folder = only_begun(tmp_path)
     whole = sweep(experiment, tmp_path / "whole", base=tmp_path, workers=1)
@@ -246,6 +250,7 @@ def always_worth(monkeypatch):
     monkeypatch.setattr(choose, "WORTH_SECONDS", 0.0)
 
 
+@pytest.mark.slow
 def test_lists_of_successors_and_what_no_block_holds_are_left_to_the_cpu(tmp_path, monkeypatch):
     always_worth(monkeypatch)
     table = random_problem(3, 2, 2, 1)

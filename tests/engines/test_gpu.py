@@ -135,10 +135,13 @@ def test_without_a_device_one_sentence_says_so(monkeypatch):
         batch.GpuSession(problem, UOPT, Task.of(problem, 0.1), 0)
 
 
+@pytest.mark.parametrize(
+    "which", ["not slow", pytest.param("slow", marks=pytest.mark.slow)], ids=["quick", "slow"]
+)
 @pytest.mark.parametrize("cases", ["gpu_simulated.py", "gpu_simulated_runs.py"])
-def test_in_the_simulator_all_is_as_on_the_cpu(cases):
+def test_in_the_simulator_all_is_as_on_the_cpu(cases, which):
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-m", which]
     done = subprocess.run(
         [*command, f"tests/engines/{cases}"],
         cwd=ROOT,

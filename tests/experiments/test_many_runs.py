@@ -89,9 +89,7 @@ def test_a_run_in_the_index_is_not_opened_again(swept, monkeypatch):
 
 
 def test_a_sweep_notes_its_runs_while_it_goes_on(tmp_path, monkeypatch):
-    from cmdplab.experiments import sweep as sweeps
-
-    monkeypatch.setattr(sweeps, "NOTED_AT_ONCE", 1)
+    monkeypatch.setattr("cmdplab.experiments.sweep.NOTED_AT_ONCE", 1)
     monkeypatch.setattr(index, "_TICK", 0)
     file, out = faults.write_experiment(tmp_path, episodes=100, seeds=4, rows=1), tmp_path / "out"
     noted = []

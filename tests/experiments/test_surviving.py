@@ -41,7 +41,14 @@ def kept(before: faults.Result, now: faults.Result) -> bool:
     return all(now.get(name) == result for name, result in before.items())
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGKILL,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+    ],
+)
 def test_killed_at_random_instants_nothing_is_lost_and_nothing_changes(undisturbed, tmp_path, how):
     experiment, expected = undisturbed
     rng = np.random.default_rng(int(how))
@@ -175,6 +182,7 @@ def test_a_stopped_worker_is_woken_to_checkpoint(endless):
     assert (only(out).status, only(out).error) == ("interrupted", "")
 
 
+@pytest.mark.slow
 def test_damaged_files_are_noticed_set_aside_and_survived(undisturbed, tmp_path):
     experiment, expected = undisturbed
     rng = np.random.default_rng(3)
@@ -205,6 +213,7 @@ def test_a_full_disk_fails_in_words_and_can_be_resumed(undisturbed, tmp_path):
     assert faults.results(tmp_path / "out") == expected
 
 
+@pytest.mark.slow
 def test_two_sweeps_on_one_folder(undisturbed, tmp_path):
     experiment, expected = undisturbed
     both = [faults.start(experiment, tmp_path / "out") for _ in range(2)]

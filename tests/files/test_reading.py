@@ -219,10 +219,10 @@ def test_what_is_no_file_is_said(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("[1,2,3]\n\n\n")
     with pytest.raises(InputError, match="is larger than 5 bytes"):
         read_text(tmp_path / "a.txt", 5)
-    monkeypatch.setattr(read, "MOST_LINES", 2)
+    monkeypatch.setattr("cmdplab.files.read.MOST_LINES", 2)
     with pytest.raises(InputError, match="has more than 2 lines"):
         read_text(tmp_path / "a.txt")
-    monkeypatch.setattr(read, "MOST_VALUES", 2)
+    monkeypatch.setattr("cmdplab.files.read.MOST_VALUES", 2)
     with pytest.raises(InputError, match="holds more than 2 values"):
         parse_json("[1,2,3]", "it")
 

@@ -73,6 +73,7 @@ def copy(tmp_path):
     return tmp_path / "lib", tmp_path / "cache"
 
 
+@pytest.mark.slow
 def test_an_edited_formula_is_compiled_anew(copy):
     package, cache = copy
     before = run(package, cache)
@@ -141,6 +142,7 @@ def test_a_first_solve_says_what_it_compiles_and_the_next_one_compiles_nothing(t
     assert json.loads(first.stdout) == json.loads(again.stdout)
 
 
+@pytest.mark.slow
 def test_quiet_is_quiet_and_a_solve_compiles_nothing_for_boxes_or_engines(tmp_path):
     (tmp_path / "one").mkdir()
     ended = python("-c", COMPILED, cache=tmp_path / "one")

@@ -134,6 +134,7 @@ def test_a_box_of_width_zero_is_its_kernel_to_the_last_bit(constraints):
         np.testing.assert_array_equal(getattr(table, field), getattr(box, field))
 
 
+@pytest.mark.slow
 def test_the_simplex_steers_alike_compiled_and_in_plain_python():
     problem = random_problem(6, 3, 4, 2)
     box = Box.around(problem.table, 0.1 * problem.table * (1.0 - problem.table))

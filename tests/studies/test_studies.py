@@ -71,7 +71,9 @@ def command(out: Path) -> list[str]:
     return ["reproduce", *given, *(each for name in TWO for each in ("--algorithm", name))]
 
 
-@pytest.mark.parametrize("how", ["the same command", "resume"])
+@pytest.mark.parametrize(
+    "how", ["the same command", pytest.param("resume", marks=pytest.mark.slow)]
+)
 def test_killed_half_way_a_reproduction_ends_with_the_bytes_of_one_that_never_stopped(
     call, reproduced, tmp_path, how
 ):
@@ -119,6 +121,7 @@ def test_given_again_nothing_is_played(call, reproduced):
     assert set(before) - same <= {"report.html", "summary.csv", "summary.tex", "summary.json"}
 
 
+@pytest.mark.slow
 def test_more_seeds_are_an_extension(reproduced, tmp_path):
     carry_out(small(tmp_path / "few", episodes=60, seeds=1))
     carry_out(small(tmp_path / "few", episodes=60, seeds=3))

@@ -223,6 +223,7 @@ def test_nothing_overflows_in_ten_million_episodes(name, preset):
     np.testing.assert_allclose(after.policy.sum(axis=-1), 1.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_real_run_of_ten_million_episodes_stays_finite():
     problem = random_problem(2, 2, 1, 1, seed=1)
     task = Task.of(problem, solve(problem).slater_gap)

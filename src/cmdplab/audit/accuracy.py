@@ -1,4 +1,4 @@
-"""What an audit says at one epsilon: mistakes of each run, and the PAC sample complexity."""
+"""One epsilon of an audit: mistakes of each run, and the PAC sample complexity."""
 
 from __future__ import annotations
 

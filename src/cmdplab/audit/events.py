@@ -1,4 +1,4 @@
-"""How often the failure events of Appendix H.1 happen, over runs at the theory's bonus scale, 1.
+"""Frequencies of the failure events of Appendix H.1, over runs at the theory's bonus scale, 1.
 
 The events say "in some episode": they are asked after every one, which no record can answer, so
 that the runs are played here. The file keeps, for each seed, the first episode in which each event

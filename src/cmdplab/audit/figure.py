@@ -47,7 +47,7 @@ def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:
 
 
 def _note(findings: Sequence[Finding]) -> str:
-    """What lines and shades are: in the figure itself, where no caption can get lost."""
+    """Explain lines and shades: in the figure itself, where no caption can get lost."""
     bands = [band for finding in findings for band in finding.mistakes.values() if band is not None]
     lines = "gap or violation above ε; a line ends where all episodes are mistakes"
     thin = "thin: the count may still grow"

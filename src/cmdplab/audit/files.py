@@ -1,4 +1,4 @@
-"""What an audit leaves: audit.json, audit.csv, audit.png and audit.pdf."""
+"""Files of an audit: audit.json, audit.csv, audit.png and audit.pdf."""
 
 from __future__ import annotations
 

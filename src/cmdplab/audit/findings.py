@@ -1,4 +1,4 @@
-"""What a group of runs shows: verdict, mistakes for every epsilon, exponents beside the theorem's.
+"""Findings of a group of runs: verdict, mistakes for every epsilon, exponents, the theorem's.
 
 Nothing is claimed that the data cannot carry: an exponent that cannot be fitted says why, a count
 that may still grow is not fitted, and an interval or band needs six independent samples. Samples
@@ -38,7 +38,7 @@ WORDS = {
 
 
 class Finding(NamedTuple):
-    """What one algorithm with one setting did on one environment."""
+    """One algorithm with one setting on one environment."""
 
     label: str
     environment: str
@@ -114,7 +114,7 @@ def audit(group: Group) -> Finding:
 
 
 def extent(findings: Sequence[Finding]) -> str:
-    """How many runs of how many episodes, as ranges where findings differ, and over what."""
+    """Count runs and episodes in words, as ranges where findings differ, and say over what."""
 
     def words(values: Iterable[int]) -> str:
         low, high = min(values), max(values)
@@ -129,7 +129,7 @@ def extent(findings: Sequence[Finding]) -> str:
 
 
 def unanswered(finding: Finding) -> dict[str, str]:
-    """What these runs do not tell, each with what is missing."""
+    """Questions that these runs do not answer, each with what is missing."""
     found = {}
     if WORDS["too"] in finding.verdicts:
         found["verdict"] = f"it needs {SHORTEST:,} episodes"

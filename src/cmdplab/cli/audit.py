@@ -39,8 +39,7 @@ def audit_command(
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Default: audit/ in the folder; runs/failure-events."),
+        Path | None, typer.Option(help="Default: audit/ in the folder; runs/failure-events.")
     ] = None,
     epsilon: Annotated[
         list[float] | None, typer.Option(help="Say what holds at this accuracy (repeat for more).")
@@ -110,12 +109,7 @@ def _refuse(options: dict[str, Any], why: str) -> None:
 
 
 def _audit_records(
-    folder: Path,
-    out: Path | None,
-    epsilon: list[float],
-    delta: float,
-    partial: bool,
-    as_json: bool,
+    folder: Path, out: Path | None, epsilon: list[float], delta: float, partial: bool, as_json: bool
 ) -> None:
     from cmdplab.audit import audit, gather, sample_complexity, write_audit
     from cmdplab.audit.findings import unanswered
@@ -143,7 +137,7 @@ def _audit_records(
 
 
 def _check(epsilon: list[float], horizons: set[int]) -> None:
-    """What lies outside a grid is refused before anything is run or written."""
+    """Refuse an epsilon outside a grid before anything is run or written."""
     from cmdplab.audit.accuracy import place_of
     from cmdplab.measures.mistakes import epsilons
 
@@ -206,7 +200,7 @@ def _bound(found: Complexity) -> str:
 
 
 def _print_unanswered(findings: list[Finding]) -> None:
-    """What is missing, once for all the findings that it is missing for."""
+    """Print what is missing, once for all the findings that lack it."""
     from cmdplab.audit.findings import unanswered
 
     places = {finding.environment for finding in findings}

@@ -29,7 +29,7 @@ Preset = StrEnum("Preset", ("released", "printed"))
 Instance = StrEnum("Instance", ("published", "random"))
 """Which CMDP `reproduce` runs on."""
 Listing = StrEnum("Listing", ("algorithms", "environments"))
-"""What `list` lists."""
+"""Lists of `list`."""
 Engine = StrEnum("Engine", ("auto", "cpu", "gpu"))
 """Where runs are played."""
 Precision = StrEnum("Precision", ("float64", "float32"))
@@ -83,8 +83,7 @@ EngineOption = Annotated[
     typer.Option(help="The cores, a GPU, or `auto`: the GPU where it has the runs and is faster."),
 ]
 PrecisionOption = Annotated[
-    Precision,
-    typer.Option(help="On a GPU float32 is 1.4 times as fast; gaps are good to 1e-2."),
+    Precision, typer.Option(help="On a GPU float32 is 1.4 times as fast; gaps are good to 1e-2.")
 ]
 _role = partial(typer.Option, rich_help_panel="Reward models of a .drn file")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 Portrayed = StrEnum("Portrayed", ("entropy", "occupancy"))
-"""What `portrait` draws of a run."""
+"""Drawings of `portrait`."""
 
 
 def plot_command(

@@ -44,9 +44,10 @@ def solve_command(asked: Asked, as_json: Json = False) -> None:
     as_published = _as_published(asked.name, s.value)
     lost = needing_slack() if s.slater_gap == 0.0 else []
     if as_json:
-        fields = ("value", "multiplier", "slater_gap", "primal", "dual", "gap", "feasible")
-        more = {"message": s.message, "without_guarantee": lost}
-        print_json("solve", {f: getattr(s, f) for f in fields} | more | as_published)
+        found = {name: getattr(s, name) for name in ("value", "multiplier", "slater_gap")}
+        found |= {"primal": s.primal, "dual": s.dual, "gap": s.duality_gap, "feasible": s.feasible}
+        found |= {"message": s.message, "without_guarantee": lost}
+        print_json("solve", found | as_published)
         return
     rows = [("feasible", _feasible(s.feasible, s.message))]
     rows += [("value", number(s.value, 10))]
@@ -110,7 +111,7 @@ def describe_command(asked: Asked, as_json: Json = False) -> None:
 
 
 def _print_range(r: ThresholdRange, horizon: int) -> None:
-    """How one threshold might be chosen, in a few lines."""
+    """Print the range of one threshold, and the price along it."""
     from cmdplab.terminal import grid, number
 
     print_line(

@@ -35,12 +35,12 @@ MOST_ROWS = 200  # of a table of runs: nobody reads more
 
 
 Format = StrEnum("Format", ("csv", "parquet", "netcdf"))
-"""What `export` writes."""
+"""Formats of `export`."""
 Folder = Annotated[Path, typer.Argument(help="The folder of an experiment, or of one run.")]
 
 
 class Given(NamedTuple):
-    """How runs are to be done."""
+    """Workers, engine, cluster and seconds between checkpoints."""
 
     workers: int | None = None
     engine: str = "cpu"

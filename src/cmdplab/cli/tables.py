@@ -37,7 +37,7 @@ SHORT = {
 
 
 def print_study(runs: Sequence[Run], summary: dict[str, Any], folder: Path) -> None:
-    """What `reproduce` or `compare` found, and where all of it is."""
+    """Print the findings of `reproduce` or `compare`, and where all of it is."""
     seeds, preset = summary["seeds"], summary["preset"]
     over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
     if study_in(folder) == "reproduce":
@@ -50,7 +50,7 @@ def print_study(runs: Sequence[Run], summary: dict[str, Any], folder: Path) -> N
 
 
 def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
-    """What converged, what oscillates and by how much."""
+    """Print a table that says what converged, what oscillates and by how much."""
     header = ["algorithm", "verdict", "gap", "viol.", "std", "regret+", "us"]
     rows = []
     for name, mine in by_label(runs).items():
@@ -94,13 +94,13 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
 
 
 def _explain(runs: Sequence[Run]) -> None:
-    """What a gap below zero is, where there is one."""
+    """Say what a gap below zero is, where there is one."""
     if any(run.summary.final_gap < 0.0 for run in runs):
         print_note(NEGATIVE_GAP)
 
 
 def needs(row: Row) -> str:
-    """What a row must be told, in short."""
+    """The needs of a row, in short."""
     return " ".join(filter(None, (SHORT[each] for each in row.needs))) or "–"
 
 

@@ -7,13 +7,14 @@ from what came of them (`observe`), but cannot play, nor say what its policies a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.numerics.noise import reward_uniforms
+from cmdplab.numerics.noise import reward_uniforms, uniforms
 from cmdplab.types import Array, Indices
 
 World = TypeVar("World")
@@ -85,6 +86,26 @@ def checked_sums(task: Task, sums: Array) -> Array:
         before = "observed" if len(sums) else "known"
         raise InputError(f"the state was learnt with {before} rewards, unlike what is to follow")
     return sums if len(sums) else fresh
+
+
+class Noise(NamedTuple):
+    """All that an engine draws for some episodes."""
+
+    uniforms: Array  # [E, H, 2], for actions and next states
+    rewards: Array  # [E, H, 1 + N], for samples of rewards; none where they are known
+    spread: float  # of those samples
+
+
+def noise(task: Task, seed: int, first: int, episodes: int) -> Noise:
+    """What the episodes from `first` on are played with: it depends on their numbers only."""
+    drawn = uniforms(seed, first, episodes, task.reward.shape[1])
+    return Noise(drawn, reward_noise(task, seed, first, episodes), task.spread)
+
+
+def chunk(task: Task, episodes: int) -> Chunk:
+    """Space for what so many episodes give."""
+    rewards = len(task.reward)
+    return Chunk(np.empty((episodes, rewards)), np.empty((episodes, rewards - 1)))
 
 
 def reward_noise(task: Task, seed: int, first: int, episodes: int) -> Array:

@@ -1,4 +1,4 @@
-"""What is registered, as rows for tables and JSON."""
+"""Registered algorithms and environments, as rows for tables and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be said of a problem before anything learns."""
+"""Description of a problem: sizes, certified optimum, ranges of thresholds."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def describe(problem: CMDP) -> Description:
 
 
 def threshold_range(problem: CMDP, constraint: int) -> ThresholdRange:
-    """How to choose the threshold of one constraint, the others as they are."""
+    """The sensible thresholds of one constraint, the others as they are."""
     utility = problem.reward[constraint]
     smallest, largest = 0.0 - greedy(problem, -utility)[0], greedy(problem, utility)[0]
     try:

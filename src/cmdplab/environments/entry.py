@@ -1,4 +1,4 @@
-"""What is known of an environment: how to make it, where it comes from, its certified values."""
+"""The record of an environment: how to make it, where it comes from, its certified values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Published(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """How to make a problem, and what is known of it."""
+    """A maker of problems, and what is known of them."""
 
     make: Callable[[int], CMDP]  # from an instance seed
     random: bool  # whether the instance seed matters
@@ -59,7 +59,7 @@ class Environment(NamedTuple):
 
     @property
     def sense(self) -> str:
-        """What the constraints of the source are: costs, whose factors are negative, or not."""
+        """Whether the source constrains costs, whose factors are negative, or utilities."""
         return "costs" if any(unit.factor < 0.0 for unit in self.units[1:]) else "utilities"
 
     def published(self) -> Published | None:

@@ -55,10 +55,7 @@ def _kernel() -> Array:
 
 SUMMARY = "a buffer to be kept filled over two links"
 SOURCE = "Bura et al. (2022), code"
-UNITS = (
-    Scale("steps at level 0", -1.0, HORIZON),
-    Scale("steps on the fast link", -1.0, HORIZON),
-)
+UNITS = (Scale("steps at level 0", -1.0, HORIZON), Scale("steps on the fast link", -1.0, HORIZON))
 OPTIMUM = Certified(3.25329579, (0.49518978,), 5.0, 4.60686165)
 
 ENTRIES = {"media-streaming": fixed(media_streaming, SUMMARY, SOURCE, UNITS, OPTIMUM)}

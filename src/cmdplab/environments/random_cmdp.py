@@ -127,46 +127,42 @@ def binds(problem: CMDP) -> bool:
 
 
 _PAPER = "Kitamura et al. (2024)"
-
-
-def _entry(
-    rewards: Draw, name: str, summary: str, source: str, accept: Accept = anything
-) -> Environment:
-    make = partial(random_cmdp, rewards, name, accept=accept)
-    return Environment(make, True, summary, source)
-
-
-ENTRIES = {
-    "random-printed": _entry(
+_FORMS: dict[
+    str, tuple[Draw, Accept, str, str]
+] = {  # name -> rewards, which draws, summary, source
+    "random-printed": (
         printed_rewards,
-        "random-printed",
+        anything,
         "rewards 0 or uniform, utility 1 - reward",
         f"{_PAPER}, Appendix D",
     ),
-    "random-released": _entry(
+    "random-released": (
         released_rewards,
-        "random-released",
+        anything,
         "rewards 0 or 1, utility 1 - reward",
         f"{_PAPER}, code",
     ),
-    "random-independent": _entry(
+    "random-independent": (
         independent_rewards,
-        "random-independent",
+        anything,
         "reward and utility independent, each 0 or uniform",
         "ours",
     ),
-    "random-printed-binding": _entry(
+    "random-printed-binding": (
         printed_rewards,
-        "random-printed-binding",
+        binds,
         "the first form, redrawn until it binds",
         f"{_PAPER}, Appendix D; redrawing ours",
-        binds,
     ),
-    "random-independent-binding": _entry(
+    "random-independent-binding": (
         independent_rewards,
-        "random-independent-binding",
+        binds,
         "the third form, redrawn until it binds",
         "ours",
-        binds,
     ),
+}
+
+ENTRIES = {
+    name: Environment(partial(random_cmdp, rewards, name, accept=accept), True, summary, source)
+    for name, (rewards, accept, summary, source) in _FORMS.items()
 }

@@ -1,4 +1,4 @@
-"""What a line over several seeds shows, and the simultaneous band around it.
+"""The line of several seeds, and the simultaneous band around it.
 
 The line is always what its band is about. The median, where the seeds suffice for its band at every
 line of a figure; else, from five seeds on, a mean, whose sup-t band needs fewer. With fewer seeds
@@ -44,7 +44,7 @@ GEOMETRIC_MEAN = Middle("geometric mean", geometric_mean_curve, count_band)
 
 
 class Summary(NamedTuple):
-    """What every line of a figure shows, and the bands of those that have one."""
+    """The middle that every line of a figure shows, and the bands of those that have one."""
 
     middle: Middle
     bands: dict[str, Band]
@@ -72,7 +72,7 @@ def spread_out(x: Array, spacing: Callable[..., Array]) -> Indices:
 
 
 def words(summary: Summary, tables: Mapping[str, Array], envelope: bool) -> str:
-    """What lines and shades are: for the figure itself, where no caption can get lost."""
+    """Explain lines and shades: in the figure itself, where no caption can get lost."""
     counts = sorted({len(table) for table in tables.values()})
     if counts == [1]:
         text = "one seed"

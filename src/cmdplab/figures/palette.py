@@ -19,7 +19,7 @@ DASHES = ("-", "--", ":", "-.")  # as Matplotlib writes them
 
 
 class Look(NamedTuple):
-    """How the line of an algorithm is drawn."""
+    """Colour, dash and width of a line."""
 
     colour: str
     dash: str

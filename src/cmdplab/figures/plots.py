@@ -43,7 +43,7 @@ Drawing = Callable[["Axes", Curves], str]  # draws, and says what lines and shad
 
 
 class Kind(NamedTuple):
-    """How a figure is drawn, from which records, and what counts as a sample."""
+    """A way to draw a figure, its records, and what counts as a sample."""
 
     drawing: Drawing
     file: str
@@ -111,7 +111,7 @@ def in_house_style(axes: Axes) -> None:
 
 
 def styles_of(names: list[str]) -> dict[str, dict[str, Any]]:
-    """How the line of each algorithm is drawn.
+    """Matplotlib's keywords for the line of each algorithm.
 
     Those beyond the paper's five carry markers, apart along the line: in grey a dash of theirs may
     be one of the five.

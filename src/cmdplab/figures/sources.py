@@ -1,4 +1,4 @@
-"""What a figure is drawn from: the records of one folder, of a comparison or of a sweep."""
+"""The records that a figure is drawn from: of a comparison, of a run or of a sweep."""
 
 from __future__ import annotations
 

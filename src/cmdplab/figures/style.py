@@ -132,7 +132,7 @@ def _limit(groups: Sequence[Sequence[dict[str, Array]]], column: str) -> float:
 
 
 def _tail_range(curves: Sequence[dict[str, Array]], column: str) -> float:
-    """How far the values spread in the last tenth, over all episodes and seeds."""
+    """The spread of the values in the last tenth, over all episodes and seeds."""
     tail = curves[0]["episode"] >= 0.9 * curves[0]["episode"][-1]
     high = max(c[f"{column}_max"][tail].max() for c in curves)
     return float(high - min(c[f"{column}_min"][tail].min() for c in curves))

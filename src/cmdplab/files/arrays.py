@@ -33,7 +33,7 @@ _TYPES = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|U[1-9][0-9]{0,6})", re.ASCI
 
 
 class Header(NamedTuple):
-    """What an array is."""
+    """Type, shape and order of an array."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -46,7 +46,7 @@ class Header(NamedTuple):
 
 
 class _WrongError(ValueError):
-    """What is wrong with an array, without the name of its file."""
+    """A fault of an array, without the name of its file."""
 
 
 def read_npy(path: str | Path, what: str = ".npy") -> npt.NDArray[Any]:
@@ -117,7 +117,7 @@ def _array(stream: BinaryIO, size: int) -> npt.NDArray[Any]:
 
 
 def _header(stream: BinaryIO) -> tuple[Header, int]:
-    """What the header says, and how many bytes it takes."""
+    """Read the header: its content, and how many bytes it takes."""
     start = stream.read(8)
     if start[:6] != MAGIC or len(start) < 8:
         raise _WrongError("is not an array")

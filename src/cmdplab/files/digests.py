@@ -25,7 +25,7 @@ class NoDigestWarning(UserWarning):
 
 
 def damaged(path: object) -> InputError:
-    """What is said of a file whose content is not what was written."""
+    """The error for a file whose content is not what was written."""
     return InputError(f"{path} is damaged: its content does not match its digest")
 
 

@@ -159,6 +159,6 @@ def _check_depth(value: Any) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, as one line that can be printed."""
+    """The text of an error, as one line that can be printed."""
     text = " ".join(str(error).split())[:200] or type(error).__name__
     return "".join(each if each.isprintable() else "?" for each in text)

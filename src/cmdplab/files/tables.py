@@ -58,7 +58,7 @@ def read_table(
 
 
 class _UnfitError(ValueError):
-    """What is wrong with a table, without the name of its file."""
+    """A fault of a table, without the name of its file."""
 
 
 def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | None]:

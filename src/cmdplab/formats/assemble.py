@@ -1,4 +1,4 @@
-"""What every reader ends with: transitions become a kernel, and stationary tables a CMDP."""
+"""The end of every reader: transitions become a kernel, and stationary tables a CMDP."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ from cmdplab.types import Array, Indices, Mask
 
 
 def parse_drn(path: str | Path) -> Model:
-    """What a DRN file says, checked as far as it can be without roles."""
+    """The model of a DRN file, checked as far as it can be without roles."""
     return _checked(str(path), drn_lines.parse(str(path), read_text(path)))
 
 

@@ -40,7 +40,7 @@ class Model(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What stands before @model; -1 where a count is not declared."""
+    """The lines before @model; -1 where a count is not declared."""
 
     names: tuple[str, ...]
     states: int

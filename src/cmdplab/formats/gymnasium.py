@@ -107,9 +107,7 @@ def from_gymnasium(
     return Imported(problem, maps[0], tuple(maps[1:]), tuple(notes))
 
 
-def to_gymnasium_table(
-    problem: CMDP,
-) -> dict[int, dict[int, Row]]:
+def to_gymnasium_table(problem: CMDP) -> dict[int, dict[int, Row]]:
     """P[x][a] = [(probability, next state, reward, terminated), ...] of a stationary problem.
 
     The reward is the objective. Nothing terminates: episodes end with the horizon. Closed pairs

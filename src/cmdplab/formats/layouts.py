@@ -30,7 +30,7 @@ class Tables(NamedTuple):
 
 
 class Given(TypedDict, total=False):
-    """What `from_state_first` takes beside the arrays of the objective."""
+    """Keywords of `from_state_first`."""
 
     horizon: Required[int]
     utilities: Sequence[npt.ArrayLike]

@@ -14,7 +14,7 @@ from cmdplab.files import parse_json
 
 @dataclass(frozen=True)
 class Roles:
-    """What the reward models of a file are for, and what the file does not say.
+    """The purpose of each reward model of a file, and what the file does not say.
 
     objective : the reward model to maximise.
     horizon : H, the number of steps.

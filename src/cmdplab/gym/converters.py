@@ -68,7 +68,7 @@ class ToVectorReward(_Converter):
 
 
 def _told(info: Info, key: str) -> Any:
-    """What a step told under a key."""
+    """The value that a step told under a key."""
     if key not in info:
         raise InputError(f'the environment puts no info["{key}"], which is needed here')
     return info[key]

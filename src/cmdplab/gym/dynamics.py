@@ -1,4 +1,4 @@
-"""What one step of a problem does, for one copy or for many: where it leads and what it pays.
+"""One step of a problem, for one copy or for many: where it leads and what it pays.
 
 A pair (x, a) goes by one number here, its place x A + a in a table of all pairs.
 """
@@ -112,7 +112,7 @@ class Dynamics(NamedTuple):
         return None if self.mask is None else ~self.mask[step, state, action]
 
     def refuse(self, step: int, state: int, action: int, whose: str = "") -> InputError:
-        """What a strict environment says to a closed action."""
+        """The error of a strict environment for a closed action."""
         return InputError(f"action {action} is not allowed in state {state} at step {step}{whose}")
 
 

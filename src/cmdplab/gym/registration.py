@@ -31,10 +31,7 @@ def register() -> None:
 
 
 def make_env(
-    environment: str,
-    instance_seed: int = 0,
-    render_mode: str | None = None,
-    strict: bool = False,
+    environment: str, instance_seed: int = 0, render_mode: str | None = None, strict: bool = False
 ) -> ProblemEnv:
     """One copy of a named environment; `instance_seed` chooses the instance where it is random."""
     return ProblemEnv(make(environment, instance_seed), render_mode, strict=strict)

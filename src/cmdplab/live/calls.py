@@ -1,4 +1,4 @@
-"""What is called from outside: an environment's reset and step, and functions that a person gives.
+"""Calls of foreign code: an environment's reset and step, and functions that a person gives.
 
 What does not look as it must becomes one sentence; what goes wrong inside is passed on as it is.
 """

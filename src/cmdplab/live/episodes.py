@@ -22,7 +22,7 @@ Act = Callable[[int, int, float], int]  # (step, state, uniform) -> action
 
 
 class Setup(NamedTuple):
-    """What does not change from episode to episode."""
+    """Sizes, signals and start of a live run: all that is the same in every episode."""
 
     spaces: Spaces
     horizon: int  # H, steps of the environment

@@ -1,4 +1,4 @@
-"""What can be said of policies from episodes alone: means with intervals, never exact values."""
+"""Estimates of policies from episodes alone: means with intervals, never exact values."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from cmdplab.experiments.progress import LINE_EVERY, columns
 
 
 class Standing(NamedTuple):
-    """How far a live run is."""
+    """Phase, episodes and speed of a live run."""
 
     phase: str  # "learning" or "evaluating"
     episodes: int

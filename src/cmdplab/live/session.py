@@ -32,7 +32,7 @@ class Playing:
         self.tally, self.visits, self.cut = fresh if saved is None else saved[1:]
 
     def saved(self) -> Saved:
-        """What a checkpoint holds."""
+        """The content of a checkpoint."""
         return Saved(self.session.state(), self.tally, self.visits, self.cut)
 
     def learn(self, episodes: int) -> Iterator[int]:
@@ -53,7 +53,7 @@ class Playing:
             yield tally.episodes
 
     def evaluation(self, tally: Tally, share: float = 1.0) -> Evaluation:
-        """What a tally says, with the bounds of this environment."""
+        """Estimates from a tally, with the bounds of this environment."""
         ends = self.setup.horizon * np.array([self.setup.scale.worst, self.setup.scale.best])
         return tally.evaluation(np.sort(ends, axis=0), share)
 
@@ -63,7 +63,7 @@ class Playing:
         return np.asarray(self.session.state().multiplier * width[0] / width[1:])
 
     def remarks(self) -> list[str]:
-        """What should be said about the episodes."""
+        """Remarks on the episodes."""
         if not self.cut:
             return []
         return [

@@ -1,4 +1,4 @@
-"""What is maximised and what is constrained, step by step, in the user's units and in [0, 1]."""
+"""Signals to maximise and to constrain, step by step, in the user's units and in [0, 1]."""
 
 from __future__ import annotations
 

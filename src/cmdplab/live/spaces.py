@@ -1,4 +1,4 @@
-"""What an environment must look like to be learned: finitely many states and actions, by number."""
+"""Environments that can be learned: finitely many states and actions, by number."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Env(Protocol):
 
 
 class Spaces(NamedTuple):
-    """How an environment numbers its states and actions; a learner counts both from zero."""
+    """An environment's numbering of states and actions; a learner counts both from zero."""
 
     states: int  # X
     actions: int  # A

@@ -26,7 +26,7 @@ class Thinned(NamedTuple):
 
 
 def points_for(columns: int) -> int:
-    """How many points each of so many columns may have."""
+    """The number of points that each of so many columns may have."""
     return max(FEWEST, min(POINTS, BYTES // (columns * 3 * 16 // 3)))
 
 

@@ -1,4 +1,4 @@
-"""What a report shows: problems, and on each of them algorithms with their numbers."""
+"""The content of a report: problems, and on each of them algorithms with their numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Spread(NamedTuple):
 
 
 class About(NamedTuple):
-    """What is known of an algorithm beyond its numbers."""
+    """Settings, needs and claims of an algorithm, and remarks on its runs."""
 
     preset: str
     settings: dict[str, Any]
@@ -40,7 +40,7 @@ class About(NamedTuple):
 
 
 class OneRun(NamedTuple):
-    """What one run left behind."""
+    """The records of one run."""
 
     seed: int
     curves: dict[str, Array]

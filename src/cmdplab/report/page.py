@@ -57,7 +57,7 @@ def embedded(value: Any) -> str:
 
 
 def content(report: Report) -> dict[str, Any]:
-    """What the script reads."""
+    """The data that the script reads."""
     return {
         "schema": SCHEMA,
         "title": report.title,

@@ -74,7 +74,7 @@ def _check_same_runs(entries: list[Entry], summary: dict[str, Any], folder: Path
 
 
 def _about(group: OldGroup, summary: dict[str, Any]) -> About:
-    """What the records say; for `reproduce`, whose records said little, what the row says."""
+    """From the records; for `reproduce`, whose records said little, from the row."""
     numbers, settings = group.numbers, group.settings(summary)
     if "settings" in numbers:
         remarks = [str(numbers["tuned"])] if numbers.get("tuned") else []

@@ -118,7 +118,7 @@ def _trouble(status: RunStatus, why: str) -> Trouble:
 
 
 def _agreed(records: list[Manifest], part: str) -> dict[str, str]:
-    """What all records say; where they differ, all that was said."""
+    """Join what records say: once where they agree, all of it where they differ."""
     said: dict[str, dict[str, None]] = {}
     for record in records:
         for name, value in getattr(record, part).items():
@@ -188,7 +188,7 @@ def _about(members: list[_Member]) -> About:
 
 
 def _on_baseline(members: list[_Member]) -> str:
-    """How long the runs played their safe baseline, which only their states tell."""
+    """Say how long the runs played their safe baseline, which only their states tell."""
     found = [checkpoint.find(member.folder).snapshot for member in members]
     counts = [float(each["state_baseline_episodes"]) for each in found if each is not None]
     if not counts:

@@ -1,4 +1,4 @@
-"""What every command writes with --json: names and versions here, fields in the modules beside.
+"""JSON of every command: names and versions here, fields in the modules beside.
 
 The first field of each object is `schema`, for example "cmdplab.solve/1". The number grows when a
 field goes, or changes its type or meaning; a new field leaves it. Models give every field its type,
@@ -34,5 +34,5 @@ VERSIONS = {  # a name for each command, or for each of its forms
 
 
 def stamp(name: str) -> str:
-    """What the field `schema` says, for example cmdplab.solve/1."""
+    """The text of the field `schema`, for example cmdplab.solve/1."""
     return f"cmdplab.{name}/{VERSIONS[name]}"

@@ -1,4 +1,4 @@
-"""What the models of the commands' JSON are made of."""
+"""Parts of the models of the commands' JSON: an object, a field, its unit."""
 
 from __future__ import annotations
 

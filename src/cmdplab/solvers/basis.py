@@ -4,7 +4,7 @@ The program (simplex.py) is kept in units of its own, in which returns are of or
 multiplies the objective, `scale[1]` every utility and threshold, and `scale[2]` is the grid that
 utilities are rounded to, if there is one. Tolerances are in those units.
 """
-# Numba infers the types of these functions; models.py names the shapes.
+# Numba infers the types of these functions; layout.py names the shapes.
 
 import math
 
@@ -35,19 +35,33 @@ def solve_square(matrix, transposed, right, out, work):
     return smallest
 
 
-@compiled_apart
-def eliminate(matrix, transposed, right, out, work):
-    """With partial pivoting; the pivots stay on the diagonal of the work space."""
+@compiled_exactly
+def write_system(matrix, transposed, right, work):
+    """matrix, or its transpose, and the right side beside it."""
     size = len(right)
     for r in range(size):
         for c in range(size):
             work[r, c] = matrix[c, r] if transposed == TRANSPOSED else matrix[r, c]
         work[r, size] = right[r]
+
+
+@compiled_exactly
+def largest_pivot(work, c):
+    """The row, of those from c on, with the largest entry of column c; the first at a tie."""
+    pivot = c
+    for r in range(c + 1, len(work)):
+        if abs(work[r, c]) > abs(work[pivot, c]):
+            pivot = r
+    return pivot
+
+
+@compiled_apart
+def eliminate(matrix, transposed, right, out, work):
+    """With partial pivoting; the pivots stay on the diagonal of the work space."""
+    size = len(right)
+    write_system(matrix, transposed, right, work)
     for c in range(size):
-        pivot = c
-        for r in range(c + 1, size):
-            if abs(work[r, c]) > abs(work[pivot, c]):
-                pivot = r
+        pivot = largest_pivot(work, c)
         for k in range(c, size + 1):
             work[c, k], work[pivot, k] = work[pivot, k], work[c, k]
         for r in range(c + 1, size):
@@ -95,16 +109,10 @@ def ratio(a, a_low, b, b_low):
 def eliminate_twice(matrix, transposed, right, out, work, low):
     """`eliminate` in sums of two doubles: some 32 digits."""
     size = len(right)
-    for r in range(size):
-        for c in range(size):
-            work[r, c] = matrix[c, r] if transposed == TRANSPOSED else matrix[r, c]
-        work[r, size] = right[r]
+    write_system(matrix, transposed, right, work)
     low[:] = 0.0
     for c in range(size):
-        pivot = c
-        for r in range(c + 1, size):
-            if abs(work[r, c]) > abs(work[pivot, c]):
-                pivot = r
+        pivot = largest_pivot(work, c)
         for k in range(c, size + 1):
             work[c, k], work[pivot, k] = work[pivot, k], work[c, k]
             low[c, k], low[pivot, k] = low[pivot, k], low[c, k]

@@ -14,7 +14,7 @@ policy below the threshold and one above it, and the multiplier is where their t
 What comes out is judged by what will be played, not by how the search went: a mixture that falls
 short is never called feasible.
 """
-# Numba infers the types of these functions; models.py names the shapes.
+# Numba infers the types of these functions; layout.py names the shapes.
 
 import numpy as np
 

@@ -6,7 +6,7 @@ the states of the highest value first. The order of the states is common to all 
 that pouring is a loop over states with all pairs side by side: 13 us a sweep at X = 30, A = 3,
 H = 10, where sorting and pouring pair by pair took 100. With no room it is value iteration.
 """
-# Numba infers the types of the compiled functions; models.py names the shapes.
+# Numba infers the types of the compiled functions; layout.py names the shapes.
 
 from __future__ import annotations
 

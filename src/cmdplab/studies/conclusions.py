@@ -1,4 +1,4 @@
-"""What a study shows in the end: figure, tables, summary and report, from its records alone."""
+"""The end of a study: figure, tables, summary and report, from its records alone."""
 
 from __future__ import annotations
 

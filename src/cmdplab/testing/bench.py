@@ -1,4 +1,4 @@
-"""How long an episode takes: the engines at the paper's size, and the CPU engine over sizes."""
+"""Time per episode: the engines at the paper's size, and the CPU engine over sizes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The box around an estimated row, in a table or around lists, compiled."""
-# Numba infers the types of the compiled functions; solvers/models.py names the shapes.
+# Numba infers the types of the compiled functions; solvers/layout.py names the shapes.
 
 from __future__ import annotations
 

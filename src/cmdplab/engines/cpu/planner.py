@@ -18,7 +18,6 @@ from cmdplab.engines.cpu.primal_dual_episode import draw_action
 from cmdplab.engines.cpu.storage import ListedCounts
 from cmdplab.errors import InputError
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
-from cmdplab.numerics.noise import uniforms
 from cmdplab.solvers.layout import ListedBox, Model, planning
 from cmdplab.types import Array, Indices, Mask
 
@@ -83,27 +82,11 @@ class PlannerSession:
         return self._play(episodes, planned=True)
 
     def _play(self, episodes: int, planned: bool) -> Chunk:
-        world = outside.known(self._world)
-        rewards, horizon = self._task.reward.shape[:2]
-        noise = uniforms(self._seed, self._episode + 1, episodes, horizon)
-        steps = self._row.schedule(self._task, self._episode + 1, episodes)
-        chunk = Chunk(np.empty((episodes, rewards)), np.empty((episodes, rewards - 1)))
-        kernels.play(
-            world,
-            self._learner,
-            self._model,
-            self._numbers,
-            self._task.start,
-            steps,
-            noise,
-            outside.reward_noise(self._task, self._seed, self._episode + 1, episodes),
-            self._task.spread,
-            self._episode,
-            planned,
-            self._scratch,
-            self._space,
-            *chunk,
-        )
+        world, task, first = outside.known(self._world), self._task, self._episode + 1
+        steps, chunk = self._row.schedule(task, first, episodes), outside.chunk(task, episodes)
+        noise = outside.noise(task, self._seed, first, episodes)
+        told = (world, self._learner, self._model, self._numbers, task.start, steps)
+        kernels.play(*told, noise, self._episode, planned, self._scratch, self._space, chunk)
         self._episode += episodes
         return chunk
 

@@ -2,7 +2,7 @@
 
 Step h reads and writes layer min(h, L - 1) of what was counted: see algorithms/planner.py.
 """
-# Numba infers the types of the compiled functions; planning.py names the shapes.
+# Numba infers the types of the compiled functions; planner.py names the shapes.
 
 from cmdplab.algorithms.equations import (
     confidence_radius,
@@ -198,21 +198,7 @@ def advance(learner, model, numbers, start, steps, states, actions, samples, epi
 
 @compiled
 def play(
-    world,
-    learner,
-    model,
-    numbers,
-    start,
-    steps,
-    uniforms,
-    reward_noise,
-    spread,
-    episode,
-    planned,
-    scratch,
-    space,
-    returns,
-    multipliers,
+    world, learner, model, numbers, start, steps, noise, episode, planned, scratch, space, chunk
 ):
     """Episodes on the true kernel; the exact returns change only when the policy does.
 
@@ -223,24 +209,14 @@ def play(
         make_plan(learner, model, numbers, start, 0.0, episode, columns, basis, work)
     changed = True
     states, actions, samples = scratch.states, scratch.actions, scratch.samples
-    for k in range(len(uniforms)):
+    told = (learner, model, numbers, start)
+    for k in range(len(noise.uniforms)):
         if changed:
             copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
             exact_returns(world, scratch.policies, start, scratch, scratch.returns)
-        copy(scratch.returns[0], returns[k])
-        roll_out(world, learner.policy, start, uniforms[k], states, actions)
-        draw_rewards(world, states, actions, reward_noise[k], spread, samples)
+        copy(scratch.returns[0], chunk.returns[k])
+        roll_out(world, learner.policy, start, noise.uniforms[k], states, actions)
+        draw_rewards(world, states, actions, noise.rewards[k], noise.spread, samples)
         done = episode + k + 1
-        changed = advance(
-            learner,
-            model,
-            numbers,
-            start,
-            steps[k],
-            states,
-            actions,
-            samples,
-            done,
-            space,
-        )
-        copy(learner.multiplier, multipliers[k])
+        changed = advance(*told, steps[k], states, actions, samples, done, space)
+        copy(learner.multiplier, chunk.multiplier[k])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from cmdplab.algorithms.learner import Chunk
@@ -9,9 +11,9 @@ from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import outside
-from cmdplab.engines.cpu import layout, primal_dual_episode
+from cmdplab.engines.cpu import layout
+from cmdplab.engines.cpu import primal_dual_episode as kernels
 from cmdplab.numerics.arrays import from_pairs
-from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
 
 
@@ -36,56 +38,23 @@ class PrimalDualSession:
         self._learner = layout.learner(task, self._numbers, state, listed)
         self._scratch = layout.scratch(task, listed)
         self._episode = state.episode
-        primal_dual_episode.refresh_all(self._learner, self._numbers, self._scratch.row)
+        kernels.refresh_all(self._learner, self._numbers, self._scratch.row)
         if problem is not None:
             self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
 
     def play(self, episodes: int) -> Chunk:
         """Play, with noise that depends on the episode's number only."""
-        world, first = outside.known(self._world), self._episode + 1
-        noise = uniforms(self._seed, first, episodes, self._task.reward.shape[1])
-        steps, chunk = self._prepare(episodes)
-        primal_dual_episode.play(
-            world,
-            self._learner,
-            self._numbers,
-            self._task.start,
-            steps,
-            noise,
-            outside.reward_noise(self._task, self._seed, first, episodes),
-            self._task.spread,
-            self._episode % 2,
-            self._scratch,
-            *chunk,
-        )
-        self._episode += episodes
-        return chunk
+        return self._run(kernels.play, episodes, self._episode % 2)
 
     def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
-        steps, chunk = self._prepare(len(states))
-        primal_dual_episode.replay(
-            outside.known(self._world),
-            self._learner,
-            self._numbers,
-            self._task.start,
-            steps,
-            np.ascontiguousarray(states, dtype=np.int64),
-            np.ascontiguousarray(actions, dtype=np.int64),
-            outside.reward_noise(self._task, self._seed, self._episode + 1, len(states)),
-            self._task.spread,
-            self._scratch,
-            *chunk,
-        )
-        self._episode += len(states)
-        return chunk
+        given = [np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions)]
+        return self._run(kernels.replay, len(states), *given)
 
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
         h, x = outside.checked_place(self._task, h, x)
-        return int(
-            primal_dual_episode.draw_action(self._learner.policy[h], x, u, len(self._scratch.row))
-        )
+        return int(kernels.draw_action(self._learner.policy[h], x, u, len(self._scratch.row)))
 
     def policy(self) -> Array:
         """[H, X, A], a copy of what is played next."""
@@ -100,21 +69,25 @@ class PrimalDualSession:
         steps = self._row.schedule(self._task, self._episode + 1, 1)[0]
         start = self._task.start
         fixed = (self._learner, self._numbers, start)
-        primal_dual_episode.advance(*fixed, steps, *episode, samples, self._scratch)
+        kernels.advance(*fixed, steps, *episode, samples, self._scratch)
         self._episode += 1
 
     def improve(self) -> None:
         """One policy and dual step on the counts as they are: no episode is played."""
         steps = self._row.schedule(self._task, max(self._episode, 1), 1)[0]
         start = self._task.start
-        primal_dual_episode.improve(self._learner, self._numbers, start, steps, self._scratch)
+        kernels.improve(self._learner, self._numbers, start, steps, self._scratch)
 
     def state(self) -> PrimalDualState:
         """A copy of the learner's state, in natural axes."""
         _, _, X, A = self._task.reward.shape
         return layout.natural_state(self._learner, X, A, self._episode, self._storage.written)
 
-    def _prepare(self, episodes: int) -> tuple[Array, Chunk]:
-        rewards = len(self._task.reward)
-        steps = self._row.schedule(self._task, self._episode + 1, episodes)
-        return steps, Chunk(np.empty((episodes, rewards)), np.empty((episodes, rewards - 1)))
+    def _run(self, kernel: Any, episodes: int, *given: Any) -> Chunk:
+        world, task, first = outside.known(self._world), self._task, self._episode + 1
+        steps, chunk = self._row.schedule(task, first, episodes), outside.chunk(task, episodes)
+        noise = outside.noise(task, self._seed, first, episodes)
+        told = (world, self._learner, self._numbers, task.start, steps)
+        kernel(*told, noise, *given, self._scratch, chunk)
+        self._episode += episodes
+        return chunk

@@ -209,27 +209,14 @@ def advance(learner, numbers, start, steps, states, actions, samples, scratch):
 
 
 @compiled
-def play(
-    world,
-    learner,
-    numbers,
-    start,
-    steps,
-    uniforms,
-    reward_noise,
-    spread,
-    parity,
-    scratch,
-    returns,
-    multipliers,
-):
+def play(world, learner, numbers, start, steps, noise, parity, scratch, chunk):
     """Episodes on the true kernel: exact returns of pi^k, roll-out, counts, improvement.
 
     Returns are computed for two episodes at once, an odd and the next even one: 1.7 us instead of
     3.9. `parity` is 1 when the first episode is an even one: which of the two places an episode
     takes depends on its number alone, so that the size of a chunk cannot change a bit.
     """
-    episodes = len(uniforms)
+    episodes, returns = len(noise.uniforms), chunk.returns
     states, actions, samples = scratch.states, scratch.actions, scratch.samples
     policies, two = scratch.policies, scratch.returns
     for k in range(episodes):
@@ -240,33 +227,20 @@ def play(
             copy(two[place], returns[k])
             if place == 1 and k > 0:
                 copy(two[0], returns[k - 1])
-        roll_out(world, learner.policy, start, uniforms[k], states, actions)
-        draw_rewards(world, states, actions, reward_noise[k], spread, samples)
+        roll_out(world, learner.policy, start, noise.uniforms[k], states, actions)
+        draw_rewards(world, states, actions, noise.rewards[k], noise.spread, samples)
         advance(learner, numbers, start, steps[k], states, actions, samples, scratch)
-        copy(learner.multiplier, multipliers[k])
+        copy(learner.multiplier, chunk.multiplier[k])
 
 
 @compiled
-def replay(
-    world,
-    learner,
-    numbers,
-    start,
-    steps,
-    states,
-    actions,
-    reward_noise,
-    spread,
-    scratch,
-    returns,
-    multipliers,
-):
+def replay(world, learner, numbers, start, steps, noise, states, actions, scratch, chunk):
     """The same, on trajectories from outside: states [E, H + 1], actions [E, H]."""
     samples = scratch.samples
     for k in range(len(states)):
         copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
         exact_returns(world, scratch.policies, start, scratch, scratch.returns)
-        copy(scratch.returns[0], returns[k])
-        draw_rewards(world, states[k], actions[k], reward_noise[k], spread, samples)
+        copy(scratch.returns[0], chunk.returns[k])
+        draw_rewards(world, states[k], actions[k], noise.rewards[k], noise.spread, samples)
         advance(learner, numbers, start, steps[k], states[k], actions[k], samples, scratch)
-        copy(learner.multiplier, multipliers[k])
+        copy(learner.multiplier, chunk.multiplier[k])

@@ -4,7 +4,7 @@ The greedy action of a state is kept and sought anew only where its tables chang
 state is drawn from a list of successors: step and update cost O(H (A + ln X)) an episode. Exact
 returns cost more: a forward pass over the states with mass and the actions with probability.
 
-The loops are in triple_q_kernels.py.
+The loops are in triple_q_episode.py.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from cmdplab.engines.cpu.triple_q_episode import (
     replay,
     write_policy,
 )
-from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
 
 __all__ = ["TripleQSession", "draw_state", "play", "successors"]
@@ -119,20 +118,16 @@ class TripleQSession:
 
     def play(self, episodes: int) -> Chunk:
         """Play, with noise that depends on the episode's number only."""
-        chunk = self._chunk(episodes)
-        return self._run(play, chunk, self._noise(episodes), *chunk)
+        return self._run(play, episodes)
 
     def learn(self, episodes: int) -> Array:
         """The same without exact returns: the multipliers [E, N] after each episode."""
-        chunk = self._chunk(episodes)
-        self._run(learn, chunk, self._noise(episodes), chunk.multiplier)
-        return chunk.multiplier
+        return self._run(learn, episodes).multiplier
 
     def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
-        chunk = self._chunk(len(states))
         given = [np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions)]
-        return self._run(replay, chunk, given, *chunk)
+        return self._run(replay, len(states), *given)
 
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
@@ -161,27 +156,19 @@ class TripleQSession:
         """A copy of the learner's state."""
         return TripleQState._make([*(each.copy() for each in self._tables[:6]), self._episode])
 
-    def _run(self, kernel: Any, chunk: Chunk, given: list[Any], *out: Array) -> Chunk:
-        world, first = outside.known(self._world), self._episode + 1
-        task, reward_noise = self._task, self._reward_noise(len(chunk.multiplier))
-        fixed = (world, self._tables, self._numbers, task.start, first)
-        kernel(*fixed, *given, reward_noise, task.spread, self._scratch, *out)
-        self._episode += len(chunk.multiplier)
+    def _run(self, kernel: Any, episodes: int, *given: Indices) -> Chunk:
+        world, task, first = outside.known(self._world), self._task, self._episode + 1
+        noise, chunk = (
+            outside.noise(task, self._seed, first, episodes),
+            outside.chunk(task, episodes),
+        )
+        if not task.spread:  # samples without noise are the means
+            noise = noise._replace(rewards=np.zeros((episodes, *self._scratch.samples.T.shape)))
+        told = (world, self._tables, self._numbers, task.start, first)
+        kernel(*told, noise, *given, self._scratch, chunk)
+        self._episode += episodes
         return chunk
 
     def _share(self) -> float:
         """How much of the play of the next episode is random."""
         return exploration(float(self._episode + 1), *self._numbers[-4:])
-
-    def _noise(self, episodes: int) -> list[Array]:
-        return [uniforms(self._seed, self._episode + 1, episodes, len(self._scratch.actions))]
-
-    def _reward_noise(self, episodes: int) -> Array:
-        """[episodes, H, 1 + N], for the samples of rewards; without noise they are the means."""
-        if not self._task.spread:
-            return np.zeros((episodes, *self._scratch.samples.T.shape))
-        return outside.reward_noise(self._task, self._seed, self._episode + 1, episodes)
-
-    def _chunk(self, episodes: int) -> Chunk:
-        rewards = len(self._tables.reward)
-        return Chunk(np.empty((episodes, rewards)), np.empty((episodes, rewards - 1)))

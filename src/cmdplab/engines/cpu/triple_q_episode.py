@@ -1,7 +1,7 @@
 """One episode of Triple-Q, compiled.
 
 Every sum is taken in the order in which plain Python takes it. The greedy policy jumps at a tie, so
-that one bit of difference would become another action. Index letters: see kernels.py.
+that one bit of difference would become another action. Index letters: see primal_dual_episode.py.
 """
 # Numba infers the types of these functions; triple_q.py names the shapes.
 
@@ -180,60 +180,41 @@ def advance(tables, numbers, k, states, actions, samples, multiplier):
 
 
 @compiled_exactly
-def learn(
-    world, tables, numbers, start, first, uniforms, reward_noise, spread, scratch, multipliers
-):
-    """Episodes first, first + 1, ... on the true kernel, without their exact returns."""
+def play_one(world, tables, numbers, start, share, k, uniforms, rewards, spread, scratch, told):
+    """Episode k on the true kernel, without its exact returns; `told` is its multiplier."""
     states, actions, samples = scratch.states, scratch.actions, scratch.samples
-    for e in range(len(uniforms)):
+    roll_out(world, tables, share, start, uniforms, states, actions)
+    draw_rewards(tables, states, actions, rewards, spread, samples)
+    advance(tables, numbers, k, states, actions, samples, told)
+
+
+@compiled_exactly
+def learn(world, tables, numbers, start, first, noise, scratch, chunk):
+    """Episodes first, first + 1, ... on the true kernel, without their exact returns."""
+    for e in range(len(noise.uniforms)):
         share = eq.exploration(float(first + e), *numbers[-4:])
-        roll_out(world, tables, share, start, uniforms[e], states, actions)
-        draw_rewards(tables, states, actions, reward_noise[e], spread, samples)
-        advance(tables, numbers, first + e, states, actions, samples, multipliers[e])
+        drawn = (noise.uniforms[e], noise.rewards[e], noise.spread)
+        told = chunk.multiplier[e]
+        play_one(world, tables, numbers, start, share, first + e, *drawn, scratch, told)
 
 
 @compiled_exactly
-def play(
-    world,
-    tables,
-    numbers,
-    start,
-    first,
-    uniforms,
-    reward_noise,
-    spread,
-    scratch,
-    returns,
-    multipliers,
-):
+def play(world, tables, numbers, start, first, noise, scratch, chunk):
     """The same with the exact returns of each episode's policy."""
-    for e in range(len(uniforms)):
-        k, at = first + e, slice(e, e + 1)
-        share = eq.exploration(float(k), *numbers[-4:])
-        exact_returns(world, tables, share, start, scratch.mass, returns[e])
-        drawn = (uniforms[at], reward_noise[at], spread)
-        learn(world, tables, numbers, start, k, *drawn, scratch, multipliers[at])
+    for e in range(len(noise.uniforms)):
+        share = eq.exploration(float(first + e), *numbers[-4:])
+        exact_returns(world, tables, share, start, scratch.mass, chunk.returns[e])
+        drawn = (noise.uniforms[e], noise.rewards[e], noise.spread)
+        told = chunk.multiplier[e]
+        play_one(world, tables, numbers, start, share, first + e, *drawn, scratch, told)
 
 
 @compiled_exactly
-def replay(
-    world,
-    tables,
-    numbers,
-    start,
-    first,
-    states,
-    actions,
-    reward_noise,
-    spread,
-    scratch,
-    returns,
-    multipliers,
-):
+def replay(world, tables, numbers, start, first, noise, states, actions, scratch, chunk):
     """The same on trajectories from outside: states [E, H + 1], actions [E, H]."""
     samples = scratch.samples
     for e in range(len(states)):
         share = eq.exploration(float(first + e), *numbers[-4:])
-        exact_returns(world, tables, share, start, scratch.mass, returns[e])
-        draw_rewards(tables, states[e], actions[e], reward_noise[e], spread, samples)
-        advance(tables, numbers, first + e, states[e], actions[e], samples, multipliers[e])
+        exact_returns(world, tables, share, start, scratch.mass, chunk.returns[e])
+        draw_rewards(tables, states[e], actions[e], noise.rewards[e], noise.spread, samples)
+        advance(tables, numbers, first + e, states[e], actions[e], samples, chunk.multiplier[e])

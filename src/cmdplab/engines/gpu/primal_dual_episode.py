@@ -2,8 +2,8 @@
 
 A block plays its episodes one after the other: draw the noise, roll out, count, then one backward
 sweep that evaluates pi^k twice, optimistically on the counts and exactly on the true kernel, and
-replaces it. What happens inside a step is in gpu_steps.py and gpu_sweeping.py; gpu_arrays.py names
-the shapes.
+replaces it. What happens inside a step is in primal_dual_steps.py and primal_dual_sweep.py;
+arrays.py names the shapes.
 """
 # Numba infers the types of these functions. All that names the device is in this module: the
 # simulator replaces the device in the globals of a kernel's own module only.

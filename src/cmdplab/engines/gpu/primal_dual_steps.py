@@ -1,6 +1,6 @@
-"""What the threads of one run share, and how they count: the sweep is in gpu_sweeping.py.
+"""What the threads of one run share, and how they count: the sweep is in primal_dual_sweep.py.
 
-Threads hold pairs (see gpu_layout.py). Formulas are those of equations.py. Functions are made for
+Threads hold pairs (see layout.py). Formulas are those of equations.py. Functions are made for
 the sizes of a problem: their short loops then unroll into registers. Nothing here names the device:
 how lanes exchange registers is an argument.
 

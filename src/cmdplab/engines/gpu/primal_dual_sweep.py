@@ -1,7 +1,7 @@
 """The backward sweep of an episode: evaluate pi^k on the counts and on the true kernel, replace it.
 
 The values of the next step lie in shared memory, in two places by turns, so that a step has one
-barrier. Index letters are those of gpu_steps.py.
+barrier. Index letters are those of primal_dual_steps.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cmdplab.engines.gpu.device import simulated
 from cmdplab.engines.gpu.formulas import formulas
 from cmdplab.engines.gpu.primal_dual_steps import PLACE
 
-# Numba infers the types of these functions; gpu_steps.py names the shapes.
+# Numba infers the types of these functions; primal_dual_steps.py names the shapes.
 
 
 def sweeping(form, real, exchange):

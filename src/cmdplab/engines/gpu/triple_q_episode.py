@@ -1,8 +1,8 @@
 """Episodes of Triple-Q on a GPU: one block of threads is one run.
 
 An episode is: exact returns of the policy about to be played, roll-out, update, and at the end of a
-frame the step of the queues. What happens inside a step is in gpu_triple_q_steps.py, with the index
-letters; gpu_triple_q.py names the shapes.
+frame the step of the queues. What happens inside a step is in triple_q_steps.py, with the index
+letters; triple_q.py names the shapes.
 """
 # Numba infers the types of these functions. All that names the device is in this module: the
 # simulator replaces the device in the globals of a kernel's own module only.

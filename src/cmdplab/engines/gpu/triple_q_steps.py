@@ -1,8 +1,8 @@
 """Triple-Q inside a step of a GPU's kernel: sums, choices and tables.
 
-Every sum is taken in the order of triple_q_kernels.py, and no product is fused with it, so that the
-bits are those of the CPU. Functions are made for the sizes of a problem. Nothing here names the
-device: barriers are in gpu_triple_q_kernels.py, shapes in gpu_triple_q.py.
+Every sum is taken in the order of cpu/triple_q_episode.py, and no product is fused with it, so that
+the bits are those of the CPU. Functions are made for the sizes of a problem. Nothing here names the
+device: barriers are in triple_q_episode.py, shapes in triple_q.py.
 
 Index letters: t thread, h step, x state, a action, y next state, n reward, i pair.
 """

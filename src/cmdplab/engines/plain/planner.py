@@ -33,7 +33,7 @@ from cmdplab.types import Array
 
 @dataclass(frozen=True)
 class PlainPlanner:
-    """A `Learner` (see protocol.py) for one row and one task."""
+    """A `Learner` (see algorithms/learner.py) for one row and one task."""
 
     row: Planner
     task: Task

@@ -28,7 +28,7 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class PlainPrimalDual:
-    """A `Learner` (see protocol.py) for one row and one task."""
+    """A `Learner` (see algorithms/learner.py) for one row and one task."""
 
     row: PrimalDual
     task: Task

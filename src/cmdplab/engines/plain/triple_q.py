@@ -17,7 +17,7 @@ from cmdplab.types import Array
 
 @dataclass(frozen=True)
 class PlainTripleQ:
-    """A `Learner` (see protocol.py) for one row and one task."""
+    """A `Learner` (see algorithms/learner.py) for one row and one task."""
 
     row: TripleQ
     task: Task

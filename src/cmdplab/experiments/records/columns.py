@@ -121,7 +121,7 @@ def _write(folder: Path, runs: dict[str, _Rows]) -> None:
 
 
 def _read(folder: Path) -> dict[str, _Rows]:
-    """What is there and whole."""
+    """Read every file that is there and whole."""
     found: dict[str, _Rows] = {}
     for path in sorted(folder.glob("*.parquet")):
         with suppress(Exception):  # Arrow has many kinds; whatever it is, the runs can be read

@@ -38,7 +38,7 @@ class Group(NamedTuple):
 
     @property
     def instances(self) -> int:
-        """How many different instances there are."""
+        """The number of different instances."""
         return len(set(self.instance))
 
     @property
@@ -151,7 +151,7 @@ class Units(NamedTuple):
 
     @property
     def samples(self) -> int:
-        """How many samples there are."""
+        """The number of samples."""
         return len(set(self._places()))
 
     @property

@@ -13,7 +13,7 @@ _NOT_OF_A_KIND = {"problem", "fingerprint", "algorithm", "preset", "seed"}
 
 
 class Kind(NamedTuple):
-    """What the runs of one line have in common: all but the problem and the seed."""
+    """All that the runs of one line have in common: not the problem, not the seed."""
 
     algorithm: str
     preset: str

@@ -35,7 +35,7 @@ class OldGroup(NamedTuple):
     mistakes: dict[int, dict[str, Array]]
 
     def settings(self, summary: dict[str, Any]) -> dict[str, Any]:
-        """What was written of its settings: all by `compare`, the bonus scale by `reproduce`."""
+        """The settings written down: all by `compare`, the bonus scale by `reproduce`."""
         scale = summary.get("bonus_scale")
         known = self.numbers.get("settings")
         return known if isinstance(known, dict) else {} if scale is None else {"bonus_scale": scale}

@@ -56,7 +56,7 @@ class _Summary(_Strict):
 
 
 def read_summary(path: Path) -> dict[str, Any]:
-    """What the file says; keys that it lacks are not made up."""
+    """Read the file; keys that it lacks are not made up."""
     values = unsealed(read_json(path), path, SUMMARY)
     try:
         return _Summary.model_validate(values).model_dump(exclude_unset=True)

@@ -1,4 +1,4 @@
-"""What runs leave on disk: curves as Parquet, which every table library reads."""
+"""Curves and mistakes of runs as Parquet, which every table library reads."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _words() -> Any:
 
 
 def read_tables(path: Path, sha256: str = "") -> Tables:
-    """What `write_curves` or `write_mistakes` wrote, by algorithm, preset and seed."""
+    """Read what `write_curves` or `write_mistakes` wrote, by algorithm, preset and seed."""
     table = read_records(path, sha256)
     if not table.num_rows:
         raise InputError(f"{path} holds no runs")
