@@ -77,7 +77,7 @@ def test_what_a_row_lacks_is_refused():
     with pytest.raises(InputError, match="OptCMDP has no setting alpha_eta"):
         algorithm("OptCMDP").with_settings(alpha_eta=0.5)
     with pytest.raises(InputError, match="OptCMDP has no setting colour"):
-        algorithm("OptCMDP").with_settings(colour=0.5)
+        algorithm("OptCMDP").with_settings(**{"colour": 0.5})
     with pytest.raises(InputError, match="has no exponent alpha_tau: its schedule is not a power"):
         algorithm("No-regularization").with_settings(alpha_tau=0.5)
 

@@ -24,7 +24,7 @@ from cmdplab.engines.families import family, live_session, session
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import RunSettings, parse_experiment, resolve
-from cmdplab.experiments.play import Playing
+from cmdplab.experiments.play import Playing, RunOptions
 from cmdplab.experiments.run import run
 from cmdplab.numerics.noise import reward_uniforms, uniforms
 from cmdplab.solvers import solve, solve_feasible
@@ -392,11 +392,11 @@ def test_what_was_learnt_with_known_rewards_cannot_go_on_with_observed_ones(name
     problem, row = random_problem(4, 3, 3, 1), algorithm(name)
     kept = {}
     for rewards in ("known", "bernoulli"):
-        playing = Playing(problem, row, 0, rewards=rewards)
+        playing = Playing(problem, row, 0, RunOptions(rewards=rewards))
         playing.advance(5)
         kept[rewards] = playing.snapshot()
     with pytest.raises(InputError, match="learnt with known rewards"):
-        Playing(problem, row, 0, rewards="bernoulli", snapshot=kept["known"])
+        Playing(problem, row, 0, RunOptions(rewards="bernoulli"), snapshot=kept["known"])
     with pytest.raises(InputError, match="learnt with observed rewards"):
         Playing(problem, row, 0, snapshot=kept["bernoulli"])
 

@@ -22,6 +22,7 @@ from cmdplab.experiments.records.groups import gather as gather_audit
 from cmdplab.experiments.status import status_of
 from cmdplab.experiments.sweep import sweep
 from cmdplab.experiments.work import Problems
+from cmdplab.files import file_digest
 from cmdplab.files.write import written_whole
 from cmdplab.report import gather as gather_report
 
@@ -219,7 +220,7 @@ def test_damaged_columns_are_not_believed(large):
     assert same(gather_audit(large), plain)
     files = list((large / columns.FOLDER).glob("*/*.parquet"))
     assert len(files) == 2  # whole again, and the damaged ones are gone
-    assert all(manifest.sha256(file) == file.stem for file in files)
+    assert all(file_digest(file) == file.stem for file in files)
 
 
 def test_columns_of_a_run_that_was_made_anew_are_read_anew(large):
@@ -235,7 +236,7 @@ def test_columns_of_a_run_that_was_made_anew_are_read_anew(large):
     table = table.set_column(place, "strong_regret", pa.array(np.arange(300.0)))
     with written_whole(work.folder / CURVES) as temporary:
         pq.write_table(table, temporary)
-    record.sha256[CURVES] = manifest.sha256(work.folder / CURVES)
+    record.sha256[CURVES] = file_digest(work.folder / CURVES)
     manifest.write(work.folder, record)
     anew, _ = gather_audit(large)
     (mine,) = [n for n, group in enumerate(anew) if not same(group, plain[n])]

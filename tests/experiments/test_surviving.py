@@ -15,13 +15,14 @@ from cmdplab import load_runs
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest
-from cmdplab.experiments.durable import FILES, BusyError, held, is_held, run_in_folder
+from cmdplab.experiments.durable import FILES, held, is_held, run_in_folder
 from cmdplab.experiments.executors.local import MOST_CRASHES, MOST_KILLS
 from cmdplab.experiments.experiment import parse_experiment, read_experiment
 from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.run import run
 from cmdplab.experiments.status import status_of
 from cmdplab.experiments.work import Work
+from cmdplab.files.locks import BusyError
 
 
 @pytest.fixture(scope="module")

@@ -216,8 +216,8 @@ class PrimalDual(Row):
         """Whether a setting changes anything: only a power of k has an exponent."""
         return super().reads(name) and self._value(name) is not None
 
-    def _takes(self, name: str) -> bool:
-        return name in _EXPONENTS or super()._takes(name)  # `_change` says why one is missing
+    def _may_have(self, name: str) -> bool:
+        return name in _EXPONENTS or super()._may_have(name)  # `_change` says why one is missing
 
     @property
     def has_margin(self) -> bool:

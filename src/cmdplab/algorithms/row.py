@@ -14,7 +14,6 @@ from cmdplab.settings import EPISODES as EPISODES
 from cmdplab.settings import (
     MARGIN,
     SETTINGS,
-    Declared,
     Settings,
     check_setting,
     without_none,
@@ -68,7 +67,7 @@ class Row:
         """The row with other settings, by name; what is None stays as it is."""
         chosen = without_none(settings)
         for name in chosen:
-            if name not in SETTINGS or not self._takes(name):
+            if name not in SETTINGS or not self._may_have(name):
                 raise InputError(f"{self.name} has no setting {name}")
         changes: dict[str, Any] = {}
         for name, value in chosen.items():
@@ -92,21 +91,16 @@ class Row:
     def reads(self, name: str) -> bool:
         """Whether a setting changes anything of this algorithm."""
         declared = SETTINGS.get(name)
-        return declared is not None and self._is_of(declared) and self._needs(declared)
+        if declared is None:
+            return False
+        families = {each.__name__ for each in type(self).__mro__}
+        needed = (*self.needs, MARGIN) if self.has_margin else self.needs
+        mine = not declared.families or not families.isdisjoint(declared.families)
+        return mine and (not declared.needs or declared.needs in needed)
 
-    def _takes(self, name: str) -> bool:
+    def _may_have(self, name: str) -> bool:
         """Whether a setting may be given: it is read, or does no harm."""
         return self.reads(name) or SETTINGS[name].unread != "refused"
-
-    def _is_of(self, declared: Declared) -> bool:
-        """Whether a setting is one of this row's family."""
-        mine = {each.__name__ for each in type(self).__mro__}
-        return not declared.families or bool(mine & {*declared.families})
-
-    def _needs(self, declared: Declared) -> bool:
-        """Whether this row needs to be told what a setting is about."""
-        needed = (*self.needs, MARGIN) if self.has_margin else self.needs
-        return not declared.needs or declared.needs in needed
 
     def _value(self, name: str) -> Any:
         """The value of a setting, by default a field of that name."""

@@ -25,6 +25,7 @@ from cmdplab.experiments.experiment import RunSettings
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.tables import put_curves, put_mistakes
 from cmdplab.experiments.work import Problems, Standing, Work
+from cmdplab.files import file_digest
 from cmdplab.files.locks import BusyError, locked, removed
 from cmdplab.files.write import flush, renamed
 from cmdplab.numerics.noise import philox_key
@@ -120,9 +121,7 @@ def is_done(folder: Path, record: Manifest) -> bool:
 
 def _wrong(folder: Path, record: Manifest) -> list[str]:
     """The files of a finished run that are not what was written."""
-    return [
-        name for name, known in record.sha256.items() if manifest.sha256(folder / name) != known
-    ]
+    return [name for name, known in record.sha256.items() if file_digest(folder / name) != known]
 
 
 def _aside(folder: Path, record: Manifest) -> list[str]:
@@ -262,7 +261,7 @@ def _keep(
             paths[name] = files.enter_context(renamed(folder / name))
             put(paths[name])
         if done:
-            record.sha256 = {name: manifest.sha256(paths[name]) for name in FILES}
+            record.sha256 = {name: file_digest(paths[name]) for name in FILES}
         manifest.put(own, record)
         flush(own, *paths.values())
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from cmdplab import __version__
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments.experiment import RunSettings, first_complaint
-from cmdplab.files import MissingError, file_digest, read_json
+from cmdplab.files import MissingError, read_json
 from cmdplab.files.digests import damaged
 from cmdplab.files.write import renamed, written_whole
 
@@ -142,8 +142,3 @@ def known_digest(folder: Path, name: str) -> str:
     """The sha256 of a file of a finished run; empty where no manifest knows it."""
     record = read_if_good(folder)
     return "" if record is None else record.digest_of(name)
-
-
-def sha256(path: Path) -> str:
-    """Of a file; empty where there is none."""
-    return file_digest(path)
