@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from live_envs import Walk, discrete
 from rich.console import Console
 
 import cmdplab
@@ -29,36 +30,6 @@ from cmdplab.live.signals import checked_range, demand
 from cmdplab.live.spaces import Spaces
 
 FAMILIES = ("UOpt-RPGPD", "OptCMDP", "Triple-Q")
-
-
-def discrete(n, start=0):
-    return SimpleNamespace(n=n, start=start)
-
-
-class Walk:
-    """States 5, 6, 7; action 2 goes one up, action 1 stays; beyond 7 the episode ends.
-
-    A step up pays 1 and costs 1; staying is free. Nothing is random.
-    """
-
-    observation_space = discrete(3, 5)
-    action_space = discrete(2, 1)
-    spec = SimpleNamespace(id="Walk-v0")
-
-    def __init__(self, starts=(5,)):
-        self.starts, self.resets, self.seeds = starts, 0, []
-
-    def reset(self, *, seed=None):
-        self.seeds.append(seed)
-        self.at = self.starts[self.resets % len(self.starts)]
-        self.resets += 1
-        return self.at, {}
-
-    def step(self, action):
-        up = int(action) - 1
-        assert up in (0, 1)
-        self.at += up
-        return min(self.at, 7), float(up), self.at > 7, False, {"cost": up, "utilities": [1 - up]}
 
 
 class Lever(Walk):

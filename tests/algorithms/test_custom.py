@@ -17,12 +17,12 @@ import faults
 import numpy as np
 import pytest
 from conftest import ROOT, random_problem
-from test_live import Walk
+from live_envs import Walk
 
 import cmdplab
 from cmdplab import InputError, Job, plugins
-from cmdplab.algorithms import as_row, custom, is_own, written_name
-from cmdplab.algorithms.custom import Checked, StoredState, packed, unpacked
+from cmdplab.algorithms import as_row, is_own, written_name
+from cmdplab.algorithms.custom import Checked, StoredState, custom, packed, unpacked
 from cmdplab.engines.families import session
 from cmdplab.errors import LearnerError
 from cmdplab.experiments.experiment import parse_experiment
