@@ -30,7 +30,6 @@ from cmdplab.files import (
     arrays,
     file_digest,
     parse_json,
-    read,
     read_json,
     read_npy,
     read_npz,
