@@ -74,7 +74,7 @@ def copy(tmp_path):
 def test_an_edited_formula_is_compiled_anew(copy):
     package, cache = copy
     before = run(package, cache)
-    formulas = package / "cmdplab" / "equations.py"
+    formulas = package / "cmdplab" / "algorithms" / "equations.py"
     text = formulas.read_text()
     assert "+ eta * q" in text
     formulas.write_text(text.replace("+ eta * q", "- eta * q"))
