@@ -1,4 +1,7 @@
-"""The exact worth of a policy that a person gives: checked first, then computed by exact.py."""
+"""The exact worth of a policy that a person gives: checked first, then computed by exact.py.
+
+Apart from that file, which checks nothing and is what the engines are tested against.
+"""
 
 from __future__ import annotations
 

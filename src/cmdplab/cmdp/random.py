@@ -1,4 +1,7 @@
-"""Random feasible problems in the shapes that every learner, solver and engine is checked on."""
+"""Random feasible problems in the shapes that every learner, solver and engine is checked on.
+
+Here, and not with the tests, because audits and the contract for other people's learners use them.
+"""
 
 from __future__ import annotations
 

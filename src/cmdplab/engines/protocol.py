@@ -1,4 +1,7 @@
-"""What the package asks of an engine: sessions that play, and sessions that observe."""
+"""What the package asks of an engine: sessions that play, and sessions that observe.
+
+A file of its own: a caller can name a session without loading any engine.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""How a run swings in its tail: by how much, and how often."""
+"""How a run swings in its tail: by how much, and how often.
+
+Apart from verdict.py, which finds words on scales of H: this measures, in episodes.
+"""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 A pair (x, a) sits at a * P + x, where P is X rounded up to a multiple of 8. Every array starts on
 a 64-byte boundary: unaligned, each 64-byte load touches two cache lines, products take 20 % longer.
+Solvers and the CPU engine share this file.
 """
 
 from __future__ import annotations

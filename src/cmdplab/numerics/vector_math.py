@@ -2,6 +2,7 @@
 
 At the paper's size an episode needs 900 exponentials and 300 logarithms: 0.9 and 0.4 us here
 against 4.1 and 1.2 us with math.exp and math.log (one core, AVX-512). Both are good to 2 ulp.
+Two functions, and a file of their own: their accuracy is tested apart from any algorithm.
 """
 
 import math
