@@ -45,6 +45,7 @@ def test_the_readme_shows_what_is_printed(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+@pytest.mark.slow
 def test_examples_run(example, capsys, monkeypatch):
     monkeypatch.setenv("EPISODES", "200")  # the live ones take minutes in earnest
     runpy.run_path(str(example), run_name="__main__")

@@ -144,6 +144,7 @@ def test_every_plan_promises_at_least_the_optimum_while_the_kernel_is_in_the_box
 
 
 @pytest.mark.parametrize("name", ["OptPress-LP", "DOPE"])
+@pytest.mark.slow
 def test_safe_learners_at_scale_one_leave_their_baseline_and_never_violate(name):
     problem = small()
     solution = solve(problem)

@@ -336,6 +336,7 @@ def outside(row, seed, scale):
 
 
 @pytest.mark.parametrize("name", ["UOpt-RPGPD", "OptCMDP", "OPDOP", "DOPE", "OptPress-LP"])
+@pytest.mark.slow
 def test_at_scale_one_the_ends_bound_the_rewards_with_probability_one_minus_delta(name):
     row = algorithm(name, "printed")
     seeds = range(60)
@@ -353,6 +354,7 @@ def noisy_media_streaming() -> CMDP:
 
 @pytest.mark.parametrize("problem", [make("media-streaming"), noisy_media_streaming()])
 @pytest.mark.parametrize(("name", "worst"), [("UOpt-RPGPD", 0.1), ("OptCMDP", 0.15)])
+@pytest.mark.slow
 def test_learners_of_unknown_rewards_approach_the_optimum(problem, name, worst):
     row, solution = algorithm(name), solve(problem)
     ends = []

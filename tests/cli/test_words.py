@@ -303,6 +303,7 @@ def test_no_command_breaks_a_number_at_any_width(call, tmp_path, monkeypatch):
             assert set(numbers_in(out)) <= whole, f"{name} at {width}"
 
 
+@pytest.mark.slow
 def test_a_pipe_gets_every_column(call, monkeypatch, tmp_path):
     monkeypatch.delenv("COLUMNS", raising=False)
     given = ("compare", "--problem", "three-state", "--episodes", "40", "--seeds", "1")

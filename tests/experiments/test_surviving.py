@@ -65,6 +65,7 @@ def test_killed_at_random_instants_nothing_is_lost_and_nothing_changes(undisturb
     assert faults.results(tmp_path / "out") == expected
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_nothing(undisturbed, tmp_path):
     experiment, expected = undisturbed
     process = faults.start(experiment, tmp_path / "out")
@@ -201,6 +202,7 @@ def test_damaged_files_are_noticed_set_aside_and_survived(undisturbed, tmp_path)
     assert aside
 
 
+@pytest.mark.slow
 def test_a_full_disk_fails_in_words_and_can_be_resumed(undisturbed, tmp_path):
     experiment, expected = undisturbed
     process = faults.start(experiment, tmp_path / "out", largest_file=20_000)

@@ -154,6 +154,7 @@ def test_a_sweep_killed_before_it_had_begun_can_begin(swept, tmp_path):
     assert {each.status for each in found} == {"done"}
 
 
+@pytest.mark.slow
 def test_a_damaged_problem_is_written_again(swept, tmp_path):
     file, _ = swept
     experiment = read_experiment(file, ["seeds=1"])

@@ -164,6 +164,7 @@ def test_bca_covers(kind, statistic, least):
     "kind",
     ["random walk", "AR(1)", "exponential steps", "exponential scale", "exponential margins"],
 )
+@pytest.mark.slow
 def test_a_band_for_the_mean_covers_the_whole_curve(kind):
     curves, truth = many_curves(kind, rng(11))
     hits = [covered(mean_band(y, resamples=FEW, seed=i), truth) for i, y in enumerate(curves)]
