@@ -191,7 +191,7 @@ def test_its_own_settings_are_none(visitor):
     row = as_row(PATH)
     assert set(row.settings().values()) == {None}
     with pytest.raises(InputError, match="has no setting bonus_scale"):
-        row.overridden({"bonus_scale": 1.0})
+        row.with_settings(bonus_scale=1.0)
     assert "nothing is proved" in row.heuristic
     assert row.provenance == "from outside cmdplab"
     with pytest.raises(InputError, match="from outside cmdplab and has no presets"):
@@ -386,7 +386,7 @@ def test_records_are_read_without_the_package_and_nothing_is_imported(visitor, t
         done = command(*arguments, cwd=tmp_path, path=trap)
         assert done.returncode == 0, done.stderr
     assert not (tmp_path / "imported").exists()
-    assert set(cmdplab.load(out).column("algorithm").to_pylist()) == {PATH, "UOpt-RPGPD"}
+    assert set(cmdplab.load_runs(out).column("algorithm").to_pylist()) == {PATH, "UOpt-RPGPD"}
     assert PATH in (out / "report.html").read_text()
     assert PATH in (out / "audit" / "audit.csv").read_text()
 
