@@ -48,6 +48,13 @@ class Custom(Row):
         """Nothing: a learner from outside has no settings that we know."""
         return dict.fromkeys(super().settings())
 
+    def reads(self, name: str) -> bool:
+        """Whether a setting changes anything: none does."""
+        return False
+
+    def _may_have(self, name: str) -> bool:
+        return False
+
     @property
     def heuristic(self) -> str:
         """Nothing that we know is proved of it."""
