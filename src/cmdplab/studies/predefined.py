@@ -1,7 +1,7 @@
 """Predefined experiments: `reproduce`, the paper's Figure 1, and `compare`, side by side.
 
 A study is an experiment, which runs, stops and goes on as any sweep does; what it shows in the end
-(`summaries.py`) is drawn from the records in its folder.
+(`conclusions.py`) is drawn from the records in its folder.
 """
 
 from __future__ import annotations
