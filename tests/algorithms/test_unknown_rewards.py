@@ -11,8 +11,7 @@ import pytest
 from conftest import dense_signatures, random_problem
 from guarantees import small
 
-from cmdplab.algorithms import ALGORITHMS, algorithm
-from cmdplab.algorithms import equations as eq
+from cmdplab.algorithms import ALGORITHMS, algorithm, equations as eq
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.row import IN_PAPER, OUR_EXTENSION, SAID_TO_EXTEND, STATIONARY

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import problems
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP

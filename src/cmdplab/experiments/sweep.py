@@ -17,11 +17,7 @@ from cmdplab.experiments import index
 from cmdplab.experiments.durable import CHECKPOINT_EVERY
 from cmdplab.experiments.executors.local import run_here, run_locally
 from cmdplab.experiments.executors.signals import Interrupt, signals
-from cmdplab.experiments.experiment import (
-    Experiment,
-    problems,
-    resolve,
-)
+from cmdplab.experiments.experiment import Experiment, problems, resolve
 from cmdplab.experiments.folder import Folder, Study, add_runs, check_learners, earlier
 from cmdplab.experiments.status import RunStatus, with_end
 from cmdplab.experiments.work import Ended, Event, OnEvent, Problems, Work

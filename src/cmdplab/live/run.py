@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.algorithms import as_row
-from cmdplab.algorithms.custom import Given as GivenAlgorithm
-from cmdplab.algorithms.custom import packed
+from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.engines.families import live_session
 from cmdplab.errors import InputError, StorageError

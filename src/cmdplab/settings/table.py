@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import NoneType
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    TypedDict,
-    TypeVar,
-    cast,
-    get_args,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, cast, get_args, get_type_hints
 
 from cmdplab.errors import InputError
 from cmdplab.settings.declaration import (

@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from cmdplab.algorithms import (
-    ALGORITHMS,
-    FIGURE_1,
-    algorithm,
-    as_row,
-    is_outside,
-    written_name,
-)
+from cmdplab.algorithms import ALGORITHMS, FIGURE_1, algorithm, as_row, is_outside, written_name
 from cmdplab.algorithms.custom import Custom, Given
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.table1 import TABLE_1

@@ -12,13 +12,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
 from cmdplab.experiments.durable import run_in_folder
-from cmdplab.experiments.executors.signals import (
-    HANGUP,
-    SIGNALS,
-    Interrupt,
-    blocked,
-    signals_named,
-)
+from cmdplab.experiments.executors.signals import HANGUP, SIGNALS, Interrupt, blocked, signals_named
 from cmdplab.experiments.work import Ended, Event, Problems, Standing, Work
 from cmdplab.files.locks import BusyError
 
