@@ -13,7 +13,7 @@ NAMESPACE = "cmdplab"
 
 def identifier(name: str) -> str:
     """The identifier of an environment: the namespace, its name in CamelCase, its version."""
-    version = getattr(ENVIRONMENTS[name], "version", 0)
+    version = ENVIRONMENTS[name].version
     camel = "".join(word.capitalize() for word in name.split("-"))
     return f"{NAMESPACE}/{camel}-v{version}"
 
