@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cmdplab.engines.choose import Wanted
     from cmdplab.experiments.play import Job, RunOptions
     from cmdplab.experiments.status import RunStatus
-    from cmdplab.experiments.work import Work
+    from cmdplab.experiments.work import Problems, Work
 
 
 class RunEngine(StrEnum):
@@ -92,7 +92,7 @@ def run_command(
     """
     from cmdplab import algorithms
     from cmdplab.algorithms.baselines import task_for
-    from cmdplab.cli.sweep import Given, carry_out, finish, leave
+    from cmdplab.cli.sweep import Given, carry_out, finish_runs, leave
     from cmdplab.engines.choose import Wanted
     from cmdplab.experiments.experiment import RunSettings
     from cmdplab.experiments.folder import alone_in, works_of
@@ -125,10 +125,12 @@ def run_command(
         kept = RunSettings.of(
             cmdp, row, number, seed, rewards=rewards.value, precision=precision.value
         )
-        solved = Problems((cmdp, solution))
-        done = carry_out(lambda: [alone_in(out, kept, cmdp)], Given(1, place), solved)
+        if place == "gpu":
+            done = carry_out(lambda: [alone_in(out, kept, cmdp)], Given(1, place))
+        else:
+            done = [_here(alone_in(out, kept, cmdp), Problems((cmdp, solution)))]
         if not as_json:
-            finish(done, out, "run", as_json)
+            finish_runs(done, out)
             return
         about = _about(cmdp, row, seed) | {"engine": place}
         print_json("run", about | _from_record(works_of(out)[0], done[0], row))
@@ -187,6 +189,14 @@ def _policy(path: Path) -> Any:
     if path.suffix != ".npy":
         raise InputError(f"{path} cannot be read as a policy: save one array as .npy")
     return read_npy(path, "a policy")
+
+
+def _here(work: Work, solved: Problems) -> RunStatus:
+    from cmdplab.experiments.executors.local import run_here
+    from cmdplab.experiments.progress import sweep_shown
+
+    with sweep_shown([work], errors()) as on_event:
+        return run_here(work, solved, on_event)
 
 
 def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json: bool) -> None:

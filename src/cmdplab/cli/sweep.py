@@ -29,7 +29,7 @@ from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.experiments.status import RunStatus
-    from cmdplab.experiments.work import Problems, Work
+    from cmdplab.experiments.work import Work
 
 
 MOST_ROWS = 200  # of a table of runs: nobody reads more
@@ -145,9 +145,7 @@ def export_command(
     print_file("export", export(folder, to.value, target), as_json)
 
 
-def carry_out(
-    plan: Callable[[], list[Work]], how: Given, solved: Problems | None = None
-) -> list[RunStatus]:
+def carry_out(plan: Callable[[], list[Work]], how: Given) -> list[RunStatus]:
     """Do what is missing of the runs planned, and show how they go on."""
     from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
@@ -158,7 +156,7 @@ def carry_out(
     with _executor(how.ray, how.engine) as executor:
         works = plan()
         with sweep_shown(works, errors()) as on_event:
-            rest = (how.every, how.engine, say, executor, solved)
+            rest = (how.every, how.engine, say, executor)
             return do_missing(works, how.workers, on_event, *rest)
 
 
@@ -177,25 +175,30 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
 
 def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
     """Print where every run stands, or what a finished study shows; exit code 0 if all are done."""
-    from cmdplab.cli.tables import print_study
     from cmdplab.experiments.folder import study_in
-    from cmdplab.studies.conclusions import conclude
 
     study = study_in(folder)
     if study and {each.status for each in found} == {"done"}:
+        from cmdplab.cli.tables import print_study
+        from cmdplab.studies.conclusions import conclude
+
         runs, summary = conclude(folder)
         if as_json:
             print_json(study, summary)
         else:
             print_study(runs, summary, folder)
-        return
-    if as_json:
+    elif as_json:
         print_json(command, {"runs": found})
+        leave(found, folder)
     else:
-        print_status(found, folder)
+        finish_runs(found, folder)
+
+
+def finish_runs(found: list[RunStatus], folder: Path) -> None:
+    """Print where every run stands, and what to do next; exit code 0 if all are done."""
+    print_status(found, folder)
     leave(found, folder)
-    if not as_json:
-        print_line(f"see what they show: cmdplab report {folder}")
+    print_line(f"see what they show: cmdplab report {folder}")
 
 
 def leave(found: list[RunStatus], folder: Path) -> None:

@@ -102,7 +102,7 @@ def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
         differ = differing(known.settings, settings)[0]
         there = getattr(known.settings, differ)
         raise refusal(folder, f"a run with {differ} {there}")
-    if known is None and (strangers := content(folder, _OF_A_RUN, _listed(folder))):
+    if known is None and (strangers := content(folder, _OF_A_RUN)):
         raise refusal(folder, f"{strangers} and no run")
     writable_folder(folder)
     work = Work(folder, settings, folder / "problem.npz", settings.algorithm, given=True)
@@ -233,17 +233,15 @@ def check_apart(folder: Path) -> None:
         raise refusal(folder, "records of runs")
 
 
-def content(folder: Path, ours: set[str], listed: str = "") -> str:
-    """What a folder holds beside files of these names, in words; empty where that is nothing.
-
-    `listed` is the experiment that it lists.
-    """
+def content(folder: Path, ours: set[str]) -> str:
+    """What a folder holds beside files of these names, in words; empty where that is nothing."""
     there = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
     strangers = [name for name in there if name not in ours and not name.startswith(".")]
     if not strangers:
         return ""
     if manifest.NAME in strangers:
         return "a single run"
+    listed = _listed(folder)
     if OLD_SUMMARY in strangers and not listed:
         return "results of version 0.1"
     return listed or f"other files ({strangers[0]})"
