@@ -40,17 +40,12 @@ if TYPE_CHECKING:
     from cmdplab.experiments.work import Problems, Work
 
 
-class RunEngine(StrEnum):
-    """Where one run is played."""
-
-    auto = "auto"
-    cpu = "cpu"
-    gpu = "gpu"
-    host = "host"
+RunEngine = StrEnum("RunEngine", ("auto", "cpu", "gpu", "host"))
+"""Where one run is played."""
 
 
 class Rewards(StrEnum):
-    """What a learner learns of rewards."""
+    """What a learner learns of rewards; a class, so that its values have their type."""
 
     known = "known"
     bernoulli = "bernoulli"

@@ -23,7 +23,7 @@ from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.experiment import RunSettings
 from cmdplab.experiments.manifest import Manifest
-from cmdplab.experiments.records.tables import put_curves, put_mistakes
+from cmdplab.experiments.records.tables import put_runs
 from cmdplab.experiments.work import Problems, Standing, Work
 from cmdplab.files import file_digest
 from cmdplab.files.locks import BusyError, locked, removed
@@ -229,7 +229,8 @@ def close(folder: Path, record: Manifest, reached: Reached | None) -> None:
     run = [reached.so_far(record.seconds)]
     if settings.episodes is not None and run[0].summary.episodes >= settings.episodes:
         record.status = "done"
-    tables = {CURVES: partial(put_curves, run), MISTAKES: partial(put_mistakes, run)}
+    tables = {CURVES: partial(put_runs, run, "curves")}
+    tables |= {MISTAKES: partial(put_runs, run, "mistakes")}
     _keep(folder, record, reached, tables)
     if record.status == "done":
         removed(folder / LOCK)

@@ -23,7 +23,6 @@ from cmdplab.experiments.status import RunStatus, with_end
 from cmdplab.experiments.work import Ended, Event, OnEvent, Work
 from cmdplab.messages import renamed_keywords
 
-EXPERIMENT = index.EXPERIMENT
 NOTED_AT_ONCE = 50  # runs in the index
 
 Executor = Callable[[list[Work], OnEvent, Interrupt, float], None]

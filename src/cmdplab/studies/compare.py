@@ -18,7 +18,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import Run
 from cmdplab.experiments.run import jobs, run_many
-from cmdplab.measures.measures import Summary
+from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.studies.conclusions import by_label, median, numbers_of
 from cmdplab.studies.predefined import Comparison, carry_out
@@ -117,7 +117,7 @@ def _words(runs: Sequence[Run]) -> str:
 
 def _record(label: str, runs: Sequence[Run]) -> dict[str, Any]:
     row = runs[0].algorithm
-    medians = {field: median(runs, field) for field in Summary._fields if field != "episodes"}
+    medians = {field: median(runs, field) for field in NUMBERS}
     return {
         "label": label,
         "algorithm": row.name,

@@ -22,10 +22,10 @@ from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import kind_of_row, labels
 from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.records.summary import SUMMARY
-from cmdplab.experiments.records.tables import Curves, write_curves, write_mistakes
+from cmdplab.experiments.records.tables import Curves, put_runs
 from cmdplab.files import sealed
 from cmdplab.files.write import to_json, written_whole
-from cmdplab.measures.measures import Summary
+from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
 
 
@@ -42,9 +42,7 @@ def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
 def numbers_of(runs: Sequence[Run]) -> dict[str, Any]:
     """Every number of `Summary` as a list over seeds, and the median time per episode."""
     numbers: dict[str, Any] = {
-        field: [getattr(run.summary, field) for run in runs]
-        for field in Summary._fields
-        if field != "episodes"
+        field: [getattr(run.summary, field) for run in runs] for field in NUMBERS
     }
     numbers["us_per_episode"] = float(np.median([run.us_per_episode for run in runs]))
     return numbers
@@ -65,8 +63,9 @@ def conclude(folder: Path) -> tuple[list[Run], dict[str, Any]]:
     problem = CMDP.load(works[0].problem_file)
     summary = summarise(known, problem, solve_feasible(problem), runs)
     summary |= _made_by([manifest.read(work.folder) for work in works])
-    write_curves(runs, folder / CURVES)
-    write_mistakes(runs, folder / MISTAKES)
+    with written_whole(folder / CURVES) as curves, written_whole(folder / MISTAKES) as mistakes:
+        put_runs(runs, "curves", curves)
+        put_runs(runs, "mistakes", mistakes)
     with written_whole(folder / SUMMARY) as temporary:
         temporary.write_text(sealed(to_json(summary)) + "\n")
     _draw(known, runs, folder)
