@@ -22,9 +22,10 @@ from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q
 from cmdplab.engines.families import family, live_session, session
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.experiments.experiment import RunSettings, parse_experiment, resolve
+from cmdplab.experiments.experiment import parse_experiment, resolve
 from cmdplab.experiments.play import Playing, RunOptions
 from cmdplab.experiments.run import run
+from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.numerics.noise import reward_uniforms, uniforms
 from cmdplab.solvers import solve, solve_feasible
 

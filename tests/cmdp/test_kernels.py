@@ -11,7 +11,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Dense, Sparse
 from cmdplab.errors import InputError
-from cmdplab.experiments.experiment import fingerprint
+from cmdplab.experiments.run_settings import fingerprint
 
 
 @st.composite

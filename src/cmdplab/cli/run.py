@@ -89,9 +89,9 @@ def run_command(
     from cmdplab.algorithms.baselines import task_for
     from cmdplab.cli.sweep import Given, carry_out, finish_runs, leave
     from cmdplab.engines.choose import Wanted
-    from cmdplab.experiments.experiment import RunSettings
     from cmdplab.experiments.folder import alone_in, works_of
     from cmdplab.experiments.play import Job, RunOptions, check_counts
+    from cmdplab.experiments.run_settings import RunSettings
     from cmdplab.experiments.work import Problems
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible

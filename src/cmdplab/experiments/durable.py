@@ -21,9 +21,9 @@ import numpy as np
 from cmdplab.algorithms.custom import CUSTOM
 from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
-from cmdplab.experiments.experiment import RunSettings
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.tables import put_runs
+from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.work import Problems, Standing, Work
 from cmdplab.files import file_digest
 from cmdplab.files.locks import BusyError, locked, removed

@@ -20,10 +20,11 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
-from cmdplab.experiments.experiment import Experiment, RunSettings, fingerprint, first_complaint
+from cmdplab.experiments.experiment import Experiment, first_complaint
 from cmdplab.experiments.index import EXPERIMENT as EXPERIMENT
 from cmdplab.experiments.manifest import Manifest, NewerError
 from cmdplab.experiments.records.labels import kind_of, labels
+from cmdplab.experiments.run_settings import RunSettings, fingerprint
 from cmdplab.experiments.work import Work
 from cmdplab.files import MissingError, read_json, sealed, unsealed
 from cmdplab.files.locks import locked

@@ -19,10 +19,11 @@ from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import ENVIRONMENTS
 from cmdplab.errors import CmdplabError, InputError
-from cmdplab.experiments.experiment import Experiment, fingerprint, parse_experiment
+from cmdplab.experiments.experiment import Experiment, parse_experiment
 from cmdplab.experiments.folder import Study
 from cmdplab.experiments.play import Run, check_counts, check_workers
 from cmdplab.experiments.run import jobs
+from cmdplab.experiments.run_settings import fingerprint
 from cmdplab.experiments.sweep import do_missing, prepare
 from cmdplab.experiments.work import OnEvent, Work
 from cmdplab.formats import find
