@@ -1,4 +1,7 @@
-"""The named environments in Gymnasium's registry: media-streaming is cmdplab/MediaStreaming-v0."""
+"""The named environments in Gymnasium's registry: media-streaming is cmdplab/MediaStreaming-v0.
+
+A file of its own: Gymnasium's registry names it, and whoever pickles an environment does too.
+"""
 
 from __future__ import annotations
 
