@@ -1,6 +1,6 @@
 """The named environments in Gymnasium's registry: media-streaming is cmdplab/MediaStreaming-v0.
 
-A file of its own: Gymnasium's registry names it, and whoever pickles an environment does too.
+A file of its own: Gymnasium's registry holds its path, from which it makes environments.
 """
 
 from __future__ import annotations
