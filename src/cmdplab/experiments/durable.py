@@ -28,7 +28,6 @@ from cmdplab.experiments.work import Problems, Standing, Work
 from cmdplab.files import file_digest
 from cmdplab.files.locks import BusyError, locked, removed
 from cmdplab.files.write import flush, renamed
-from cmdplab.numerics.noise import philox_key
 
 if TYPE_CHECKING:
     from cmdplab.experiments.play import Playing, Reached, Snapshot
@@ -93,6 +92,8 @@ def begin(folder: Path, settings: RunSettings) -> Manifest:
     if known is not None and is_done(folder, known):
         removed(folder / LOCK)  # thousands of finished runs need none
         return known
+    from cmdplab.numerics.noise import philox_key  # loads a compiler, as whoever plays does
+
     record = known or Manifest(settings=settings, status="running")
     record.notes += _aside(folder, record)
     record.stream = [hex(int(each)) for each in philox_key(settings.seed)]
