@@ -25,6 +25,7 @@ from cmdplab.cli.options import (
     find_here,
     given,
     print_json,
+    printing_aside,
     say,
     warn,
 )
@@ -102,7 +103,8 @@ def run_command(
     from cmdplab.solvers import solve_feasible
 
     find_here([algorithm])
-    plain = algorithms.as_row(algorithm, preset.value if preset else None)
+    with printing_aside():
+        plain = algorithms.as_row(algorithm, preset.value if preset else None)
     algorithms.check_settings([plain], settings)
     row = plain.with_settings(**settings)
     if baseline is not None:
@@ -194,7 +196,7 @@ def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json
     from cmdplab.experiments.progress import shown
     from cmdplab.experiments.run import play
 
-    with shown([job], episodes, errors()) as on_progress:
+    with printing_aside(), shown([job], episodes, errors()) as on_progress:
         (done,) = play(cmdp, [job], episodes, replace(options, on_progress=on_progress))
     row, seed = job
     if as_json:

@@ -23,6 +23,7 @@ from cmdplab.cli.options import (
     print_file,
     print_json,
     print_line,
+    printing_aside,
     say,
 )
 from cmdplab.errors import InputError
@@ -155,7 +156,7 @@ def carry_out(
 
     check_workers(how.workers)
     check_every(how.every)
-    with _executor(how.ray, how.engine) as executor:
+    with printing_aside(), _executor(how.ray, how.engine) as executor:
         works = plan()
         with sweep_shown(works, errors()) as on_event:
             rest = (how.every, how.engine, say, executor, solved)
@@ -176,10 +177,13 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
 
 
 def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
-    """Print where every run stands, or what a finished study shows; exit code 0 if all are done."""
+    """Print where every run stands, or what a finished study shows; exit code 0 if all are done.
+
+    A comparison shows its others where nothing but learners from outside failed.
+    """
     from cmdplab.cli.tables import print_study
     from cmdplab.experiments.folder import study_in
-    from cmdplab.studies.conclusions import conclude
+    from cmdplab.studies.conclusions import broken_alone, conclude
 
     study = study_in(folder)
     if study and {each.status for each in found} == {"done"}:
@@ -193,6 +197,10 @@ def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) ->
         print_json(command, {"runs": found})
     else:
         print_status(found, folder)
+    if study and (broken := broken_alone(found)):
+        runs, summary = conclude(folder, broken)
+        if not as_json:
+            print_study(runs, summary, folder)
     leave(found, folder)
     if not as_json:
         print_line(f"see what they show: cmdplab report {folder}")
