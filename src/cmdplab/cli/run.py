@@ -25,6 +25,7 @@ from cmdplab.cli.options import (
     find_here,
     given,
     print_json,
+    printing_aside,
     say,
     warn,
 )
@@ -87,7 +88,7 @@ def run_command(
     """
     from cmdplab import algorithms
     from cmdplab.algorithms.baselines import task_for
-    from cmdplab.cli.sweep import Given, carry_out, finish_runs, leave
+    from cmdplab.cli.sweep import Given, carry_out, finish, leave
     from cmdplab.engines.choose import Wanted
     from cmdplab.experiments.folder import alone_in, works_of
     from cmdplab.experiments.play import Job, RunOptions, check_counts
@@ -97,7 +98,8 @@ def run_command(
     from cmdplab.solvers import solve_feasible
 
     find_here([algorithm])
-    plain = algorithms.as_row(algorithm, preset.value if preset else None)
+    with printing_aside():
+        plain = algorithms.as_row(algorithm, preset.value if preset else None)
     algorithms.check_settings([plain], settings)
     row = plain.with_settings(**settings)
     if baseline is not None:
@@ -125,7 +127,7 @@ def run_command(
         else:
             done = [_here(alone_in(out, kept, cmdp), Problems((cmdp, solution)))]
         if not as_json:
-            finish_runs(done, out)
+            finish(done, out, "run", as_json)
             return
         about = _about(cmdp, row, seed) | {"engine": place}
         print_json("run", about | _from_record(works_of(out)[0], done[0], row))
@@ -190,7 +192,7 @@ def _here(work: Work, solved: Problems) -> RunStatus:
     from cmdplab.experiments.executors.local import run_here
     from cmdplab.experiments.progress import sweep_shown
 
-    with sweep_shown([work], errors()) as on_event:
+    with printing_aside(), sweep_shown([work], errors()) as on_event:
         return run_here(work, solved, on_event)
 
 
@@ -199,7 +201,7 @@ def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json
     from cmdplab.experiments.progress import shown
     from cmdplab.experiments.run import play
 
-    with shown([job], episodes, errors()) as on_progress:
+    with printing_aside(), shown([job], episodes, errors()) as on_progress:
         (done,) = play(cmdp, [job], episodes, replace(options, on_progress=on_progress))
     row, seed = job
     if as_json:

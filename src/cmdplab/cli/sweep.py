@@ -23,6 +23,7 @@ from cmdplab.cli.options import (
     print_file,
     print_json,
     print_line,
+    printing_aside,
     say,
 )
 from cmdplab.errors import InputError
@@ -153,7 +154,7 @@ def carry_out(plan: Callable[[], list[Work]], how: Given) -> list[RunStatus]:
 
     check_workers(how.workers)
     check_every(how.every)
-    with _executor(how.ray, how.engine) as executor:
+    with printing_aside(), _executor(how.ray, how.engine) as executor:
         works = plan()
         with sweep_shown(works, errors()) as on_event:
             rest = (how.every, how.engine, say, executor)
@@ -174,31 +175,40 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
 
 
 def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
-    """Print where every run stands, or what a finished study shows; exit code 0 if all are done."""
+    """Print where every run stands, or what a finished study shows; exit code 0 if all are done.
+
+    A comparison shows its others where nothing but learners from outside failed.
+    """
     from cmdplab.experiments.folder import study_in
 
-    study = study_in(folder)
-    if study and {each.status for each in found} == {"done"}:
-        from cmdplab.cli.tables import print_study
-        from cmdplab.studies.conclusions import conclude
-
-        runs, summary = conclude(folder)
-        if as_json:
-            print_json(study, summary)
-        else:
-            print_study(runs, summary, folder)
-    elif as_json:
+    study, done = study_in(folder), {each.status for each in found} == {"done"}
+    if study and done:
+        _conclude(folder, found, as_json, study)
+        return
+    if as_json:
         print_json(command, {"runs": found})
-        leave(found, folder)
     else:
-        finish_runs(found, folder)
-
-
-def finish_runs(found: list[RunStatus], folder: Path) -> None:
-    """Print where every run stands, and what to do next; exit code 0 if all are done."""
-    print_status(found, folder)
+        print_status(found, folder)
+    if study:
+        _conclude(folder, found, as_json)
     leave(found, folder)
-    print_line(f"see what they show: cmdplab report {folder}")
+    if not as_json:
+        print_line(f"see what they show: cmdplab report {folder}")
+
+
+def _conclude(folder: Path, found: list[RunStatus], as_json: bool, study: str = "") -> None:
+    """Write and print what a study shows; one that is not done only where its others suffice."""
+    from cmdplab.cli.tables import print_study
+    from cmdplab.studies.conclusions import broken_alone, conclude
+
+    broken = broken_alone(found)
+    if not (study or broken):
+        return
+    runs, summary = conclude(folder, broken)
+    if not as_json:
+        print_study(runs, summary, folder)
+    elif study:
+        print_json(study, summary)
 
 
 def leave(found: list[RunStatus], folder: Path) -> None:

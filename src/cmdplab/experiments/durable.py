@@ -165,7 +165,8 @@ def _entered(work: Work, record: Manifest, problems: Problems) -> Playing:
     snapshot = enter(work.folder, record, manifest.machine())
     playing = Playing(problem, row, settings.seed, options, snapshot)
     if settings.preset == CUSTOM:
-        playing.snapshot()  # refuses now, not at the first checkpoint, what cannot be stored
+        # Refuses now, not at a checkpoint or after a kill, what cannot be stored or made again.
+        Playing(problem, row, settings.seed, options, playing.snapshot())
     return playing
 
 

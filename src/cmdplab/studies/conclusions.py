@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cmdplab.algorithms.baselines import safe_baseline
-from cmdplab.algorithms.custom import OUTSIDE
+from cmdplab.algorithms.custom import CUSTOM, OUTSIDE
 from cmdplab.algorithms.row import SAFE_POLICY
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
@@ -23,6 +23,7 @@ from cmdplab.experiments.records.labels import kind_of_row, labels
 from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.records.summary import SUMMARY
 from cmdplab.experiments.records.tables import Curves, put_runs
+from cmdplab.experiments.status import RunStatus
 from cmdplab.files import sealed
 from cmdplab.files.write import to_json, written_whole
 from cmdplab.measures.measures import NUMBERS
@@ -54,11 +55,23 @@ def median(runs: Sequence[Run], field: str) -> float | None:
     return None if values[0] is None else float(np.median(values))
 
 
-def conclude(folder: Path) -> tuple[list[Run], dict[str, Any]]:
-    """Write the results of a study whose runs are done; the runs, and what summary.json says."""
-    known, works = read_folder(folder), works_of(folder)
+def broken_alone(found: Iterable[RunStatus]) -> set[str]:
+    """The labels of learners from outside that failed, where all the others are done."""
+    found = list(found)
+    broken = {each.label for each in found if each.status == "failed" and each.preset == CUSTOM}
+    others = {each.status for each in found if each.label not in broken}
+    return broken if others == {"done"} else set()
+
+
+def conclude(folder: Path, without: Container[str] = ()) -> tuple[list[Run], dict[str, Any]]:
+    """Write the results of a study whose runs are done; the runs, and what summary.json says.
+
+    `without` has the labels of learners that failed and are left out of all but the report.
+    """
+    known = read_folder(folder)
     if known.study is None:
         raise InputError(f"{folder} holds {known.words}: `cmdplab report` shows it")
+    works = [work for work in works_of(folder) if work.label not in without]
     runs = [recall(work) for work in works]
     problem = CMDP.load(works[0].problem_file)
     summary = summarise(known, problem, solve_feasible(problem), runs)

@@ -28,7 +28,7 @@ from cmdplab.experiments.sweep import do_missing, prepare
 from cmdplab.experiments.work import OnEvent, Work
 from cmdplab.formats import find
 from cmdplab.settings import SETTINGS
-from cmdplab.studies.conclusions import conclude
+from cmdplab.studies.conclusions import broken_alone, conclude
 
 PROBLEMS = (
     "random-independent",
@@ -176,12 +176,16 @@ def carry_out(
 ) -> tuple[list[Run], dict[str, Any]]:
     """Do what is missing of a study, then write what it shows: figure, tables, summary, report.
 
-    Interrupted or given again, it goes on; the results are those of a study that never stopped.
+    Interrupted or given again, it goes on; the results are those of a study that never stopped. A
+    learner from outside that fails is raised, after the results of the others are written.
     """
     check_workers(workers)
     found = do_missing(
         prepared(study, engine), workers, on_event, engine=engine, on_message=on_message
     )
+    broken = broken_alone(found)
+    if broken:
+        conclude(study.folder, broken)
     for status in found:
         if status.status != "done":
             why = (status.error.strip().splitlines() or ["it can be resumed"])[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -116,6 +117,7 @@ class Worker:
 
 def _serve(pipe: Connection, parent: int, every: float) -> None:
     """A worker's life: take a run, do it, say how it ended."""
+    sys.stdout = sys.stderr  # what code from outside prints: the output is the parent's
     interrupt = Interrupt()
     for each in (signal.SIGINT, *HANGUP):
         signal.signal(each, signal.SIG_IGN)  # the parent decides
