@@ -17,13 +17,31 @@ import numpy as np
 from cmdplab import make, solve
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.engines.families import session
 from cmdplab.numerics.compiling import compiled_apart
 from cmdplab.solvers import Box, plan, simplex
 from cmdplab.solvers.layout import model, planning
-from cmdplab.testing.bench import time_task
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+
+def time_task(
+    engine: str, row: Row, problem: CMDP, task: Task, begin: int = 0, seconds: float = 1.0
+) -> float:
+    """Microseconds per episode of one run, after `begin` episodes: planners learn what to plan."""
+    run = session(engine, problem, row, task, 0)
+    if begin:
+        run.play(begin)
+    episodes, took = 16, 0.0
+    while took < seconds / 2:
+        began = time.perf_counter()
+        run.play(episodes)
+        took = time.perf_counter() - began
+        episodes *= 2
+    return 2e6 * took / episodes
 
 
 def median_time(work: Callable[[], object], repeats: int) -> float:

@@ -18,8 +18,8 @@ import psutil
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.experiments import checkpoint
-from cmdplab.experiments.experiment import RunSettings, fingerprint
 from cmdplab.experiments.folder import works_of
+from cmdplab.experiments.run_settings import RunSettings, fingerprint
 from cmdplab.experiments.status import status_of
 from cmdplab.files import digest_of_arrays
 

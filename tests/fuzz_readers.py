@@ -40,14 +40,9 @@ from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import run_in_folder
-from cmdplab.experiments.experiment import (
-    RunSettings,
-    fingerprint,
-    parse_experiment,
-    read_experiment,
-    resolve,
-)
+from cmdplab.experiments.experiment import parse_experiment, read_experiment, resolve
 from cmdplab.experiments.folder import read_folder
+from cmdplab.experiments.run_settings import RunSettings, fingerprint
 from cmdplab.experiments.sweep import sweep
 from cmdplab.experiments.work import Work
 from cmdplab.figures.plots import KINDS, plot

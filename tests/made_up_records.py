@@ -10,7 +10,7 @@ import numpy as np
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.experiments.play import Run
-from cmdplab.experiments.records.tables import write_curves, write_mistakes
+from cmdplab.experiments.records.tables import put_runs
 from cmdplab.files import sealed
 from cmdplab.files.write import to_json
 from cmdplab.measures.measures import Measures
@@ -43,8 +43,8 @@ def records(
     """A folder as `reproduce` of version 0.1 left it."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = [simulated(name, seed, episodes, constraints) for seed in range(seeds) for name in names]
-    write_curves(runs, folder / "curves.parquet")
-    write_mistakes(runs, folder / "mistakes.parquet")
+    put_runs(runs, "curves", folder / "curves.parquet")
+    put_runs(runs, "mistakes", folder / "mistakes.parquet")
     summary = {
         "preset": "released",
         "instance": problem,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, product
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from pairwise import crossed, pairwise
 
 AXES = st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True), max_size=4)

@@ -16,56 +16,22 @@ if TYPE_CHECKING:
 
     from cmdplab import (
         algorithms as algorithms,
-    )
-    from cmdplab import (
         audit as audit,
-    )
-    from cmdplab import (
         cmdp as cmdp,
-    )
-    from cmdplab import (
         engines as engines,
-    )
-    from cmdplab import (
         environments as environments,
-    )
-    from cmdplab import (
         errors as errors,
-    )
-    from cmdplab import (
         experiments as experiments,
-    )
-    from cmdplab import (
         figures as figures,
-    )
-    from cmdplab import (
         formats as formats,
-    )
-    from cmdplab import (
         gym as gym,
-    )
-    from cmdplab import (
         live as live,
-    )
-    from cmdplab import (
         measures as measures,
-    )
-    from cmdplab import (
         report as report,
-    )
-    from cmdplab import (
         solvers as solvers,
-    )
-    from cmdplab import (
         statistics as statistics,
-    )
-    from cmdplab import (
         studies as studies,
-    )
-    from cmdplab import (
         testing as testing,
-    )
-    from cmdplab import (
         theory as theory,
     )
     from cmdplab.algorithms import algorithm

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,12 +22,13 @@ from live_envs import Walk
 
 import cmdplab
 from cmdplab import InputError, Job, plugins
-from cmdplab.algorithms import as_row, is_own, written_name
+from cmdplab.algorithms import as_row, check_settings, is_own, written_name
 from cmdplab.algorithms.custom import Checked, StoredState, custom, packed, unpacked
 from cmdplab.engines.families import session
-from cmdplab.errors import LearnerError
+from cmdplab.errors import CmdplabError, LearnerError
 from cmdplab.experiments.experiment import parse_experiment
 from cmdplab.experiments.sweep import sweep
+from cmdplab.settings import SETTINGS
 from cmdplab.studies.predefined import Comparison, carry_out
 from cmdplab.testing import ContractError, check_learner
 
@@ -192,6 +194,9 @@ def test_its_own_settings_are_none(visitor):
     assert set(row.settings().values()) == {None}
     with pytest.raises(InputError, match="has no setting bonus_scale"):
         row.with_settings(bonus_scale=1.0)
+    assert not any(row.reads(name) for name in SETTINGS)
+    with pytest.raises(InputError, match=f"{PATH} has no bonus_scale: UOpt-RPGPD, "):
+        check_settings([row], {"bonus_scale": 1.0})
     assert "nothing is proved" in row.heuristic
     assert row.provenance == "from outside cmdplab"
     with pytest.raises(InputError, match="from outside cmdplab and has no presets"):
@@ -212,6 +217,9 @@ BROKEN = {
     "Raises": "failed in episode 5: KeyError: 'lost'",
     "Exits": "failed in episode 1: SystemExit: 0",
     "NotMade": "cannot be made: RuntimeError: first line",
+    "SameState": "after episode 1: observe gave the old state back, not a new one",
+    "NotAnArray": "failed in episode 1: RuntimeError: on another device",
+    "NoProperty": "failed before the first episode: ValueError: none yet",
     "nothing": "made a NoneType, which is no learner with init, policy and observe",
 }
 
@@ -257,10 +265,66 @@ def test_on_the_command_line_a_broken_contract_is_exit_code_2(visitor, call, tmp
     assert (code, out) == (2, "")
     assert err == f"cmdplab: visitor.broken:Raises {BROKEN['Raises']}\n"
     assert call(*given, "--out", tmp_path / "one")[0] == 2
+
+
+def test_a_comparison_shows_the_others_where_a_learner_from_outside_fails(visitor, call, tmp_path):
     both = ("--algorithms", "visitor.broken:Raises,UOpt-RPGPD", "--episodes", "50", "--seeds", "1")
-    code, out, _ = call("compare", "--problem", "three-state", *both, "--out", tmp_path / "two")
+    given = ("compare", "--problem", "three-state", *both, "--out", tmp_path / "two")
+    code, out, _ = call(*given)
     assert code == 2
     assert "1 done, 1 failed" in out
+    assert "open " in out
+    assert list(json.loads((tmp_path / "two" / "summary.json").read_text())["algorithms"]) == [
+        "UOpt-RPGPD"
+    ]
+    assert (tmp_path / "two" / "compare.png").exists()
+    assert "visitor.broken:Raises failed in episode 5" in (
+        tmp_path / "two" / "report.html"
+    ).read_text().replace("&#39;", "'")
+    code, out, _ = call(*given, "--json")
+    assert code == 2
+    assert [each["status"] for each in json.loads(out)["runs"]] == ["failed", "done"]
+    study = Comparison("three-state", algorithms=("visitor.broken:Raises", "UOpt-RPGPD"))
+    study = replace(study, episodes=50, seeds=1, out=tmp_path / "three")
+    with pytest.raises(CmdplabError, match="Raises, seed 0, is failed: "):
+        carry_out(study)
+    assert (tmp_path / "three" / "compare.png").exists()
+
+
+def test_what_a_learner_prints_is_not_mixed_with_json(visitor, target, tmp_path):
+    given = ("--episodes", "20", "--json")
+    alone = ("run", "three-state", "--algorithm", "visitor.broken:Chatty", *given)
+    study = ("compare", "--problem", "three-state", "--algorithms", "visitor.broken:Chatty", *given)
+    for arguments in (alone, (*alone, "--out", "one"), (*study, "--seeds", "1", "--out", "two")):
+        done = command(*arguments, cwd=tmp_path, path=target)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["schema"]
+        assert done.stderr.count("{ thinking") == 20
+
+
+def test_multipliers_are_those_of_their_episodes_though_the_learner_keeps_one_array(visitor):
+    run = cmdplab.run(cmdplab.make("three-state"), "visitor.broken:InPlace", 40)
+    np.testing.assert_array_equal(run.curves["multiplier_1"], run.curves["episode"])
+
+
+def test_two_learners_of_one_name_are_not_one_line(visitor):
+    problem = cmdplab.make("three-state")
+    two = [lambda task: visitor.PricedPlanner(task), lambda task: visitor.PricedPlanner(task)]
+    asked = {"episodes": 10, "seeds": 1}
+    with pytest.raises(InputError, match="two of the algorithms are called <lambda>: name them"):
+        cmdplab.compare(problem, two, **asked)
+    found = cmdplab.compare(problem, [custom(two[0], "a"), custom(two[1], "b")], **asked)
+    assert list(found.runs) == ["a", "b"]
+    assert list(cmdplab.compare(problem, two[0], **asked).runs) == ["<lambda>"]
+    assert list(cmdplab.compare(problem, "UOpt-RPGPD", **asked).runs) == ["UOpt-RPGPD"]
+
+
+def test_compare_keeps_a_class_in_a_folder_by_its_path(visitor, tmp_path):
+    asked = {"episodes": 10, "seeds": 1, "out": tmp_path / "out"}
+    found = cmdplab.compare("three-state", [visitor.PricedPlanner, "UOpt-RPGPD"], **asked)
+    assert list(found.runs) == [PATH, "UOpt-RPGPD"]
+    with pytest.raises(InputError, match="cannot be found again by another process"):
+        cmdplab.compare("three-state", [lambda task: None], **asked)
 
 
 # States as arrays
@@ -289,7 +353,13 @@ def test_a_state_comes_back_from_arrays_as_it_was():
     assert unpacked("it", first, arrays | {"whole": np.array(0.5)}).whole == 0.5
 
 
-@pytest.mark.parametrize("value", ["text", None, [1.0], (1.0,), {}, np.array([{}]), 1j, 1 << 80])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("text", None, [1.0], (1.0,), {}, np.array([{}]), 1j, 1 << 80),
+        *(np.ma.array([1.0], mask=[True]), np.asarray([1.0]).view(np.recarray)),
+    ],
+)
 def test_a_state_of_anything_else_cannot_be_stored(value):
     class Odd(NamedTuple):
         odd: object
@@ -317,6 +387,10 @@ def test_a_state_that_cannot_be_stored_runs_in_memory_and_not_in_a_folder(visito
     (found,) = sweep(values, tmp_path / "out", workers=1)
     assert (found.status, found.episodes) == ("failed", 0)
     assert found.error.endswith("state.pages is a tuple, not an array or a number")
+    values = parse_experiment(experiment("visitor.broken:NotMadeAgain"), "here")
+    (found,) = sweep(values, tmp_path / "again", workers=1)
+    assert (found.status, found.episodes) == ("failed", 0)
+    assert "visitor.broken:NotMadeAgain cannot make its state again: TypeError" in found.error
 
 
 # Folders

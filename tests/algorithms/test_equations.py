@@ -6,11 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from cmdplab.algorithms import FIGURE_1, algorithm, confidence, planner
-from cmdplab.algorithms import equations as eq
+from cmdplab.algorithms import FIGURE_1, algorithm, confidence, equations as eq, planner
 from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW
 from cmdplab.algorithms.schedules import Setting
 

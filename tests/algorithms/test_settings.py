@@ -15,9 +15,10 @@ from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.planner import REPLANS
 from cmdplab.cli.run import run_command
 from cmdplab.errors import InputError
-from cmdplab.experiments.experiment import AlgorithmSpec, RunSettings
+from cmdplab.experiments.experiment import AlgorithmSpec
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.load import LABELS
+from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.schemas.runs import PlannedRun
 from cmdplab.settings import SETTINGS, Declared, with_fields
 

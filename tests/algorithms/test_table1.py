@@ -54,7 +54,6 @@ def test_a_row_says_what_the_table_prints(cells):
     assert row.regret_strong == regret.endswith("_+")
     assert row.violation == WORDS[violation.removesuffix("_+")]
     assert row.violation_strong == violation.endswith("_+")
-    assert row.violation_order == (row.regret if violation.startswith("same") else None)
     assert row.pac == order(pac)
     assert (row.pac is None) == (pac_violation == "-")  # where there is one, it is for both
     assert row.last_iterate == (last_iterate == "yes")

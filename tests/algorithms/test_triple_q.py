@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import SHAPES, problems, random_problem
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cmdplab.algorithms import triple_q as eq
 from cmdplab.algorithms.learner import Episode

@@ -11,8 +11,7 @@ import pytest
 from conftest import dense_signatures, random_problem
 from guarantees import small
 
-from cmdplab.algorithms import ALGORITHMS, algorithm
-from cmdplab.algorithms import equations as eq
+from cmdplab.algorithms import ALGORITHMS, algorithm, equations as eq
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.row import IN_PAPER, OUR_EXTENSION, SAID_TO_EXTEND, STATIONARY
@@ -23,9 +22,10 @@ from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q
 from cmdplab.engines.families import family, live_session, session
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.experiments.experiment import RunSettings, parse_experiment, resolve
+from cmdplab.experiments.experiment import parse_experiment, resolve
 from cmdplab.experiments.play import Playing, RunOptions
 from cmdplab.experiments.run import run
+from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.numerics.noise import reward_uniforms, uniforms
 from cmdplab.solvers import solve, solve_feasible
 

@@ -19,8 +19,9 @@ from cmdplab.audit import Group, audit, gather, mistakes_at, sample_complexity
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import held
-from cmdplab.experiments.experiment import RunSettings, parse_experiment
+from cmdplab.experiments.experiment import parse_experiment
 from cmdplab.experiments.folder import works_of
+from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.measures.measures import Measures
 
 K = 60_000

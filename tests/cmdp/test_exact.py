@@ -7,8 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from conftest import problems, random_policy, random_problem
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import cmdplab
 from cmdplab.cmdp import exact

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import problems
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Dense, Sparse
 from cmdplab.errors import InputError
-from cmdplab.experiments.experiment import fingerprint
+from cmdplab.experiments.run_settings import fingerprint
 
 
 @st.composite

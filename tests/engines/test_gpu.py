@@ -10,8 +10,7 @@ import sys
 import numpy as np
 import pytest
 from conftest import ROOT, random_problem
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cmdplab.algorithms import algorithm, triple_q
 from cmdplab.algorithms.primal_dual import PrimalDual

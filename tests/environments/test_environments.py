@@ -9,8 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 from conftest import ROOT, largest_utility, problems
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.optimize import linprog
 
 from cmdplab.cli.tables import print_environments

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 from conftest import problems, random_policy, random_problem
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cmdplab.algorithms import algorithm
 from cmdplab.cmdp.exact import occupancy

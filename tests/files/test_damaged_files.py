@@ -20,7 +20,7 @@ from cmdplab.algorithms import algorithm
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.durable import run_in_folder
-from cmdplab.experiments.experiment import RunSettings
+from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.work import Work
 from cmdplab.report import gather
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, random_policy, random_problem
 from fuzz_readers import DRN, ROLES, same
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from test_docs import run_blocks
 
 from cmdplab import CMDP, describe, make, solve

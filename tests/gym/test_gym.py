@@ -12,8 +12,7 @@ import pytest
 from conftest import ROOT, problems, random_policy, random_problem
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import chisquare
 from test_docs import run_blocks
 

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from live_envs import Walk, discrete
 from rich.console import Console
 
@@ -23,11 +22,11 @@ from cmdplab.errors import StorageError
 from cmdplab.experiments import checkpoint
 from cmdplab.experiments.durable import held
 from cmdplab.live.checks import Asked
+from cmdplab.live.environment import Spaces
 from cmdplab.live.episodes import roll_out
 from cmdplab.live.evaluation import BLOCKS, Tally, estimate
 from cmdplab.live.progress import Standing, shown
 from cmdplab.live.signals import checked_range, demand
-from cmdplab.live.spaces import Spaces
 
 FAMILIES = ("UOpt-RPGPD", "OptCMDP", "Triple-Q")
 
@@ -164,7 +163,7 @@ def test_what_is_no_environment_is_refused():
 def test_the_affine_map_leads_there_and_back(low, high, steps, sums):
     scale = demand(steps, 0.0, None, None, None).scale((low, high))
     values = np.array(sums)
-    back = scale.from_unit(scale.to_unit(values, steps), steps)
+    back = steps * scale.worst + (scale.best - scale.worst) * scale.to_unit(values, steps)
     assert back == pytest.approx(values, abs=1e-9)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cmdplab.numerics.vector_math import exp_vector, log_vector
 

@@ -7,8 +7,7 @@ import json
 import numpy as np
 import pytest
 from conftest import problems, random_problem
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from cmdplab import make, solve
 from cmdplab.errors import InputError

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from conftest import problems, random_policy, random_problem
 from extended_lp import extended_margin, extended_value
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP

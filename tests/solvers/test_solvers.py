@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from conftest import largest_utility, problems, random_problem
 from extended_lp import extended_margin, extended_value
-from hypothesis import given, reject
-from hypothesis import strategies as st
+from hypothesis import given, reject, strategies as st
 
 from cmdplab import make
 from cmdplab.cmdp import exact

@@ -19,10 +19,11 @@ from rich.console import Console
 from cmdplab import load_runs, sweep
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
-from cmdplab.experiments.experiment import RunSettings, parse_experiment
+from cmdplab.experiments.experiment import parse_experiment
 from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.progress import sweep_shown
 from cmdplab.experiments.records.labels import Kind, kind_of, labels
+from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.work import Ended, Standing, Work
 from cmdplab.studies.predefined import Comparison, Reproduction, carry_out, prepared
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import problems, random_policy, random_problem
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.confidence import uniform_pac

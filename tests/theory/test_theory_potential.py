@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import problems, random_policy, random_problem
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from test_theory_saddle import bandit, halfway, seeds, temperatures
 
 from cmdplab.algorithms import algorithm

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 from conftest import problems, random_policy, random_problem
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from cmdplab.algorithms.task import Task, told_gap
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD

@@ -10,10 +10,16 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from cmdplab import plugins
-from cmdplab.algorithms import naive_primal_dual as naive
-from cmdplab.algorithms import uopt_rpgpd as uopt
-from cmdplab.algorithms.custom import OUTSIDE, Custom, Given, custom, import_path, imported
-from cmdplab.algorithms.custom import registered as registered_outside
+from cmdplab.algorithms import naive_primal_dual as naive, uopt_rpgpd as uopt
+from cmdplab.algorithms.custom import (
+    OUTSIDE,
+    Custom,
+    Given,
+    custom,
+    import_path,
+    imported,
+    registered as registered_outside,
+)
 from cmdplab.algorithms.dope import DOPE, DOPE_RELEASED
 from cmdplab.algorithms.flexdome import FLEXDOME
 from cmdplab.algorithms.online_crl import ONLINE_CRL

@@ -49,7 +49,7 @@ class Custom(Row):
         return dict.fromkeys(super().settings())
 
     def reads(self, name: str) -> bool:
-        """Whether a setting changes anything: none does."""
+        """No: whatever a setting would change is the learner's own matter."""
         return False
 
     def _may_have(self, name: str) -> bool:
@@ -67,11 +67,17 @@ def is_learner(given: object) -> bool:
     return not isinstance(given, type) and all(callable(each) for each in methods)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Ready:
-    """A learner that is the same for every task."""
+    """A learner that is the same for every task; its own idea of being equal is not asked."""
 
     learner: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Ready) and other.learner is self.learner
+
+    def __hash__(self) -> int:
+        return id(self.learner)
 
     def __call__(self, task: Task) -> Any:
         return self.learner
@@ -160,17 +166,29 @@ class Checked:
     def policy(self, state: Any) -> Array:
         """What is played next: probabilities over the open actions, as a copy."""
         where = f"episode {state.episode + 1}"
-        given = _held(self._name, f"failed in {where}", lambda: self._learner.policy(state))
+        failed = f"failed in {where}"
+        given = _held(self._name, failed, lambda: self._learner.policy(state))
         try:
-            return checked_policy("its policy", given, self._opened)
+            checked: Array = _held(
+                self._name, failed, lambda: checked_policy("its policy", given, self._opened)
+            )
+            return checked
+        except LearnerError:
+            raise
         except InputError as error:
             raise LearnerError(f"{self._name} broke the contract in {where}: {error}") from None
 
     def observe(self, state: Any, episode: Episode) -> Any:
         """The state after one more episode."""
-        where = f"failed in episode {state.episode + 1}"
+        done = state.episode + 1
+        where = f"failed in episode {done}"
         following = _held(self._name, where, lambda: self._learner.observe(state, episode))
-        return self._state(following, state.episode + 1)
+        if following is state:
+            raise LearnerError(
+                f"{self._name} broke the contract after episode {done}: "
+                "observe gave the old state back, not a new one"
+            )
+        return self._state(following, done)
 
     def restored(self, state: Any) -> Any:
         """The state to go on from: the learner's own, or one that a checkpoint held."""
@@ -179,9 +197,13 @@ class Checked:
         return self._state(state, getattr(state, "episode", 0))
 
     def _state(self, state: Any, episode: int) -> Any:
-        complaint = _complaint(state, episode, self._constraints)
+        after = f"after episode {episode}" if episode else "before the first episode"
+        complaint = _held(
+            self._name,
+            f"failed {after}",
+            lambda: _complaint(state, episode, self._constraints),
+        )
         if complaint:
-            after = f"after episode {episode}" if episode else "before the first episode"
             raise LearnerError(f"{self._name} broke the contract {after}: {complaint}")
         return state
 
@@ -221,10 +243,11 @@ def packed(name: str, state: Any) -> dict[str, npt.NDArray[Any]]:
     """A state as named arrays: that of a NamedTuple or a dataclass of arrays and numbers."""
     arrays = {}
     for each, value in _items(name, state).items():
-        plain = isinstance(value, bool | int | float | np.generic | np.ndarray)
+        # A subclass, such as a masked array, would come back as an array and mean something else.
+        plain = type(value) is np.ndarray or isinstance(value, bool | int | float | np.generic)
         array = np.asarray(value) if plain else np.array(None)
         if array.dtype.kind not in "biuf":
-            kind = f"{value.dtype} array" if isinstance(value, np.ndarray) else type(value).__name__
+            kind = f"{value.dtype} array" if type(value) is np.ndarray else type(value).__name__
             raise LearnerError(
                 f"{name} cannot be stored: state.{each} is a {kind}, not an array or a number"
             )

@@ -37,14 +37,7 @@ from dataclasses import replace
 from cmdplab.algorithms import confidence
 from cmdplab.algorithms.opt_cmdp import horizon
 from cmdplab.algorithms.planner import Planner
-from cmdplab.algorithms.row import (
-    CONSTRAINT,
-    EPISODES,
-    IN_PAPER,
-    SAFE_POLICY,
-    STATIONARY,
-    SUPPORT,
-)
+from cmdplab.algorithms.row import CONSTRAINT, EPISODES, IN_PAPER, SAFE_POLICY, STATIONARY, SUPPORT
 from cmdplab.algorithms.schedules import Setting
 
 

@@ -3,7 +3,7 @@
 Each docstring is the equation. Symbols are the paper's, in ASCII (docs/notation.md); equation and
 section numbers refer to Kitamura et al. (2024). Where the paper's text and its released notebook
 differ, the difference is an argument here, never a second function (docs/deviations.md).
-Plain Python calls these as they are; compiling.py makes them callable from compiled code.
+Plain Python calls these as they are; numerics/compiling.py makes them callable from compiled code.
 """
 
 import math

@@ -9,17 +9,17 @@ from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import FEEDBACK, Task
 from cmdplab.errors import InputError
 from cmdplab.messages import warn_renamed
-from cmdplab.settings import ACCURACY as ACCURACY
-from cmdplab.settings import EPISODES as EPISODES
 from cmdplab.settings import (
+    ACCURACY as ACCURACY,
+    EPISODES as EPISODES,
     MARGIN,
+    SAFE_POLICY as SAFE_POLICY,
     SETTINGS,
+    SLATER_GAP as SLATER_GAP,
     Settings,
     check_setting,
     without_none,
 )
-from cmdplab.settings import SAFE_POLICY as SAFE_POLICY
-from cmdplab.settings import SLATER_GAP as SLATER_GAP
 
 CONSTRAINT = "a constraint"
 STATIONARY = "a stationary kernel"

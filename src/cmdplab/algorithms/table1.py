@@ -63,11 +63,6 @@ class Guarantee(NamedTuple):
     corrected_pac: Order | None = None
     slip: str = ""  # what the reader of the row should know
 
-    @property
-    def violation_order(self) -> Order | None:
-        """The order of the violation, where the table states one."""
-        return self.regret if self.violation == "same" else None
-
 
 def evaluated(
     name: str, X: int, A: int, H: int, K: int, epsilon: float, slack: float

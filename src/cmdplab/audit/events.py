@@ -26,8 +26,9 @@ from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.families import session
 from cmdplab.environments.entry import checked_seed
 from cmdplab.errors import InputError
-from cmdplab.experiments.experiment import fingerprint, first_complaint
+from cmdplab.experiments.experiment import first_complaint
 from cmdplab.experiments.play import check_counts
+from cmdplab.experiments.run_settings import fingerprint
 from cmdplab.files import read_json, sealed, unsealed
 from cmdplab.files.write import to_json, writable_folder, written_whole
 from cmdplab.solvers import solve_feasible

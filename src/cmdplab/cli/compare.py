@@ -22,6 +22,7 @@ from cmdplab.cli.options import (
     TunedFor,
     Workers,
     find_here,
+    printing_aside,
     warn,
 )
 
@@ -83,8 +84,10 @@ def compare_command(
         out=out,
         **chosen,
     )
-    check_settings(study.rows(), {"margin_scale": margin_scale, "tuned_for": tuned_for})
-    for row in study.rows():
+    with printing_aside():
+        rows = study.rows()
+    check_settings(rows, {"margin_scale": margin_scale, "tuned_for": tuned_for})
+    for row in rows:
         warn(row.tuning_warning(episodes))
     done = carry_out(lambda: prepared(study, engine), Given(workers, engine))
     finish(done, study.folder, "compare", as_json)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stdout
 from enum import StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO, cast
 
 import typer
 
@@ -224,6 +225,11 @@ def errors() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, markup=False)
+
+
+def printing_aside() -> redirect_stdout[TextIO]:
+    """Let what code from outside prints go to standard error: the output is ours, often JSON."""
+    return redirect_stdout(sys.stderr)
 
 
 def warn(sentence: str) -> None:

@@ -25,6 +25,7 @@ from cmdplab.cli.options import (
     find_here,
     given,
     print_json,
+    printing_aside,
     say,
     warn,
 )
@@ -37,20 +38,15 @@ if TYPE_CHECKING:
     from cmdplab.engines.choose import Wanted
     from cmdplab.experiments.play import Job, RunOptions
     from cmdplab.experiments.status import RunStatus
-    from cmdplab.experiments.work import Work
+    from cmdplab.experiments.work import Problems, Work
 
 
-class RunEngine(StrEnum):
-    """Where one run is played."""
-
-    auto = "auto"
-    cpu = "cpu"
-    gpu = "gpu"
-    host = "host"
+RunEngine = StrEnum("RunEngine", ("auto", "cpu", "gpu", "host"))
+"""Where one run is played."""
 
 
 class Rewards(StrEnum):
-    """What a learner learns of rewards."""
+    """What a learner learns of rewards; a class, so that its values have their type."""
 
     known = "known"
     bernoulli = "bernoulli"
@@ -94,15 +90,16 @@ def run_command(
     from cmdplab.algorithms.baselines import task_for
     from cmdplab.cli.sweep import Given, carry_out, finish, leave
     from cmdplab.engines.choose import Wanted
-    from cmdplab.experiments.experiment import RunSettings
     from cmdplab.experiments.folder import alone_in, works_of
     from cmdplab.experiments.play import Job, RunOptions, check_counts
+    from cmdplab.experiments.run_settings import RunSettings
     from cmdplab.experiments.work import Problems
     from cmdplab.formats import find
     from cmdplab.solvers import solve_feasible
 
     find_here([algorithm])
-    plain = algorithms.as_row(algorithm, preset.value if preset else None)
+    with printing_aside():
+        plain = algorithms.as_row(algorithm, preset.value if preset else None)
     algorithms.check_settings([plain], settings)
     row = plain.with_settings(**settings)
     if baseline is not None:
@@ -125,8 +122,10 @@ def run_command(
         kept = RunSettings.of(
             cmdp, row, number, seed, rewards=rewards.value, precision=precision.value
         )
-        solved = Problems((cmdp, solution))
-        done = carry_out(lambda: [alone_in(out, kept, cmdp)], Given(1, place), solved)
+        if place == "gpu":
+            done = carry_out(lambda: [alone_in(out, kept, cmdp)], Given(1, place))
+        else:
+            done = [_here(alone_in(out, kept, cmdp), Problems((cmdp, solution)))]
         if not as_json:
             finish(done, out, "run", as_json)
             return
@@ -189,12 +188,20 @@ def _policy(path: Path) -> Any:
     return read_npy(path, "a policy")
 
 
+def _here(work: Work, solved: Problems) -> RunStatus:
+    from cmdplab.experiments.executors.local import run_here
+    from cmdplab.experiments.progress import sweep_shown
+
+    with printing_aside(), sweep_shown([work], errors()) as on_event:
+        return run_here(work, solved, on_event)
+
+
 def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json: bool) -> None:
     from cmdplab.cli.tables import print_runs
     from cmdplab.experiments.progress import shown
     from cmdplab.experiments.run import play
 
-    with shown([job], episodes, errors()) as on_progress:
+    with printing_aside(), shown([job], episodes, errors()) as on_progress:
         (done,) = play(cmdp, [job], episodes, replace(options, on_progress=on_progress))
     row, seed = job
     if as_json:

@@ -23,13 +23,14 @@ from cmdplab.cli.options import (
     print_file,
     print_json,
     print_line,
+    printing_aside,
     say,
 )
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.experiments.status import RunStatus
-    from cmdplab.experiments.work import Problems, Work
+    from cmdplab.experiments.work import Work
 
 
 MOST_ROWS = 200  # of a table of runs: nobody reads more
@@ -145,9 +146,7 @@ def export_command(
     print_file("export", export(folder, to.value, target), as_json)
 
 
-def carry_out(
-    plan: Callable[[], list[Work]], how: Given, solved: Problems | None = None
-) -> list[RunStatus]:
+def carry_out(plan: Callable[[], list[Work]], how: Given) -> list[RunStatus]:
     """Do what is missing of the runs planned, and show how they go on."""
     from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
@@ -155,10 +154,10 @@ def carry_out(
 
     check_workers(how.workers)
     check_every(how.every)
-    with _executor(how.ray, how.engine) as executor:
+    with printing_aside(), _executor(how.ray, how.engine) as executor:
         works = plan()
         with sweep_shown(works, errors()) as on_event:
-            rest = (how.every, how.engine, say, executor, solved)
+            rest = (how.every, how.engine, say, executor)
             return do_missing(works, how.workers, on_event, *rest)
 
 
@@ -176,26 +175,40 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
 
 
 def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
-    """Print where every run stands, or what a finished study shows; exit code 0 if all are done."""
-    from cmdplab.cli.tables import print_study
-    from cmdplab.experiments.folder import study_in
-    from cmdplab.studies.conclusions import conclude
+    """Print where every run stands, or what a finished study shows; exit code 0 if all are done.
 
-    study = study_in(folder)
-    if study and {each.status for each in found} == {"done"}:
-        runs, summary = conclude(folder)
-        if as_json:
-            print_json(study, summary)
-        else:
-            print_study(runs, summary, folder)
+    A comparison shows its others where nothing but learners from outside failed.
+    """
+    from cmdplab.experiments.folder import study_in
+
+    study, done = study_in(folder), {each.status for each in found} == {"done"}
+    if study and done:
+        _conclude(folder, found, as_json, study)
         return
     if as_json:
         print_json(command, {"runs": found})
     else:
         print_status(found, folder)
+    if study:
+        _conclude(folder, found, as_json)
     leave(found, folder)
     if not as_json:
         print_line(f"see what they show: cmdplab report {folder}")
+
+
+def _conclude(folder: Path, found: list[RunStatus], as_json: bool, study: str = "") -> None:
+    """Write and print what a study shows; one that is not done only where its others suffice."""
+    from cmdplab.cli.tables import print_study
+    from cmdplab.studies.conclusions import broken_alone, conclude
+
+    broken = broken_alone(found)
+    if not (study or broken):
+        return
+    runs, summary = conclude(folder, broken)
+    if not as_json:
+        print_study(runs, summary, folder)
+    elif study:
+        print_json(study, summary)
 
 
 def leave(found: list[RunStatus], folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.checks import is_whole
 from cmdplab.cmdp.transitions import Sparse, first_wrong
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask
@@ -136,7 +137,6 @@ def checked_policy(what: str, policy: npt.ArrayLike, opened: Mask) -> Array:
 
 def checked_start(start: int, states: int) -> int:
     """A state."""
-    whole = isinstance(start, int | np.integer) and not isinstance(start, bool)
-    if not whole or not 0 <= start < states:
+    if not is_whole(start) or not 0 <= start < states:
         raise InputError(f"start is {start!r}, but the states are 0..{states - 1}")
     return int(start)

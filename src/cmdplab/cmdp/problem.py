@@ -43,7 +43,7 @@ class CMDP:
     """A constrained MDP with H steps, X states, A actions and N >= 0 constraints.
 
     transition : [H, X, A, X], P_h(y | x, a). A stationary [X, A, X] is accepted, stored once and
-        seen through a view of shape [H, X, A, X]. Or lists of successors, `kernels.Sparse`.
+        seen through a view of shape [H, X, A, X]. Or lists of successors, `transitions.Sparse`.
     reward : [1 + N, H, X, A] in [0, 1]; row 0 is the objective, rows 1..N are the constrained
         utilities. A stationary [1 + N, X, A] is accepted when `horizon` is given.
     threshold : [N] in [0, H]; the value of utility n must reach threshold[n - 1].

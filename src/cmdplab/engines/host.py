@@ -86,7 +86,7 @@ class HostSession:
             policy = self._played()
             returns.append(exact.returns(problem, policy))
             self._learn(self._told(problem, play(policy)))
-            multipliers.append(self._state.multiplier)
+            multipliers.append(np.array(self._state.multiplier))  # the learner may keep its own
         return Chunk(np.array(returns), np.array(multipliers, np.float64))
 
     def _played(self) -> Array:

@@ -3,34 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from importlib import import_module
 from pathlib import Path
 
 from cmdplab import plugins
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments import (
-    box,
-    cliff,
-    cost_chain,
-    five_by_five,
-    inventory,
-    job_scheduling,
-    mars_rover,
-    media_streaming,
-    paradox,
-    published,
-    queue,
-    random_cmdp,
-    random_dann,
-    random_tight,
-    resource_gathering,
-    river_swim,
-    six_state,
-    slippery_grid,
-    three_state,
-    triple_q_grid,
-    uniform_random,
-)
 from cmdplab.environments.entry import Certified, Environment, Published, Scale, registered
 from cmdplab.errors import InputError
 
@@ -46,29 +25,57 @@ __all__ = [
     "no_instances",
 ]
 
-ENVIRONMENTS: dict[str, Environment] = {
-    **published.ENTRIES,
-    **random_cmdp.ENTRIES,
-    **random_dann.ENTRIES,
-    **random_tight.ENTRIES,
-    **media_streaming.ENTRIES,
-    **three_state.ENTRIES,
-    **inventory.ENTRIES,
-    **job_scheduling.ENTRIES,
-    **mars_rover.ENTRIES,
-    **box.ENTRIES,
-    **triple_q_grid.ENTRIES,
-    **cliff.ENTRIES,
-    **six_state.ENTRIES,
-    **cost_chain.ENTRIES,
-    **river_swim.ENTRIES,
-    **paradox.ENTRIES,
-    **five_by_five.ENTRIES,
-    **uniform_random.ENTRIES,
-    **queue.ENTRIES,
-    **resource_gathering.ENTRIES,
-    **slippery_grid.ENTRIES,
+_HOMES = {  # module -> the names in its ENTRIES
+    "published": ["published"],
+    "random_cmdp": [
+        "random-printed",
+        "random-released",
+        "random-independent",
+        "random-printed-binding",
+        "random-independent-binding",
+    ],
+    "random_dann": ["random-dann"],
+    "random_tight": ["random-tight"],
+    "media_streaming": ["media-streaming"],
+    "three_state": ["three-state", "three-state-uniform"],
+    "inventory": ["inventory", "inventory-corrected"],
+    "job_scheduling": ["job-scheduling"],
+    "mars_rover": ["mars-rover"],
+    "box": ["box"],
+    "triple_q_grid": ["triple-q-grid", "triple-q-grid-binding"],
+    "cliff": ["cliff"],
+    "six_state": ["six-state"],
+    "cost_chain": ["cost-chain-3", "cost-chain-11"],
+    "river_swim": ["river-swim", "river-swim-osband"],
+    "paradox": ["paradox"],
+    "five_by_five": ["five-by-five", "five-by-five-3"],
+    "uniform_random": ["uniform-random-3", "uniform-random-4"],
+    "queue": ["queue"],
+    "resource_gathering": ["resource-attacks", "resource-gems"],
+    "slippery_grid": ["slippery-grid"],
 }
+
+
+class _Environments(Mapping[str, Environment]):
+    """The environments by name; the module of one is imported when it is asked for."""
+
+    _home = {name: home for home, names in _HOMES.items() for name in names}  # noqa: RUF012
+
+    def __getitem__(self, name: str) -> Environment:
+        found: Environment = import_module(f"{__name__}.{self._home[name]}").ENTRIES[name]
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._home)
+
+    def __len__(self) -> int:
+        return len(self._home)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._home
+
+
+ENVIRONMENTS: Mapping[str, Environment] = _Environments()
 
 
 def named(name: str) -> Environment | None:

@@ -21,9 +21,9 @@ import numpy as np
 from cmdplab.algorithms.custom import CUSTOM
 from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
-from cmdplab.experiments.experiment import RunSettings
 from cmdplab.experiments.manifest import Manifest
-from cmdplab.experiments.records.tables import put_curves, put_mistakes
+from cmdplab.experiments.records.tables import put_runs
+from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.work import Problems, Standing, Work
 from cmdplab.files import file_digest
 from cmdplab.files.locks import BusyError, locked, removed
@@ -94,6 +94,8 @@ def begin(folder: Path, settings: RunSettings) -> Manifest:
     if known is not None and is_done(folder, known):
         removed(folder / LOCK)  # thousands of finished runs need none
         return known
+    from cmdplab.numerics.noise import philox_key  # loads a compiler, as whoever plays does
+
     record = known or Manifest(settings=settings, status="running")
     record.notes += _aside(folder, record)
     record.stream = [hex(int(each)) for each in philox_key(settings.seed)]
@@ -165,7 +167,8 @@ def _entered(work: Work, record: Manifest, problems: Problems) -> Playing:
     snapshot = enter(work.folder, record, manifest.machine())
     playing = Playing(problem, row, settings.seed, options, snapshot)
     if settings.preset == CUSTOM:
-        playing.snapshot()  # refuses now, not at the first checkpoint, what cannot be stored
+        # Refuses now, not at a checkpoint or after a kill, what cannot be stored or made again.
+        Playing(problem, row, settings.seed, options, playing.snapshot())
     return playing
 
 
@@ -230,7 +233,8 @@ def close(folder: Path, record: Manifest, reached: Reached | None) -> None:
     run = [reached.so_far(record.seconds)]
     if settings.episodes is not None and run[0].summary.episodes >= settings.episodes:
         record.status = "done"
-    tables = {CURVES: partial(put_curves, run), MISTAKES: partial(put_mistakes, run)}
+    tables = {CURVES: partial(put_runs, run, "curves")}
+    tables |= {MISTAKES: partial(put_runs, run, "mistakes")}
     _keep(folder, record, reached, tables)
     if record.status == "done":
         removed(folder / LOCK)

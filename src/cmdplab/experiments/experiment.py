@@ -6,44 +6,30 @@ another run, never an overwrite.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import shorten
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
-import numpy.typing as npt
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    model_serializer,
-)
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from cmdplab import display
-from cmdplab.algorithms import algorithm, as_row, check_settings, is_outside, written_name
-from cmdplab.algorithms.custom import CUSTOM, is_learner, recorded, registered
+from cmdplab.algorithms import as_row, check_settings, is_outside, written_name
+from cmdplab.algorithms.custom import is_learner
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import MOST_EPISODES, whole_if_exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.transitions import Sparse
 from cmdplab.environments import make, named, no_instances
 from cmdplab.errors import InputError
+from cmdplab.experiments.run_settings import Preset, RunSettings, Strict, fingerprint
 from cmdplab.files import parse_toml, read_toml
 from cmdplab.formats import read_problem
-from cmdplab.settings import SETTINGS, Declared, Settings, with_fields, without_none
+from cmdplab.settings import SETTINGS, Declared, with_fields
 
-_NEWER = {name for name, each in SETTINGS.items() if not each.written_empty}
-_NEWER |= {"rewards", "precision"}
 MOST_RUNS = 1_000_000
 
-Preset = Literal["released", "printed"]
 Whole = BeforeValidator(whole_if_exact)  # TOML writes 1e3 as a float
 Episodes = Annotated[int, Whole, Field(gt=0, le=MOST_EPISODES)] | Literal["unlimited"]
 Seed = Annotated[int, Whole, Field(ge=0, lt=1 << 63)]
@@ -53,11 +39,7 @@ Seeds = (
 Count = Annotated[int, Whole]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class ProblemSpec(_Strict):
+class ProblemSpec(Strict):
     """A problem: an environment with instance seeds, or a file; described is what a key must be."""
 
     environment: str | None = Field(default=None, description="the name of an environment")
@@ -90,7 +72,7 @@ def _name(given: Any) -> Any:
 
 
 @with_fields(_choices)
-class AlgorithmSpec(_Strict):
+class AlgorithmSpec(Strict):
     """An algorithm with its settings; a list of values makes one run for each."""
 
     name: Annotated[str, BeforeValidator(_name)] = Field(
@@ -102,7 +84,7 @@ class AlgorithmSpec(_Strict):
 
 
 @display.shown
-class Experiment(_Strict):
+class Experiment(Strict):
     """Problems x algorithms x seeds."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._ -]{0,79}$")] = Field(
@@ -147,102 +129,6 @@ class Experiment(_Strict):
     def seed_list(self) -> list[int]:
         """The seeds: a number n means 0..n-1."""
         return list(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
-
-
-@with_fields(lambda setting: (setting.kind | None, None))
-class _Algorithm(_Strict):
-    """What is run on what: the first fields of `RunSettings`, in the order of records."""
-
-    problem: str  # its name
-    fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]  # of its arrays
-    algorithm: str
-    preset: Preset | Literal["custom"]  # custom: a learner from outside, by path or by name
-
-
-class RunSettings(_Algorithm):
-    """One run, resolved: all that its numbers depend on."""
-
-    rewards: Literal["bernoulli"] | None = None  # None: known
-    precision: Literal["float32"] | None = None  # None: float64
-    episodes: int | None  # None: until stopped
-    seed: int
-
-    @model_serializer(mode="wrap")
-    def _without_empty(self, plainly: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Settings that an algorithm does not have leave no trace: new ones rename nothing."""
-        whole = plainly(self)
-        return {k: v for k, v in whole.items() if v is not None or k not in _NEWER}
-
-    def settings(self) -> Settings:
-        """The settings of the algorithm that are not left open."""
-        return without_none(cast(Settings, {name: getattr(self, name) for name in SETTINGS}))
-
-    def row(self) -> Row:
-        """The algorithm with its settings, to be read: nothing from outside is imported."""
-        if self.preset == CUSTOM:
-            return recorded(self.algorithm)
-        return algorithm(self.algorithm, self.preset).with_settings(**self.settings())
-
-    def row_to_play(self, given: bool) -> Row:
-        """The same to be played: an import path is followed only where a person has given it."""
-        if self.preset != CUSTOM:
-            return self.row()
-        if given:
-            return as_row(self.algorithm)
-        return registered(self.algorithm) or self.row()
-
-    @classmethod
-    def of(
-        cls,
-        problem: CMDP,
-        row: Row,
-        episodes: int | None,
-        seed: int,
-        *,
-        mark: str = "",
-        rewards: str = "known",
-        precision: str = "float64",
-    ) -> RunSettings:
-        """The run of a row, with all of the row's values: defaults may change one day.
-
-        `mark` is the problem's fingerprint, where it is known. Rewards that are known, and double
-        precision, leave no trace.
-        """
-        return cls(
-            problem=problem.name,
-            fingerprint=mark or fingerprint(problem),
-            algorithm=row.name,
-            preset=row.preset,  # type: ignore[arg-type]
-            rewards="bernoulli" if rewards == "bernoulli" else None,
-            precision="float32" if precision == "float32" else None,
-            episodes=episodes,
-            seed=seed,
-            **row.settings(),
-        )
-
-    @property
-    def folder(self) -> str:
-        """The name of the run's folder: the hash of its settings, and its seed."""
-        settings = self.model_dump(exclude={"seed", "problem"})
-        text = json.dumps(settings, sort_keys=True)
-        return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{self.seed}"
-
-
-def fingerprint(problem: CMDP) -> str:
-    """A hash of the arrays of a problem."""
-    digest = hashlib.sha256()
-    rows = problem.transition
-    kernel: list[npt.NDArray[Any]]
-    if isinstance(rows, Sparse):
-        kernel = [rows.successor, rows.probability]
-    else:
-        kernel = [rows[0] if problem.stationary else rows]
-    if problem.mask is not None:
-        kernel.append(problem.mask)
-    for array in (*kernel, problem.reward, problem.threshold):
-        digest.update(str(array.shape).encode() + array.tobytes())
-    digest.update(str((problem.start, problem.horizon)).encode())
-    return digest.hexdigest()[:32]
 
 
 def read_experiment(path: str | Path, changes: list[str] | None = None) -> Experiment:

@@ -20,10 +20,11 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
-from cmdplab.experiments.experiment import Experiment, RunSettings, fingerprint, first_complaint
+from cmdplab.experiments.experiment import Experiment, first_complaint
 from cmdplab.experiments.index import EXPERIMENT as EXPERIMENT
 from cmdplab.experiments.manifest import Manifest, NewerError
 from cmdplab.experiments.records.labels import kind_of, labels
+from cmdplab.experiments.run_settings import RunSettings, fingerprint
 from cmdplab.experiments.work import Work
 from cmdplab.files import MissingError, read_json, sealed, unsealed
 from cmdplab.files.locks import locked
@@ -102,7 +103,7 @@ def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
         differ = differing(known.settings, settings)[0]
         there = getattr(known.settings, differ)
         raise refusal(folder, f"a run with {differ} {there}")
-    if known is None and (strangers := content(folder, _OF_A_RUN, _listed(folder))):
+    if known is None and (strangers := content(folder, _OF_A_RUN)):
         raise refusal(folder, f"{strangers} and no run")
     writable_folder(folder)
     work = Work(folder, settings, folder / "problem.npz", settings.algorithm, given=True)
@@ -233,17 +234,15 @@ def check_apart(folder: Path) -> None:
         raise refusal(folder, "records of runs")
 
 
-def content(folder: Path, ours: set[str], listed: str = "") -> str:
-    """What a folder holds beside files of these names, in words; empty where that is nothing.
-
-    `listed` is the experiment that it lists.
-    """
+def content(folder: Path, ours: set[str]) -> str:
+    """What a folder holds beside files of these names, in words; empty where that is nothing."""
     there = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
     strangers = [name for name in there if name not in ours and not name.startswith(".")]
     if not strangers:
         return ""
     if manifest.NAME in strangers:
         return "a single run"
+    listed = _listed(folder)
     if OLD_SUMMARY in strangers and not listed:
         return "results of version 0.1"
     return listed or f"other files ({strangers[0]})"

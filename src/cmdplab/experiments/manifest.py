@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cmdplab import __version__
 from cmdplab.errors import CmdplabError, InputError
-from cmdplab.experiments.experiment import RunSettings, first_complaint
+from cmdplab.experiments.experiment import first_complaint
+from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.files import MissingError, read_json
 from cmdplab.files.digests import damaged
 from cmdplab.files.write import renamed, written_whole

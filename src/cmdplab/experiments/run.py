@@ -48,7 +48,6 @@ def run(
     """Let one algorithm learn one problem, and measure every episode exactly.
 
     An algorithm is a row, a name, or a learner from outside (`algorithms.as_row`).
-    An algorithm is a row, a name, or a learner from outside (`algorithms.as_row`).
     The same (problem, algorithm, seed) gives the same numbers to the last bit, whatever the chunk,
     which by default is what takes about 0.2 s. `solution` is the certified optimum, if it is known
     already; `baseline` [H, X, A] the safe policy of an algorithm that needs one, which by default

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import is_done, is_held
-from cmdplab.experiments.experiment import RunSettings
 from cmdplab.experiments.manifest import Manifest
+from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.work import Ended, Work
 
 

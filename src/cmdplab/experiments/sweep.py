@@ -15,19 +15,14 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments import index
 from cmdplab.experiments.durable import CHECKPOINT_EVERY
-from cmdplab.experiments.executors.local import run_here, run_locally
+from cmdplab.experiments.executors.local import run_locally
 from cmdplab.experiments.executors.signals import Interrupt, signals
-from cmdplab.experiments.experiment import (
-    Experiment,
-    problems,
-    resolve,
-)
+from cmdplab.experiments.experiment import Experiment, problems, resolve
 from cmdplab.experiments.folder import Folder, Study, add_runs, check_learners, earlier
 from cmdplab.experiments.status import RunStatus, with_end
-from cmdplab.experiments.work import Ended, Event, OnEvent, Problems, Work
+from cmdplab.experiments.work import Ended, Event, OnEvent, Work
 from cmdplab.messages import renamed_keywords
 
-EXPERIMENT = index.EXPERIMENT
 NOTED_AT_ONCE = 50  # runs in the index
 
 Executor = Callable[[list[Work], OnEvent, Interrupt, float], None]
@@ -99,12 +94,8 @@ def do_missing(
     engine: str = "cpu",
     on_message: Callable[[str], None] = lambda sentence: None,
     executor: Executor | None = None,
-    solved: Problems | None = None,
 ) -> list[RunStatus]:
-    """Do the works that are not done.
-
-    They are done by worker processes; where the problems are `solved` already, by this one.
-    """
+    """Do the works that are not done, in worker processes or by the executor."""
     from cmdplab.engines.choose import check_single
     from cmdplab.experiments.play import check_workers
 
@@ -144,9 +135,6 @@ def do_missing(
     with signals() as interrupt:
         if missing and executor is not None:
             executor(missing, note, interrupt, every)
-        elif missing and solved is not None:
-            for work in missing:
-                run_here(work, note, interrupt, every, solved)
         elif missing:
             run_locally(missing, workers or os.cpu_count() or 1, note, interrupt, every)
     found = [with_end(known.status(work), ends.get(work.folder.name)) for work in works]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.experiments.experiment import RunSettings, fingerprint
+from cmdplab.experiments.run_settings import RunSettings, fingerprint
 
 if TYPE_CHECKING:
     from cmdplab.solvers import Solution

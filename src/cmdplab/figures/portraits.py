@@ -87,7 +87,7 @@ def entropy_curve(
 
     At episode k: the entropy of the policy after k updates, which is played in episode k + 1, and
     tau_k, the temperature of the last of them. Looking changes nothing: the run is that of
-    `running.run`.
+    `experiments.run.run`.
     """
     stops = looked_at(episodes, points)
     run = _Watched(problem, row, episodes, seed, solution, on_progress)

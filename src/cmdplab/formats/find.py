@@ -1,4 +1,7 @@
-"""A problem by name or file, whatever its format, and from one format to another."""
+"""A problem by name or file, whatever its format, and from one format to another.
+
+The door of the command line: everything that takes the name of a problem goes through it.
+"""
 
 from __future__ import annotations
 

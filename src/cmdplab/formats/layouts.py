@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.checks import whole_horizon
+from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import Constraint, assembled, stationary_tables, within_budget
@@ -58,7 +59,7 @@ def from_state_first(
     Utilities must reach their thresholds and costs stay within their budgets, in expected sums
     over an episode; the constraints are the utilities, then the costs.
     """
-    kernel = _real("transition", transition)
+    kernel = floats("transition", transition)
     if kernel.ndim != 3 or kernel.shape[0] != kernel.shape[2] or 0 in kernel.shape:
         raise InputError(f"transition must have the shape [S, A, S], not {kernel.shape}")
     if len(utilities) != len(thresholds) or len(costs) != len(budgets):
@@ -92,9 +93,9 @@ def from_action_first(
 
     pymdptoolbox also takes a sequence of A matrices, which is the same thing here.
     """
-    given["utilities"] = [_swapped(_real("utility", each)) for each in given.get("utilities", ())]
-    given["costs"] = [_swapped(_real("cost", each)) for each in given.get("costs", ())]
-    tables = _swapped(_real("transition", transition)), _swapped(_real("reward", reward))
+    given["utilities"] = [_swapped(floats("utility", each)) for each in given.get("utilities", ())]
+    given["costs"] = [_swapped(floats("cost", each)) for each in given.get("costs", ())]
+    tables = _swapped(floats("transition", transition)), _swapped(floats("reward", reward))
     return from_state_first(*tables, **given)
 
 
@@ -112,16 +113,6 @@ def to_action_first(problem: CMDP) -> Tables:
     return Tables(_swapped(problem.table[0]), rewards.copy())
 
 
-def _real(what: str, values: npt.ArrayLike) -> Array:
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind in "biuf":
-            return array.astype(np.float64)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise InputError(f"{what} is not an array of real numbers")
-
-
 def _swapped(array: Array) -> Array:
     """[A, S, S] <-> [S, A, S]; one and two axes stay."""
     return np.ascontiguousarray(array.transpose(1, 0, 2)) if array.ndim == 3 else array
@@ -129,7 +120,7 @@ def _swapped(array: Array) -> Array:
 
 def _expected(what: str, values: npt.ArrayLike, kernel: Array) -> Array:
     """[S, A]: sum_y P(y | x, a) r(x, a, y), or the reward itself where y does not matter."""
-    table = _real(what, values)
+    table = floats(what, values)
     if table.ndim == 1 and table.shape == kernel.shape[:1]:
         return np.repeat(table[:, None], kernel.shape[1], axis=1)
     if table.shape == kernel.shape[:2]:

@@ -1,4 +1,7 @@
-"""The named environments in Gymnasium's registry: media-streaming is cmdplab/MediaStreaming-v0."""
+"""The named environments in Gymnasium's registry: media-streaming is cmdplab/MediaStreaming-v0.
+
+A file of its own: Gymnasium's registry holds its path, from which it makes environments.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ NAMESPACE = "cmdplab"
 
 def identifier(name: str) -> str:
     """The identifier of an environment: the namespace, its name in CamelCase, its version."""
-    version = getattr(ENVIRONMENTS[name], "version", 0)
+    version = ENVIRONMENTS[name].version
     camel = "".join(word.capitalize() for word in name.split("-"))
     return f"{NAMESPACE}/{camel}-v{version}"
 

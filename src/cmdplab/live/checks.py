@@ -13,12 +13,11 @@ from cmdplab.algorithms.task import Task
 from cmdplab.engines.families import family
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import check_counts
-from cmdplab.live.calls import reset_checked
 from cmdplab.live.checkpoints import Settings
+from cmdplab.live.environment import Env, Spaces, reset_checked
 from cmdplab.live.episodes import Setup
 from cmdplab.live.masks import digest
 from cmdplab.live.signals import Demand
-from cmdplab.live.spaces import Env, Spaces
 from cmdplab.types import Mask
 
 SEVERAL = "several"

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.live.calls import reset_checked, step_checked
+from cmdplab.live.environment import Env, Spaces, reset_checked, step_checked
 from cmdplab.live.masks import check_told
 from cmdplab.live.signals import Reader, Scale
-from cmdplab.live.spaces import Env, Spaces
 from cmdplab.types import Array, Indices, Mask
 
 Act = Callable[[int, int, float], int]  # (step, state, uniform) -> action

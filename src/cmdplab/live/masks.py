@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from cmdplab.cmdp.checks import checked_mask
 from cmdplab.errors import InputError
-from cmdplab.live.calls import Info, check_call
-from cmdplab.live.spaces import Spaces
+from cmdplab.live.environment import Info, Spaces, check_call
 from cmdplab.types import Mask
 
 Masking = npt.ArrayLike | Callable[[Any], npt.ArrayLike]

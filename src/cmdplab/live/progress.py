@@ -28,7 +28,7 @@ OnProgress = Callable[[Standing], None]
 
 @contextmanager
 def shown(title: str, console: Console | None = None) -> Iterator[OnProgress]:
-    """Show the progress of one `learn` while the block lasts; yields its `progress`."""
+    """Show the progress of one `learn` while the block lasts; yields its `on_progress`."""
     console = console if console is not None else Console(stderr=True)
     with (_bar if console.is_terminal else _lines)(title, console) as on_progress:
         yield on_progress

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.algorithms import as_row
-from cmdplab.algorithms.custom import Given as GivenAlgorithm
-from cmdplab.algorithms.custom import packed
+from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.engines.families import live_session
 from cmdplab.errors import InputError, StorageError
@@ -20,17 +19,15 @@ from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
 from cmdplab.files.locks import BusyError
 from cmdplab.files.write import writable_folder
 from cmdplab.live import checkpoints
-from cmdplab.live.calls import check_seeds, reset_checked
 from cmdplab.live.checkpoints import Settings
 from cmdplab.live.checks import Asked, first_state
+from cmdplab.live.environment import Env, Spaces, check_seeds, reset_checked
 from cmdplab.live.evaluation import LATE, Tally
-from cmdplab.live.interrupts import patient
 from cmdplab.live.learned import Learned
 from cmdplab.live.masks import Masking, opened
 from cmdplab.live.progress import OnProgress
-from cmdplab.live.session import Playing, advanced
+from cmdplab.live.session import Playing, advanced, patient
 from cmdplab.live.signals import Given, checked_range, demand
-from cmdplab.live.spaces import Env, Spaces
 from cmdplab.messages import renamed_keywords
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
 from cmdplab.engines.protocol import LiveSession
 from cmdplab.experiments.play import CHUNK_SECONDS
 from cmdplab.live.checkpoints import Saved
+from cmdplab.live.environment import Env
 from cmdplab.live.episodes import Played, Setup, roll_out
 from cmdplab.live.evaluation import Evaluation, Tally
 from cmdplab.live.progress import OnProgress, Standing
-from cmdplab.live.spaces import Env
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array
 
@@ -108,3 +112,25 @@ def advanced(
         if look(now):
             break
     return time.monotonic() - began
+
+
+@contextmanager
+def patient() -> Iterator[Callable[[], bool]]:
+    """Yield whether Ctrl-C was pressed, to be asked between two episodes, where a learner is whole.
+
+    A second one interrupts at once, as it always does.
+    """
+    asked: list[bool] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False  # only the main thread may handle signals
+        return
+
+    def remember(*_: Any) -> None:
+        asked.append(True)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from cmdplab.checks import real_number
 from cmdplab.cmdp.checks import floats
 from cmdplab.errors import InputError
-from cmdplab.live.calls import Info, check_call
+from cmdplab.live.environment import Info, check_call
 from cmdplab.types import Array
 
 Signal = Callable[[Any, Any, Any, float, Info], float]  # (state, action, next state, reward, info)
@@ -38,10 +38,6 @@ class Scale(NamedTuple):
         shape = (-1, *(1,) * (values.ndim - 1))
         worst, best = self.worst.reshape(shape), self.best.reshape(shape)
         return (values - steps * worst) / (best - worst)
-
-    def from_unit(self, units: Array, steps: int = 1) -> Array:
-        """The way back: v = steps worst + (best - worst) u."""
-        return steps * self.worst + (self.best - self.worst) * units
 
 
 class Demand(NamedTuple):

@@ -36,6 +36,9 @@ class Summary(NamedTuple):
     weak_violation_regret: float | None
 
 
+NUMBERS = tuple(field for field in Summary._fields if field != "episodes")
+
+
 def on_grid(episodes: Array) -> Array:
     """Which episodes are grid points: all up to 1023, then 512 equally spaced in each octave."""
     _, exponent = np.frexp(episodes)  # 2^(exponent - 1) <= k < 2^exponent

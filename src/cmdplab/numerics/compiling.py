@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import config as numba_config
-from numba.core import event
+from numba.core import config as numba_config, event
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.types.misc import unliteral

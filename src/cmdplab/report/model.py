@@ -9,13 +9,11 @@ import numpy as np
 
 from cmdplab.errors import InputError
 from cmdplab.experiments.records.tables import check_columns
-from cmdplab.measures.measures import Summary
+from cmdplab.measures.measures import NUMBERS
 from cmdplab.measures.verdict import common_verdict
 from cmdplab.report.curves import Thinned, thinned
 from cmdplab.types import Array
 
-FIELDS = tuple(field for field in Summary._fields if field != "episodes")
-SERIES = ("gap", "violation", "either")
 CURVES = ("episode", "gap", "gap_min", "gap_max", "strong_regret", "weak_regret")
 MISTAKES = ("epsilon", "gap_mistakes", "gap_last_mistake")
 
@@ -138,7 +136,7 @@ def entry(
         planned=planned,
         episodes=int(first.curves["episode"][-1]),
         verdict=common_verdict(curves, horizon).replace(",,", ","),
-        numbers={name: spread([run.summary.get(name) for run in runs]) for name in FIELDS},
+        numbers={name: spread([run.summary.get(name) for run in runs]) for name in NUMBERS},
         rate=1e6 / float(np.median(times)) if times else None,
         episode=episode,
         curves=columns,

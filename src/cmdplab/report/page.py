@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from cmdplab.experiments import manifest
 from cmdplab.figures.palette import looks
 from cmdplab.files.write import to_json
+from cmdplab.measures.measures import NUMBERS
+from cmdplab.measures.mistakes import SERIES
 from cmdplab.measures.verdict import CLEARLY, CONVERGED, MOVING, OSCILLATES, SHORTEST
 from cmdplab.report.curves import Thinned
-from cmdplab.report.model import FIELDS, SERIES, Entry, Report, Section
+from cmdplab.report.model import Entry, Report, Section
 from cmdplab.types import Array
 
 SCHEMA = 1
@@ -62,7 +64,7 @@ def content(report: Report) -> dict[str, Any]:
         "schema": SCHEMA,
         "title": report.title,
         "folder": report.folder,
-        "fields": FIELDS,
+        "fields": NUMBERS,
         "troubles": report.troubles,
         "notes": report.notes,
         "versions": report.versions,

@@ -14,8 +14,9 @@ from cmdplab.experiments import manifest
 from cmdplab.experiments.folder import EXPERIMENT, study_in
 from cmdplab.experiments.records.old_folders import CURVES, MISTAKES, OldGroup, is_old, read_old
 from cmdplab.experiments.records.summary import SUMMARY
+from cmdplab.measures.measures import NUMBERS
 from cmdplab.report.curves import points_for
-from cmdplab.report.model import FIELDS, About, Entry, OneRun, Report, Section, entry
+from cmdplab.report.model import About, Entry, OneRun, Report, Section, entry
 from cmdplab.report.sweeps import gather_sweep
 
 
@@ -62,7 +63,7 @@ def _runs(group: OldGroup) -> list[OneRun]:
     time = float(time) if isinstance(time, int | float) else None
     tables = zip(group.curves.values(), group.mistakes.values(), strict=True)
     return [
-        OneRun(seed, *both, {f: group.numbers[f][n] for f in FIELDS}, time)
+        OneRun(seed, *both, {f: group.numbers[f][n] for f in NUMBERS}, time)
         for n, (seed, both) in enumerate(zip(group.curves, tables, strict=True))
     ]
 

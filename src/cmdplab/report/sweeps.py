@@ -14,12 +14,12 @@ from cmdplab.algorithms.row import SAFE_POLICY
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
-from cmdplab.experiments.experiment import RunSettings
 from cmdplab.experiments.folder import EXPERIMENT, read_folder, works_of
 from cmdplab.experiments.index import Index
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.columns import Columns, columns_of
 from cmdplab.experiments.records.tables import read_one
+from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.status import RunStatus
 from cmdplab.experiments.work import Work, problem_of
 from cmdplab.report.curves import points_for

@@ -6,7 +6,8 @@ import csv
 import io
 import math
 
-from cmdplab.report.model import FIELDS, Entry, Report, Section
+from cmdplab.measures.measures import NUMBERS
+from cmdplab.report.model import Entry, Report, Section
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -87,13 +88,13 @@ def csv_table(report: Report) -> str:
     writer = csv.writer(text)
     ends = ("median", "min", "max")
     head = ["problem", "algorithm", "preset", "seeds", "episodes", "verdict"]
-    head += [f"{field}_{end}" for field in FIELDS for end in ends]
+    head += [f"{field}_{end}" for field in NUMBERS for end in ends]
     writer.writerow([*head, "episodes_per_second"])
     for section in report.sections:
         for each in section.entries:
             row: list[object] = [section.problem, each.label, each.about.preset]
             row += [len(each.seeds), each.episodes, each.verdict]
-            for field in FIELDS:
+            for field in NUMBERS:
                 row += each.numbers[field] or ("", "", "")
             writer.writerow([*row, "" if each.rate is None else each.rate])
     return text.getvalue()

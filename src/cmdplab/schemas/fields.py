@@ -1,4 +1,7 @@
-"""Parts of the models of the commands' JSON: an object, a field, its unit."""
+"""Parts of the models of the commands' JSON: an object, a field, its unit.
+
+Apart from `__init__`, which a command imports in order to print: models take Pydantic to load.
+"""
 
 from __future__ import annotations
 

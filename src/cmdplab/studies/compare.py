@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cmdplab import display
+from cmdplab.algorithms import as_row
+from cmdplab.algorithms.custom import Given
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import Run
+from cmdplab.experiments.records.labels import kind_of_row, labels
 from cmdplab.experiments.run import jobs, run_many
-from cmdplab.measures.measures import Summary
+from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.studies.conclusions import by_label, median, numbers_of
 from cmdplab.studies.predefined import Comparison, carry_out
@@ -46,7 +49,7 @@ class Compared(NamedTuple):
 
 def compare(
     problem: CMDP | str | Path,
-    algorithms: Sequence[Row | str] = tuple(TABLE_1),
+    algorithms: Sequence[Given] | Given = tuple(TABLE_1),
     *,
     episodes: int = 100_000,
     seeds: int = 5,
@@ -63,18 +66,21 @@ def compare(
     """Run algorithms on one problem, each on the seeds 0, 1, ..., and group what they gave.
 
     `problem` is a problem, the name of an environment (`instance_seed` chooses among random ones)
-    or a file. `algorithms` are names, NAME:PRESET, `all`, or rows; by default the ten of the
-    paper's Table 1. Names take the settings given here, and are tuned for the number of episodes;
-    rows are run as they are. With `out` the study is kept in that folder: problem and algorithms
-    must then be names, so that the folder can say what they are.
+    or a file. `algorithms` are names, NAME:PRESET, `all`, rows, or learners from outside; by
+    default the ten of the paper's Table 1. Names take the settings given here, and are tuned for
+    the number of episodes; rows are run as they are. With `out` the study is kept in that folder,
+    which must be able to say what they are: the problem is a name, and every algorithm has one.
     """
-    named = [each for each in algorithms if isinstance(each, str)]
+    several = isinstance(algorithms, Sequence) and not isinstance(algorithms, str)
+    listed: list[Any] = [*algorithms] if several else [algorithms]  # type: ignore[misc]
+    if not listed:
+        raise InputError("name at least one algorithm")
     study = Comparison(
         problem=problem.name if isinstance(problem, CMDP) else str(problem),
         instance_seed=instance_seed,
         episodes=episodes,
         seeds=seeds,
-        algorithms=tuple(named) or tuple(TABLE_1),
+        algorithms=tuple(listed),
         preset=preset,
         bonus_scale=bonus_scale,
         margin_scale=margin_scale,
@@ -82,20 +88,19 @@ def compare(
         precision=precision,
         out=None if out is None else Path(out),
     )
-    if not algorithms:
-        raise InputError("name at least one algorithm")
     if out is not None:
-        if isinstance(problem, CMDP) or len(named) < len(algorithms):
-            raise InputError("a comparison in a folder names its problem and its algorithms")
+        if isinstance(problem, CMDP):
+            raise InputError("a comparison in a folder names its problem: an environment or a file")
         runs, _ = carry_out(study, workers, engine=engine)
         cmdp = study.cmdp()
         return Compared(cmdp, solve_feasible(cmdp), by_label(runs))
     cmdp = problem if isinstance(problem, CMDP) else study.cmdp()
     solution = solve_feasible(cmdp)
-    rows = [row for each in algorithms for row in _rows(study, each)]
+    rows = list(dict.fromkeys(row for each in listed for row in _rows(study, each)))
+    _check_apart(rows)
     found = run_many(
         cmdp,
-        jobs(dict.fromkeys(rows), seeds),
+        jobs(rows, seeds),
         episodes,
         engine=engine,
         precision=precision,
@@ -105,9 +110,22 @@ def compare(
     return Compared(cmdp, solution, by_label(found))
 
 
-def _rows(study: Comparison, given: Row | str) -> list[Row]:
+def _rows(study: Comparison, given: Given) -> list[Row]:
     """A row as it is; those of a name with what is asked of all."""
-    return replace(study, algorithms=(given,)).rows() if isinstance(given, str) else [given]
+    return replace(study, algorithms=(given,)).rows() if isinstance(given, str) else [as_row(given)]
+
+
+def _check_apart(rows: Sequence[Row]) -> None:
+    """Refuse different algorithms that nothing we know tells apart: they would be one line."""
+    named = labels([kind_of_row(row) for row in rows])
+    seen: set[str] = set()
+    for label in (named[kind_of_row(row)] for row in rows):
+        if label in seen:
+            raise InputError(
+                f"two of the algorithms are called {label}: name them apart, "
+                "custom(learner, name=...) or replace(row, name=...)"
+            )
+        seen.add(label)
 
 
 def _words(runs: Sequence[Run]) -> str:
@@ -117,7 +135,7 @@ def _words(runs: Sequence[Run]) -> str:
 
 def _record(label: str, runs: Sequence[Run]) -> dict[str, Any]:
     row = runs[0].algorithm
-    medians = {field: median(runs, field) for field in Summary._fields if field != "episodes"}
+    medians = {field: median(runs, field) for field in NUMBERS}
     return {
         "label": label,
         "algorithm": row.name,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cmdplab.algorithms.baselines import safe_baseline
-from cmdplab.algorithms.custom import OUTSIDE
+from cmdplab.algorithms.custom import CUSTOM, OUTSIDE
 from cmdplab.algorithms.row import SAFE_POLICY
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
@@ -22,10 +22,11 @@ from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import kind_of_row, labels
 from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.records.summary import SUMMARY
-from cmdplab.experiments.records.tables import Curves, write_curves, write_mistakes
+from cmdplab.experiments.records.tables import Curves, put_runs
+from cmdplab.experiments.status import RunStatus
 from cmdplab.files import sealed
 from cmdplab.files.write import to_json, written_whole
-from cmdplab.measures.measures import Summary
+from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
 
 
@@ -42,9 +43,7 @@ def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
 def numbers_of(runs: Sequence[Run]) -> dict[str, Any]:
     """Every number of `Summary` as a list over seeds, and the median time per episode."""
     numbers: dict[str, Any] = {
-        field: [getattr(run.summary, field) for run in runs]
-        for field in Summary._fields
-        if field != "episodes"
+        field: [getattr(run.summary, field) for run in runs] for field in NUMBERS
     }
     numbers["us_per_episode"] = float(np.median([run.us_per_episode for run in runs]))
     return numbers
@@ -56,17 +55,30 @@ def median(runs: Sequence[Run], field: str) -> float | None:
     return None if values[0] is None else float(np.median(values))
 
 
-def conclude(folder: Path) -> tuple[list[Run], dict[str, Any]]:
-    """Write the results of a study whose runs are done; the runs, and what summary.json says."""
-    known, works = read_folder(folder), works_of(folder)
+def broken_alone(found: Iterable[RunStatus]) -> set[str]:
+    """The labels of learners from outside that failed, where all the others are done."""
+    found = list(found)
+    broken = {each.label for each in found if each.status == "failed" and each.preset == CUSTOM}
+    others = {each.status for each in found if each.label not in broken}
+    return broken if others == {"done"} else set()
+
+
+def conclude(folder: Path, without: Container[str] = ()) -> tuple[list[Run], dict[str, Any]]:
+    """Write the results of a study whose runs are done; the runs, and what summary.json says.
+
+    `without` has the labels of learners that failed and are left out of all but the report.
+    """
+    known = read_folder(folder)
     if known.study is None:
         raise InputError(f"{folder} holds {known.words}: `cmdplab report` shows it")
+    works = [work for work in works_of(folder) if work.label not in without]
     runs = [recall(work) for work in works]
     problem = CMDP.load(works[0].problem_file)
     summary = summarise(known, problem, solve_feasible(problem), runs)
     summary |= _made_by([manifest.read(work.folder) for work in works])
-    write_curves(runs, folder / CURVES)
-    write_mistakes(runs, folder / MISTAKES)
+    with written_whole(folder / CURVES) as curves, written_whole(folder / MISTAKES) as mistakes:
+        put_runs(runs, "curves", curves)
+        put_runs(runs, "mistakes", mistakes)
     with written_whole(folder / SUMMARY) as temporary:
         temporary.write_text(sealed(to_json(summary)) + "\n")
     _draw(known, runs, folder)

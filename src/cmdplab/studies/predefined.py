@@ -1,7 +1,7 @@
 """Predefined experiments: `reproduce`, the paper's Figure 1, and `compare`, side by side.
 
 A study is an experiment, which runs, stops and goes on as any sweep does; what it shows in the end
-(`summaries.py`) is drawn from the records in its folder.
+(`conclusions.py`) is drawn from the records in its folder.
 """
 
 from __future__ import annotations
@@ -12,29 +12,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from cmdplab.algorithms import (
-    ALGORITHMS,
-    FIGURE_1,
-    algorithm,
-    as_row,
-    is_outside,
-    written_name,
-)
+from cmdplab.algorithms import ALGORITHMS, FIGURE_1, algorithm, as_row, is_outside, written_name
 from cmdplab.algorithms.custom import Custom, Given
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import ENVIRONMENTS
 from cmdplab.errors import CmdplabError, InputError
-from cmdplab.experiments.experiment import Experiment, fingerprint, parse_experiment
+from cmdplab.experiments.experiment import Experiment, parse_experiment
 from cmdplab.experiments.folder import Study
 from cmdplab.experiments.play import Run, check_counts, check_workers
 from cmdplab.experiments.run import jobs
+from cmdplab.experiments.run_settings import fingerprint
 from cmdplab.experiments.sweep import do_missing, prepare
 from cmdplab.experiments.work import OnEvent, Work
 from cmdplab.formats import find
 from cmdplab.settings import SETTINGS
-from cmdplab.studies.conclusions import conclude
+from cmdplab.studies.conclusions import broken_alone, conclude
 
 PROBLEMS = (
     "random-independent",
@@ -182,12 +176,16 @@ def carry_out(
 ) -> tuple[list[Run], dict[str, Any]]:
     """Do what is missing of a study, then write what it shows: figure, tables, summary, report.
 
-    Interrupted or given again, it goes on; the results are those of a study that never stopped.
+    Interrupted or given again, it goes on; the results are those of a study that never stopped. A
+    learner from outside that fails is raised, after the results of the others are written.
     """
     check_workers(workers)
     found = do_missing(
         prepared(study, engine), workers, on_event, engine=engine, on_message=on_message
     )
+    broken = broken_alone(found)
+    if broken:
+        conclude(study.folder, broken)
     for status in found:
         if status.status != "done":
             why = (status.error.strip().splitlines() or ["it can be resumed"])[-1]

@@ -74,22 +74,6 @@ def time_engine(
     return Timing(engine, name, X, A, H, N, runs, us)
 
 
-def time_task(
-    engine: str, row: Row, problem: CMDP, task: Task, begin: int = 0, seconds: float = 1.0
-) -> float:
-    """Microseconds per episode of one run, after `begin` episodes: planners learn what to plan."""
-    run = session(engine, problem, row, task, 0)
-    if begin:
-        run.play(begin)
-    episodes, took = 16, 0.0
-    while took < seconds / 2:
-        began = time.perf_counter()
-        run.play(episodes)
-        took = time.perf_counter() - began
-        episodes *= 2
-    return 2e6 * took / episodes
-
-
 def benchmark(quick: bool = False) -> Iterator[Timing]:
     """The paper's size first, on both engines, one and two runs at once; then other sizes."""
     uopt = algorithm("UOpt-RPGPD", "released")

@@ -65,6 +65,48 @@ class NotMade(PricedPlanner):
         raise RuntimeError("first line\nsecond line")
 
 
+class SameState(PricedPlanner):
+    def observe(self, state, episode):
+        return state
+
+
+class NotAnArray(PricedPlanner):
+    def policy(self, state):
+        class Tensor:
+            def __array__(self, *given, **named):
+                raise RuntimeError("on another device")
+
+        return Tensor()
+
+
+class NoProperty(PricedPlanner):
+    def init(self):
+        class Odd:
+            episode = 0
+
+            @property
+            def multiplier(self):
+                raise ValueError("none yet")
+
+        return Odd()
+
+
+class Chatty(PricedPlanner):
+    """Keeps the contract, and prints."""
+
+    def policy(self, state):
+        print("{ thinking")
+        return super().policy(state)
+
+
+class InPlace(PricedPlanner):
+    """Keeps one array of prices, and writes the number of episodes into it."""
+
+    def observe(self, state, episode):
+        state.multiplier[:] = state.episode + 1
+        return super().observe(state, episode)._replace(multiplier=state.multiplier)
+
+
 def nothing(task):
     """Made nothing."""
 
@@ -76,6 +118,26 @@ class Diary:
     episode: int = 0
     multiplier: np.ndarray = field(default_factory=lambda: np.zeros(1))
     pages: tuple = ()
+
+
+@dataclass(frozen=True)
+class Half:
+    """A state that can be stored, but not made again from what is stored."""
+
+    episode: int = 0
+    multiplier: np.ndarray = field(default_factory=lambda: np.zeros(1))
+    more: float = field(init=False, default=0.0)
+
+
+class NotMadeAgain(PricedPlanner):
+    def init(self):
+        return Half()
+
+    def policy(self, state):
+        return self.task.uniform
+
+    def observe(self, state, episode):
+        return Half(state.episode + 1)
 
 
 class Unstorable(PricedPlanner):

@@ -12,8 +12,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import outside
-from cmdplab.engines.cpu import layout
-from cmdplab.engines.cpu import planner_episode as kernels
+from cmdplab.engines.cpu import layout, planner_episode as kernels
 from cmdplab.engines.cpu.primal_dual_episode import draw_action
 from cmdplab.engines.cpu.storage import ListedCounts
 from cmdplab.errors import InputError

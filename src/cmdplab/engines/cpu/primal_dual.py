@@ -11,8 +11,7 @@ from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import outside
-from cmdplab.engines.cpu import layout
-from cmdplab.engines.cpu import primal_dual_episode as kernels
+from cmdplab.engines.cpu import layout, primal_dual_episode as kernels
 from cmdplab.numerics.arrays import from_pairs
 from cmdplab.types import Array, Indices
 

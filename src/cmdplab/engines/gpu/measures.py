@@ -1,6 +1,6 @@
 """Measures that are kept on the card: only rows of the thinned curve and sums ever come back.
 
-One thread judges one run, episode after episode, in the order of `measures.Measures`, so that every
+One thread judges one run, episode after episode, in the order of `Measures`, so that every
 number is the same to the last bit as if the returns had been copied and judged on the host.
 """
 # Numba infers the types of the kernel.

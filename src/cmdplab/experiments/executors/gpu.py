@@ -25,14 +25,7 @@ from cmdplab.engines.choose import Wanted, choose
 from cmdplab.engines.gpu.device import card
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments import manifest
-from cmdplab.experiments.durable import (
-    begin,
-    close,
-    enter,
-    fail,
-    held,
-    save,
-)
+from cmdplab.experiments.durable import begin, close, enter, fail, held, save
 from cmdplab.experiments.executors.local import run_locally
 from cmdplab.experiments.executors.signals import Interrupt
 from cmdplab.experiments.manifest import Manifest

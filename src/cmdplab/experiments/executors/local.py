@@ -18,9 +18,10 @@ from pathlib import Path
 
 from cmdplab.errors import CmdplabError
 from cmdplab.experiments import manifest
-from cmdplab.experiments.durable import held
-from cmdplab.experiments.executors.signals import Interrupt, signals_named
+from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
+from cmdplab.experiments.executors.signals import Interrupt, signals, signals_named
 from cmdplab.experiments.executors.worker import DEAD, PATIENCE, Worker, do_one
+from cmdplab.experiments.status import RunStatus, status_of, with_end
 from cmdplab.experiments.work import Ended, OnEvent, Problems, Work
 
 MOST_CRASHES = 2  # of workers, before their run has failed
@@ -81,24 +82,20 @@ def run_locally(
             worker.join()
 
 
-def run_here(
-    work: Work,
-    on_event: OnEvent,
-    interrupt: Interrupt,
-    every: float,
-    problems: Problems | None = None,
-) -> None:
+def run_here(work: Work, problems: Problems, on_event: OnEvent) -> RunStatus:
     """Do one run in this process: a second one would take longer to start than many runs."""
-    interrupt.raises = True
-    ended = do_one(
-        work,
-        stop=lambda: interrupt.asked > 0,
-        on_progress=on_event,
-        every=every,
-        patience=PATIENCE,
-        problems=problems,
-    )
+    with signals() as interrupt:
+        interrupt.raises = True
+        ended = do_one(
+            work,
+            stop=lambda: interrupt.asked > 0,
+            on_progress=on_event,
+            every=CHECKPOINT_EVERY,
+            patience=PATIENCE,
+            problems=problems,
+        )
     on_event(ended)
+    return with_end(status_of(work), ended)
 
 
 class _Losses:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,13 +13,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
 from cmdplab.experiments.durable import run_in_folder
-from cmdplab.experiments.executors.signals import (
-    HANGUP,
-    SIGNALS,
-    Interrupt,
-    blocked,
-    signals_named,
-)
+from cmdplab.experiments.executors.signals import HANGUP, SIGNALS, Interrupt, blocked, signals_named
 from cmdplab.experiments.work import Ended, Event, Problems, Standing, Work
 from cmdplab.files.locks import BusyError
 
@@ -122,6 +117,7 @@ class Worker:
 
 def _serve(pipe: Connection, parent: int, every: float) -> None:
     """A worker's life: take a run, do it, say how it ended."""
+    sys.stdout = sys.stderr  # what code from outside prints: the output is the parent's
     interrupt = Interrupt()
     for each in (signal.SIGINT, *HANGUP):
         signal.signal(each, signal.SIG_IGN)  # the parent decides

@@ -22,8 +22,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.index import home_of
 from cmdplab.experiments.records.tables import LABELS
 from cmdplab.experiments.work import Work
-from cmdplab.files import LARGEST
-from cmdplab.files import file_digest as sha256
+from cmdplab.files import LARGEST, file_digest as sha256
 from cmdplab.types import Array
 
 FOLDER = ".columns"

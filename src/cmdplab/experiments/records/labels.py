@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
-    from cmdplab.experiments.experiment import RunSettings
+    from cmdplab.experiments.run_settings import RunSettings
 
 _NOT_OF_A_KIND = {"problem", "fingerprint", "algorithm", "preset", "seed"}
 

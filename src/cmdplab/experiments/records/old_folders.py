@@ -16,12 +16,11 @@ from cmdplab.experiments import manifest
 from cmdplab.experiments.records.labels import Kind, labels
 from cmdplab.experiments.records.summary import SUMMARY, read_summary
 from cmdplab.experiments.records.tables import LARGEST, read_tables
-from cmdplab.measures.measures import Summary
+from cmdplab.measures.measures import NUMBERS
 from cmdplab.types import Array
 
 CURVES, MISTAKES = "curves.parquet", "mistakes.parquet"
 _NEWER = ("experiment.json", manifest.NAME)
-_FIELDS = tuple(field for field in Summary._fields if field != "episodes")
 
 
 class OldGroup(NamedTuple):
@@ -93,7 +92,7 @@ def old_curves(folder: Path) -> Iterator[tuple[Any, dict[str, Any]]]:
 
 
 def _check_numbers(numbers: dict[str, Any], seeds: int, whose: str, path: Path) -> None:
-    for name in _FIELDS:
+    for name in NUMBERS:
         values = numbers.get(name)
         good = isinstance(values, list) and len(values) == seeds
         if not good or not all(_is_number(v) for v in values or []):

@@ -21,7 +21,7 @@ class _Strict(BaseModel):
 
 
 class _Numbers(_Strict):
-    """Of one algorithm: `FIELDS`, a number for each seed, and what `compare` says of it."""
+    """Of one algorithm: lists over seeds of `NUMBERS`, and what `compare` says of it."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.records.labels import Kind, labels
 from cmdplab.files import read_table, write_table
 from cmdplab.files.tables import coded
-from cmdplab.files.write import written_whole
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
@@ -28,35 +27,16 @@ _MOST = 2.0**53  # whole numbers up to which floats are exact
 LARGEST = 1e30  # a horizon and a number of episodes make no larger number
 
 
-def write_curves(runs: Sequence[Run], path: Path) -> Path:
-    """One table: algorithm, preset, seed, then the columns of `Measures.curves`."""
-    with written_whole(path) as temporary:
-        put_curves(runs, temporary)
-    return path
+def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Path) -> None:
+    """One table: algorithm, preset, seed, then the columns of a run's curves or mistakes.
 
-
-def write_mistakes(runs: Sequence[Run], path: Path) -> Path:
-    """One table: algorithm, preset, seed, then the columns of `Measures.mistakes`."""
-    with written_whole(path) as temporary:
-        put_mistakes(runs, temporary)
-    return path
-
-
-def put_curves(runs: Sequence[Run], path: Path) -> None:
-    """As `write_curves`, for who flushes and renames."""
-    _put([(run, run.curves) for run in runs], path)
-
-
-def put_mistakes(runs: Sequence[Run], path: Path) -> None:
-    """As `write_mistakes`, for who flushes and renames."""
-    _put([(run, run.mistakes) for run in runs], path)
-
-
-def _put(measured: list[tuple[Run, dict[str, Array]]], path: Path) -> None:
+    Nothing is flushed or renamed: whoever calls it does.
+    """
     import pyarrow as pa
 
     tables = []
-    for run, columns in measured:
+    for run in runs:
+        columns: dict[str, Array] = getattr(run, what)
         length = len(next(iter(columns.values())))
         labels = {
             "algorithm": pa.array([run.algorithm.name] * length),
@@ -80,7 +60,7 @@ def _is_whole(name: str) -> bool:
 
 
 def read_records(path: Path, sha256: str = "", columns: Sequence[str] | None = None) -> Any:
-    """The table of what `write_curves` or `write_mistakes` wrote: its columns, and their types.
+    """The table of what `put_runs` wrote: its columns, and their types.
 
     `sha256` is what a manifest says of the file. `columns` are those that are wanted; None: all.
     """
@@ -105,7 +85,7 @@ def _words() -> Any:
 
 
 def read_tables(path: Path, sha256: str = "") -> Tables:
-    """Read what `write_curves` or `write_mistakes` wrote, by algorithm, preset and seed."""
+    """Read what `put_runs` wrote, by algorithm, preset and seed."""
     table = read_records(path, sha256)
     if not table.num_rows:
         raise InputError(f"{path} holds no runs")
