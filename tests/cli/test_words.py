@@ -14,10 +14,11 @@ from faults import experiment_values
 from rich.console import Console
 
 import cmdplab.cli.tables as cli_tables
-from cmdplab import environments, terminal
+from cmdplab import environments
 from cmdplab.algorithms import ALGORITHMS, check_settings
 from cmdplab.algorithms.row import STATIONARY
 from cmdplab.checks import MOST_EPISODES, written_number
+from cmdplab.display import terminal
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import parse_experiment, problems, resolve
 from cmdplab.experiments.run import run
