@@ -82,7 +82,7 @@ def test_a_setting_that_is_too_large_is_named():
 def test_auto_takes_what_is_worth_it_and_leaves_the_rest_to_the_cpu(monkeypatch):
     problem, said = random_problem(3, 2, 2, 1), []
     work = jobs([RELEASED, algorithm("OptCMDP")], 2)
-    given = {"engine": "auto", "workers": 1, "say": said.append}
+    given = {"engine": "auto", "workers": 1, "on_message": said.append}
     small = run_many(problem, work, EPISODES, **given)
     monkeypatch.setattr(choose, "RUNS_A_CORE", 1)
     monkeypatch.setattr(choose, "WORTH_SECONDS", 0.0)

@@ -13,7 +13,7 @@ import pytest
 from conftest import random_problem
 
 from cmdplab.cli import sweep as commands
-from cmdplab.experiments import index, manifest
+from cmdplab.experiments import durable, index, manifest
 from cmdplab.experiments.durable import CURVES, FILES, LOCK, MISTAKES, held, is_held, run_in_folder
 from cmdplab.experiments.experiment import read_experiment
 from cmdplab.experiments.folder import works_of
@@ -83,7 +83,7 @@ def test_a_run_in_the_index_is_not_opened_again(swept, monkeypatch):
     works = works_of(swept)
     plain = index.statuses(works)
     monkeypatch.setattr(manifest, "read", lambda folder: pytest.fail(f"{folder} was opened"))
-    monkeypatch.setattr(manifest, "sha256", lambda path: pytest.fail(f"{path} was opened"))
+    monkeypatch.setattr(durable, "file_digest", lambda path: pytest.fail(f"{path} was opened"))
     assert index.statuses(works) == plain
     assert {each.status for each in plain} == {"done"}
 

@@ -28,7 +28,6 @@ from cmdplab.experiments.work import Problems, Standing, Work
 from cmdplab.files import file_digest
 from cmdplab.files.locks import BusyError, locked, removed
 from cmdplab.files.write import flush, renamed
-from cmdplab.numerics.noise import philox_key
 
 if TYPE_CHECKING:
     from cmdplab.experiments.play import Playing, Reached, Snapshot
@@ -87,6 +86,8 @@ def run_in_folder(
 
 def begin(folder: Path, settings: RunSettings) -> Manifest:
     """The record of a run: a finished one as it is, any other ready for a next attempt."""
+    from cmdplab.numerics.noise import philox_key  # half a second, for which `status` has no use
+
     for left in folder.glob(".*.tmp"):  # of a process that was killed while it wrote
         left.unlink(missing_ok=True)
     known = _known(folder, settings)
