@@ -221,6 +221,12 @@ def test_renamed_attributes_warn_and_agree():
     assert Task.of(SEVERAL, free.slater_gap).slater_gap == np.inf
 
 
+def test_an_old_keyword_does_not_replace_the_new_one_in_silence():
+    both = {"progress": print, "on_progress": print}
+    with pytest.raises(TypeError, match="takes one of progress= and on_progress="):
+        cmdplab.run(SEVERAL, "UOpt-RPGPD", 5, **both)
+
+
 @pytest.mark.parametrize(
     ("error", "kinds"),
     [

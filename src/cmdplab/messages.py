@@ -81,6 +81,11 @@ def renamed_keywords(**names: str) -> Callable[[Function], Function]:
         @wraps(function)
         def called(*given: Any, **named: Any) -> Any:
             for old in names.keys() & named.keys():
+                if names[old] in named:
+                    both = f"{old}= and {names[old]}="
+                    raise TypeError(
+                        f"{function.__name__}() takes one of {both}, which are the same"
+                    )
                 warn_renamed(f"{function.__name__}({old}=)", f"{function.__name__}({names[old]}=)")
                 named[names[old]] = named.pop(old)
             return function(*given, **named)

@@ -49,7 +49,7 @@ class Custom(Row):
         return dict.fromkeys(super().settings())
 
     def reads(self, name: str) -> bool:
-        """No: whatever a setting would change is the learner's own matter."""
+        """Whether a setting changes anything: none does."""
         return False
 
     def _may_have(self, name: str) -> bool:

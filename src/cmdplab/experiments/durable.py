@@ -94,7 +94,6 @@ def begin(folder: Path, settings: RunSettings) -> Manifest:
     if known is not None and is_done(folder, known):
         removed(folder / LOCK)  # thousands of finished runs need none
         return known
-    from cmdplab.numerics.noise import philox_key  # loads a compiler, as whoever plays does
 
     record = known or Manifest(settings=settings, status="running")
     record.notes += _aside(folder, record)
