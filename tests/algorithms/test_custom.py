@@ -214,7 +214,7 @@ BROKEN = {
     "Count": "after episode 1: state.episode is 7, not the number of episodes done, 1",
     "Prices": "broke the contract after episode 1: state.multiplier has an entry below zero",
     "NoMultiplier": "broke the contract before the first episode: its state has no field episode",
-    "Raises": "failed in episode 5: KeyError: 'lost'",
+    "Raises": "failed in episode 5: KeyError: 'lost' (broken.py, line 54)",
     "Exits": "failed in episode 1: SystemExit: 0",
     "NotMade": "cannot be made: RuntimeError: first line",
     "SameState": "after episode 1: observe gave the old state back, not a new one",

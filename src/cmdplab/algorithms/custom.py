@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from pathlib import Path
+from traceback import extract_tb
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,6 +32,7 @@ from cmdplab.types import Array
 
 CUSTOM = "custom"  # the preset of every learner from outside
 OUTSIDE = "from outside cmdplab"
+_PACKAGE = Path(__file__).resolve().parents[1]
 MakeLearner = Callable[[Task], Learner]
 Given = Row | str | Learner | MakeLearner  # where an algorithm is wanted: `algorithms.as_row`
 
@@ -220,7 +223,14 @@ def _held(name: str, what: str, call: Callable[[], Any]) -> Any:
     except InputError:
         raise
     except (Exception, SystemExit) as error:
-        raise LearnerError(f"{name} {what}: {plugins.reason(error)}") from error
+        raise LearnerError(f"{name} {what}: {plugins.reason(error)}{_place(error)}") from error
+
+
+def _place(error: BaseException) -> str:
+    """Where in somebody else's code an exception came up: the first line that is not ours."""
+    frames = extract_tb(error.__traceback__)
+    theirs = [each for each in frames if not Path(each.filename).is_relative_to(_PACKAGE)]
+    return f" ({Path(theirs[0].filename).name}, line {theirs[0].lineno})" if theirs else ""
 
 
 def _complaint(state: Any, episode: int, constraints: int) -> str:
