@@ -67,6 +67,7 @@ def start(
     """`cmdplab sweep` in a process group of its own, checkpointing all the time."""
 
     def limit() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite under nohup would pass it on ignored
         if largest_file is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 
