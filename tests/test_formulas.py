@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,7 @@ def bound(tree: ast.Module) -> tuple[dict[str, str], dict[str, str]]:
     return modules, names
 
 
+@cache
 def called_in(tree: ast.Module) -> set[str]:
     """Every name of another module of ours that is read in this one, as `cmdplab.module.name`."""
     modules, names = bound(tree)

@@ -267,6 +267,7 @@ def test_on_the_command_line_a_broken_contract_is_exit_code_2(visitor, call, tmp
     assert call(*given, "--out", tmp_path / "one")[0] == 2
 
 
+@pytest.mark.slow
 def test_a_comparison_shows_the_others_where_a_learner_from_outside_fails(visitor, call, tmp_path):
     both = ("--algorithms", "visitor.broken:Raises,UOpt-RPGPD", "--episodes", "50", "--seeds", "1")
     given = ("compare", "--problem", "three-state", *both, "--out", tmp_path / "two")
@@ -291,6 +292,7 @@ def test_a_comparison_shows_the_others_where_a_learner_from_outside_fails(visito
     assert (tmp_path / "three" / "compare.png").exists()
 
 
+@pytest.mark.slow
 def test_what_a_learner_prints_is_not_mixed_with_json(visitor, target, tmp_path):
     given = ("--episodes", "20", "--json")
     alone = ("run", "three-state", "--algorithm", "visitor.broken:Chatty", *given)
@@ -319,6 +321,7 @@ def test_two_learners_of_one_name_are_not_one_line(visitor):
     assert list(cmdplab.compare(problem, "UOpt-RPGPD", **asked).runs) == ["UOpt-RPGPD"]
 
 
+@pytest.mark.slow
 def test_compare_keeps_a_class_in_a_folder_by_its_path(visitor, tmp_path):
     asked = {"episodes": 10, "seeds": 1, "out": tmp_path / "out"}
     found = cmdplab.compare("three-state", [visitor.PricedPlanner, "UOpt-RPGPD"], **asked)
@@ -424,6 +427,7 @@ def test_a_comparison_takes_a_class_and_shows_it_beside_ours(visitor, tmp_path):
     assert runs[0].summary == plain.summary
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_a_sweep_ends_with_the_bytes_of_one_that_never_stopped(
     visitor, target, tmp_path
 ):
@@ -449,6 +453,7 @@ def test_killed_and_resumed_a_sweep_ends_with_the_bytes_of_one_that_never_stoppe
     assert len(faults.results(whole)) == 4
 
 
+@pytest.mark.slow
 def test_records_are_read_without_the_package_and_nothing_is_imported(visitor, target, tmp_path):
     out, trap = tmp_path / "out", tmp_path / "trap"
     (trap / "visitor").mkdir(parents=True)
@@ -489,6 +494,7 @@ def test_an_experiment_says_what_it_names(visitor, call, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_module_beside_the_person_is_found(tmp_path, target):
     shutil.copy(target / "visitor" / "learner.py", tmp_path / "mine.py")
     done = command(

@@ -157,6 +157,7 @@ def test_mistakes_of_what_was_not_counted_are_refused():
     assert mistakes_at(found, 0.1).mistakes == mistakes_at(found, 0.1, "gap").mistakes
 
 
+@pytest.mark.slow
 def test_an_epsilon_is_checked_before_the_sweep_and_may_be_common_to_grids(
     call, tmp_path, monkeypatch
 ):
@@ -257,6 +258,7 @@ def test_an_impossible_first_episode_is_refused(tmp_path, episode):
         events.failure_events(problem, tmp_path, seeds=3, episodes=5)
 
 
+@pytest.mark.slow
 def test_a_sweep_over_instances_says_so(call, tmp_path):
     for n in range(2):
         replace(random_problem(2, 2, 2, 1, n), name=f"p (seed {n})").save(tmp_path / f"{n}.npz")

@@ -195,6 +195,7 @@ def test_names_with_brackets_are_only_names(call, tmp_path):
     assert call("run", tmp_path / "p.npz", "--episodes", "20")[0] == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_soon_and_keeps_what_was_done(tmp_path, call):
     out = tmp_path / "figure"
     command = [sys.executable, "-m", "cmdplab", "reproduce", "--episodes", "100000000"]

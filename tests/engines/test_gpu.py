@@ -137,7 +137,10 @@ def test_without_a_device_one_sentence_says_so(monkeypatch):
 @pytest.mark.parametrize(
     "which", ["not slow", pytest.param("slow", marks=pytest.mark.slow)], ids=["quick", "slow"]
 )
-@pytest.mark.parametrize("cases", ["gpu_simulated.py", "gpu_simulated_runs.py"])
+@pytest.mark.parametrize(
+    "cases",
+    ["gpu_simulated.py", pytest.param("gpu_simulated_runs.py", marks=pytest.mark.slow)],
+)
 def test_in_the_simulator_all_is_as_on_the_cpu(cases, which):
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-m", which]
@@ -193,6 +196,7 @@ def test_without_a_card_gpu_is_refused_and_nothing_is_written(call, no_card, exp
     assert (code, "--ray runs on the cores" in complaint) == (2, True)
 
 
+@pytest.mark.slow
 def test_without_a_card_auto_says_so_and_takes_the_cpu(
     call, no_card, experiment, tmp_path, monkeypatch
 ):

@@ -251,6 +251,7 @@ def test_a_damaged_table_is_found_behind_columns(large):
     assert (trouble.run, trouble.status) == (work.folder.name, "damaged")
 
 
+@pytest.mark.slow
 def test_problems_of_different_shape_share_the_columns(tmp_path, monkeypatch):
     monkeypatch.setattr(columns, "FEWEST", 2)
     text = 'name = "two"\nepisodes = 60\nseeds = 2\n'

@@ -106,6 +106,7 @@ def is_under_way(out) -> bool:
     return bool(list(out.glob("runs/*/checkpoint.npz")))
 
 
+@pytest.mark.slow
 def test_a_group_that_is_terminated_while_its_workers_start_has_not_failed(endless):
     process, out = endless(workers=2)
     assert faults.await_workers(process, set())  # they have no handlers yet
@@ -116,6 +117,7 @@ def test_a_group_that_is_terminated_while_its_workers_start_has_not_failed(endle
     assert (status.status, status.error) in {("interrupted", ""), ("missing", "")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
 def test_a_group_that_is_terminated_checkpoints_and_says_that_it_was_interrupted(endless, how):
     process, out = endless()
@@ -158,6 +160,7 @@ def test_a_run_that_crashes_two_workers_has_failed(endless):
     assert record.error == f"its worker died {MOST_CRASHES} times by SIGSEGV"
 
 
+@pytest.mark.slow
 def test_a_run_whose_parent_is_killed_checkpoints_and_was_interrupted(endless):
     process, out = endless()
     assert faults.wait_until(lambda: is_under_way(out))
@@ -173,6 +176,7 @@ def test_a_run_whose_parent_is_killed_checkpoints_and_was_interrupted(endless):
     assert (record.status, record.error) == ("interrupted", "")
 
 
+@pytest.mark.slow
 def test_a_stopped_worker_is_woken_to_checkpoint(endless):
     process, out = endless()
     assert faults.wait_until(lambda: is_under_way(out))

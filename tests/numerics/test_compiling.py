@@ -133,6 +133,7 @@ def called_by(function: Any) -> set[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_first_solve_says_what_it_compiles_and_the_next_one_compiles_nothing(tmp_path):
     first = python(*SOLVE, cache=tmp_path)
     said = first.stderr.splitlines()

@@ -81,6 +81,7 @@ def test_all_means_every_registered_name_once():
     assert sorted({name for name, _ in ALGORITHMS}) == sorted(row.name for row in rows)
 
 
+@pytest.mark.slow
 def test_two_presets_of_one_algorithm_are_told_apart(tmp_path):
     names = ("UOpt-RPGPD:printed", "UOpt-RPGPD:released")
     settings = Comparison(
@@ -102,6 +103,7 @@ def test_the_command_prints_a_table(call, tmp_path):
     assert "300 of 300" not in err or "episodes" in err
 
 
+@pytest.mark.slow
 def test_no_constraint_leaves_out_the_violation(call, tmp_path):
     random_problem(3, 2, 2, 0).save(tmp_path / "free.npz")
     arguments = ("--algorithms", "UOpt-RPGPD,OptCMDP", "--episodes", "50", "--seeds", "1")

@@ -204,6 +204,7 @@ def test_two_comparisons_go_to_two_folders(tmp_path):
     assert [folder.name for folder in folders] == [f"compare-{name}" for name in names]
 
 
+@pytest.mark.slow
 def test_a_file_of_the_same_name_is_another_problem(tmp_path):
     for n in range(2):
         (tmp_path / str(n)).mkdir()
@@ -214,6 +215,7 @@ def test_a_file_of_the_same_name_is_another_problem(tmp_path):
         prepared(Comparison(problem=str(tmp_path / "1" / "p.npz"), **given))
 
 
+@pytest.mark.slow
 def test_a_lost_list_does_not_open_the_folder_to_others(tmp_path):
     study = small(tmp_path / "out", episodes=20, seeds=1)
     carry_out(study)

@@ -166,6 +166,7 @@ def binding_problem(constraints, seed=2):
     return CMDP(problem.transition, problem.reward, halfway, problem.start)
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(constraints=st.integers(1, 3), seed=st.integers(0, 1000), tau=st.floats(0.1, 0.5))
 def test_at_the_regularised_saddle_point_violation_is_tau_times_multiplier(constraints, seed, tau):
