@@ -229,6 +229,7 @@ def test_problems_that_share_a_name_are_not_one_environment(call, tmp_path):
     assert "(2, 2, 2, 1) and (4, 2, 2, 1): give them different names" in said
 
 
+@pytest.mark.slow
 def test_one_short_run_says_what_it_cannot_tell(call, tmp_path):
     random_problem(2, 2, 2, 1).save(tmp_path / "p.npz")
     values = experiment_values(5, {"file": "p.npz"})

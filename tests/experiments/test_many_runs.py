@@ -88,6 +88,7 @@ def test_a_run_in_the_index_is_not_opened_again(swept, monkeypatch):
     assert {each.status for each in plain} == {"done"}
 
 
+@pytest.mark.slow
 def test_a_sweep_notes_its_runs_while_it_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr("cmdplab.experiments.sweep.NOTED_AT_ONCE", 1)
     monkeypatch.setattr(index, "_TICK", 0)

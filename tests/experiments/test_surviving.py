@@ -41,14 +41,8 @@ def kept(before: faults.Result, now: faults.Result) -> bool:
     return all(now.get(name) == result for name, result in before.items())
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        signal.SIGKILL,
-        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
-        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_killed_at_random_instants_nothing_is_lost_and_nothing_changes(undisturbed, tmp_path, how):
     experiment, expected = undisturbed
     rng = np.random.default_rng(int(how))

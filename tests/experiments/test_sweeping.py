@@ -165,6 +165,7 @@ def test_a_damaged_problem_is_written_again(swept, tmp_path):
     assert {each.status for each in found} == {"done"}
 
 
+@pytest.mark.slow
 def test_a_damaged_list_of_runs_is_set_aside(swept, tmp_path):
     file, _ = swept
     sweep(read_experiment(file, ["seeds=1"]), tmp_path / "out", base=file.parent)
