@@ -86,14 +86,13 @@ def run_in_folder(
 
 def begin(folder: Path, settings: RunSettings) -> Manifest:
     """The record of a run: a finished one as it is, any other ready for a next attempt."""
-    from cmdplab.numerics.noise import philox_key  # half a second, for which `status` has no use
-
     for left in folder.glob(".*.tmp"):  # of a process that was killed while it wrote
         left.unlink(missing_ok=True)
     known = _known(folder, settings)
     if known is not None and is_done(folder, known):
         removed(folder / LOCK)  # thousands of finished runs need none
         return known
+    from cmdplab.numerics.noise import philox_key  # loads a compiler, as whoever plays does
 
     record = known or Manifest(settings=settings, status="running")
     record.notes += _aside(folder, record)
@@ -152,10 +151,8 @@ def _known(folder: Path, settings: RunSettings) -> Manifest | None:
 
 def _entered(work: Work, record: Manifest, problems: Problems) -> Playing:
     """The run as its checkpoint left it, or from its start."""
-    from cmdplab.experiments.play import (  # half a second, for which `status` has no use
-        Playing,
-        RunOptions,
-    )
+    # Half a second, for which `status` has no use.
+    from cmdplab.experiments.play import Playing, RunOptions
 
     settings = record.settings
     if settings.precision is not None:

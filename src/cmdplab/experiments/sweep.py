@@ -63,9 +63,8 @@ def prepare(
     study: Study | None = None,
 ) -> list[Work]:
     """Write down what is to be done on these problems; whatever is wrong is said before that."""
-    from cmdplab.algorithms.baselines import (
-        task_for,  # half a second, for which `status` has no use
-    )
+    # Half a second, for which `status` has no use.
+    from cmdplab.algorithms.baselines import task_for
     from cmdplab.engines.choose import Wanted, choose
     from cmdplab.solvers import solve_feasible
 

@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 from numba.extending import register_jitable
 
-from cmdplab.algorithms.equations import bonus, confidence_radius, count_weight, unvisited_bonus
+from cmdplab.algorithms.equations import bonus, confidence_radius, unvisited_bonus
 from cmdplab.algorithms.primal_dual import PrimalDualNumbers
 from cmdplab.engines.gpu.device import WARP
 from cmdplab.engines.gpu.formulas import formulas
 
-PLACE = PrimalDualNumbers(
-    *range(len(PrimalDualNumbers._fields))
-)  # of each number in the row of a run
+# The place of each number in the row of a run.
+PLACE = PrimalDualNumbers(*range(len(PrimalDualNumbers._fields)))
 
 
 class Learner(NamedTuple):
@@ -55,13 +54,13 @@ class Space(NamedTuple):
 def counting(form, real, exchange):
     """The functions that count a transition and renew the bonus of its pair."""
     X, row, zero = form.states, form.row, real(0.0)
-    deviation = formulas(real).deviation
+    deviation, count_weight = formulas(real).deviation, formulas(real).count_weight
 
     @register_jitable
     def inverse_of(numbers, visits):
-        """What turns counts into Pbar."""
-        unvisited = numbers[PLACE.unvisited_mass] / X
-        return real(count_weight(visits, numbers[PLACE.prior_visits], unvisited))
+        """What turns counts into Pbar; in the kernel's precision, as every lane divides."""
+        unvisited = real(numbers[PLACE.unvisited_mass]) / real(X)
+        return real(count_weight(real(visits), real(numbers[PLACE.prior_visits]), unvisited))
 
     @register_jitable
     def warp_sum(each):
