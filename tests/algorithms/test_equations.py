@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -49,6 +50,45 @@ def test_naive_bonuses():
     assert released.log == pytest.approx(math.log(6 * 30 * 3 * 10 * 1e5 / 0.1))
     assert (printed.dev, printed.tail) == (2.0, pytest.approx(140.0))
     assert (released.dev, released.tail) == (10.0, pytest.approx(1400.0))
+
+
+def beta_of(make, n, row):
+    b = make(PAPER)
+    phi = eq.confidence_radius(n, b.iterated, b.log, math.inf)
+    sums = float(np.sqrt(row).sum()), float(np.sqrt(row * (1 - row)).sum())
+    return eq.bonus(phi, *sums, b.root, b.dev, b.flat, b.tail)
+
+
+@pytest.mark.parametrize(
+    ("n", "released", "printed"),
+    [(1, 185, 0.72), (100, 96, 0.66), (1000, 49, 0.66), (10**4, 23, 0.68), (10**6, 8.7, 0.73)],
+)
+def test_the_naive_bonus_over_the_uniform_pac_one_is_what_the_deviations_say(n, released, printed):
+    draws = np.random.default_rng(0)
+    rows = [draws.multinomial(n, row) / n for row in draws.dirichlet(np.full(30, 0.1), 200)]
+    for naive, uniform, said in (
+        (confidence.bernstein_bonus_released, confidence.uniform_pac_released, released),
+        (confidence.bernstein_bonus, confidence.uniform_pac, printed),
+    ):
+        ratios = [beta_of(naive, n, row) / beta_of(uniform, n, row) for row in rows]
+        assert np.median(ratios) == pytest.approx(said, rel=0.05)
+
+
+def test_the_presets_of_uopt_rpgpd_differ_in_nine_places():
+    printed, released = (algorithm("UOpt-RPGPD", preset) for preset in ("printed", "released"))
+    a, b = confidence.uniform_pac(PAPER), confidence.uniform_pac_released(PAPER)
+    places = {f"bonus.{name}" for name in a._fields if getattr(a, name) != getattr(b, name)}
+    names = [each.name for each in fields(printed)]
+    places |= {name for name in names if getattr(printed, name) != getattr(released, name)}
+    schedules = {"policy_step", "dual_step", "temperature"}  # one place: row 11
+    assert schedules <= places
+    said = {"preset", "bonus", "needs", "guarantee", "provenance", "unverified"}
+    changed = places - schedules - said | {"shift"}
+    assert changed == {
+        "bonus.root", "bonus.tail", "bonus_multiplier", "unvisited", "entropy_weighting",
+        "terminal_entropy", "dual_lookahead", "dual_cap", "shift",
+    }  # fmt: skip
+    assert len(changed) == 9
 
 
 def test_the_naive_bonus_of_appendix_c_taken_literally():

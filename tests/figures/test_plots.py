@@ -14,6 +14,7 @@ from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.audit import audit, gather
 from cmdplab.audit.figure import SATURATED, draw, visible
+from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.experiment import parse_experiment
@@ -21,14 +22,15 @@ from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.records.groups import units_of
 from cmdplab.experiments.records.tables import read_curves
 from cmdplab.figures.bands import (
-    GEOMETRIC_MEAN,
-    MEAN,
+    HEAVY,
     POINTS,
     geometric_mean_curve,
+    middle_of,
     spread_out,
     summarised,
     words,
 )
+from cmdplab.figures.end_labels import MUTED, highlighted, line_styles, spread
 from cmdplab.figures.palette import COLOURS, DASHES, LOOKS, looks
 from cmdplab.figures.plots import KINDS, draw_frontier, styles_of
 from cmdplab.figures.portrait_drawings import draw_entropy, draw_occupancy
@@ -74,19 +76,20 @@ def test_every_kind_in_every_format(call, folder, kind, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_with_bands(call, many_seeds, kind, tmp_path):
     path = tmp_path / "f.png"
-    assert call("plot", many_seeds, kind, "--out", path)[0] == 0
-    assert path.stat().st_size > 3000
+    for line in ("median", "mean"):
+        assert call("plot", many_seeds, kind, "--out", path, "--line", line)[0] == 0
+        assert path.stat().st_size > 3000
 
 
 @pytest.mark.parametrize(("kind", "shades"), [("gap", (3, 4)), ("regret", (0, 2))])
-def test_bands_come_with_five_seeds(folder, many_seeds, kind, shades):
+def test_bands_come_with_six_seeds(folder, many_seeds, kind, shades):
     """Two seeds: an envelope for each algorithm. Six: a band more."""
     from matplotlib.figure import Figure
 
     drawing, file, _ = KINDS[kind]
     for where, number, dark in ((folder, shades[0], False), (many_seeds, shades[1], True)):
         axes = Figure().subplots()
-        title = drawing(axes, read_curves(where / file))
+        title = drawing(axes, read_curves(where / file), "median")
         assert len(axes.collections) == number
         assert ("dark: 95 % band" in title) == dark
 
@@ -95,28 +98,39 @@ def walks(seeds: int, seed: int = 0) -> np.ndarray:
     return np.cumsum(np.random.default_rng(seed).normal(size=(seeds, 40)), axis=1)
 
 
-def test_the_line_is_what_its_band_is_about():
-    few, five, many = walks(4), walks(5), walks(40)
-    for tables, name, banded in (
-        ({"a": few}, "median", []),
-        ({"a": walks(1)}, "median", []),
-        ({"a": five}, "mean", ["a"]),
-        ({"a": many}, "median", ["a"]),
-        ({"a": many, "b": five, "c": few}, "mean", ["a", "b"]),
-        ({"a": many, "c": few}, "median", ["a"]),
+def test_the_line_is_a_median_and_its_band_as_strong_as_the_seeds_carry():
+    few, six, many = walks(5), walks(6), walks(40)
+    for tables, banded, at_once in (
+        ({"a": few}, [], None),
+        ({"a": walks(1)}, [], None),
+        ({"a": six}, ["a"], False),
+        ({"a": many}, ["a"], True),
+        ({"a": many, "b": six, "c": few}, ["a", "b"], False),
+        ({"a": many, "c": few}, ["a"], True),
     ):
-        summary = summarised(tables, MEAN)
-        assert (summary.middle.name, list(summary.bands)) == (name, banded)
+        summary = summarised(tables)
+        assert (summary.middle.name, list(summary.bands)) == ("median", banded)
         for each, band in summary.bands.items():
-            np.testing.assert_allclose(band.middle, summary.middle.curve(tables[each]), atol=1e-12)
+            assert band.at_once == at_once
+            np.testing.assert_array_equal(band.middle, np.median(tables[each], axis=0))
             assert np.all((band.low <= band.middle) & (band.middle <= band.high))
+
+
+def test_a_mean_is_asked_for_and_warned_of():
+    heavy = np.exp(2.0 * walks(12))
+    summary = summarised({"a": heavy, "b": walks(12)}, middle_of("mean"))
+    assert [each.split(":")[0] for each in summary.cautions] == ["a"]
+    assert HEAVY in words(summary, {"a": heavy}, False)
+    assert summarised({"a": heavy}).cautions == []
+    with pytest.raises(InputError, match="choose median or mean"):
+        middle_of("mode")
 
 
 def test_counts_have_a_geometric_mean():
     counts = np.array([[0.0, 3.0], [0.0, 15.0]])
     assert geometric_mean_curve(counts) == pytest.approx([0.0, 7.0])  # (4 * 16)^(1/2) - 1
-    table = np.random.default_rng(0).integers(0, 50, (5, 20)).astype(float)
-    summary = summarised({"a": table}, GEOMETRIC_MEAN)
+    table = np.random.default_rng(0).integers(0, 50, (6, 20)).astype(float)
+    summary = summarised({"a": table}, middle_of("mean", counts=True))
     assert summary.bands["a"].middle == pytest.approx(geometric_mean_curve(table))
 
 
@@ -132,12 +146,13 @@ def test_a_band_holds_at_a_hundred_points_with_both_ends(spacing):
 
 def test_words_say_what_lines_and_shades_are():
     def said(envelope, **tables):
-        return words(summarised(tables, MEAN), tables, envelope)
+        return words(summarised(tables), tables, envelope)
 
     assert said(False, a=walks(1)) == "one seed"
     assert said(True, a=walks(2)) == "median over 2 seeds; light: every episode"
-    expected = "mean over 2 or 5 seeds\ndark: 95 % band of the mean, at 40 points at once"
-    assert said(False, a=walks(5), b=walks(2)) == expected
+    expected = "median over 2 or 6 seeds\ndark: 95 % band of the median, at each point on its own"
+    assert said(False, a=walks(6), b=walks(2)) == expected
+    assert said(False, a=walks(40)).endswith("of the median, at 40 points at once")
 
 
 def test_what_cannot_be_drawn(call, folder, tmp_path):
@@ -311,10 +326,10 @@ def test_figures_and_the_page_draw_an_algorithm_alike(folder, swept, tmp_path, m
         curves = records_of(where, CURVES, environment).curves
         assert [style["color"] for style in styles_of(list(curves)).values()] == colours
         axes = Figure().subplots()
-        KINDS["gap"].drawing(axes, curves)
+        KINDS["gap"].drawing(axes, curves, "median")
         assert [line.get_color() for line in axes.lines[: len(colours)]] == colours
     axes = Figure().subplots()
-    KINDS["mistakes"].drawing(axes, records_of(folder, MISTAKES, None).curves)
+    KINDS["mistakes"].drawing(axes, records_of(folder, MISTAKES, None).curves, "median")
     left, right = axes.get_xlim()
     assert left > right
     drawn = []
@@ -359,7 +374,27 @@ def test_an_audit_s_bands_stay_below_the_episodes(swept, tmp_path, monkeypatch):
     left, right = (axes for part in drawn[0].subfigs for axes in part.axes)
     (shade,) = left.collections
     assert shade.get_paths()[0].vertices[:, 1].max() == finding.episodes == 300
-    assert "geometric mean" in left.get_ylabel()
+    assert "median" in left.get_ylabel()
     assert "median" in right.get_ylabel()
     assert "probability 0.95" in drawn[0].get_suptitle()
     assert drawn[0].get_size_inches()[0] * 200 <= 1800
+
+
+def test_names_at_line_ends_lie_apart_inside_and_in_order():
+    for heights in ([0.5] * 10, [0.0, 0.01, 0.02], [0.98, 0.99, 1.0], [0.1, 0.5, 0.9]):
+        places = spread(np.array(heights), 0.05)
+        assert np.all(np.diff(places) >= 0.05 - 1e-12)
+        assert places.min() >= 0.0
+        assert places.max() <= 1.0
+    np.testing.assert_array_equal(spread(np.array([0.1, 0.5, 0.9]), 0.05), [0.1, 0.5, 0.9])
+
+
+def test_of_many_lines_a_few_are_in_colour_and_apart_without_it():
+    ends = {f"line {n}": float(n) for n in range(20)} | {"UOpt-RPGPD": 50.0, "mine": 60.0}
+    shown = highlighted(ends, ["mine"])
+    assert shown == ["line 0", "line 1", "line 2", "UOpt-RPGPD", "mine"]
+    styles = line_styles(list(ends), shown)
+    assert len({styles[name]["marker"] for name in shown}) == len(shown)
+    assert {styles[name]["color"] for name in ends if name not in shown} == {MUTED}
+    few = dict(list(ends.items())[:6])
+    assert highlighted(few) == list(few)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from conftest import ROOT, random_problem
 
+from cmdplab import compare
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp import exact
@@ -112,6 +113,81 @@ def test_no_constraint_leaves_out_the_violation(call, tmp_path):
     )
     assert code == 0
     assert json.loads(out)["algorithms"]["OptCMDP"]["final_violation"] == [None]
+
+
+@pytest.fixture(scope="module")
+def versus(tmp_path_factory):
+    out = tmp_path_factory.mktemp("versus")
+    names = ("UOpt-RPGPD", "No-regularization", "OptCMDP")
+    given = {"problem": "three-state", "episodes": 200, "seeds": 8, "algorithms": names}
+    return out, *carry_out(Comparison(**given, versus="uopt-rpgpd", out=out))
+
+
+def test_all_are_held_against_one_in_summary_report_and_figure(versus):
+    out, runs, summary = versus
+    found = summary["versus"]
+    assert found["label"] == "UOpt-RPGPD"
+    pairs = found["comparisons"]
+    assert [(p["first"], p["measure"]) for p in pairs] == [
+        ("No-regularization", "strong regret"),
+        ("OptCMDP", "strong regret"),
+        ("No-regularization", "strong violation regret"),
+        ("OptCMDP", "strong violation regret"),
+    ]
+    regrets = {
+        name: [run.summary.strong_regret for run in runs if run.algorithm.name == name]
+        for name in ("OptCMDP", "UOpt-RPGPD")
+    }
+    differences = np.subtract(regrets["OptCMDP"], regrets["UOpt-RPGPD"])
+    assert pairs[1]["difference"] == np.median(differences)
+    assert pairs[1]["smaller"] == (differences < 0).sum()
+    assert all(p["holm_p"] >= p["p"] for p in pairs)
+    page = (out / "report.html").read_text()
+    assert all(p["words"].split(":")[0] in page for p in pairs)
+    assert json.loads((out / "summary.json").read_text())["versus"] == found
+
+
+def test_resuming_a_comparison_keeps_what_it_is_held_against(call, versus):
+    out, _, summary = versus
+    code, printed, _ = call("resume", out, "--json")
+    assert (code, json.loads(printed)["versus"]) == (0, summary["versus"])
+    assert "against UOpt-RPGPD, seed by seed" in call("resume", out)[1]
+
+
+def test_in_memory_a_comparison_is_held_against_one_too():
+    found = compare(
+        "three-state", ["UOpt-RPGPD", "OptCMDP"], episodes=50, seeds=8, versus="OptCMDP"
+    )
+    assert {(p.first, p.second) for p in found.versus} == {("UOpt-RPGPD", "OptCMDP")}
+    assert [p.words[:25] in repr(found) for p in found.versus] == [True, True]
+    few = compare("three-state", ["UOpt-RPGPD", "OptCMDP"], episodes=50, seeds=3, versus="OptCMDP")
+    assert {p.outcome for p in few.versus} <= {"undecided", "same"}
+
+
+def test_too_few_seeds_are_said_before_anything_is_run(call, tmp_path):
+    arguments = ("--problem", "three-state", "--episodes", "20", "--algorithms", "OptCMDP,DOPE")
+    code, out, err = call(
+        "compare", *arguments, "--seeds", "3", "--versus", "DOPE", "--out", tmp_path / "few"
+    )
+    assert code == 0
+    assert "2 comparisons on 3 seeds can claim nothing: --seeds 7 could" in err
+    assert "undecided" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("--versus DOPE --algorithms OptCMDP,OPDOP", "versus DOPE is none of the algorithms"),
+        ("--versus OptCMDP --algorithms OptCMDP", "takes at least one other algorithm"),
+        (
+            "--versus UOpt-RPGPD --algorithms UOpt-RPGPD:printed,UOpt-RPGPD:released",
+            "is more than one: choose UOpt-RPGPD:printed or UOpt-RPGPD:released",
+        ),
+    ],
+)
+def test_what_cannot_be_held_against_is_refused(call, options, sentence):
+    code, _, err = call("compare", *options.split())
+    assert (code, sentence in err.replace("\n", " ")) == (2, True)
 
 
 def test_a_run_beyond_k_is_warned_about_and_labelled(call):

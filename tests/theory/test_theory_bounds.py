@@ -249,6 +249,19 @@ def test_the_worst_sequence_that_a_bound_allows_stays_below_its_regret(
     assert sum(gaps) <= math.exp(conversions.log_regret(bound, episodes, u)) * (1 + 1e-9)
 
 
+@given(log_scale=st.floats(-2.0, 3.0), exponent=st.floats(0.3, 8.0), beta=st.floats(0.0, 2.0))
+def test_all_but_so_many_episodes_come_below_a_level_that_falls_to_zero(log_scale, exponent, beta):
+    bound = UniformPac(log_scale, exponent, 0.1, 2.0 + log_scale / exponent, beta)
+    levels = [conversions.log_settled_level(bound, K) for K in (1, 10, 1e3, 1e6, 1e300)]
+    assert levels[-1] < levels[0]
+    for K, level in zip((10, 1e3, 1e6, 1e300), levels[1:], strict=True):
+        if level < bound.log_range:
+            assert bound._log_mistakes(level) <= np.log(K) + 1e-9
+    assert conversions.log_settled_level(UniformPac(0.0, 2.0, 0.1), 100) == pytest.approx(
+        math.log(0.1)
+    )
+
+
 @given(log_scale=st.floats(0.0, 500.0), exponent=st.floats(1.1, 70.0))
 def test_regret_grows_with_the_power_of_the_theorem(log_scale, exponent):
     bound = UniformPac(log_scale, exponent, 0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,6 +133,18 @@ def test_lagrange_functions_by_hand():
     assert duality_gap(problem, policy, lam, 0.0).multiplier == math.inf
     with pytest.raises(InputError, match="outside"):
         duality_gap(problem, policy, -lam, 0.1)
+
+
+def test_the_optimistic_lagrangian_is_eq_11_where_no_cap_is_reached():
+    # Eq. 11 is L with r^n + beta and no truncation: here of a bandit whose bonus is 0.1.
+    problem, policy, lam = bandit(0.75), np.array([[[0.5, 0.5]]]), np.array([2.0])
+    raised = replace(problem, reward=0.5 * problem.reward + 0.1)
+    free = np.array([[[0.35], [0.0]], [[0.35], [0.0]]])  # 0.5 x 0.5 + 0.1, both rewards
+    evaluation = Evaluation(np.zeros((2, 1, 1, 2)), free)
+    eq_11 = lagrangian(raised, policy, lam)
+    assert optimistic_lagrangian(problem, evaluation, lam) == pytest.approx(eq_11)
+    capped = Evaluation(np.zeros((2, 1, 1, 2)), np.minimum(free, 0.3))
+    assert optimistic_lagrangian(problem, capped, lam) < eq_11  # as a learner's values are
 
 
 @given(problem=problems(), seed=seeds, tau=st.sampled_from([0.0, 0.01, 0.3]))

@@ -10,7 +10,8 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.solvers import Solution
-from cmdplab.solvers.certified import Known, attempt
+from cmdplab.solvers.certified import attempt
+from cmdplab.solvers.known import Known
 from cmdplab.types import Array, Mask
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom
 
-from cmdplab.audit.findings import SETTLED, Finding
+from cmdplab.audit.findings import QUIET, Finding
 from cmdplab.errors import InputError
 from cmdplab.types import Array
 
@@ -72,7 +72,7 @@ def sample_complexity(finding: Finding, epsilon: float, delta: float) -> Complex
         raise InputError(f"delta is {delta:g}, not between 0 and 1")
     found = mistakes_at(finding, epsilon)
     units = finding.units
-    if np.any(found.last > SETTLED * finding.episodes):
+    if np.any(found.last > QUIET * finding.episodes):
         why = f"mistakes of {found.epsilon:g} may still be made: a longer run would tell"
         return Complexity(None, why, found.epsilon, units.over)
     counts = np.sort(units.worst(found.mistakes))

@@ -7,46 +7,60 @@ import numpy as np
 from cmdplab.algorithms import confidence
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.experiments.records.groups import Group
-from cmdplab.measures.verdict import SHORTEST
-from cmdplab.statistics import Exponent, fit_exponent, power_law
-from cmdplab.theory.bounds import exponents_of, mistake_exponents, regret_exponent
+from cmdplab.measures.envelope import SHORTEST
+from cmdplab.statistics import Exponent, power_law
+from cmdplab.theory.bounds import exponents_of, mistake_exponents, regret_exponents
 from cmdplab.types import Array
 
 ONSET = 100.0  # mistakes: what few of them say is how a run began
+DECADES, PIECES = 100.0, 4  # of mistakes
+DOUBLINGS = 8  # of episodes: seven local slopes of increments, over 2^7 > 100
 ROUNDING = 0.005  # an exponent is shown with two digits
 TRANSIENT = "> 1: a transient"  # regret cannot grow faster than k for ever
 
 
 def exponent_of_mistakes(
-    epsilon: Array, counts: Array, settled: float | None, episodes: int
+    epsilon: Array, counts: Array, quiet: float | None, episodes: int
 ) -> Exponent:
-    """Of counts [samples, E] in 1 / epsilon, behind the onset and where counts are final.
+    """Of counts [samples, E] in 1 / epsilon, behind the onset and where counts are quiet.
 
-    From the epsilon at which every sample has `ONSET` mistakes down to `settled`.
+    From the epsilon at which every sample has `ONSET` mistakes down to `quiet`. Local slopes are
+    over quarters of the last two decades of mistakes, which are two decades of episodes; with
+    fewer decades there is the last of these slopes alone.
     """
     if episodes < SHORTEST:
         return _too_short(len(counts))
-    if settled is None:
-        return _no_fit(len(counts), "no count is final: mistakes of every size go on")
-    usable = np.all(counts >= ONSET, axis=0) & (epsilon >= settled)
+    if quiet is None:
+        return _no_fit(len(counts), "no count is quiet: mistakes of every size go on")
+    usable = np.all(counts >= ONSET, axis=0) & (epsilon >= quiet)
     if not usable.any():
-        return _no_fit(len(counts), f"where counts are final, some are below {ONSET:g}")
-    inverse = 1.0 / epsilon[usable]
-    return power_law(inverse[::-1], counts[:, usable][:, ::-1])
+        return _no_fit(len(counts), f"where counts are quiet, some are below {ONSET:g}")
+    inverse, counted = 1.0 / epsilon[usable][::-1], counts[:, usable][:, ::-1]
+    middle = np.median(counted, axis=0)
+    wanted = middle[-1] * DECADES ** -np.linspace(1.0, 0.0, PIECES + 1)
+    # The last quarter alone, where mistakes do not span two decades.
+    chosen = np.unique(np.searchsorted(middle, wanted[wanted >= middle[0] * (1.0 - 1e-9)]))
+    if len(chosen) < 2:
+        return _no_fit(len(counts), "where counts are quiet, they hardly grow")
+    if len(chosen) < PIECES + 1:
+        chosen = chosen[-2:]
+    return power_law(inverse[chosen], counted[:, chosen])
 
 
 def exponent_of_regret(episodes: Array, regrets: Array) -> Exponent:
-    """Of regrets [samples, T] in k [T], over the last decade of episodes.
+    """Of the increments R(2k) - R(k) of regrets [samples, T] in k, over two decades of episodes.
 
-    Values are bounded, so that regret grows at most linearly in the long run: a slope above 1 is
-    none of its exponents.
+    R ~ k^s has increments that grow like k^s too; what was lost before k, a transient, is not in
+    them. Values are bounded, so that regret grows at most linearly in the long run: a slope above
+    1 is none of its exponents.
     """
     if episodes[-1] < SHORTEST:
         return _too_short(len(regrets))
-    # Sixty points equally spaced in log k: on the grid itself late episodes would weigh more.
-    wanted = np.geomspace(episodes[-1] / 10.0, episodes[-1], 60)
-    chosen = np.unique(np.searchsorted(episodes, wanted * (1.0 - 1e-12)))
-    fit = fit_exponent(episodes[chosen], regrets[:, chosen])
+    doubled = episodes[-1] / np.exp2(np.arange(DOUBLINGS, -1.0, -1.0))
+    at = np.array([np.interp(doubled, episodes, regret) for regret in regrets])
+    fit = power_law(doubled[:-1], np.diff(at, axis=1))
+    if fit.why_not:
+        return _no_fit(len(regrets), "regret does not grow: " + fit.why_not)
     return _no_fit(len(regrets), TRANSIENT) if fit.slope > 1.0 + ROUNDING else fit
 
 
@@ -58,19 +72,22 @@ def strong_regrets(group: Group) -> Array:
     )
 
 
-def theorem_of(group: Group) -> dict[str, float] | None:
-    """2 / (alpha_eta - 1/2), 1 / alpha_tau and the regret's, where the theorem is about the row.
+def theorem_of(group: Group) -> dict[str, tuple[float, float]] | None:
+    """The powers of terms (i) and (ii) of Theorem 4.1, where the theorem is about the row.
 
-    It is about powers of k as schedules, and about the Uniform-PAC bonus. Whether it is about the
-    runs is another question, which `Row.heuristic` answers.
+    Of 1 / epsilon for mistakes, of K for regret. It is about powers of k as schedules, and about
+    the Uniform-PAC bonus. Whether it is about the runs is another question, which `Row.heuristic`
+    answers.
     """
     uniform = (confidence.uniform_pac, confidence.uniform_pac_released)
     row = group.row
     if not isinstance(row, PrimalDual) or row.outside_theorem() or row.bonus not in uniform:
         return None
     exponents = exponents_of(row)
-    mistakes = mistake_exponents(exponents)
-    return {"mistakes": float(mistakes.larger), "regret": regret_exponent(exponents)}
+    return {
+        "mistakes": mistake_exponents(exponents),
+        "regret": regret_exponents(exponents),
+    }
 
 
 def _no_fit(samples: int, why: str) -> Exponent:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cmdplab.audit.findings import Finding, extent
-from cmdplab.figures.bands import geometric_mean_curve
 from cmdplab.figures.palette import Look, looks
 from cmdplab.figures.style import MARKERS, literal, save, unframe
 from cmdplab.types import Array
@@ -37,7 +36,7 @@ def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:
         for n, finding in enumerate(mine):
             _mistakes(left, finding, styles[finding.label], n)
             _last(right, finding, styles[finding.label], n)
-        _finish(left, mine, "mistakes: episodes worse than ε\n(geometric mean)")
+        _finish(left, mine, "mistakes: episodes worse than ε\n(median)")
         _finish(right, mine, "last mistake: its episode\n(median)")
         title = fill(f"{environment}: {extent(mine)}", LETTERS)
         part.suptitle(literal(title), fontsize=10, x=0.01, ha="left")
@@ -50,10 +49,11 @@ def _note(findings: Sequence[Finding]) -> str:
     """Explain lines and shades: in the figure itself, where no caption can get lost."""
     bands = [band for finding in findings for band in finding.mistakes.values() if band is not None]
     lines = "gap or violation above ε; a line ends where all episodes are mistakes"
-    thin = "thin: the count may still grow"
+    thin = "thin: some run made such a mistake in its last three quarters"
     if not bands:
         return f"{lines}; {thin}"
-    held = f"shade: holds the whole line inside it with probability {bands[0].level:g}"
+    what = "the whole line" if all(band.at_once for band in bands) else "the line at each ε alone"
+    held = f"shade: holds {what} with probability {bands[0].level:g}"
     return f"{lines}\nleft: {thin}; {held}"
 
 
@@ -63,18 +63,18 @@ def _whole(finding: Finding) -> str:
 
 
 def _mistakes(axes: Axes, finding: Finding, look: Look, n: int) -> None:
-    """Thick where every count is final, thin from there on."""
+    """Thick where every count is quiet, thin from there on."""
     name, epsilon = _whole(finding), finding.epsilon
     band = finding.mistakes[name]
     counts = finding.units.reduced(finding.counts[name])
-    middle = geometric_mean_curve(counts) if band is None else band.middle
+    middle = np.median(counts, axis=0) if band is None else band.middle
     if band is not None:
         low = np.where(band.high > 0.0, np.maximum(band.low, 1e-3), np.nan)
         high = np.minimum(band.high, finding.episodes)
         axes.fill_between(epsilon, low, high, color=look.colour, alpha=0.2, lw=0)
-    settled = np.inf if finding.settled is None else finding.settled
+    quiet = np.inf if finding.quiet is None else finding.quiet
     shown = visible(middle, finding.episodes)
-    for here, width in ((epsilon <= settled, 0.8), (epsilon >= settled, 1.8)):
+    for here, width in ((epsilon <= quiet, 0.8), (epsilon >= quiet, 1.8)):
         axes.plot(epsilon, np.where(here, shown, np.nan), **_line(look, n, width))
 
 

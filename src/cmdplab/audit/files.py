@@ -30,7 +30,8 @@ def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path)
 
 def row_of(finding: Finding) -> dict[str, Any]:
     """One line of a table; what does not exist is empty."""
-    theorem = finding.theorem or {}
+    nothing = (None, None)
+    mistakes, regret = ((finding.theorem or {}).get(e, nothing) for e in ("mistakes", "regret"))
     return {
         "environment": finding.environment,
         "algorithm": finding.label,
@@ -39,17 +40,22 @@ def row_of(finding: Finding) -> dict[str, Any]:
         "over": finding.over,
         "episodes": finding.episodes,
         "verdict": finding.verdict,
+        "envelope_exponent": _latest(finding.judgement.exponents),
         "final_gap": finding.final_gap.middle,
         "final_violation": _middle(finding.final_violation),
         "average_gap": finding.average_gap,
         "average_violation": finding.average_violation,
         "amplitude": finding.amplitude,
         "period": finding.period,
-        "settled_epsilon": finding.settled,
+        "quiet_epsilon": finding.quiet,
         "mistake_exponent": _slope(finding.mistake_exponent),
-        "mistake_exponent_of_theorem": theorem.get("mistakes"),
+        "mistake_exponent_is_local": _local(finding.mistake_exponent),
+        "mistake_exponent_of_term_i": mistakes[0],
+        "mistake_exponent_of_term_ii": mistakes[1],
         "regret_exponent": _slope(finding.regret_exponent),
-        "regret_exponent_of_theorem": theorem.get("regret"),
+        "regret_exponent_is_local": _local(finding.regret_exponent),
+        "regret_exponent_of_term_i": regret[0],
+        "regret_exponent_of_term_ii": regret[1],
         "heuristic": finding.heuristic,
     }
 
@@ -61,9 +67,17 @@ def _plain(finding: Finding) -> dict[str, Any]:
     return whole
 
 
+def _latest(exponents: list[Interval]) -> float | None:
+    return exponents[-1].middle if exponents else None
+
+
 def _middle(interval: Interval | None) -> float | None:
     return None if interval is None else interval.middle
 
 
 def _slope(exponent: Exponent) -> float | None:
     return None if exponent.why_not else exponent.slope
+
+
+def _local(exponent: Exponent) -> bool | None:
+    return None if exponent.why_not else exponent.local

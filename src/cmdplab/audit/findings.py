@@ -7,7 +7,6 @@ are instances, each with the median over its seeds, or the seeds of one instance
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -19,22 +18,22 @@ from cmdplab.audit.exponents import (
     strong_regrets,
     theorem_of,
 )
+from cmdplab.audit.verdicts import Joint, joint_verdict
 from cmdplab.experiments.records.groups import Group, Units, units_of
 from cmdplab.measures.mistakes import SERIES
 from cmdplab.measures.oscillation import oscillation
-from cmdplab.measures.verdict import SHORTEST, verdict
-from cmdplab.statistics import Band, Exponent, Interval, count_band, median_interval, too_few
+from cmdplab.measures.verdict import Kind, verdict
+from cmdplab.statistics import (
+    Band,
+    Exponent,
+    Interval,
+    median_interval,
+    strongest_median_band,
+    too_few,
+)
 from cmdplab.types import Array
 
-SETTLED = 0.9  # of a run: a count whose last mistake is later may still grow
-WORDS = {
-    "converged": "converges",
-    "oscillates": "oscillates",
-    "moving,": "still moving",
-    "worsens,": "gets worse",
-    "biased": "biased",
-    "too": "too short to tell",
-}
+QUIET = 0.25  # of a run: a count is quiet if all its mistakes were made before
 
 
 class Finding(NamedTuple):
@@ -49,6 +48,7 @@ class Finding(NamedTuple):
     episodes: int
     verdict: str
     verdicts: dict[str, int]  # how many runs each verdict has
+    judgement: Joint  # the verdict, with its rate, level and local exponents
     final_gap: Interval
     final_violation: Interval | None
     average_gap: float  # of the average iterate, median
@@ -59,10 +59,10 @@ class Finding(NamedTuple):
     mistakes: dict[str, Band | None]  # of gap, violation, either; None with too few samples
     counts: dict[str, Array]  # [runs, E]
     last: dict[str, Array]  # [runs, E], the last mistake
-    settled: float | None  # the smallest epsilon from which on all counts are final
+    quiet: float | None  # the smallest epsilon of which no run made a mistake since K / 4
     mistake_exponent: Exponent
     regret_exponent: Exponent
-    theorem: dict[str, float] | None  # exponents of the theorem for the schedules run
+    theorem: dict[str, tuple[float, float]] | None  # powers of its terms (i), (ii) as scheduled
     heuristic: str  # why the theorem is not about these runs; empty if it is
 
 
@@ -75,9 +75,9 @@ def audit(group: Group) -> Finding:
     units = units_of(group.instance)
     swings = [oscillation(curves) for curves in group.curves]
     periods = [swing.period for swing in swings if swing.period is not None]
-    verdicts = Counter(_word(curves, group.horizon) for curves in group.curves)
+    judgement = joint_verdict([verdict(c, group.horizon) for c in group.curves], units)
     whole = series[-1]
-    settled = _settled(epsilon, last[whole], group.episodes)
+    quiet = _quiet(epsilon, last[whole], group.episodes)
     constrained = len(series) > 1
     return Finding(
         label=group.label,
@@ -87,8 +87,9 @@ def audit(group: Group) -> Finding:
         over=units.over,
         units=units,
         episodes=group.episodes,
-        verdict=_in_words(verdicts),
-        verdicts=dict(verdicts),
+        verdict=judgement.words,
+        verdicts=judgement.runs,
+        judgement=judgement,
         final_gap=_final(group, units, "gap"),
         final_violation=_final(group, units, "violation") if constrained else None,
         average_gap=_median(units, map(average_gap, group.curves)),
@@ -101,9 +102,9 @@ def audit(group: Group) -> Finding:
         mistakes={name: _band(units.reduced(counts[name])) for name in series},
         counts=counts,
         last=last,
-        settled=settled,
+        quiet=quiet,
         mistake_exponent=exponent_of_mistakes(
-            epsilon, units.reduced(counts[whole]), settled, group.episodes
+            epsilon, units.reduced(counts[whole]), quiet, group.episodes
         ),
         regret_exponent=exponent_of_regret(
             group.curves[0]["episode"], units.reduced(strong_regrets(group))
@@ -131,8 +132,8 @@ def extent(findings: Sequence[Finding]) -> str:
 def unanswered(finding: Finding) -> dict[str, str]:
     """Questions that these runs do not answer, each with what is missing."""
     found = {}
-    if WORDS["too"] in finding.verdicts:
-        found["verdict"] = f"it needs {SHORTEST:,} episodes"
+    if finding.judgement.kind is Kind.undecided:
+        found["verdict"] = finding.judgement.why
     few = too_few(finding.units.samples, finding.units.noun)
     if few:
         found["intervals and bands"] = few
@@ -143,17 +144,6 @@ def unanswered(finding: Finding) -> dict[str, str]:
         if fit.why_not:
             found[what] = fit.why_not
     return found
-
-
-def _word(curves: dict[str, Array], horizon: int) -> str:
-    return WORDS[verdict(curves, horizon).split()[0]]
-
-
-def _in_words(verdicts: Counter[str]) -> str:
-    if len(verdicts) == 1:
-        return next(iter(verdicts))
-    total = sum(verdicts.values())
-    return ", ".join(f"{word} in {n} of {total}" for word, n in verdicts.most_common())
 
 
 def _final(group: Group, units: Units, column: str) -> Interval:
@@ -194,10 +184,10 @@ def _mean(episodes: Array, values: Array) -> float:
 
 
 def _band(counts: Array) -> Band | None:
-    return None if too_few(len(counts)) else count_band(counts)
+    return None if too_few(len(counts)) else strongest_median_band(counts)
 
 
-def _settled(epsilon: Array, last: Array, episodes: int) -> float | None:
-    final = np.all(last <= SETTLED * episodes, axis=0)
-    # Final at an epsilon is final at every larger one: mistakes there are mistakes here.
-    return float(epsilon[np.argmax(final)]) if final.any() else None
+def _quiet(epsilon: Array, last: Array, episodes: int) -> float | None:
+    quiet = np.all(last <= QUIET * episodes, axis=0)
+    # Quiet at an epsilon is quiet at every larger one: mistakes there are mistakes here.
+    return float(epsilon[np.argmax(quiet)]) if quiet.any() else None

@@ -182,8 +182,9 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
             rows.append([f.label, f.verdict, *gaps, *slopes])
         grid(console(), f"{environment}: {extent(mine)}", header, rows, left=2)
     print_note(
-        "medians (of an instance: over its seeds first); exponents with 95 % intervals, the "
-        "theorem's in brackets; – where the data carry none"
+        "medians (of an instance: over its seeds first); exponents with 95 % intervals, those of "
+        "the theorem's terms (i) and (ii) in brackets; local: slopes differ over two decades, and "
+        "this is the last of them; – where the data carry none"
     )
     if any(f.theorem and f.heuristic for f in findings):
         print_note("~ no guarantee applies as it was run (audit.json: why)")
@@ -225,6 +226,8 @@ def _exponent(finding: Finding, fit: Exponent, what: str) -> str:
         words = TRANSIENT if fit.why_not == TRANSIENT else "–"
     elif not fit.low <= fit.high:  # too few samples for an interval
         words = f"{fit.slope:.2f}"
+    words = f"local {words}" if fit.local else words
     if finding.theorem is None:
         return words
-    return f"{words} ({finding.theorem[what]:.3g}{'~' * bool(finding.heuristic)})"
+    first, second = finding.theorem[what]
+    return f"{words} (i {first:.3g}, ii {second:.3g}{'~' * bool(finding.heuristic)})"

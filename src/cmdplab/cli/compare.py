@@ -49,6 +49,13 @@ def compare_command(
     bonus_scale: OwnBonusScale = None,
     margin_scale: OwnMarginScale = None,
     tuned_for: TunedFor = None,
+    versus: Annotated[
+        str | None,
+        typer.Option(
+            help="Hold every other algorithm against this one, seed by seed, in strong regret and "
+            "strong violation regret: table, figure, report. Ten algorithms need ten seeds."
+        ),
+    ] = None,
     instance_seed: InstanceSeed = 0,
     workers: Workers = None,
     engine: EngineOption = Engine.cpu,
@@ -66,6 +73,7 @@ def compare_command(
     """
     from cmdplab.algorithms import check_settings
     from cmdplab.cli.sweep import Given, carry_out, finish
+    from cmdplab.experiments.records.versus import too_few_seeds
     from cmdplab.studies.predefined import Comparison, prepared
 
     given = [name.strip() for each in algorithms or [] for name in each.split(",")]
@@ -81,12 +89,16 @@ def compare_command(
         margin_scale=margin_scale,
         tuned_for=tuned_for,
         precision=precision.value,
+        versus=versus,
         out=out,
         **chosen,
     )
     with printing_aside():
         rows = study.rows()
+        study.versus_label()  # refuses one that is not among them
     check_settings(rows, {"margin_scale": margin_scale, "tuned_for": tuned_for})
+    if versus is not None:
+        warn(too_few_seeds(len(rows), seeds))
     for row in rows:
         warn(row.tuning_warning(episodes))
     done = carry_out(lambda: prepared(study, engine), Given(workers, engine))

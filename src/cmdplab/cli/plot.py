@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from cmdplab.cmdp.problem import CMDP
 
 
+Line = StrEnum("Line", ("median", "mean"))
+"""What the lines of `plot` are, over seeds."""
 Portrayed = StrEnum("Portrayed", ("entropy", "occupancy"))
 """Drawings of `portrait`."""
 
@@ -46,20 +48,22 @@ def plot_command(
     environment: Annotated[
         str | None, typer.Option(help="Of a sweep over several: the one to draw.")
     ] = None,
+    line: Annotated[
+        Line, typer.Option(help="Over seeds. A mean is warned of where tails are heavy.")
+    ] = Line.median,
     as_json: Json = False,
 ) -> None:
     """Draw one figure for a paper from records.
 
-    A line for each algorithm over its seeds; the light shade holds every episode. From five seeds
-    on, a darker shade is a 95 % band of the line, valid at all its points at once. The legend says
-    whether lines are medians or means: medians, where the seeds suffice for their bands. Of a
-    sweep the finished runs are drawn; over several instances each counts once, by its median.
+    A line for each algorithm over its seeds; the light shade holds every episode. From six seeds
+    on, a darker shade is a 95 % band of the line: at all its points at once where the seeds
+    suffice, else at each point on its own; the legend says which. Of a sweep the finished runs are
+    drawn; over several instances each counts once, by its median.
     """
     from cmdplab.figures.plots import plot
 
-    path, notes = plot(
-        folder, kind, out if out is not None else folder / f"{kind}.pdf", environment
-    )
+    target = out if out is not None else folder / f"{kind}.pdf"
+    path, notes = plot(folder, kind, target, environment, line.value)
     for note in notes:
         warn(note)
     print_file("plot", path, as_json, notes)

@@ -46,6 +46,8 @@ def print_study(runs: Sequence[Run], summary: dict[str, Any], folder: Path) -> N
     else:
         title = f"{summary['instance']}, {summary['episodes']:,} episodes: {over}"
         print_comparison(runs, title)
+        if "versus" in summary:
+            print_versus(summary["versus"])
     print_line(f"open {folder}/report.html; figure, curves and summary are there too")
 
 
@@ -91,6 +93,23 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
         "* constants that no source confirms; ~ no guarantee applies as it was run (--json: why)"
     )
     print_notes(runs)
+
+
+def print_versus(versus: dict[str, Any]) -> None:
+    """Print every algorithm against one, seed by seed: differences, their intervals, Holm's p."""
+    pairs = versus["comparisons"]
+    header = ["algorithm", "of", "outcome", "difference", "95 % interval", "smaller on", "Holm's p"]
+    rows = []
+    for p in pairs:
+        ends = "–" if p["low"] != p["low"] else f"[{_large(p['low'])}, {_large(p['high'])}]"
+        seeds = f"{p['smaller']} of {p['seeds']}"
+        about = [_large(p["difference"]), ends, seeds, f"{p['holm_p']:.2g}"]
+        rows.append([p["first"], p["measure"].replace("strong ", ""), p["outcome"], *about])
+    grid(console(), f"against {versus['label']}, seed by seed", header, rows, left=3)
+    print_note(
+        "differences are the algorithm's less the other's, medians over seeds; smaller is better; "
+        f"a difference is claimed where Holm's p over these {len(pairs)} comparisons is <= 0.05"
+    )
 
 
 def _explain(runs: Sequence[Run]) -> None:

@@ -50,6 +50,7 @@ class Folder(BaseModel):
 
     schema_version: int = SCHEMA
     study: Study | None = None  # None: a sweep, whose settings may change from time to time
+    versus: str | None = None  # of a comparison: the label that all others are held against
     experiment: Experiment
     runs: list[RunSettings]
 

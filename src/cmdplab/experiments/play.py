@@ -10,12 +10,15 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from cmdplab import display
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.custom import packed
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
 from cmdplab.checks import checked_episodes, is_whole
+from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import family, session
 from cmdplab.errors import InputError
@@ -61,6 +64,21 @@ class Run(NamedTuple):
     def us_per_episode(self) -> float:
         """Microseconds per episode, exact returns and measures included."""
         return 1e6 * self.seconds / self.summary.episodes
+
+    def policy(self, problem: CMDP, solution: Solution | None = None) -> Policy:
+        """The policy after the last episode, with the labels of the problem that was learnt.
+
+        `solution` is the certified optimum, where it is known: what some learners are told of it.
+        """
+        if self.state is None:
+            raise InputError("the run goes on: it has a policy to give when it has ended")
+        row = self.algorithm
+        task = task_for(row, problem, solution or solve_feasible(problem))
+        array = np.array(family(row).plain(row, task).policy(self.state), dtype=np.float64)
+        if array.shape != problem.reward.shape[1:]:
+            raise InputError(f"this run learnt another problem: its policy is {array.shape}")
+        array /= array.sum(axis=-1, keepdims=True)  # sums of a card's float32 are off by 1e-7
+        return Policy(array, problem.labels, f"{row.name}, seed {self.seed}")
 
 
 class Job(NamedTuple):

@@ -61,6 +61,7 @@ def prepare(
     folder: Path,
     engine: str = "cpu",
     study: Study | None = None,
+    versus: str | None = None,
 ) -> list[Work]:
     """Write down what is to be done on these problems; whatever is wrong is said before that."""
     # Half a second, for which `status` has no use.
@@ -69,7 +70,7 @@ def prepare(
     from cmdplab.solvers import solve_feasible
 
     runs = resolve(experiment, found)
-    asked = Folder(study=study, experiment=experiment, runs=runs)
+    asked = Folder(study=study, versus=versus, experiment=experiment, runs=runs)
     earlier(asked, folder)  # refuses before anything is solved
     solutions = {mark: solve_feasible(problem) for mark, problem in found.items()}
     tasks = {

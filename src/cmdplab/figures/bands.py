@@ -1,8 +1,8 @@
-"""The line of several seeds, and the simultaneous band around it.
+"""The line of several seeds, and the band around it.
 
-The line is always what its band is about. The median, where the seeds suffice for its band at every
-line of a figure; else, from five seeds on, a mean, whose sup-t band needs fewer. With fewer seeds
-the line is the median and there is no band.
+The line is the median, unless a mean is asked for, and its band is about that line. From `FEWEST`
+seeds on there is one: at all points at once where the seeds of every line of a figure suffice for
+it, else at each point on its own. With fewer seeds there is a line and no band.
 """
 
 from __future__ import annotations
@@ -13,10 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.statistics import Band, count_band, mean_band, median_band, median_curve
+from cmdplab.statistics import (
+    Band,
+    count_band,
+    mean_band,
+    median_curve,
+    pointwise_median_band,
+    strongest_median_band,
+    too_few,
+)
 from cmdplab.types import Array, Indices
 
-FEWEST = 5  # seeds: with fewer no band is drawn
+HEAVY = "heavy tails: the band of a mean may cover far less than it says"
 POINTS = 100  # a band holds at so many points at once; more would widen it beyond use
 
 
@@ -38,9 +46,19 @@ class Middle(NamedTuple):
     band: Callable[[Array], Band]
 
 
-MEDIAN = Middle("median", median_curve, median_band)
+MEDIAN = Middle("median", median_curve, strongest_median_band)
 MEAN = Middle("mean", mean_curve, mean_band)
 GEOMETRIC_MEAN = Middle("geometric mean", geometric_mean_curve, count_band)
+MIDDLES = (MEDIAN.name, MEAN.name)  # what a person may ask for; of counts a mean is geometric
+
+
+def middle_of(name: str, *, counts: bool = False) -> Middle:
+    """The middle of that name; of counts, which one bad seed decides, a mean is geometric."""
+    if name not in MIDDLES:
+        raise InputError(f"unknown middle {name!r}: choose {' or '.join(MIDDLES)}")
+    if name == MEDIAN.name:
+        return MEDIAN
+    return GEOMETRIC_MEAN if counts else MEAN
 
 
 class Summary(NamedTuple):
@@ -49,17 +67,22 @@ class Summary(NamedTuple):
     middle: Middle
     bands: dict[str, Band]
 
+    @property
+    def cautions(self) -> list[str]:
+        """Which lines are means of heavy tails."""
+        return [f"{name}: {band.caution}" for name, band in self.bands.items() if band.caution]
 
-def summarised(tables: Mapping[str, Array], fallback: Middle) -> Summary:
-    """Medians if all tables [S, T] with at least five seeds carry a median's band; else `fallback`.
 
-    Tables with fewer seeds get a line, and no band.
+def summarised(tables: Mapping[str, Array], middle: Middle = MEDIAN) -> Summary:
+    """The bands of all tables [S, T] with enough seeds; all of them at once, or none is.
+
+    Tables with fewer than `FEWEST` seeds get a line, and no band.
     """
-    enough = {name: table for name, table in tables.items() if len(table) >= FEWEST}
-    try:
-        return Summary(MEDIAN, {name: MEDIAN.band(table) for name, table in enough.items()})
-    except InputError:  # too few seeds; curves that are not finite are refused below once more
-        return Summary(fallback, {name: fallback.band(table) for name, table in enough.items()})
+    enough = {name: table for name, table in tables.items() if not too_few(len(table))}
+    bands = {name: middle.band(table) for name, table in enough.items()}
+    if not all(band.at_once for band in bands.values()):
+        bands = {name: pointwise_median_band(table) for name, table in enough.items()}
+    return Summary(middle, bands)
 
 
 def spread_out(x: Array, spacing: Callable[..., Array]) -> Indices:
@@ -83,5 +106,6 @@ def words(summary: Summary, tables: Mapping[str, Array], envelope: bool) -> str:
     if not summary.bands:
         return text
     band = next(iter(summary.bands.values()))
-    where = f"at {len(band.low)} points at once"
-    return f"{text}\ndark: {100 * band.level:g} % band of the {summary.middle.name}, {where}"
+    where = f"at {len(band.low)} points at once" if band.at_once else "at each point on its own"
+    text = f"{text}\ndark: {100 * band.level:g} % band of the {summary.middle.name}, {where}"
+    return text + f"\n{HEAVY}" * bool(summary.cautions)

@@ -1,8 +1,8 @@
 """Figures from records, in one house style: at column width for a paper, in PNG, PDF or SVG.
 
-The light shade holds every episode of every seed. From five seeds on, the darker one is a
-simultaneous band of the line (bands.py). The legend's title says what both are. Nothing is
-smoothed.
+The light shade holds every episode of every seed. From six seeds on, the darker one is a band of
+the line (bands.py), which is a median unless a mean is asked for. The legend's title says what
+they are. Nothing is smoothed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cmdplab.algorithms import FIGURE_1
 from cmdplab.errors import InputError
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.records.tables import Curves
-from cmdplab.figures.bands import GEOMETRIC_MEAN, MEAN, Middle, spread_out, summarised, words
+from cmdplab.figures.bands import HEAVY, MEDIAN, middle_of, spread_out, summarised, words
 from cmdplab.figures.palette import BLUE, VERMILION, looks
 from cmdplab.figures.sources import Sampling, every_run, per_instance, records_of
 from cmdplab.figures.style import MARKERS, literal, save, unframe
@@ -39,7 +39,7 @@ LABELS = {
     "multiplier_1": "multiplier of constraint 1",
 }
 
-Drawing = Callable[["Axes", Curves], str]  # draws, and says what lines and shades are
+Drawing = Callable[["Axes", Curves, str], str]  # draws, and says what lines and shades are
 
 
 class Kind(NamedTuple):
@@ -57,8 +57,13 @@ class Drawn(NamedTuple):
     notes: list[str]
 
 
-def plot(folder: Path, kind: str, path: Path, environment: str | None = None) -> Drawn:
-    """Draw one of `KINDS` from the records of a folder; of a sweep's, one environment's."""
+def plot(
+    folder: Path, kind: str, path: Path, environment: str | None = None, middle: str = MEDIAN.name
+) -> Drawn:
+    """Draw one of `KINDS` from the records of a folder; of a sweep's, one environment's.
+
+    Lines are medians over seeds, or means, which the notes warn of where tails are heavy.
+    """
     if kind not in KINDS:
         raise InputError(f"unknown figure {kind!r}: choose one of {', '.join(KINDS)}")
     check_suffix(path)
@@ -68,10 +73,11 @@ def plot(folder: Path, kind: str, path: Path, environment: str | None = None) ->
 
     figure = Figure(figsize=COLUMN, layout="constrained")
     axes = figure.subplots()
-    title = drawing(axes, found.curves).replace("seed", found.sample)
+    title = drawing(axes, found.curves, middle).replace("seed", found.sample)
     in_house_style(axes)
     legend_below(figure, axes, "\n".join(filter(None, (found.about, title))))
-    return Drawn(save(figure, path), found.notes)
+    risk = f"a mean was asked for, and {HEAVY}: prefer the median"
+    return Drawn(save(figure, path), [*found.notes, *[risk] * (HEAVY in title)])
 
 
 def legend_below(figure: Figure, axes: Axes, title: str) -> None:
@@ -152,7 +158,7 @@ def _lines(
     across: str = "episode",
     *,
     spacing: Callable[..., Array] = np.geomspace,
-    fallback: Middle = MEAN,
+    middle: str = MEDIAN.name,
     label: Callable[[str, Array, Array], str] = _named,
 ) -> str:
     """A line for each algorithm, with its envelope and its band; the scales are set already.
@@ -162,7 +168,8 @@ def _lines(
     tables = {name: _over_seeds(curves, column) for name, curves in grouped.items()}
     x = {name: curves[0][across] for name, curves in grouped.items()}
     at = {name: spread_out(each, spacing) for name, each in x.items()}
-    summary = summarised({name: each[:, at[name]] for name, each in tables.items()}, fallback)
+    kind = middle_of(middle, counts=across == "epsilon")
+    summary = summarised({name: each[:, at[name]] for name, each in tables.items()}, kind)
     positive = axes.get_yscale() == "log"
     styles = styles_of(list(grouped))
     for name, curves in grouped.items():
@@ -192,44 +199,44 @@ def _zero(axes: Axes) -> None:
     axes.axhline(0.0, color="black", lw=0.5, zorder=0.5)
 
 
-def _linear(axes: Axes, grouped: Curves, column: str) -> str:
-    title = _lines(axes, grouped, column, spacing=np.linspace)
+def _linear(axes: Axes, grouped: Curves, middle: str, column: str) -> str:
+    title = _lines(axes, grouped, column, spacing=np.linspace, middle=middle)
     _zero(axes)
     axes.set_ylabel(LABELS[column])
     return title
 
 
-def _symlog(axes: Axes, grouped: Curves, column: str) -> str:
+def _symlog(axes: Axes, grouped: Curves, middle: str, column: str) -> str:
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=1e-2)
-    title = _lines(axes, grouped, column)
+    title = _lines(axes, grouped, column, middle=middle)
     _zero(axes)
     axes.set_ylabel(LABELS[column])
     return title
 
 
-def _regret(axes: Axes, grouped: Curves) -> str:
+def _regret(axes: Axes, grouped: Curves, middle: str) -> str:
     """Log-log, with the slope over the last decade of episodes in the legend."""
     axes.set_xscale("log")
     axes.set_yscale("log")
-    title = _lines(axes, grouped, "strong_regret", label=_sloped)
+    title = _lines(axes, grouped, "strong_regret", label=_sloped, middle=middle)
     axes.set_ylabel("strong regret")
     return f"{title}\nnumbers: slopes of the last decade"
 
 
-def _mistakes(axes: Axes, grouped: Curves) -> str:
+def _mistakes(axes: Axes, grouped: Curves, middle: str) -> str:
     axes.set_xscale("log")
     axes.set_yscale("log")
     first = next(iter(grouped.values()))[0]
     column = "either_mistakes" if "either_mistakes" in first else "gap_mistakes"
-    title = _lines(axes, grouped, column, "epsilon", fallback=GEOMETRIC_MEAN)
+    title = _lines(axes, grouped, column, "epsilon", middle=middle)
     axes.invert_xaxis()
     axes.set_xlabel("ε (stricter to the right)")
     axes.set_ylabel("mistakes")
     return title
 
 
-def _phase(axes: Axes, grouped: Curves) -> str:
+def _phase(axes: Axes, grouped: Curves, middle: str) -> str:
     """Gap against violation over the last half of the first seed: an oscillation is a loop."""
     for name, style in styles_of(list(grouped)).items():
         one = grouped[name][0]

@@ -1,35 +1,52 @@
-"""The figure of a comparison: a small panel for each algorithm, and all their regrets together."""
+"""The figure of a comparison: a small panel for each algorithm, and all their regrets together.
+
+Regrets have the names of their lines at the ends; where one algorithm is held against the others,
+the differences follow, seed by seed, with their intervals.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cmdplab.experiments.records.tables import Curves
-from cmdplab.figures.palette import BLUE, VERMILION, looks
+from cmdplab.figures.end_labels import Named, draw_named, highlighted, line_styles
+from cmdplab.figures.palette import BLUE, VERMILION
 from cmdplab.figures.style import SIGNS, envelope, literal, marked, median_line, save, unframe
 from cmdplab.messages import announce
+from cmdplab.statistics import Paired
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 5
+REGRETS = 4.2  # inches: room for the names of twenty lines
 GAP, VIOLATION = BLUE, VERMILION  # of a panel that is about one algorithm
 
 
-def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:
-    """Gap and violation of each algorithm, then strong regrets, over a logarithmic axis."""
+def comparison(
+    curves: Curves,
+    title: str,
+    folder: Path,
+    starred: Collection[str],
+    paired: Sequence[Paired] = (),
+) -> list[Path]:
+    """Gap and violation of each algorithm, then strong regrets, over a logarithmic axis.
+
+    `paired` are comparisons with one of them: their differences are drawn below.
+    """
     announce("drawing the figure: some seconds")
     from matplotlib.figure import Figure
 
     rows = -(-len(curves) // COLUMNS)
-    figure = Figure(figsize=(11.0, 1.9 * rows + 4.6), layout="constrained")
-    parts: Any = figure.subfigures(2, 1, height_ratios=(1.9 * rows, 4.0))
-    top, bottom = parts
+    heights = [1.9 * rows, REGRETS] + [0.9 + 0.19 * len(curves)] * bool(paired)
+    figure = Figure(figsize=(11.0, sum(heights) + 0.4), layout="constrained")
+    parts: Any = figure.subfigures(len(heights), 1, height_ratios=heights)
+    top, bottom = parts[:2]
     panels = top.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
     largest = max(_largest(each) for each in curves.values())
     for panel, (name, mine) in zip(panels, curves.items(), strict=False):
@@ -43,7 +60,10 @@ def comparison(curves: Curves, title: str, folder: Path, starred: Collection[str
         *panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=9
     )
     legend.set_frame_on(False)
-    _regrets(bottom, curves, starred)
+    against = {pair.second for pair in paired}
+    _regrets(bottom, curves, starred, against)
+    if paired:
+        _differences(parts[2], paired, starred)
     figure.suptitle(literal(title), fontsize=10, x=0.01, ha="left")
     return [save(figure, folder / f"compare.{kind}") for kind in ("png", "pdf")]
 
@@ -77,32 +97,67 @@ def _largest(curves: list[dict[str, Array]]) -> float:
     return float(max(*ends, 1e-6))
 
 
-def _regrets(figure: Any, curves: Curves, starred: Collection[str]) -> None:
-    """Strong regret of the objective and of the violation, medians over seeds."""
+def _regrets(figure: Any, curves: Curves, starred: Collection[str], also: Collection[str]) -> None:
+    """Strong regret of the objective and of the violation, medians over seeds.
+
+    The lowest three of each panel, UOpt-RPGPD and `also` are in colour, with markers; of at most
+    six all are.
+    """
     panels = [
         ("strong_regret", "strong regret"),
         ("strong_violation_regret", "strong violation regret"),
     ]
     first = next(iter(curves.values()))[0]
     panels = [panel for panel in panels if panel[0] in first]
-    styles = looks(list(curves))
     for axes, (column, label) in zip(
         np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True
     ):
-        for name, mine in curves.items():
-            middle = np.median([c[column] for c in mine], axis=0)
-            shown = np.where(middle > 0.0, middle, np.nan)  # a sum of nothing has no logarithm
-            colour, dash, width = styles[name]
-            look: dict[str, Any] = {"color": colour, "ls": dash, "lw": max(width, 1.0)}
-            axes.plot(mine[0]["episode"], shown, label=marked(name, starred), **look)
+        middles = {name: np.median([c[column] for c in mine], axis=0)
+                   for name, mine in curves.items()}  # fmt: skip
+        shown = highlighted({name: float(each[-1]) for name, each in middles.items()}, also)
+        styles = line_styles(list(curves), shown)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlim(1, float(first["episode"][-1]))
-        axes.set_ylim(bottom=1.0)
+        axes.set_ylim(1.0, max(2.0, 1.5 * max(float(each.max()) for each in middles.values())))
+        lines = []
+        for name, middle in middles.items():
+            seen = np.where(middle > 0.0, middle, np.nan)  # a sum of nothing has no logarithm
+            text = marked(name, starred)
+            x = curves[name][0]["episode"]
+            lines.append(Named(text, x, seen, styles[name], name in shown))
+        draw_named(axes, lines, 0.8 * REGRETS)
         axes.set_xlabel("episode")
-        axes.set_ylabel(label)
+        axes.set_ylabel(f"{label} (median)")
+        if none := [line.text for line in lines if not np.isfinite(line.y).any()]:
+            axes.set_title(f"zero throughout: {', '.join(none)}", fontsize=8, loc="left")
         unframe(axes)
-    legend = figure.legend(
-        *axes.get_legend_handles_labels(), loc="outside right center", fontsize=8
-    )
-    legend.set_frame_on(False)
+
+
+def _differences(figure: Any, paired: Sequence[Paired], starred: Collection[str]) -> None:
+    """A row for each algorithm: its difference to the one, with its interval; full if claimed."""
+    measures = list(dict.fromkeys(pair.measure for pair in paired))
+    panels = np.atleast_1d(figure.subplots(1, len(measures), sharey=True))
+    for axes, measure in zip(panels, measures, strict=True):
+        mine = [pair for pair in paired if pair.measure == measure]
+        for row, pair in enumerate(mine):
+            claimed = pair.outcome in ("smaller", "larger")
+            look: dict[str, Any] = {"color": "black" if claimed else "#808080"}
+            if pair.low <= pair.high:
+                axes.plot([pair.low, pair.high], [row, row], lw=1.6 if claimed else 0.9, **look)
+            fill = look["color"] if claimed else "white"
+            axes.plot([pair.difference], [row], "o", ms=4.5, mfc=fill, **look)
+        axes.axvline(0.0, color=BLUE, lw=1.0, zorder=0.5)
+        sizes = [abs(v) for p in mine for v in (p.low, p.high, p.difference) if np.isfinite(v)]
+        top = 10.0 ** np.floor(np.log10(max(*sizes, 1e-6)))
+        axes.set_xscale("symlog", linthresh=top / 100, linscale=0.7)
+        axes.set_xticks([-top, -top / 10, 0.0, top / 10, top])
+        axes.minorticks_off()
+        axes.set_yticks(range(len(mine)), [marked(pair.first, starred) for pair in mine])
+        axes.tick_params(labelsize=8)
+        axes.set_xlabel(f"{measure} less that of {literal(mine[0].second)}")
+        unframe(axes)
+    panels[0].invert_yaxis()
+    level = f"{100 * paired[0].level:g} % intervals of the median over {paired[0].seeds} seeds"
+    told = f"full: a difference (Holm's p over {len(paired)} comparisons at most 0.05)"
+    figure.suptitle(f"{level}; {told}; hollow: none can be claimed", fontsize=9, x=0.01, ha="left")

@@ -145,11 +145,11 @@ function showSummary() {
     "Gap over time: both axes logarithmic, the grey line is the optimum." +
     (every.some((e) => e.unverified) ? " * has constants that no source confirms." : "") +
     (every.some((e) => e.heuristic) ? " ~ guarantees are heuristic as run (see the settings)." : "");
-  const r = data.rule, H = problem().horizon;
-  $("rule").textContent = `A rule of thumb, relative to the horizon H = ${fmt(H)}. The distance of a stretch is the largest |gap| or violation in it. A run oscillates if in its ` +
-    `second half the gap or the violation both rises and falls by more than ${fmt(r.oscillates * H)}, or by more than the distance of its last tenth; else it converged if that distance ` +
-    `is within ${fmt(r.converged * H)}; else it is moving if it is below ${fmt(r.moving)} times that around a tenth of the run or ${fmt(r.clearly)} times that around its middle, ` +
-    `worsens if it is clearly above both, and is biased if not. Below ${whole(r.shortest)} episodes nothing is said. ` +
+  const r = data.rule;
+  $("rule").textContent = "The envelope E(k) is the largest gap or violation from episode k to the end. A verdict rests on its local exponent p, E ~ k^-p, between K/64, K/16 and K/4 of a run of K episodes, " +
+    `and on no size of an error. Errors oscillate if in each of the last two quadruplings they rise and fall by ${fmt(r.swings)} of the largest of them. They settled if they change like k^±${fmt(r.flat)} or less, ` +
+    `or their extrapolated limit is within a tenth; they converge, or shrink, at k^-p if p is steady; they worsen if they grow faster than k^${fmt(r.grows)} in three quadruplings. All else is undecided, ` +
+    `as is every run below ${whole(r.shortest)} episodes. A verdict describes the runs up to their end. ` +
     "Where seeds differ, each verdict is given with its number of seeds.";
 }
 
@@ -283,6 +283,16 @@ function showMistakes() {
   showCounts();
 }
 
+// ---------------------------------------------------------------- every algorithm against one
+function showVersus() {
+  const pairs = problem().versus, told = ["smaller", "larger"];
+  const rank = (p) => (told.includes(p.outcome) ? 0 : 1);
+  const list = [...pairs].sort((a, b) => rank(a) - rank(b)).map((p) => h("li", {}, rank(p) ? p.words : h("strong", {}, p.words)));
+  $("versus").replaceChildren(...(pairs.length ? [h("h3", {}, `Against ${pairs[0].second}, seed by seed`),
+    h("p", { class: "hint" }, `Smaller is better. A difference is claimed (bold) where Holm's p over all ${pairs.length} comparisons is at most 0.05.`),
+    h("ul", { tabindex: 0 }, list)] : []));
+}
+
 // ---------------------------------------------------------------- settings and provenance
 function showSettings() {
   const words = (e) => Object.entries(e.settings).map(([k, v]) => `${k.replaceAll("_", " ")} ${typeof v === "number" ? fmt(v) : v}`).join(", ") || "–";
@@ -302,7 +312,7 @@ function showSettings() {
 
 // ---------------------------------------------------------------- start
 function redraw() { [...drawn.charts, drawn.mistakes].forEach((chart) => chart && chart.draw()); }
-function showProblem() { showHead(); showLegend(); showSummary(); showCurves(); showMistakes(); showSettings(); }
+function showProblem() { showHead(); showLegend(); showSummary(); showVersus(); showCurves(); showMistakes(); showSettings(); }
 function choose(n) { Object.assign(state, { problem: n, hidden: new Set(), epsilon: null }); $("problem").value = n; showProblem(); }
 
 function setTheme(name) {

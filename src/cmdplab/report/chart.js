@@ -77,7 +77,7 @@ function swatch(entry) {
 }
 
 function chip(verdict) {
-  const kinds = [["conver", "good"], ["oscill", "bad"], ["bias", "warn"], ["mov", "move"], ["still", "move"]];
+  const kinds = [["conver", "good"], ["oscillating, sh", "move"], ["oscill", "bad"], ["worse", "bad"], ["settled", "warn"]];
   const kind = (kinds.find(([start]) => verdict.startsWith(start)) || ["", ""])[1];
   return h("span", { class: `chip ${kind}` }, verdict);
 }

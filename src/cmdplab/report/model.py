@@ -12,6 +12,7 @@ from cmdplab.experiments.records.tables import check_columns
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.measures.verdict import common_verdict
 from cmdplab.report.curves import Thinned, thinned
+from cmdplab.statistics import Paired
 from cmdplab.types import Array
 
 CURVES = ("episode", "gap", "gap_min", "gap_max", "strong_regret", "weak_regret")
@@ -72,6 +73,7 @@ class Section(NamedTuple):
     optimum: float | None
     threshold: list[float] | None
     slater_gap: float | None
+    versus: Sequence[Paired] = ()  # every algorithm against the one that a comparison names
 
     @property
     def horizon(self) -> float:
@@ -135,7 +137,7 @@ def entry(
         seeds=[run.seed for run in runs],
         planned=planned,
         episodes=int(first.curves["episode"][-1]),
-        verdict=common_verdict(curves, horizon).replace(",,", ","),
+        verdict=common_verdict(curves, horizon),
         numbers={name: spread([run.summary.get(name) for run in runs]) for name in NUMBERS},
         rate=1e6 / float(np.median(times)) if times else None,
         episode=episode,

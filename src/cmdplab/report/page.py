@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from cmdplab.experiments import manifest
 from cmdplab.figures.palette import looks
 from cmdplab.files.write import to_json
+from cmdplab.measures.envelope import SHORTEST
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.measures.mistakes import SERIES
-from cmdplab.measures.verdict import CLEARLY, CONVERGED, MOVING, OSCILLATES, SHORTEST
+from cmdplab.measures.verdict import FLAT, GROWS, SWINGS
 from cmdplab.report.curves import Thinned
 from cmdplab.report.model import Entry, Report, Section
 from cmdplab.types import Array
@@ -72,10 +73,9 @@ def content(report: Report) -> dict[str, Any]:
         "written_by": manifest.versions(),
         "rule": {
             "shortest": SHORTEST,
-            "oscillates": OSCILLATES,
-            "converged": CONVERGED,
-            "moving": MOVING,
-            "clearly": CLEARLY,
+            "swings": SWINGS,
+            "flat": FLAT,
+            "grows": GROWS,
         },
         "problems": [_problem(each) for each in report.sections],
     }
@@ -95,6 +95,10 @@ def _problem(section: Section) -> dict[str, Any]:
         "columns": [[name, _label(name)] for name in sorted(names, key=_place)],
         "series": [s for s in SERIES if f"{s}_mistakes" in section.entries[0].mistakes],
         "algorithms": algorithms,
+        "versus": [
+            {"first": p.first, "second": p.second, "outcome": p.outcome, "words": p.words}
+            for p in section.versus
+        ],
     }
 
 

@@ -46,8 +46,8 @@ def _gather_old(folder: Path) -> Report:
     grids = [each["epsilon"] for group in groups for each in group.mistakes.values()]
     if any(not np.array_equal(grids[0], each) for each in grids):
         raise InputError(f"{folder}: {MISTAKES} mixes grids of epsilon")
-    known = {k: summary.get(k) for k in ("optimum", "threshold", "slater_gap")}
-    one = Section(str(summary["instance"]), entries, grids[0], **known)
+    optimum, threshold, slater = (summary.get(k) for k in ("optimum", "threshold", "slater_gap"))
+    one = Section(str(summary["instance"]), entries, grids[0], optimum, threshold, slater)
     compared = any("settings" in group.numbers for group in groups)
     what = "Comparison" if compared else "Reproduction"
     ran = {part: _words(summary.get(part)) for part in ("versions", "machine")}

@@ -19,12 +19,14 @@ from cmdplab.experiments.index import Index
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.columns import Columns, columns_of
 from cmdplab.experiments.records.tables import read_one
+from cmdplab.experiments.records.versus import paired_with
 from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.status import RunStatus
 from cmdplab.experiments.work import Work, problem_of
 from cmdplab.report.curves import points_for
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry
 from cmdplab.solvers import solve_feasible
+from cmdplab.statistics import Paired
 from cmdplab.types import Array
 
 _COLUMNS = 17  # of curves with one constraint: decides how finely they are thinned
@@ -80,12 +82,24 @@ def gather_sweep(folder: Path) -> Report:
         sections = [
             _section(files[m], kinds, planned, points, read_run) for m, kinds in shown.items()
         ]
+    if versus := read_folder(folder).versus if (folder / EXPERIMENT).exists() else None:
+        paired = [_paired(versus, kinds) for kinds in shown.values()]
+        sections = [s._replace(versus=p) for s, p in zip(sections, paired, strict=True)]
     records = [m.record for kinds in shown.values() for mine in kinds.values() for m in mine]
     notes = [f"{r.settings.folder}: {note}" for r in records for note in r.notes]
     versions, machine = _agreed(records, "versions"), _agreed(records, "machine")
     machine.pop("features", None)
     title = _title(folder, sections)
     return Report(title, folder.resolve().name, sections, troubles, notes, versions, machine)
+
+
+def _paired(versus: str, kinds: dict[_Kind, list[_Member]]) -> list[Paired]:
+    """Every algorithm of a problem against the label `versus`; none where it is not shown."""
+    numbers = {
+        label: {member.settings.seed: member.record.summary for member in members}
+        for (label, _), members in kinds.items()
+    }
+    return paired_with(versus, numbers) if versus in numbers and len(numbers) > 1 else []
 
 
 def _title(folder: Path, sections: list[Section]) -> str:

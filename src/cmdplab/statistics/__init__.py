@@ -1,12 +1,21 @@
 """What several seeds say together: quantiles, intervals, bands, comparisons, fitted exponents.
 
-A sample is one number for each seed, [S]; curves are one row for each seed, [S, T]. Nothing is
-smoothed, one seed gives neither an interval nor a band, and every function is deterministic: its
-random draws come from a counter-based generator keyed by its own `seed` argument, and rows are put
-in a fixed order first, so that the order of the seeds does not matter.
+A sample is one number for each seed, [S]; curves are one row for each seed, [S, T]. Medians are the
+default: their intervals hold whatever the law, those of means do not (`bca_interval`, `mean_band`
+and `benchmarks/interval_coverage.py` say by how much). Fewer than `FEWEST` seeds give no interval,
+no band and no claim. Nothing is smoothed, and every function is deterministic: its random draws
+come from a counter-based generator keyed by its own `seed` argument, and rows are put in a fixed
+order first, so that the order of the seeds does not matter.
 """
 
-from cmdplab.statistics.bands import Band, count_band, mean_band, median_band
+from cmdplab.statistics.bands import (
+    Band,
+    count_band,
+    mean_band,
+    median_band,
+    pointwise_median_band,
+    strongest_median_band,
+)
 from cmdplab.statistics.exponents import Exponent, fit_exponent, power_law
 from cmdplab.statistics.intervals import (
     Frequency,
@@ -20,11 +29,14 @@ from cmdplab.statistics.paired import (
     by_common_seed,
     compare_all,
     compare_pair,
+    compare_with,
     holm,
+    seeds_needed,
     sign_test,
     signed_rank_test,
 )
-from cmdplab.statistics.samples import FEWEST, median_curve, quantile_curves, too_few
+from cmdplab.statistics.samples import FEWEST, fewest, median_curve, quantile_curves, too_few
+from cmdplab.statistics.tails import tail_warning
 
 __all__ = [
     "FEWEST",
@@ -38,16 +50,22 @@ __all__ = [
     "by_common_seed",
     "compare_all",
     "compare_pair",
+    "compare_with",
     "count_band",
+    "fewest",
     "fit_exponent",
     "holm",
     "mean_band",
     "median_band",
     "median_curve",
     "median_interval",
+    "pointwise_median_band",
     "power_law",
     "quantile_curves",
+    "seeds_needed",
     "sign_test",
     "signed_rank_test",
+    "strongest_median_band",
+    "tail_warning",
     "too_few",
 ]

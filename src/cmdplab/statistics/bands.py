@@ -1,4 +1,4 @@
-"""Simultaneous bands: with the stated probability they cover the whole curve, not one point."""
+"""Bands around curves over seeds: at all points at once, or at each point on its own."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from cmdplab.errors import InputError
+from cmdplab.statistics.intervals import median_rank
 from cmdplab.statistics.samples import (
+    LEVEL,
     check_resampling,
     checked_curves,
     generator,
     in_fixed_order,
-    need_two,
+    need_enough,
     upper_quantile,
 )
+from cmdplab.statistics.tails import tail_warning_of_curves
 from cmdplab.types import Array
 
 FLOOR = 0.3  # a resample's standard deviation counts as at least this share of the observed one
@@ -24,7 +26,7 @@ BLOCK = 512  # points handled at once
 
 
 class Band(NamedTuple):
-    """Over the points [T]: lower end, estimate, upper end; the level holds for all points at once.
+    """Over the points [T]: lower end, estimate, upper end.
 
     Where all seeds agree the width is zero: the seeds show no spread there, and nothing is claimed
     about what other seeds might do.
@@ -35,10 +37,12 @@ class Band(NamedTuple):
     high: Array
     level: float
     seeds: int
+    at_once: bool = True  # the level holds for all points at once; else for each on its own
+    caution: str = ""  # of a mean: `tail_warning`
 
 
 def mean_band(
-    curves: ArrayLike, level: float = 0.95, *, resamples: int = 1999, seed: int = 0
+    curves: ArrayLike, level: float = LEVEL, *, resamples: int = 1999, seed: int = 0
 ) -> Band:
     """The sup-t band for the mean over seeds of `curves` [S, T]: mean ± c sd / sqrt(S).
 
@@ -52,24 +56,22 @@ def mean_band(
       R^S, which at each single point is exactly Student's t with S - 1 degrees of freedom: the
       quantile for normal curves, down to two seeds.
 
-    Simulated coverage at 0.95 and 60 points (4000 trials, standard error 0.003):
+    Simulated coverage at 0.95 of the whole curve, 40 points (`benchmarks/interval_coverage.py`):
 
-        curves                                 S = 5    10     20     40
-        normal: random walk                    0.96   0.99   0.97   0.96
-        normal: AR(1), coefficient 0.9         0.94   0.99   0.97   0.96
-        normal: independent points             0.94   0.99   0.98   0.96
-        sums of exponential steps              0.92   0.97   0.96   0.95
-        one exponential scale for each curve   0.92   0.93   0.94   0.95
-        AR(1), log-normal margins              0.84   0.94   0.96   0.95
-        AR(1), exponential margins             0.58   0.83   0.95   0.96
+        AR(1) curves, margins        S = 6    10     20     50
+        normal                        0.98   0.99   0.96   0.96
+        exponential                   0.77   0.88   0.94   0.95
+        log-normal, sigma 0.5         0.91   0.95   0.95   0.95
+        log-normal, sigma 1           0.58   0.74   0.89   0.94
 
-    So about 20 seeds carry the level; with 5 it holds for near-normal or accumulated curves only.
-    What no seed has shown is covered by no band: a rare event, or a point where all seeds agree.
+    So it holds for near-normal or accumulated curves, and fails where margins are skewed or heavy:
+    prefer `median_band`. `caution` warns where the seeds show such a tail. What no seed has shown
+    is covered by no band: a rare event, or a point where all seeds agree.
     """
     table = checked_curves(curves)
     check_resampling(level, resamples)
     S = len(table)
-    need_two(S, "band")
+    need_enough(S, "a band", level)
     table = in_fixed_order(table)
     varies = np.ptp(table, axis=0) > 0
     middle = np.where(varies, table.mean(axis=0), table[0])
@@ -78,7 +80,8 @@ def mean_band(
         moving = table[:, varies]
         critical = _sup_t(moving - middle[varies], level, resamples, seed)
         half[varies] = critical * moving.std(axis=0, ddof=1) / np.sqrt(S)
-    return Band(middle - half, middle, middle + half, level, S)
+    caution = tail_warning_of_curves(table)
+    return Band(middle - half, middle, middle + half, level, S, caution=caution)
 
 
 def _sup_t(residuals: Array, level: float, resamples: int, seed: int) -> float:
@@ -104,7 +107,7 @@ def _sup_t(residuals: Array, level: float, resamples: int, seed: int) -> float:
 
 
 def median_band(
-    curves: ArrayLike, level: float = 0.95, *, resamples: int = 1999, seed: int = 0
+    curves: ArrayLike, level: float = LEVEL, *, resamples: int = 1999, seed: int = 0
 ) -> Band:
     """The band between order statistics y_(k) and y_(S+1-k) for the median over seeds, [S, T].
 
@@ -114,16 +117,21 @@ def median_band(
     the largest that reaches the level, which is at most the k of the exact interval at one point.
 
     No moment and no scale enter: the band of an increasing function of the curves is that function
-    of the band (for odd S, where the median itself is one of the seeds, the middle as well). It
-    is conservative, since k is an integer: simulated coverage at 0.95 and 60 points, normal random
-    walks and AR(1): 0.95 to 0.98 for S = 15, 0.97 to 0.99 for S = 20, 0.96 to 0.97 for S = 40. At
-    0.95 it takes six seeds for one point and, as a rule, ten to fifteen for a curve; with fewer
-    an InputError says so.
+    of the band (for odd S, where the median itself is one of the seeds, the middle as well), and
+    heavy tails do it no harm. It is conservative, since k is an integer. Simulated coverage at
+    0.95 of the whole curve, 40 points (`benchmarks/interval_coverage.py`; "none": refused):
+
+        AR(1) curves, any margins    S = 6    10     20     50
+        coverage                      none   0.95   0.98   0.98
+        refused                       1.00   0.18   0.00   0.00
+
+    At 0.95 it takes six seeds for one point and, as a rule, ten to fifteen for a curve; with fewer
+    an InputError says so (`strongest_median_band` then falls back to each point on its own).
     """
     table = checked_curves(curves)
     check_resampling(level, resamples)
     S = len(table)
-    need_two(S, "band")
+    need_enough(S, "a band", level)
     table = in_fixed_order(table)
     middle = np.median(table, axis=0)
     varies = np.ptp(table, axis=0) > 0
@@ -133,9 +141,7 @@ def median_band(
     for start in range(0, signs.shape[1], BLOCK):
         sums = flips @ signs[:, start : start + BLOCK]
         largest = np.maximum(largest, np.abs(sums).max(axis=1))
-    k = int(S - upper_quantile(largest, level)) // 2
-    while k >= 1 and 2 * special.bdtr(k - 1, S, 0.5) > 1 - level:
-        k -= 1
+    k = min(int(S - upper_quantile(largest, level)) // 2, median_rank(S, level))
     ordered = np.sort(table, axis=0)
     if k < 1 and varies.any():
         raise InputError(
@@ -146,21 +152,48 @@ def median_band(
     return Band(ordered[k - 1], middle, ordered[S - k], level, S)
 
 
+def pointwise_median_band(curves: ArrayLike, level: float = LEVEL) -> Band:
+    """The exact interval of `median_interval` at each point of `curves` [S, T], on its own.
+
+    It covers the median at every single point with probability at least `level`; the whole curve,
+    with its many points, less often.
+    """
+    table = np.sort(checked_curves(curves), axis=0)
+    S = len(table)
+    need_enough(S, "a band", level)
+    k = median_rank(S, level)
+    return Band(table[k - 1], np.median(table, axis=0), table[S - k], level, S, at_once=False)
+
+
+def strongest_median_band(curves: ArrayLike, level: float = LEVEL) -> Band:
+    """`median_band` where the seeds carry it, else `pointwise_median_band`; `at_once` says which.
+
+    Both are exact but for the simulated law of a maximum, and neither minds heavy tails.
+    """
+    pointwise = pointwise_median_band(curves, level)  # refuses what neither takes
+    try:
+        return median_band(curves, level)
+    except InputError:
+        return pointwise
+
+
 def count_band(
-    counts: ArrayLike, level: float = 0.95, *, resamples: int = 1999, seed: int = 0
+    counts: ArrayLike, level: float = LEVEL, *, resamples: int = 1999, seed: int = 0
 ) -> Band:
     """The band for mistake counts [S, E] at all epsilon of a grid at once.
 
     It is `mean_band` of log(1 + count), taken back to counts: what it covers is the geometric mean
-    exp(E log(1 + count)) - 1, which a log-log figure shows, not the mean count, which one bad seed
-    decides. On this scale counts are far less skewed and a few seeds suffice. For the median
-    count, which needs no scale but more seeds, take `median_band` of the counts themselves.
+    exp(E log(1 + count)) - 1, not the mean count, which one bad seed decides. Nothing here draws
+    it any more: the median count, `strongest_median_band` of the counts, needs no scale. Simulated
+    coverage at 0.95, 40 epsilon (`benchmarks/interval_coverage.py`):
 
-    Limits as for `mean_band`. Simulated coverage at 0.95 for counts of a Poisson process with an
-    intensity that varies between seeds, 300 to 0.02 mistakes along the grid, over the points where
-    the seeds differ: 0.97, 0.99, 0.99 for S = 5, 10, 20. Where no seed has a mistake the band is
-    [0, 0]: read it as "none seen in S seeds" (`binomial_interval(0, S)` bounds the probability of
-    one), not as a claim that none can happen.
+        samples                      S = 6    10     20     50
+        alike                         0.98   0.98   0.95   0.95
+        one in ten 30 times worse     0.47   0.64   0.87   0.99
+        the same, median_band         none   0.99   0.97   0.98
+
+    Where no seed has a mistake the band is [0, 0]: read it as "none seen in S seeds"
+    (`binomial_interval(0, S)` bounds the probability of one), not as a claim that none can happen.
     """
     table = checked_curves(counts)
     if (table < 0).any():
@@ -169,4 +202,4 @@ def count_band(
     same = table.min(axis=0) == table.max(axis=0)  # to the last bit, not but for the rounding
     ends = (np.maximum(np.expm1(end), 0.0) for end in band[:3])
     low, middle, high = (np.where(same, table[0], end) for end in ends)
-    return Band(low, middle, high, level, band.seeds)
+    return Band(low, middle, high, level, band.seeds, caution=band.caution)

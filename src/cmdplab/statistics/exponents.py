@@ -1,4 +1,4 @@
-"""Fitted power laws: the slope of log y on log x, with an interval over runs."""
+"""Power laws: slopes of log y in log x, fitted and local, with intervals over runs."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cmdplab.errors import InputError
-from cmdplab.statistics.intervals import bca_interval
+from cmdplab.statistics.intervals import Interval, bca_interval, median_interval
 from cmdplab.statistics.samples import check_resampling, checked_curves, checked_sample, too_few
 from cmdplab.types import Array
 
 FEWEST_POINTS = 8
 SHORTEST_SPAN = 0.5  # decades of x
-BEND = 0.25  # by which the slopes of the two halves of a power law may differ, relatively
+FEWEST_LOCAL = 4  # local slopes of a common exponent
+AGREE = 0.01  # of the slope, or of 1: what is closer is rounding
 
 
 class Exponent(NamedTuple):
     """A fitted exponent and its interval; NaN, with the reason in `why_not`, if there is none.
 
-    The ends alone are NaN where the seeds are too few for an interval.
+    The ends alone are NaN where the seeds are too few for an interval. A local one is of the last
+    piece of x alone.
     """
 
     slope: float
@@ -29,6 +31,7 @@ class Exponent(NamedTuple):
     points: int
     seeds: int
     why_not: str
+    local: bool = False
 
 
 def fit_exponent(
@@ -73,26 +76,51 @@ def fit_exponent(
 
 
 def power_law(x: ArrayLike, y: ArrayLike) -> Exponent:
-    """`fit_exponent` of y [S, T] in x [T], where both halves of the range of log x say the same.
+    """The exponent of y [S, J + 1] in x [J + 1] where its J local slopes agree, else the last.
 
-    The slopes of the halves, means over runs, must agree to a quarter of the larger; else there is
-    no exponent, since one number would describe neither half.
+    The local slope between neighbours of x is ln(y_{j+1} / y_j) / ln(x_{j+1} / x_j), the median
+    over runs with its interval over runs. They agree if all intervals share a point and the slope
+    of no run drifts: the paired difference of the later and the earlier half has zero in its
+    interval; both to a hundredth. The interval of the common exponent holds every local slope.
+
+    Otherwise the last slope is given, marked `local`. It is of the last two points and says nothing
+    about others: a sum of powers has its true exponent only in the limit.
     """
-    fit = fit_exponent(x, y)
-    if fit.why_not:
-        return fit
     grid, table = checked_sample(x, "x"), checked_curves(y)
-    lower = np.log(grid) <= (np.log(grid.min()) + np.log(grid.max())) / 2.0
-    if min(lower.sum(), (~lower).sum()) < 2:
-        return _none(fit, "one half of the range has a single point")
-    one, other = (float(_slopes(grid[h], table[:, h]).mean()) for h in (lower, ~lower))
-    if abs(one - other) > BEND * max(abs(one), abs(other)):
-        return _none(fit, f"no power law: slopes {one:.1f} and {other:.1f}")
-    return fit
+    if table.shape[1] != len(grid) or len(grid) < 2:
+        raise InputError(f"curves of {table.shape[1]} points do not fit {len(grid)} values of x")
+    seeds, points = table.shape
+    bad = np.flatnonzero((table <= 0.0).any(axis=0))
+    if len(bad):
+        why = f"not positive at x = {grid[bad[0]]:g}"
+        return Exponent(np.nan, np.nan, np.nan, points, seeds, why)
+    slopes = np.diff(np.log(table), axis=1) / np.diff(np.log(grid))
+    each = [median_interval(column) for column in slopes.T]
+    if len(each) < FEWEST_LOCAL or not _agree(slopes, each):
+        last = each[-1]
+        return Exponent(last.middle, last.low, last.high, 2, seeds, "", local=True)
+    span = np.log(grid[-1] / grid[0])
+    whole = median_interval(np.log(table[:, -1] / table[:, 0]) / span)
+    middles = [local.middle for local in each]
+    low, high = np.minimum(whole.low, min(middles)), np.maximum(whole.high, max(middles))
+    return Exponent(whole.middle, float(low), float(high), points, seeds, "")  # NaN stays NaN
 
 
-def _none(fit: Exponent, why: str) -> Exponent:
-    return Exponent(np.nan, np.nan, np.nan, fit.points, fit.seeds, why)
+def _agree(slopes: Array, each: list[Interval]) -> bool:
+    """Whether local slopes [S, J] are one: unpaired, and paired within runs."""
+    rounding = AGREE * max(1.0, abs(each[-1].middle))
+    half = slopes.shape[1] // 2
+    drift = median_interval(slopes[:, -half:].mean(axis=1) - slopes[:, :half].mean(axis=1))
+    ends = [_ends(interval) for interval in each]
+    low, high = _ends(drift)
+    together = max(low for low, _ in ends) <= min(high for _, high in ends) + rounding
+    return together and low <= rounding and high >= -rounding
+
+
+def _ends(interval: Interval) -> tuple[float, float]:
+    """The median twice where runs are too few for an interval."""
+    alone = np.isnan(interval.low)
+    return (interval.middle, interval.middle) if alone else (interval.low, interval.high)
 
 
 def _slopes(grid: Array, table: Array) -> Array:

@@ -1,8 +1,12 @@
-"""Two algorithms on common seeds: their differences, seed by seed."""
+"""Algorithms on common seeds: their differences seed by seed, and what may be claimed of them.
+
+A sentence claims a difference only where Holm's p-value over all the comparisons made is at most
+1 - level: whatever is compared, some sentence errs with probability at most 1 - level.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -11,8 +15,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from cmdplab.errors import InputError
-from cmdplab.statistics.intervals import bca_interval
-from cmdplab.statistics.samples import checked_sample, need_two
+from cmdplab.statistics.intervals import Interval, bca_interval, median_interval
+from cmdplab.statistics.samples import LEVEL, checked_sample, fewest, too_few
 from cmdplab.types import Array
 
 
@@ -22,7 +26,7 @@ class Paired(NamedTuple):
     first: str
     second: str
     difference: float  # the median or mean of the differences
-    low: float
+    low: float  # NaN, as `high`, where the seeds are too few for an interval
     high: float
     level: float
     seeds: int
@@ -32,29 +36,61 @@ class Paired(NamedTuple):
     signed_rank_p: float
     holm_p: float  # sign_p after Holm's correction over all `comparisons`
     comparisons: int
+    measure: str = ""  # what is compared
+    caution: str = ""  # of a mean: `tail_warning`
+
+    @property
+    def needed(self) -> int:
+        """The fewest seeds from which on so many comparisons can claim anything."""
+        return seeds_needed(self.comparisons, self.level)
+
+    @property
+    def outcome(self) -> str:
+        """`smaller`, `larger`, `same`, `not told apart`, or `undecided` with too few seeds."""
+        if self.smaller == self.larger == 0:
+            return "same"
+        if self.seeds < self.needed:
+            return "undecided"
+        if self.holm_p > 1.0 - self.level + ROUNDING:
+            return "not told apart"
+        return "smaller" if self.smaller > self.larger else "larger"
 
     @property
     def words(self) -> str:
-        """The comparison in one sentence, which claims no difference if the interval holds zero."""
-        seeds = f"of {self.seeds} seeds"
+        """The comparison in one sentence; a difference is claimed only where Holm's p allows it."""
+        seeds, of = f"of {self.seeds} seeds", f" in {self.measure}" * bool(self.measure)
+        both = f"{self.first} and {self.second}"
+        outcome = self.outcome
+        if outcome == "same":
+            return f"{both} agree{of} on {self.seeds} {seeds}"
+        count = f"{self.first} is smaller on {self.smaller} {seeds}"
+        if outcome == "undecided":
+            more = "one comparison" if self.comparisons == 1 else f"{self.comparisons} comparisons"
+            return f"{both}{of}: undecided, {count}; {more} need {self.needed} seeds"
         p = f"sign test p = {self.holm_p:.2g}"
         if self.comparisons > 1:
             p += f" after Holm over {self.comparisons} comparisons"
-        if self.smaller == self.larger == 0:
-            return f"{self.first} and {self.second} agree on {self.seeds} {seeds}"
-        if self.low <= 0.0 <= self.high:
+        if outcome == "not told apart":
             middle, low, high = _rounded(self.difference, self.low, self.high)
             return (
-                f"{self.first} and {self.second} cannot be told apart: they differ by {middle}"
-                f" [{low}, {high}], {self.first} is smaller on {self.smaller} {seeds} ({p})"
+                f"{both} cannot be told apart{of}: they differ by {middle}"
+                f" [{low}, {high}], {count} ({p})"
             )
-        if self.high < 0.0:
-            word, many = "smaller", self.smaller
-            middle, low, high = _rounded(-self.difference, -self.high, -self.low)
-        else:
-            word, many = "larger", self.larger
-            middle, low, high = _rounded(self.difference, self.low, self.high)
-        return f"{self.first} is {word} by {middle} [{low}, {high}] on {many} {seeds} ({p})"
+        sign, many = (-1.0, self.smaller) if outcome == "smaller" else (1.0, self.larger)
+        ends = sorted((sign * self.low, sign * self.high))
+        middle, low, high = _rounded(sign * self.difference, *ends)
+        return f"{self.first} is {outcome}{of} by {middle} [{low}, {high}] on {many} {seeds} ({p})"
+
+
+ROUNDING = 1e-12  # of p-values: 0.05 itself is enough
+
+
+def seeds_needed(comparisons: int, level: float = LEVEL) -> int:
+    """The smallest S with m 2^(1-S) <= 1 - level, but at least `fewest(level)`.
+
+    2^(1-S) is the least p-value of a sign test of S seeds, m times that its first step of Holm.
+    """
+    return max(fewest(level), int(np.ceil(1.0 + np.log2(comparisons / (1.0 - level)) - 1e-9)))
 
 
 def compare_pair(
@@ -63,19 +99,29 @@ def compare_pair(
     names: tuple[str, str] = ("A", "B"),
     *,
     statistic: str = "median",
-    level: float = 0.95,
+    level: float = LEVEL,
     resamples: int = 4999,
     seed: int = 0,
 ) -> Paired:
     """The paired comparison of two samples [S], entry i of both from the same seed.
 
-    The interval is the expanded BCa interval of the median (or mean) difference, with its limits;
-    the sign test is exact under no assumption but independent seeds, the signed-rank test is exact
-    if differences are symmetric about their median. With S seeds neither p-value can be below
-    2^(1-S): five seeds never reach 0.05, even where the interval excludes zero.
+    The interval is that of the median difference between order statistics (`median_interval`), or
+    the expanded BCa interval of the mean difference, with its limits (`caution`). The sign test
+    is exact under no assumption but independent seeds, the signed-rank test is exact if
+    differences are symmetric about their median. With S seeds neither p-value can be below
+    2^(1-S): with fewer than `seeds_needed` nothing is claimed, and below six there is no interval.
     """
     differences = _differences(first, second, names)
-    interval = bca_interval(differences, statistic, level, resamples=resamples, seed=seed)
+    if statistic not in ("median", "mean"):
+        raise InputError(f"unknown statistic {statistic!r}: choose from median, mean")
+    if too_few(len(differences), level=level) or statistic == "median":
+        interval = median_interval(differences, level)
+    else:
+        interval = bca_interval(differences, "mean", level, resamples=resamples, seed=seed)
+    return _paired(differences, interval, names)
+
+
+def _paired(differences: Array, interval: Interval, names: tuple[str, str]) -> Paired:
     p = sign_test(differences)
     return Paired(
         first=names[0],
@@ -83,7 +129,7 @@ def compare_pair(
         difference=interval.middle,
         low=interval.low,
         high=interval.high,
-        level=level,
+        level=interval.level,
         seeds=len(differences),
         smaller=int(np.sum(differences < 0)),
         larger=int(np.sum(differences > 0)),
@@ -91,6 +137,7 @@ def compare_pair(
         signed_rank_p=signed_rank_test(differences),
         holm_p=p,
         comparisons=1,
+        caution=interval.caution,
     )
 
 
@@ -98,7 +145,7 @@ def compare_all(
     samples: Mapping[str, ArrayLike],
     *,
     statistic: str = "median",
-    level: float = 0.95,
+    level: float = LEVEL,
     resamples: int = 4999,
     seed: int = 0,
 ) -> list[Paired]:
@@ -120,6 +167,38 @@ def compare_all(
         )
         for a, b in combinations(samples, 2)
     ]
+    return corrected(pairs)
+
+
+def compare_with(
+    versus: str,
+    measured: Mapping[str, Mapping[str, ArrayLike]],
+    *,
+    level: float = LEVEL,
+) -> list[Paired]:
+    """Every algorithm against `versus`, in every measure, with Holm's correction over all of them.
+
+    measured : for each measure the samples [S] of each algorithm, entry i of all from one seed.
+    """
+    for measure, samples in measured.items():
+        if versus not in samples:
+            known = ", ".join(samples)
+            raise InputError(f"there is no {versus} to compare with in {measure}: choose {known}")
+        if len(samples) < 2:
+            raise InputError("a comparison takes at least two algorithms")
+    pairs = [
+        compare_pair(samples[name], samples[versus], (name, versus), level=level)._replace(
+            measure=measure
+        )
+        for measure, samples in measured.items()
+        for name in samples
+        if name != versus
+    ]
+    return corrected(pairs)
+
+
+def corrected(pairs: Sequence[Paired]) -> list[Paired]:
+    """Comparisons with Holm's p-value over all of them."""
     adjusted = holm([pair.sign_p for pair in pairs])
     return [
         pair._replace(holm_p=float(p), comparisons=len(pairs))
@@ -191,13 +270,12 @@ def _differences(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) ->
         raise InputError(
             f"{names[0]} has {len(a)} seeds and {names[1]} has {len(b)}: pairs need the same seeds"
         )
-    need_two(len(a), "comparison")
     return a - b
 
 
 def _rounded(middle: float, low: float, high: float) -> tuple[str, str, str]:
-    """Three numbers to the first digit of the interval's width."""
-    width = high - low
+    """Three numbers to the first digit of the interval's width; four digits without one."""
+    width = high - low if low <= high else 0.0
     places = max(0, int(-np.floor(np.log10(width)))) if width > 0 else 99
     form = f".{places}f" if places <= 6 else ".4g"
     return format(middle, form), format(low, form), format(high, form)

@@ -10,9 +10,21 @@ from numpy.typing import ArrayLike
 from cmdplab.errors import InputError
 from cmdplab.types import Array
 
-FEWEST = (
-    6  # independent samples for an interval of level 0.95: 1 - 2 / 2^6 = 0.97, 1 - 2 / 2^5 = 0.94
-)
+LEVEL = 0.95  # of every interval and band, unless another is asked for
+
+
+def fewest(level: float = LEVEL) -> int:
+    """The fewest independent samples that carry an interval: the smallest S, 1 - 2 / 2^S >= level.
+
+    That is how often the range from the smallest to the largest holds the median, whatever the
+    law. It is asked of every interval, band and comparison, of means as well.
+    """
+    if not 0.0 < level < 1.0:
+        raise InputError(f"the level must lie between 0 and 1, not {level}")
+    return int(np.ceil(1.0 - np.log2(1.0 - level) - 1e-9))
+
+
+FEWEST = fewest()  # 6: 1 - 2 / 2^6 = 0.97, 1 - 2 / 2^5 = 0.94
 
 
 def quantile_curves(curves: ArrayLike, quantiles: Sequence[float] = (0.25, 0.5, 0.75)) -> Array:
@@ -57,28 +69,29 @@ def checked_curves(curves: ArrayLike) -> Array:
     return table
 
 
-def need_two(seeds: int, what: str) -> None:
-    """One seed says nothing about the spread between seeds."""
-    if seeds < 2:
-        raise InputError(f"one seed gives no {what}: at least two are needed")
+def need_enough(samples: int, what: str, level: float = LEVEL) -> None:
+    """Refuse an interval, band or comparison from fewer samples than `fewest`."""
+    if samples < fewest(level):
+        raise InputError(too_few(samples, what=what, level=level))
 
 
-def too_few(samples: int, noun: str = "seeds") -> str:
-    """Empty from `FEWEST` samples on; else why there is no interval of level 0.95, as a sentence.
+def too_few(
+    samples: int, noun: str = "seeds", what: str = "an interval", level: float = LEVEL
+) -> str:
+    """Empty from `fewest` samples on; else why there is no interval of that level, as a sentence.
 
     The smallest and the largest of S samples hold the median with probability 1 - 2 / 2^S: with
-    fewer than six nothing between them can reach the level, whatever the method.
+    fewer than six nothing between them can reach 0.95, whatever the method.
     """
-    if samples >= FEWEST:
+    if samples >= fewest(level):
         return ""
     words = f"one {noun.removesuffix('s')} is" if samples == 1 else f"{samples} {noun} are"
-    return f"{words} too few for an interval: at least {FEWEST}"
+    return f"{words} too few for {what}: at least {fewest(level)}"
 
 
 def check_resampling(level: float, resamples: int) -> None:
     """The level is a probability, and the resamples are enough to see its tail."""
-    if not 0.0 < level < 1.0:
-        raise InputError(f"the level must lie between 0 and 1, not {level}")
+    fewest(level)  # refuses what is no probability
     if (1.0 - level) * (resamples + 1) < 1.0:
         raise InputError(f"{resamples} resamples are too few for a level of {level}")
 

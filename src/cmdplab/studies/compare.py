@@ -20,10 +20,12 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import kind_of_row, labels
+from cmdplab.experiments.records.versus import Rival, label_of
 from cmdplab.experiments.run import jobs, run_many
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
-from cmdplab.studies.conclusions import by_label, median, numbers_of
+from cmdplab.statistics import Paired
+from cmdplab.studies.conclusions import by_label, median, numbers_of, paired_of
 from cmdplab.studies.predefined import Comparison, carry_out
 
 
@@ -34,6 +36,7 @@ class Compared(NamedTuple):
     problem: CMDP
     solution: Solution
     runs: dict[str, list[Run]]  # by label: the name, with what tells it from others of that name
+    versus: Sequence[Paired] = ()  # every other algorithm against the one asked for
 
     def table(self) -> list[dict[str, Any]]:
         """One record per label: what it is and needs, and the medians over seeds of each number."""
@@ -44,6 +47,7 @@ class Compared(NamedTuple):
         first = next(iter(self.runs.values()))
         seeds = display.count(len(first), "seed")
         episodes = display.count(first[0].summary.episodes, "episode")
+        facts += [(pair.measure, pair.words) for pair in self.versus]
         return f"Compared on {display.name(self.problem.name)}, {seeds}, {episodes}", facts
 
 
@@ -61,6 +65,7 @@ def compare(
     precision: str = "float64",
     workers: int | None = None,
     instance_seed: int = 0,
+    versus: str | None = None,
     out: str | Path | None = None,
 ) -> Compared:
     """Run algorithms on one problem, each on the seeds 0, 1, ..., and group what they gave.
@@ -68,8 +73,11 @@ def compare(
     `problem` is a problem, the name of an environment (`instance_seed` chooses among random ones)
     or a file. `algorithms` are names, NAME:PRESET, `all`, rows, or learners from outside; by
     default the ten of the paper's Table 1. Names take the settings given here, and are tuned for
-    the number of episodes; rows are run as they are. With `out` the study is kept in that folder,
-    which must be able to say what they are: the problem is a name, and every algorithm has one.
+    the number of episodes; rows are run as they are. `versus` names one of them: `Compared.versus`
+    then holds every other against it, seed by seed, in strong regret and strong violation regret,
+    with Holm's correction over all of these comparisons. With `out` the study is kept in that
+    folder, which must be able to say what they are: the problem is a name, and every algorithm has
+    one.
     """
     several = isinstance(algorithms, Sequence) and not isinstance(algorithms, str)
     listed: list[Any] = [*algorithms] if several else [algorithms]  # type: ignore[misc]
@@ -86,18 +94,21 @@ def compare(
         margin_scale=margin_scale,
         tuned_for=tuned_for,
         precision=precision,
+        versus=versus,
         out=None if out is None else Path(out),
     )
     if out is not None:
         if isinstance(problem, CMDP):
             raise InputError("a comparison in a folder names its problem: an environment or a file")
         runs, _ = carry_out(study, workers, engine=engine)
-        cmdp = study.cmdp()
-        return Compared(cmdp, solve_feasible(cmdp), by_label(runs))
+        cmdp, grouped = study.cmdp(), by_label(runs)
+        paired = paired_of(study.versus_label(), grouped)
+        return Compared(cmdp, solve_feasible(cmdp), grouped, paired)
     cmdp = problem if isinstance(problem, CMDP) else study.cmdp()
     solution = solve_feasible(cmdp)
     rows = list(dict.fromkeys(row for each in listed for row in _rows(study, each)))
     _check_apart(rows)
+    against = None if versus is None else label_of(versus, _rivals(rows))
     found = run_many(
         cmdp,
         jobs(rows, seeds),
@@ -107,12 +118,18 @@ def compare(
         workers=workers,
         solution=solution,
     )
-    return Compared(cmdp, solution, by_label(found))
+    grouped = by_label(found)
+    return Compared(cmdp, solution, grouped, paired_of(against, grouped))
 
 
 def _rows(study: Comparison, given: Given) -> list[Row]:
     """A row as it is; those of a name with what is asked of all."""
     return replace(study, algorithms=(given,)).rows() if isinstance(given, str) else [as_row(given)]
+
+
+def _rivals(rows: Sequence[Row]) -> list[Rival]:
+    named = labels([kind_of_row(row) for row in rows])
+    return [Rival(named[kind_of_row(row)], row.name, row.preset) for row in rows]
 
 
 def _check_apart(rows: Sequence[Row]) -> None:

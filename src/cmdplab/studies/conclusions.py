@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,13 @@ from cmdplab.experiments.records.labels import kind_of_row, labels
 from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.records.summary import SUMMARY
 from cmdplab.experiments.records.tables import Curves, put_runs
+from cmdplab.experiments.records.versus import MEASURES, paired_with
 from cmdplab.experiments.status import RunStatus
 from cmdplab.files import sealed
 from cmdplab.files.write import to_json, written_whole
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
+from cmdplab.statistics import Paired
 
 
 def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
@@ -75,19 +77,49 @@ def conclude(folder: Path, without: Container[str] = ()) -> tuple[list[Run], dic
     runs = [recall(work) for work in works]
     problem = CMDP.load(works[0].problem_file)
     summary = summarise(known, problem, solve_feasible(problem), runs)
+    paired = paired_in(known, runs)
+    if paired:
+        summary["versus"] = {"label": known.versus, "comparisons": [plain(p) for p in paired]}
     summary |= _made_by([manifest.read(work.folder) for work in works])
     with written_whole(folder / CURVES) as curves, written_whole(folder / MISTAKES) as mistakes:
         put_runs(runs, "curves", curves)
         put_runs(runs, "mistakes", mistakes)
     with written_whole(folder / SUMMARY) as temporary:
         temporary.write_text(sealed(to_json(summary)) + "\n")
-    _draw(known, runs, folder)
+    _draw(known, runs, paired, folder)
     from cmdplab.report import gather, write_report, write_tables
 
     found = gather(folder)
     write_report(folder, None, found)
     write_tables(folder, None, found)
     return runs, summary
+
+
+def paired_in(known: Folder, runs: Sequence[Run]) -> list[Paired]:
+    """The comparisons of a study with the one it names; none where that one is not among them."""
+    return paired_of(known.versus, by_label(runs))
+
+
+def paired_of(versus: str | None, grouped: Mapping[str, Sequence[Run]]) -> list[Paired]:
+    """Every algorithm with the label `versus`, on the seeds they share."""
+    if versus is None or versus not in grouped or len(grouped) < 2:
+        return []
+    numbers = {
+        label: {
+            run.seed: {field: getattr(run.summary, field) for field in MEASURES} for run in mine
+        }
+        for label, mine in grouped.items()
+    }
+    return paired_with(versus, numbers)
+
+
+def plain(pair: Paired) -> dict[str, Any]:
+    """A comparison as JSON has it, with its outcome and its sentence."""
+    kept = ("first", "second", "measure", "difference", "low", "high", "seeds", "smaller", "larger")
+    values = pair._asdict()
+    about = {"level": pair.level, "p": pair.sign_p, "holm_p": pair.holm_p}
+    said = {"outcome": pair.outcome, "words": pair.words}
+    return {name: values[name] for name in kept} | about | said
 
 
 def _made_by(records: Sequence[Manifest | None]) -> dict[str, Any]:
@@ -98,15 +130,17 @@ def _made_by(records: Sequence[Manifest | None]) -> dict[str, Any]:
     return {"engine": engine, "versions": ran[0].versions, "machine": ran[0].machine}
 
 
-def _draw(known: Folder, runs: Sequence[Run], folder: Path) -> None:
+def _draw(known: Folder, runs: Sequence[Run], paired: Sequence[Paired], folder: Path) -> None:
     from cmdplab.figures.side_by_side import comparison
     from cmdplab.figures.style import figure_1
 
     grouped = by_label(runs)
     curves: Curves = {name: [run.curves for run in mine] for name, mine in grouped.items()}
     starred = [name for name, mine in grouped.items() if mine[0].algorithm.unverified]
-    draw = figure_1 if known.study == "reproduce" else comparison
-    draw(curves, title(known, runs), folder, starred)
+    if known.study == "reproduce":
+        figure_1(curves, title(known, runs), folder, starred)
+    else:
+        comparison(curves, title(known, runs), folder, starred, paired)
 
 
 def title(known: Folder, runs: Sequence[Run]) -> str:

@@ -22,6 +22,8 @@ from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments.experiment import Experiment, parse_experiment
 from cmdplab.experiments.folder import Study
 from cmdplab.experiments.play import Run, check_counts, check_workers
+from cmdplab.experiments.records.labels import kind_of_row, labels
+from cmdplab.experiments.records.versus import Rival, label_of
 from cmdplab.experiments.run import jobs
 from cmdplab.experiments.run_settings import fingerprint
 from cmdplab.experiments.sweep import do_missing, prepare
@@ -55,6 +57,7 @@ class Comparison:
     margin_scale: float | None = None
     tuned_for: int | None = None  # K of those that read one; None: the number of episodes
     precision: str = "float64"
+    versus: str | None = None  # the one that all others are held against, seed by seed
     out: Path | None = None  # None: runs/ and a name with the problem's in it
 
     kind: ClassVar[Study] = "compare"
@@ -85,6 +88,16 @@ class Comparison:
                 row = self._row(each)
                 rows[row.name, row.preset] = row
         return [row.with_settings(**self._given(row)) for row in rows.values()]
+
+    def rivals(self) -> list[Rival]:
+        """The algorithms with the labels that tables give them."""
+        rows = self.rows()
+        named = labels([kind_of_row(row) for row in rows])
+        return [Rival(named[kind_of_row(row)], row.name, row.preset) for row in rows]
+
+    def versus_label(self) -> str | None:
+        """The label of `versus`, which must be one of several algorithms."""
+        return None if self.versus is None else label_of(self.versus, self.rivals())
 
     def _row(self, name: str) -> Row:
         if self.preset is None or is_outside(name):
@@ -163,7 +176,8 @@ def prepared(study: Comparison, engine: str = "cpu") -> list[Work]:
     """The runs of a study, written down in its folder; whatever is wrong is said before that."""
     experiment, problem = study.experiment(), study.cmdp()
     found = {fingerprint(problem): problem}
-    return prepare(experiment, found, study.folder, engine, study.kind)
+    versus = study.versus_label()
+    return prepare(experiment, found, study.folder, engine, study.kind, versus)
 
 
 def carry_out(

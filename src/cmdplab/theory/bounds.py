@@ -65,9 +65,21 @@ def mistake_exponents(exponents: Exponents) -> MistakeExponents:
     return MistakeExponents(2.0 / (alpha_eta - 0.5), 1.0 / alpha_tau)
 
 
+class RegretExponents(NamedTuple):
+    """Powers of K in the two terms of the regret that grow with it."""
+
+    optimisation: float  # 1 - (alpha_eta - 0.5) / 2, term (i)
+    bias: float  # 1 - alpha_tau, term (ii)
+
+
+def regret_exponents(exponents: Exponents) -> RegretExponents:
+    """Theorem 2.3 (3) on each term of Eq. 6: eps^-a becomes K^(1 - 1/a)."""
+    return RegretExponents(*(1.0 - 1.0 / power for power in mistake_exponents(exponents)))
+
+
 def regret_exponent(exponents: Exponents) -> float:
     """Theorems 4.1 and 2.3: regret of order K^(1 - min((alpha_eta - 0.5) / 2, alpha_tau))."""
-    return 1.0 - 1.0 / mistake_exponents(exponents).larger
+    return max(regret_exponents(exponents))
 
 
 def log_burn_in(exponents: Exponents) -> float:
@@ -152,6 +164,27 @@ def log_optimism_order(setting: Setting, epsilon: float) -> float:
     eps = _log_positive("epsilon", epsilon)
     first = 2.0 * X + A + 4.0 * H - 2.0 * eps
     return float(np.logaddexp(first, X + A + 3.0 * H - eps))
+
+
+def log_polylog_episodes(
+    log_scale: float, alpha: float, beta: float, epsilon: float, log_range: float = 0.0
+) -> float:
+    """Lemma F.11: ln k* with Z_1 k^-alpha (ln(Z_2 k))^beta <= epsilon for every k >= k*.
+
+    k* = (e / (e - 1) ln(1 / a) / a)^(beta / alpha) / Z_2, with
+    a = (alpha / beta) (epsilon / Z_1)^(1 / beta) Z_2^(-alpha / beta);
+    1 / Z_2 for a >= 1 / e, where it holds from k = 1 / Z_2 on. The fields are ln Z_1 and ln Z_2.
+    The k* that the proof prints is too early (docs/errata.md); the order that the lemma states,
+    (Z_1 / epsilon)^(1 / alpha) up to logarithms, is that of this one.
+    """
+    if not alpha > 0.0 or not beta > 0.0:
+        raise InputError(f"the powers are {alpha:g} and {beta:g}, not both above 0")
+    power = beta / alpha
+    log_a = (_log_positive("epsilon", epsilon) - log_scale) / beta - log_range / power
+    log_a -= math.log(power)
+    if log_a >= -1.0:
+        return -log_range
+    return power * (1.0 - math.log(math.e - 1.0) + math.log(-log_a) - log_a) - log_range
 
 
 def log_bias_episodes(setting: Setting, exponents: Exponents, epsilon: float) -> float:

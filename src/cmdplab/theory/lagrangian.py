@@ -31,8 +31,10 @@ def optimistic_lagrangian(
 ) -> float:
     """V~^0_1 + sum_n lambda^n (V~^n_1 - b^n) + (tau / 2) |lambda|^2 at the start state.
 
-    The regularised form stands between L_tau(pi*_tau, lambda^k) and L_tau(pi^k, lambda*_tau) in
-    Appendix H.3; tau = 0 is Eq. 10 of Appendix C. `evaluation` must have the same temperature.
+    V~ are the values of `evaluation`, which must have the same temperature. A learner's are
+    truncated at their caps (Algorithm 2); with them this stands between L_tau(pi*_tau, lambda^k)
+    and L_tau(pi^k, lambda*_tau) in Appendix H.3. Eq. 11 of Appendix C is the case tau = 0 with
+    values that are not truncated, V[Pbar, r^n + beta]: the two agree where no cap is reached.
     """
     returns = evaluation.value[:, 0, problem.start]
     return _combined(returns, problem.threshold, multiplier, temperature)

@@ -50,7 +50,8 @@ def recursion_bound(
     """Appendix H.4: Phi^{k+1} <= (1 - eta_k tau_k) Phi^k + eta_k^2 C + eta_k rho^k.
 
     `now` is Phi^k, `error` rho^k. Both potentials are measured from the saddle point of tau_k: the
-    print ignores that Phi^{k+1} is about that of tau_{k+1} (`drift`). Proved on the good event.
+    print ignores that Phi^{k+1} is about that of tau_{k+1} (`drift`). Claimed on the good event;
+    see docs/errata.md.
     """
     return (1.0 - step * temperature) * now + step**2 * constant + step * error
 

@@ -1,0 +1,34 @@
+"""The bench of truths: verdicts on synthetic families whose answer can be proved."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from truths import FAMILIES, HELD_OUT, judged, score
+
+FAMILIES_ENOUGH = 20
+
+
+def scores(stops: list[int], families=FAMILIES) -> Counter[str]:
+    return Counter(score(family, found) for family in families for found in judged(family, stops))
+
+
+def test_wrong_verdicts_are_at_most_one_in_twenty():
+    assert len(FAMILIES) >= FAMILIES_ENOUGH
+    found = scores([10_000, 100_000])
+    assert found["wrong"] <= found.total() / 20
+    assert found["right"] >= found.total() * 0.7
+
+
+def test_families_that_no_rule_was_written_for_are_rarely_misjudged():
+    # Growing swings are called "oscillating, not shrinking", which is true and too little.
+    found = scores([100_000], HELD_OUT)
+    assert found["wrong"] <= found.total() / 20
+
+
+@pytest.mark.slow
+def test_wrong_verdicts_are_at_most_one_in_twenty_after_a_million_episodes():
+    found = scores([1_000_000])
+    assert found["wrong"] <= found.total() / 20
+    assert found["right"] >= found.total() * 0.8

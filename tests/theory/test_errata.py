@@ -1,0 +1,147 @@
+"""What does not hold as printed: each entry of docs/errata.md with its counterexample."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from cmdplab.algorithms.schedules import Setting
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.random import random_problem
+from cmdplab.theory import bounds, constants, conversions, nice
+from cmdplab.theory.potential import drift
+from cmdplab.theory.saddle import saddle_point
+
+
+def mirror_step(eta, kappa, loss, x, u):
+    """Lemma F.8: left side, right side as printed, right side with the loss from its minimum."""
+    g = loss + kappa * np.log(x)
+    log_next = np.log(x) - eta * g
+    log_next -= np.logaddexp.reduce(log_next)
+    moved = u @ (log_next - np.log(x)) / eta  # (KL(u, x) - KL(u, x')) / eta
+    entropy = 2 * eta * kappa**2 * (1 + math.log(len(x))) ** 2
+    printed = moved + entropy + 2 * eta * x @ loss**2
+    return (x - u) @ g, printed, moved + eta / 2 * x @ (g - g.min()) ** 2
+
+
+def test_the_mirror_descent_inequality_fails_as_printed():
+    x = np.array([math.exp(-5), 1 - math.exp(-5)])
+    left, printed, shifted = mirror_step(1.0, 0.0, np.array([-5.0, 0.0]), x, np.array([1.0, 0.0]))
+    assert left == pytest.approx(4.966, abs=1e-3)
+    assert printed == pytest.approx(4.647, abs=1e-3)
+    assert left <= shifted
+
+
+def random_steps(largest):
+    rng = np.random.default_rng(0)
+    for _ in range(3000):
+        actions = rng.integers(2, 5)
+        x = rng.dirichlet(np.full(actions, 0.3)) + 1e-12
+        loss = rng.normal(size=actions) * 10 ** rng.uniform(-1, 1.5)
+        u = rng.dirichlet(np.full(actions, 0.3))
+        eta, kappa = rng.uniform(0.01, 1.0), rng.uniform()
+        x /= x.sum()
+        if eta * np.abs(loss + kappa * np.log(x)).max() <= largest:
+            yield mirror_step(eta, kappa, loss, x, u)
+
+
+def test_it_holds_for_short_steps_and_with_the_loss_counted_from_its_minimum():
+    short = list(random_steps(1.0))
+    assert len(short) > 100
+    assert all(left <= printed + 1e-9 for left, printed, _ in short)
+    assert all(left <= shifted + 1e-9 for left, _, shifted in random_steps(math.inf))
+
+
+def test_logarithms_of_a_policy_spread_no_further_than_its_values_over_the_temperature():
+    rng = np.random.default_rng(1)
+    log_policy = np.zeros(3)
+    for k in range(1, 3000):
+        eta, tau = (k + 3) ** -0.53, (k + 3) ** -0.4
+        assert tau * np.ptp(log_policy) <= 7.0
+        log_policy = (1 - eta * tau) * log_policy + eta * 7.0 * rng.integers(0, 2, 3)
+
+
+POLYLOG = [
+    (1, 1, 1, 1, 0.1),
+    (0.5, 1, 1, 1, 0.1),
+    (2, 1, 10, 3, 0.01),
+    (0.3, 2, 5, 2, 0.5),
+    (1, 0.5, 1, 1, 0.01),
+    (1, 1, 100, 10, 0.001),
+]
+
+
+@pytest.mark.parametrize(("alpha", "beta", "Z1", "Z2", "eps"), POLYLOG)
+def test_the_explicit_episode_of_lemma_f11_is_too_early(alpha, beta, Z1, Z2, eps):
+    def g(k):
+        return Z1 * k**-alpha * math.log(Z2 * k) ** beta
+
+    power = beta / alpha
+    c = (eps / Z1) ** (1 / beta) * Z2 ** (-1 / power)
+    small = c * math.e / power
+    log = math.log(1 / (small * (1 - small**power)))
+    printed = math.ceil(power * (power / math.e) ** power * (Z1 / eps) ** (1 / alpha) * log)
+    assert g(printed) > eps
+    log_k = bounds.log_polylog_episodes(math.log(Z1), alpha, beta, eps, math.log(Z2))
+    found = math.ceil(math.exp(log_k))
+    assert all(g(found * far) <= eps for far in (1, 1.01, 2, 10, 1000))
+
+
+def test_a_slack_constraint_stays_slack_although_no_episode_is_a_mistake():
+    # One state, one step: the action with both rewards is optimal, and exceeds b = 1/2 by 1/2.
+    both = np.array([[[1.0, 0.0]]])
+    problem = CMDP(np.ones((1, 1, 2, 1)), np.stack([both, both]), [0.5])
+    value = exact.returns(problem, np.array([[[1.0, 0.0]]]))
+    gap, violation = 1.0 - value[0], exact.violation(problem.threshold, value[1:])
+    series = np.full(1000, max(gap, violation[0]))
+    assert conversions.mistake_counts(series, np.array([1e-9])) == 0
+    assert violation == [-0.5]  # in every episode: its limit is not 0
+
+
+def test_the_saddle_point_drifts_with_the_temperature():
+    problem = random_problem(3, 2, 2, 1)
+    before, after = saddle_point(problem, 0.3), saddle_point(problem, 0.25)
+    at = before.log_policy, before.multiplier  # Phi^k = 0, and the update with P known stays here
+    assert drift(problem, before, after, *at) > 1e-4
+    assert drift(problem, before, before, *at) == 0.0
+
+
+def test_two_multipliers_at_their_clips_exceed_the_bound_of_lemma_h7():
+    s = Setting(X=1, A=2, H=3, N=2, K=1, delta=0.1, slack=0.5)
+    clip = constants.multiplier_bound(s, 1.0)
+    largest = constants.entropy_horizon(s) + s.N * clip * s.H
+    assert 2 * largest**2 > constants.constants(s).first
+
+
+def test_the_steps_of_a_long_horizon_add_up_to_more_than_lemma_h7_allows():
+    # The uniform policy, one state; one action is worth nothing, the other the cap of each step.
+    s = Setting(X=1, A=2, H=300, N=1, K=1, delta=0.1, slack=1.0)
+    eta, tau, uniform, best = 1e-6, 1e-6, np.full(2, 0.5), np.array([0.0, 1.0])
+    excess = 0.0
+    for left in range(1, s.H + 1):
+        value = left * (1 + constants.entropy_horizon(s) / s.slack)
+        loss = np.array([0.0, -value])
+        side, _, shifted = mirror_step(eta, tau, loss, uniform, best)
+        g = loss + tau * np.log(uniform)
+        moved = shifted - eta / 2 * uniform @ (g - g.min()) ** 2
+        excess += side - moved
+    found = constants.constants(s)
+    assert excess > eta * (found.first + tau**2 * found.second)
+    assert excess <= eta * (found.summed_over_steps(tau) - found.third)
+
+
+def test_more_episodes_are_not_nice_than_lemma_h4_allows():
+    s = Setting(X=2, A=2, H=2, N=0, K=1, delta=0.1, slack=math.inf)
+    eps = 1.0
+    weight, log = 1.000001 * nice.smallest_weight(s, eps), s.visits_log
+    # A pair that is never seen (n = 0), as the good event n >= W / 2 - L allows while W <= 2 L.
+    rough = 0
+    while (rough + 1) * weight <= 2 * log:
+        rough += 1
+        before = np.full((1, 1, 1), rough * weight)
+        assert not nice.is_nice(np.full((1, 1, 1), weight), 0 * before, before, s, eps)
+    total = s.X * s.A * s.H * rough  # one pair after the other
+    assert nice.rough_episodes_printed(s, eps) < total <= nice.rough_episodes(s, eps)
