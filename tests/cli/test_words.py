@@ -259,6 +259,7 @@ COMMANDS = {
     "solve": ("solve", "five-by-five-3"),
     "describe": ("describe", "five-by-five-3"),
     "frontier": ("frontier", "media-streaming"),
+    "explain": ("explain", "media-streaming", "0"),
     "run": ("run", "three-state", "--algorithm", "UOpt-RPGPD-1/sqrt(k)", "--episodes", "300"),
     "compare": ("compare", "--problem", "three-state", "--episodes", "300", "--seeds", "2",
                 "--out", "OUT/c", "--algorithms", "UOpt-RPGPD-1/sqrt(k),OptPress-LP,DOPE"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse
 from conftest import problems
 from hypothesis import given, strategies as st
 
@@ -94,3 +95,54 @@ def test_a_kernel_too_large_to_write_out_says_so():
     problem = CMDP(kernel, np.zeros((1, X, 1)), [], horizon=2)
     with pytest.raises(InputError, match="a dense kernel of 20000 states"):
         _ = problem.table
+
+
+@given(tables(), st.sampled_from(["csr", "csc", "coo"]))
+def test_one_scipy_matrix_for_each_action_is_the_kernel(table, how):
+    table = table[0] if table.ndim == 4 else table
+    given = [scipy.sparse.csr_array(each).asformat(how) for each in table.transpose(1, 0, 2)]
+    np.testing.assert_array_equal(Sparse.from_matrices(given).dense(), table)
+    np.testing.assert_array_equal(Sparse.from_matrices(table.transpose(1, 0, 2)).dense(), table)
+
+
+@given(tables(), st.integers(0, 100))
+def test_entries_in_any_order_are_the_kernel_and_those_of_one_place_are_added(table, seed):
+    table = table[0] if table.ndim == 4 else table
+    x, a, y = np.nonzero(table)
+    x, a, y = (np.concatenate([each, each]) for each in (x, a, y))
+    order = np.random.default_rng(seed).permutation(len(x))
+    x, a, y = x[order], a[order], y[order]
+    found = Sparse.from_triplets(x, a, y, 0.5 * table[x, a, y], table.shape[:2])
+    np.testing.assert_array_equal(found.dense(), table)
+
+
+def test_rows_of_closed_actions_are_not_read():
+    mask = np.array([[True, False], [True, True]])
+    stay = scipy.sparse.csr_array(np.eye(2))
+    other = scipy.sparse.csr_array(np.array([[0.0, 7.0], [1.0, 0.0]]))
+    found = Sparse.from_matrices([stay, other], mask).dense()
+    np.testing.assert_array_equal(found[:, 1], [[1.0, 0.0], [1.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        (([0, 1], [0, 0], [1, 2], [1.0, 1.0]), "entry 1: the next state is 2"),
+        (([0, 1], [0, 0], [1, 0], [1.0, 0.5]), r"transition\[1, 0\] sums to 0.5"),
+        (([0], [0], [1], [1.0]), r"transition\[1, 0\] sums to 0"),
+        (([0, 1], [0, 0], [1, 0], [1.0, -1.0]), r"transition\[1, 0, 0\] is -1"),
+        (([0.0, 1.0], [0, 0], [1, 0], [1.0, 1.0]), "states are not whole numbers"),
+        (([0], [0, 0], [1, 0], [1.0, 1.0]), "differ in number"),
+    ],
+)
+def test_entries_that_are_no_kernel_are_refused_with_their_place(entries, words):
+    state, action, following, probability = entries
+    with pytest.raises(InputError, match=words):
+        Sparse.from_triplets(state, action, following, probability, (2, 1))
+
+
+def test_matrices_of_other_shapes_are_refused():
+    with pytest.raises(InputError, match="action 1 has the shape"):
+        Sparse.from_matrices([np.eye(2), np.eye(3)])
+    with pytest.raises(InputError, match="there is none"):
+        Sparse.from_matrices([])

@@ -24,9 +24,10 @@ from cmdplab.experiments.durable import held
 from cmdplab.live.checks import Asked
 from cmdplab.live.environment import Spaces
 from cmdplab.live.episodes import roll_out
-from cmdplab.live.evaluation import BLOCKS, Tally, estimate
+from cmdplab.live.evaluation import BLOCKS, Tally
 from cmdplab.live.progress import Standing, shown
 from cmdplab.live.signals import checked_range, demand
+from cmdplab.statistics.means import estimate
 
 FAMILIES = ("UOpt-RPGPD", "OptCMDP", "Triple-Q")
 

@@ -16,12 +16,15 @@ from cmdplab.testing import bench
 SHORT = ("--episodes", "40", "--seeds", "1")
 # Each form of each command: what it writes goes below OUT; the order matters.
 CALLS: dict[str, list[tuple[str, ...]]] = {
-    "solve": [("solve", "three-state"), ("solve", "media-streaming"), ("solve", "OUT/none.npz"),
-              ("solve", "OUT/free.npz")],
+    "solve": [("solve", "three-state", "--policy", "OUT/policy.csv"), ("solve", "media-streaming"),
+              ("solve", "OUT/none.npz"), ("solve", "OUT/free.npz")],
     "describe": [("describe", "three-state"), ("describe", "OUT/none.npz"),
                  ("describe", "OUT/free.npz")],
     "frontier": [("frontier", "three-state", "--points", "3")],
     "convert": [("convert", "three-state", "OUT/p.npz")],
+    "evaluate": [("evaluate", "three-state", "OUT/policy.csv"),
+                 ("evaluate", "three-state", "OUT/policy.csv", "--episodes", "100")],
+    "explain": [("explain", "three-state", "0"), ("explain", "three-state", "1", "--step", "1")],
     "list-algorithms": [("list", "algorithms"), ("list", "algorithms", "--at", "three-state")],
     "list-environments": [("list", "environments")],
     "verify-trace": [("verify-trace", str(TRACE)), ("verify-trace", str(PLANNED_TRACE))],

@@ -17,6 +17,7 @@ from cmdplab.cli.audit import audit_command
 from cmdplab.cli.check import bench_command, verify_command
 from cmdplab.cli.compare import compare_command
 from cmdplab.cli.plot import plot_command, portrait_command
+from cmdplab.cli.policy import evaluate_command, explain_command
 from cmdplab.cli.problem import (
     convert_command,
     describe_command,
@@ -51,6 +52,8 @@ app.command("solve")(solve_command)
 app.command("describe")(describe_command)
 app.command("frontier")(frontier_command)
 app.command("convert")(convert_command)
+app.command("evaluate")(evaluate_command)
+app.command("explain")(explain_command)
 app.command("list")(list_command)
 app.command("verify-trace")(verify_command)
 app.command("bench")(bench_command)

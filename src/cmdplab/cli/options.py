@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from cmdplab.cmdp.problem import CMDP
+    from cmdplab.cmdp.stationary import StationaryCMDP
     from cmdplab.formats import Roles
 
 WIDTH_OF_A_FILE = 120
@@ -94,22 +95,34 @@ EngineOption = Annotated[
 PrecisionOption = Annotated[
     Precision, typer.Option(help="On a GPU float32 is 1.4 times as fast; gaps are good to 1e-2.")
 ]
-_role = partial(typer.Option, rich_help_panel="Reward models of a .drn file")
+_role = partial(typer.Option, rich_help_panel="What a .drn or .csv file does not say")
+NEED_ROLES = (".drn", ".csv")  # files that know neither objective nor constraints
 
 
 class Asked(NamedTuple):
-    """A problem, and what it was called on the command line."""
+    """A problem with a horizon, and what it was called on the command line."""
 
     name: str
     cmdp: CMDP
 
 
-def asked_problem(
+class AskedAny(NamedTuple):
+    """A problem with or without a horizon, and what it was called on the command line."""
+
+    name: str
+    cmdp: CMDP | StationaryCMDP
+
+
+def asked_any(
     problem: Annotated[
         str,
-        typer.Argument(help="A .npz or .drn file, or an environment: `cmdplab list environments`."),
+        typer.Argument(
+            help="A .npz, .drn or .csv file, or an environment: `cmdplab list environments`."
+        ),
     ],
-    objective: Annotated[str | None, _role(help="The reward model to maximise.")] = None,
+    objective: Annotated[
+        str | None, _role(help="The reward model or column to maximise; of a .csv file `reward`.")
+    ] = None,
     utility: Annotated[
         list[str] | None, _role(help="One with a threshold; may be repeated.")
     ] = None,
@@ -121,34 +134,60 @@ def asked_problem(
         list[float] | None, _role(help="What the cost must not exceed; one for each.")
     ] = None,
     horizon: Annotated[int | None, _role(help="H, which the file does not know.")] = None,
+    discount: Annotated[
+        float | None, _role(help="Discount rewards by this at every step, for ever or for H steps.")
+    ] = None,
+    average: Annotated[bool, _role("--average", help="Judge by averages over all time.")] = False,
+    first: Annotated[
+        str | None, _role("--start", help="The first state of a .csv file; that of its first row.")
+    ] = None,
     instance_seed: InstanceSeed = 0,
-) -> Asked:
-    """Find the problem that the options of a command say."""
-    from cmdplab.formats import find
+) -> AskedAny:
+    """Find the problem that the options of a command say, with or without a horizon."""
+    from cmdplab.formats import find_any
 
     limited: dict[str, list[Any]] = {"--utility": utility or [], "--threshold": threshold or []}
     limited |= {"--cost": cost or [], "--budget": budget or []}
-    roles = _roles(problem, objective, horizon, limited)
-    return Asked(problem, find(problem, instance_seed, roles))
+    single = {"--objective": objective, "--horizon": horizon, "--discount": discount}
+    single |= {"--average": average or None, "--start": first}
+    return AskedAny(problem, find_any(problem, instance_seed, _roles(problem, single, limited)))
 
 
-def _roles(
-    problem: str, objective: str | None, horizon: int | None, limited: dict[str, list[Any]]
-) -> Roles | None:
+def asked_problem(**said: Any) -> Asked:
+    """Find the problem that the options of a command say; one without a horizon is refused."""
+    from cmdplab.formats.find import with_horizon
+
+    name, found = asked_any(**said)
+    return Asked(name, with_horizon(found))
+
+
+asked_problem.__signature__ = signature(asked_any, eval_str=True)  # type: ignore[attr-defined]
+
+
+def _roles(problem: str, single: dict[str, Any], limited: dict[str, list[Any]]) -> Roles | None:
     """The roles that the options say; None where they say nothing."""
-    given = {"--objective": objective, "--horizon": horizon}
-    names = [name for name, value in given.items() if value is not None]
+    names = [name for name, value in single.items() if value is not None]
     names += [name for name, values in limited.items() if values]
     if not names:
         return None
-    if not problem.endswith(".drn"):
+    suffix = Path(problem).suffix
+    if suffix not in NEED_ROLES:
         belong = "belong" if len(names) > 1 else "belongs"
         raise InputError(
             f"{', '.join(names)} {belong} to .drn files: {problem} knows its objective, horizon "
             "and constraints itself"
         )
-    if objective is None or horizon is None:
-        raise InputError("a .drn file needs both --objective and --horizon")
+    objective, horizon, discount, average, first = single.values()
+    if objective is None and suffix == ".csv":
+        objective = "reward"
+    if objective is None or (horizon is None and discount is None and not average):
+        raise InputError(
+            f"a {suffix} file needs both --objective and --horizon, --discount or --average"
+            if suffix == ".drn"
+            else "a .csv file needs --horizon, --discount or --average"
+        )
+    if first is not None and suffix == ".drn":
+        raise InputError("--start is for .csv files: a .drn file has its initial state")
     utility, threshold, cost, budget = limited.values()
     if len(utility) != len(threshold) or len(cost) != len(budget):
         raise InputError("give one --threshold for each --utility and one --budget for each --cost")
@@ -158,7 +197,8 @@ def _roles(
     from cmdplab.formats import Roles
 
     limits = dict(zip(utility, threshold, strict=True)), dict(zip(cost, budget, strict=True))
-    return Roles(objective, horizon, *limits)
+    criterion = "average" if average else None
+    return Roles(objective, horizon, *limits, "", discount, criterion, first or "")
 
 
 def given(make: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

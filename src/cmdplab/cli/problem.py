@@ -9,9 +9,11 @@ import typer
 
 from cmdplab.cli.options import (
     Asked,
+    AskedAny,
     InstanceSeed,
     Json,
     Listing,
+    asked_any,
     asked_problem,
     console,
     count,
@@ -29,20 +31,34 @@ if TYPE_CHECKING:
 SHOWN = 14  # points of a frontier in a table
 
 
-@given(asked_problem)
-def solve_command(asked: Asked, as_json: Json = False) -> None:
+@given(asked_any)
+def solve_command(
+    asked: AskedAny,
+    policy: Annotated[
+        Path | None, typer.Option(help="Write the optimal policy: .npz, .csv or .json.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """The certified optimum of a problem: value, multipliers, Slater gap, primal and dual.
 
     An infeasible problem is an answer too: exit code 0 and feasible = false. Where thresholds can
     be met only with equality the Slater gap is 0, and the algorithms that need one are named.
     """
     from cmdplab.algorithms import needing_slack
+    from cmdplab.cmdp.problem import CMDP
     from cmdplab.display.terminal import facts, number, numbers
     from cmdplab.solvers import solve
 
+    if policy is not None and policy.suffix not in (".npz", ".csv", ".json"):
+        raise InputError(f"{policy} is no .npz, .csv or .json")
     s = solve(asked.cmdp)
-    as_published = _as_published(asked.name, s.value)
-    lost = needing_slack() if s.slater_gap == 0.0 else []
+    if policy is not None:
+        if s.policy is None:
+            raise InputError(f"{asked.cmdp.name} has no optimal policy: {s.message}")
+        s.policy.save(policy)
+    as_published = _as_published(asked, s.value)
+    finite = isinstance(asked.cmdp, CMDP)
+    lost = needing_slack() if s.slater_gap == 0.0 and finite else []
     if as_json:
         found = {name: getattr(s, name) for name in ("value", "multiplier", "slater_gap")}
         found |= {"primal": s.primal, "dual": s.dual, "gap": s.duality_gap, "feasible": s.feasible}
@@ -64,15 +80,15 @@ def solve_command(asked: Asked, as_json: Json = False) -> None:
     facts(console(), asked.cmdp.name, rows)
 
 
-def _as_published(problem: str, value: float | None) -> dict[str, Any]:
-    """An optimum in the units of the source of an environment, as `list environments` has it."""
+def _as_published(asked: AskedAny, value: float | None) -> dict[str, Any]:
+    """An optimum in the units of its source: of an environment, or of the file that was read."""
     from cmdplab.environments import named
 
-    known = named(problem)
-    if known is None or not known.units or value is None:
+    known = named(asked.name)
+    units = asked.cmdp.labels.signals if known is None else known.units
+    if not units or value is None:
         return {"published_value": None, "published_unit": None}
-    unit = known.units[0]
-    return {"published_value": unit.published(value), "published_unit": unit.of}
+    return {"published_value": units[0].published(value), "published_unit": units[0].of}
 
 
 def _feasible(feasible: bool, message: str) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.checks import is_whole
+from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.transitions import Sparse, first_wrong
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask
@@ -114,25 +115,43 @@ def checked_threshold(threshold: npt.ArrayLike, constraints: int, horizon: int) 
     return array
 
 
-def checked_policy(what: str, policy: npt.ArrayLike, opened: Mask) -> Array:
-    """[H, X, A] as float64, each row a distribution over the open actions."""
+def checked_policy(
+    what: str, policy: npt.ArrayLike, opened: Mask, labels: Labels | None = None
+) -> Array:
+    """[H, X, A] or [X, A] as float64, each row a distribution over the open actions."""
     array = floats(what, policy)
     if array.shape != opened.shape:
         raise InputError(f"{what} has the shape {array.shape}, not {opened.shape}")
+    labels, axes = labels or Labels(), "hxa"[-array.ndim :]
+    check_distributions(what, array, axes, labels)
+    check_open(what, array, opened, axes, labels)
+    return array
+
+
+def check_distributions(what: str, array: Array, axes: str, labels: Labels) -> None:
+    """Every row [..., A] is a distribution; axes: a letter each, of h, k, x and a."""
+    total = array.sum(axis=-1)
+    # Two reductions where all is well, which is the rule; only else the place is looked for.
+    if array.min() >= 0.0 and np.abs(total - 1.0).max() <= POLICY_TOLERANCE:
+        return
     wrong = ~((array >= 0.0) & (array <= 1.0 + POLICY_TOLERANCE))
     if wrong.any():
-        index, number = first_wrong(array, wrong)
-        raise InputError(f"{what} has {number:.9g} at [{index}], not a probability")
-    total = array.sum(axis=-1)
-    wrong = np.abs(total - 1.0) > POLICY_TOLERANCE
-    if wrong.any():
-        index, number = first_wrong(total, wrong)
-        raise InputError(f"{what} sums to {number:.9g} at [{index}], not to 1")
+        index = tuple(np.argwhere(wrong)[0])
+        where = labels.place(axes, index)
+        raise InputError(f"{what} has {array[index]:.9g} at {where}, not a probability")
+    index = tuple(np.argwhere(np.abs(total - 1.0) > POLICY_TOLERANCE)[0])
+    raise InputError(f"{what} sums to {total[index]:.9g} at {labels.place(axes, index)}, not to 1")
+
+
+def check_open(what: str, array: Array, opened: Mask, axes: str, labels: Labels) -> None:
+    """No closed action has a positive probability."""
+    if opened.all():
+        return
     taken = np.argwhere((array > 0.0) & ~opened)
     if len(taken):
-        h, x, a = taken[0]
-        raise InputError(f"{what} takes action {a} at [{h}, {x}], which is closed")
-    return array
+        *row, a = taken[0]
+        where = labels.place(axes, row)
+        raise InputError(f"{what} takes action {labels.action(a)} at {where}, which is closed")
 
 
 def checked_start(start: int, states: int) -> int:

@@ -12,8 +12,11 @@ import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.cmdp import exact
-from cmdplab.cmdp.checks import checked_policy
+from cmdplab.cmdp.memory import counted_occupancy
+from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import StationaryCMDP
+from cmdplab.errors import InputError
 from cmdplab.types import Array
 
 
@@ -23,14 +26,15 @@ class Evaluation(NamedTuple):
 
     returns: Array  # [1 + N], V[r^n] of the objective and of every utility
     violation: Array  # [N], b^n - V[r^n]: above zero where a threshold is missed
-    occupancy: Array  # [H, X, A], how likely each pair is at each step
+    occupancy: Array  # [H, X, A], how likely each pair is at each step; [X, A] without an end
 
     def _facts(self) -> tuple[str, display.Facts]:
+        axes = "X x A" if self.occupancy.ndim == 2 else "H x X x A"
         return "Evaluation", [
             ("value", display.number(self.value)),
             ("utility", display.numbers(self.utility)),
             ("violation", display.numbers(self.violation)),
-            ("occupancy", display.shape(self.occupancy, "H x X x A")),
+            ("occupancy", display.shape(self.occupancy, axes)),
         ]
 
     @property
@@ -44,15 +48,34 @@ class Evaluation(NamedTuple):
         return self.returns[1:]
 
 
-def evaluate(problem: CMDP, policy: npt.ArrayLike) -> Evaluation:
-    """Compute what a policy [H, X, A] earns on a problem, without simulation.
+def evaluate(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Evaluation:
+    """Compute what a policy earns on a problem, without simulation.
 
+    policy : a `Policy`, or an array [H, X, A]. One with a counter is evaluated on the chain of
+    counter and state, and its occupancy is summed over the levels of the counter. On a stationary
+    problem the policy is [X, A]; discounted occupancies sum to 1 / (1 - gamma), others to 1.
     Rows must be probabilities over the open actions; anything else is refused, with its place.
     """
-    checked = checked_policy("the policy", policy, problem.opened)
-    occupancy = exact.occupancy(problem, checked)
+    if isinstance(problem, StationaryCMDP):
+        return _stationary(problem, policy)
+    checked = fitted(problem, policy)
+    if isinstance(policy, Policy) and policy.counter is not None:
+        occupancy = counted_occupancy(problem, checked, policy.counter).sum(axis=1)
+    else:
+        occupancy = exact.occupancy(problem, checked)
     earned = exact.earned(problem, occupancy)
     return Evaluation(earned, exact.violation(problem.threshold, earned[1:]), occupancy)
+
+
+def _stationary(problem: StationaryCMDP, policy: npt.ArrayLike | Policy) -> Evaluation:
+    from cmdplab.cmdp import exact_stationary  # SciPy's sparse solvers take a while to load
+
+    checked = fitted(problem, policy)
+    if isinstance(policy, Policy) and policy.counter is not None:
+        raise InputError("a policy with a counter is for a problem with a horizon")
+    pairs = exact_stationary.occupancy(problem, checked)
+    earned = exact_stationary.earned(problem, pairs)
+    return Evaluation(earned, exact.violation(problem.threshold, earned[1:]), pairs)
 
 
 def returns(problem: CMDP, policy: npt.ArrayLike) -> Array:

@@ -11,6 +11,7 @@ in the infinite problem may be attained here by a deterministic one.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -130,6 +131,30 @@ def with_random_start(
     successor = _with_a_state_more(rows.successor, reached, most)
     probability = _with_a_state_more(rows.probability, first[reached], most)
     return Sparse(successor.astype(np.int64), probability), later, states
+
+
+def randomly_started(problem: CMDP, distribution: npt.ArrayLike) -> CMDP:
+    """The problem with a random first state: `with_random_start`, closed pairs and names included.
+
+    The new state is called "start" where states have names, and the new step "before".
+    """
+    labels = problem.labels
+    kernel = problem.transition
+    rows = kernel[0] if problem.stationary and not isinstance(kernel, Sparse) else kernel
+    kernel, rewards, first = with_random_start(rows, problem.reward, distribution)
+    mask = _with_a_step_before(problem.mask)
+    states = (*labels.states, _unused("start", labels.states)) if labels.states else ()
+    steps = (_unused("before", labels.steps), *labels.steps) if labels.steps else ()
+    names = replace(labels, states=states, steps=steps)
+    threshold, name = problem.threshold, problem.name
+    return CMDP(kernel, rewards, threshold, first, name=name, mask=mask, labels=names)
+
+
+def _unused(word: str, names: tuple[str, ...]) -> str:
+    """The word, with as many primes as it takes to be none of the names."""
+    while word in names:
+        word += "'"
+    return word
 
 
 def _rows(kernel: npt.ArrayLike | Sparse) -> Array | Sparse:

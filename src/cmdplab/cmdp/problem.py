@@ -6,6 +6,7 @@ expected sum of r over one episode of H steps from the start state (paper, Secti
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,17 +25,17 @@ from cmdplab.cmdp.checks import (
     common_horizon,
     floats,
 )
+from cmdplab.cmdp.labels import Labels
+from cmdplab.cmdp.stationary import average_problem, discounted_problem
 from cmdplab.cmdp.transitions import Dense, Kernel, Sparse, checked_rows
 from cmdplab.errors import InputError
-from cmdplab.files import DIGEST, digest_of_arrays, read_npz
-from cmdplab.files.digests import damaged
-from cmdplab.files.write import written_whole
+from cmdplab.files import read_sealed_npz, write_sealed_npz
 from cmdplab.types import Array, Mask
 
 __all__ = ["CMDP", "Array", "Mask"]
 
 FORMAT = "cmdplab-cmdp-1"
-EXTENDED = "cmdplab-cmdp-2"  # with lists of successors or a mask, which older versions cannot read
+EXTENDED = "cmdplab-cmdp-2"  # with lists, a mask or labels, which older versions cannot read
 
 
 @display.shown
@@ -52,6 +53,7 @@ class CMDP:
     name : what tables and figures call the problem.
     mask : [X, A] or [H, X, A] of booleans, true where an action may be taken; None where all may.
         What a closed pair would do and earn is never read; it becomes "stay, for nothing".
+    labels : names of states, actions, steps and rewards; `Labels()` where nothing is named.
 
     Everything is checked here, once; the arrays are read-only afterwards.
     """
@@ -63,6 +65,7 @@ class CMDP:
     horizon: int = 0
     name: str = "custom"
     mask: Mask | None = None
+    labels: Labels = Labels()
 
     def __post_init__(self) -> None:
         reward = floats("reward", self.reward)
@@ -95,6 +98,7 @@ class CMDP:
             "start": checked_start(self.start, reward.shape[2]),
             "horizon": horizon,
             "mask": mask,
+            "labels": self.labels.checked(reward.shape[2:], horizon, len(reward)),
         }
         for field, value in fields.items():
             object.__setattr__(self, field, value)
@@ -188,6 +192,37 @@ class CMDP:
         threshold = horizon - budgets
         return cls(transition, utilities, threshold, start, name=name, mask=mask)  # type: ignore[arg-type]
 
+    def changed(
+        self,
+        threshold: npt.ArrayLike | None = None,
+        reward: npt.ArrayLike | None = None,
+        labels: Labels | None = None,
+    ) -> CMDP:
+        """The same problem with other thresholds [N], rewards [1 + N, H, X, A] or names.
+
+        The kernel is shared: it is neither copied nor checked again.
+        """
+        other = copy(self)
+        rewards = self.reward if reward is None else floats("reward", reward)
+        if rewards.shape != self.reward.shape:
+            raise InputError(f"the rewards have the shape {rewards.shape}, not {self.reward.shape}")
+        if reward is not None:
+            rewards[:, ~self.opened] = 0.0
+            check_between("reward", rewards, 1)
+        wanted = self.threshold if threshold is None else threshold
+        wanted = checked_threshold(wanted, self.constraints, self.horizon)
+        for array in (rewards, wanted):
+            array.flags.writeable = False
+        object.__setattr__(other, "reward", rewards)
+        object.__setattr__(other, "threshold", wanted)
+        if labels is not None:
+            size = (self.states, self.actions)
+            object.__setattr__(other, "labels", labels.checked(size, self.horizon, len(rewards)))
+        return other
+
+    discounted = staticmethod(discounted_problem)
+    average = staticmethod(average_problem)
+
     def save(self, path: str | Path) -> None:
         """Write the problem as a compressed .npz (never pickle), whole or not at all."""
         arrays: dict[str, Any] = {"reward": self.reward, "threshold": self.threshold}
@@ -199,23 +234,19 @@ class CMDP:
             arrays["transition"] = self.transition[0] if self.stationary else self.transition
         if self.mask is not None:
             extra["mask"] = self.mask
+        if self.labels != Labels():
+            extra["labels"] = np.array(self.labels.to_json())
         arrays |= {
             "format": np.array(EXTENDED if extra else FORMAT),
             "name": np.array(self.name),
             "start": np.array(self.start),
         }
-        with written_whole(path) as temporary, temporary.open("wb") as stream:
-            content = {**arrays, **extra}
-            np.savez_compressed(stream, **content, digest=np.array(digest_of_arrays(content)))
+        write_sealed_npz(path, {**arrays, **extra})
 
     @classmethod
     def load(cls, path: str | Path) -> CMDP:
         """Read what `save` wrote; anything else gets one sentence."""
-        arrays = read_npz(path)
-        stated = arrays.pop(DIGEST, None)  # files of others have none
-        if stated is not None and str(stated) != digest_of_arrays(arrays):
-            advice = "if you changed it, leave out the array 'digest'"
-            raise InputError(f"{damaged(path)}; {advice}")
+        arrays = read_sealed_npz(path)
         sparse = "successor" in arrays
         needed = {"format", "reward", "threshold", "start", "name"}
         needed |= {"successor", "probability"} if sparse else {"transition"}
@@ -241,6 +272,7 @@ class CMDP:
                 start.item(),
                 name=str(name),
                 mask=arrays.get("mask"),
+                labels=Labels.from_json(str(arrays.get("labels", "{}"))),
             )
         except InputError as error:
             raise InputError(f"{path}: {error}") from None

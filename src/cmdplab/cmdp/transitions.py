@@ -9,9 +9,12 @@ Both answer the same three questions, so that no dynamic program needs to know w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Indices, Mask
@@ -120,6 +123,60 @@ class Sparse:
         index = successor if table.ndim == 3 else successor[None]
         return cls(successor, np.take_along_axis(table, index, -1))
 
+    @classmethod
+    def from_matrices(cls, matrices: Sequence[Any], mask: Mask | None = None) -> Sparse:
+        """The lists of one matrix [X, X] for each action, P(y | x, a) = matrices[a][x, y].
+
+        SciPy's sparse matrices of any format, or tables; no sparse one is written out. mask :
+        [X, A], true where an action may be taken: the rows of closed ones are not read.
+        """
+        if not len(matrices):
+            raise InputError("there must be one matrix for each action, and there is none")
+        parts = []
+        for a, matrix in enumerate(matrices):
+            shape = np.shape(matrix)
+            if len(shape) != 2 or shape[0] != shape[1] or shape != np.shape(matrices[0]):
+                raise InputError(f"the matrix of action {a} has the shape {shape}, not [X, X]")
+            parts.append((*_entries(matrix), a))
+        action = np.concatenate([np.full(len(state), a) for state, _, _, a in parts])
+        state, following, probability = (
+            np.concatenate([part[place] for part in parts]) for place in range(3)
+        )
+        sizes = (np.shape(matrices[0])[0], len(matrices))
+        return cls.from_triplets(state, action, following, probability, sizes, mask)
+
+    @classmethod
+    def from_triplets(
+        cls,
+        state: npt.ArrayLike,
+        action: npt.ArrayLike,
+        following: npt.ArrayLike,
+        probability: npt.ArrayLike,
+        sizes: tuple[int, int],
+        mask: Mask | None = None,
+    ) -> Sparse:
+        """The lists of entries P(following[i] | state[i], action[i]) = probability[i].
+
+        sizes : (X, A). Entries of the same place are added. mask : [X, A], true where an action
+        may be taken; closed rows are not read and become "stay".
+        """
+        numbers = [np.asarray(each) for each in (state, action, following)]
+        given = np.asarray(probability)
+        if given.ndim != 1 or any(each.shape != given.shape for each in numbers):
+            raise InputError("states, actions, next states and probabilities differ in number")
+        if given.dtype.kind not in "biuf":
+            raise InputError("probability is not an array of real numbers")
+        X, A = sizes
+        for what, each, size in zip(
+            ("state", "action", "next state"), numbers, (X, A, X), strict=True
+        ):
+            _check_numbers(what, each, size)
+        row = numbers[0].astype(np.int64) * A + numbers[1]
+        to, weight = numbers[2].astype(np.int64), given.astype(np.float64)
+        if mask is not None:
+            row, to, weight = _staying(row, to, weight, _fitting(mask, (X, A)))
+        return cls(*_listed(row, to, weight, X, A))
+
     def dense(self) -> Array:
         """[X, A, X] or [H, X, A, X]; refused where that would be enormous."""
         X, A, S = self.successor.shape
@@ -131,6 +188,73 @@ class Sparse:
         for s in range(S):  # empty places add nothing, to state 0
             table[..., x, a, self.successor[..., s]] += self.probability[..., s]
         return table
+
+
+def _entries(matrix: Any) -> tuple[Indices, Indices, Array]:
+    """Rows, columns and numbers of a matrix, sparse or a table."""
+    if hasattr(matrix, "tocoo"):
+        listed = matrix.tocoo()
+        return listed.row, listed.col, listed.data
+    table = np.asarray(matrix)
+    x, y = np.nonzero(table)
+    return x, y, table[x, y]
+
+
+def _check_numbers(what: str, given: npt.NDArray[Any], size: int) -> None:
+    """Whole numbers below `size`."""
+    if given.dtype.kind not in "iu":
+        raise InputError(f"the {what}s are not whole numbers")
+    wrong = np.flatnonzero((given < 0) | (given >= size))
+    if len(wrong):
+        at = int(wrong[0])
+        raise InputError(f"entry {at}: the {what} is {given[at]}, but they are 0..{size - 1}")
+
+
+def _fitting(mask: Mask, sizes: tuple[int, int]) -> Mask:
+    given = np.asarray(mask)
+    if given.dtype != np.bool_ or given.shape != sizes:
+        raise InputError(f"mask must hold booleans of the shape {sizes}, not {given.shape}")
+    return given
+
+
+def _staying(
+    row: Indices, to: Indices, weight: Array, opened: Mask
+) -> tuple[Indices, Indices, Array]:
+    """Entries in which every closed row is "stay"."""
+    flat = opened.ravel()
+    kept, closed = flat[row], np.flatnonzero(~flat)
+    row = np.concatenate([row[kept], closed])
+    to = np.concatenate([to[kept], closed // opened.shape[1]])
+    return row, to, np.concatenate([weight[kept], np.ones(len(closed))])
+
+
+def _listed(row: Indices, to: Indices, weight: Array, X: int, A: int) -> tuple[Indices, Array]:
+    """successor and probability [X, A, S] of entries with rows x A + a."""
+    wrong = np.flatnonzero(~(weight >= 0.0))
+    if len(wrong):
+        at = int(wrong[0])
+        where = f"{row[at] // A}, {row[at] % A}, {to[at]}"
+        raise InputError(f"transition[{where}] is {weight[at]:g}, not a probability")
+    used = weight > 0.0
+    row, to, weight = row[used], to[used], weight[used]
+    order = np.lexsort((to, row))
+    row, to, weight = row[order], to[order], weight[order]
+    first = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(to, prepend=-1))
+    row, to, weight = (
+        row[first],
+        to[first],
+        np.add.reduceat(weight, first) if len(first) else weight,
+    )
+    size = np.bincount(row, minlength=X * A)
+    most = max(int(size.max(initial=0)), 1)
+    if X * A * most > LARGEST_DENSE:
+        x, a = divmod(int(size.argmax()), A)
+        raise InputError(f"transition[{x}, {a}] has {most} successors: too many for lists")
+    place = np.arange(len(row)) - (np.cumsum(size) - size)[row]
+    successor = np.zeros((X * A, most), dtype=np.int64)
+    probability = np.zeros((X * A, most))
+    successor[row, place], probability[row, place] = to, weight
+    return successor.reshape(X, A, most), probability.reshape(X, A, most)
 
 
 Kernel = Dense | Sparse

@@ -4,7 +4,7 @@ Sizes are known before memory is asked for, nothing is ever unpickled or evaluat
 checked wherever there are any, and whatever is wrong is one sentence that names the file.
 """
 
-from cmdplab.files.arrays import read_npy, read_npz
+from cmdplab.files.arrays import read_npy, read_npz, read_sealed_npz, write_sealed_npz
 from cmdplab.files.digests import DIGEST, NoDigestWarning, digest_of_arrays, sealed, unsealed
 from cmdplab.files.read import (
     LARGEST,
@@ -32,10 +32,12 @@ __all__ = [
     "read_json",
     "read_npy",
     "read_npz",
+    "read_sealed_npz",
     "read_table",
     "read_text",
     "read_toml",
     "sealed",
     "unsealed",
+    "write_sealed_npz",
     "write_table",
 ]

@@ -16,7 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import CmdplabError, InputError
+from cmdplab.files.digests import DIGEST, damaged, digest_of_arrays
 from cmdplab.files.read import LARGEST, first_line, opened
+from cmdplab.files.write import written_whole
 
 MAGIC = b"\x93NUMPY"
 LONGEST_HEADER = 10_000  # bytes, as NumPy has it
@@ -71,6 +73,22 @@ def read_npz(path: str | Path) -> dict[str, npt.NDArray[Any]]:
         raise InputError(f"{path} cannot be read as .npz: {error}") from None
     except Exception as error:  # zipfile and zlib each raise kinds of their own
         raise InputError(f"{path} cannot be read as .npz: {first_line(error)}") from None
+
+
+def write_sealed_npz(path: str | Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    """Write arrays and their digest as a compressed .npz, whole or not at all."""
+    with written_whole(path) as temporary, temporary.open("wb") as stream:
+        np.savez_compressed(stream, **arrays, digest=np.array(digest_of_arrays(arrays)))  # type: ignore[arg-type]
+
+
+def read_sealed_npz(path: str | Path) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of an .npz file, which match its digest; files of others have none."""
+    arrays = read_npz(path)
+    stated = arrays.pop(DIGEST, None)
+    if stated is not None and str(stated) != digest_of_arrays(arrays):
+        advice = "if you changed it, leave out the array 'digest'"
+        raise InputError(f"{damaged(path)}; {advice}")
+    return arrays
 
 
 def _check_members(path: str | Path, members: list[zipfile.ZipInfo], size: int) -> None:

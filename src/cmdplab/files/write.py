@@ -24,6 +24,12 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         flush(temporary)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """A file of UTF-8 text, whole or not at all."""
+    with written_whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="")
+
+
 def flush(*paths: Path) -> None:
     """Have files on the disk. All at once: the disk takes as long for five as for one."""
 

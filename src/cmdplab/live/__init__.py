@@ -4,9 +4,10 @@ learned = cmdplab.learn(env, "OptCMDP", horizon=20, episodes=200_000, budget=4.0
 print(learned.summary())
 """
 
-from cmdplab.live.evaluation import Curve, Estimate, Evaluation
+from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.learned import Learned
 from cmdplab.live.progress import shown
 from cmdplab.live.run import learn
+from cmdplab.statistics.means import Estimate
 
 __all__ = ["Curve", "Estimate", "Evaluation", "Learned", "learn", "shown"]

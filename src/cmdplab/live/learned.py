@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from cmdplab import display
 from cmdplab.algorithms.row import Row
-from cmdplab.live.evaluation import Curve, Estimate, Evaluation
+from cmdplab.cmdp.policy import Policy
+from cmdplab.live.evaluation import Curve, Evaluation
+from cmdplab.statistics.means import Estimate
 from cmdplab.types import Array, Indices
 
 NO_EXACT = (
@@ -21,7 +23,7 @@ class Learned:
     """A policy, and what episodes say about it. All numbers are in the user's units."""
 
     algorithm: Row
-    policy: Array  # [H, X, A], the last one
+    policy: Policy  # [H, X, A], the last one
     multiplier: Array  # [N], objective per unit of cost or utility
     visits: Indices  # [H, X, A], while learning
     episodes: int
@@ -43,7 +45,7 @@ class Learned:
         facts += [
             ("limits", display.numbers(self.limit)),
             ("multiplier", display.numbers(self.multiplier)),
-            ("policy", display.shape(self.policy, "H x X x A")),
+            ("policy", display.shape(self.policy.array, "H x X x A")),
             ("learnt from", display.count(self.episodes, "episode")),
         ]
         return f"Learned by {display.name(self.algorithm.name)}", facts

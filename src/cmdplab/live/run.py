@@ -13,6 +13,7 @@ import numpy.typing as npt
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
 from cmdplab.checks import real_number, whole_horizon, whole_number
+from cmdplab.cmdp.policy import Policy
 from cmdplab.engines.families import live_session
 from cmdplab.errors import InputError, StorageError
 from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
@@ -179,7 +180,7 @@ def _learned(
     remarks = [each for each in (row.tuning_warning(asked.episodes), row.heuristic) if each]
     return Learned(
         algorithm=row,
-        policy=playing.session.policy()[real],
+        policy=Policy(playing.session.policy()[real], name=f"learnt by {row.name}"),
         multiplier=playing.multiplier(),
         visits=playing.visits[real],
         episodes=playing.tally.episodes,

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, Field, create_model
 
-from cmdplab.schemas import checks, problems, runs, stamp
+from cmdplab.schemas import checks, policies, problems, runs, stamp
 from cmdplab.schemas.fields import Part
 
 MODELS: dict[str, type[Part]] = {
@@ -21,6 +21,8 @@ MODELS: dict[str, type[Part]] = {
     "describe": problems.Describe,
     "frontier": problems.FrontierPage,
     "convert": checks.Written,
+    "evaluate": policies.EvaluatePage,
+    "explain": policies.ExplainPage,
     "list-algorithms": problems.ListAlgorithms,
     "list-environments": problems.ListEnvironments,
     "verify-trace": checks.VerifyTrace,

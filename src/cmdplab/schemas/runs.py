@@ -74,6 +74,32 @@ class Compared(PerSeed):
     baseline_episodes: list[int] = field("episodes played on it, for each seed", default=[])
 
 
+class PairedPage(Part):
+    """Two algorithms on common seeds: differences are the first's less the second's."""
+
+    first: str = field("the label of an algorithm")
+    second: str = field("that of the one it is held against")
+    measure: str = field("what is compared: smaller is better")
+    difference: float = field("the median over seeds", RETURN)
+    low: float | None = field("the lower end of its interval; null: too few seeds", RETURN)
+    high: float | None = field("the upper end", RETURN)
+    seeds: int = field("that both have")
+    smaller: int = field("seeds on which the first is smaller")
+    larger: int = field("seeds on which it is larger")
+    level: float = field("of the interval")
+    p: float = field("of the exact sign test")
+    holm_p: float = field("after Holm's correction over all comparisons")
+    outcome: str = field("smaller, larger, same, not told apart, or undecided: too few seeds")
+    words: str = field("all of it in one sentence")
+
+
+class Versus(Part):
+    """Every algorithm against one."""
+
+    label: str = field("the one")
+    comparisons: list[PairedPage] = field("each other algorithm in each measure")
+
+
 class StudySummary(Part):
     """What a study shows: summary.json is the same, with a digest in place of `schema`."""
 
@@ -99,6 +125,8 @@ class Reproduce(StudySummary):
 
 class Compare(StudySummary):
     """`cmdplab compare`: summary.json is the same, with a digest in place of `schema`."""
+
+    versus: Versus | None = field("with --versus; left out without", default=None)
 
 
 class RunStanding(Part):

@@ -1,0 +1,303 @@
+"""Budgets that a person writes: what every episode keeps, not only the average one.
+
+C = sum_h c_h(x_h, a_h) is the cost of an episode, C_h the sum of its first h costs.
+
+    AlmostSure(c, B)      P(C <= B) = 1
+    Anytime(c, B)         P(C_h <= B for every h) = 1; differs where costs may be negative
+    Chance(c, B, p)       P(C > B) <= p, or P(C_h > B for some h) <= p with anytime=True
+    CVaR(c, level, B)     the mean of the worst share 1 - level of episodes is at most B
+    Expected(c, B)        E C <= B
+    VisitCap(S, cap)      the expected number of visits to S is at most cap
+    Forbidden(S)          the probability of a visit to S is zero
+
+Costs are tables [X, A] or [H, X, A] in any units. They are counted in whole steps of a grid,
+which is found if there is one; else `grid` chooses it, and costs are rounded up or down to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.checks import is_whole, real_number
+from cmdplab.cmdp.checks import floats
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import first_wrong
+from cmdplab.errors import InputError
+from cmdplab.types import Array, Mask
+
+ROUNDINGS = ("up", "down")
+Names = Sequence[int | str] | int | str | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """A cost whose sum is counted along an episode."""
+
+    cost: npt.ArrayLike  # [X, A] or [H, X, A]
+    budget: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", _finite("the budget", self.budget))
+
+    def table(self, problem: CMDP) -> Array:
+        """[H, X, A], the cost of every pair at every step; zero where an action is closed."""
+        return cost_table(self.cost, problem)
+
+
+@dataclass(frozen=True, eq=False)
+class AlmostSure(_Counted):
+    """P(C <= budget) = 1: no episode costs more than the budget, whatever happens.
+
+    grid : the step in which costs are counted; None finds it, and refuses costs that have none.
+    rounding : "up" to that grid, which is safe, or "down", which gives at least the optimum at a
+        cost that may exceed the budget by the rounding error of an episode.
+    """
+
+    grid: float | None = None
+    rounding: str = "up"
+    anytime: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_grid(self.grid, self.rounding)
+
+    def __str__(self) -> str:
+        return f"total cost at most {self.budget:g}, almost surely"
+
+
+@dataclass(frozen=True, eq=False)
+class Anytime(AlmostSure):
+    """P(C_h <= budget for every h) = 1: at no step is more spent than the budget.
+
+    With costs that are never negative this is `AlmostSure`. grid and rounding as there.
+    """
+
+    anytime: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return f"cost so far at most {self.budget:g} at every step, almost surely"
+
+
+@dataclass(frozen=True, eq=False)
+class Chance(_Counted):
+    """P(C > budget) <= probability; with `anytime`, P(C_h > budget for some h) <= probability.
+
+    grid and rounding as in `AlmostSure`.
+    """
+
+    probability: float
+    anytime: bool = False
+    grid: float | None = None
+    rounding: str = "up"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = real_number("the probability", self.probability)
+        if not 0.0 <= given <= 1.0:
+            raise InputError(f"the probability is {given:g}, outside [0, 1]")
+        object.__setattr__(self, "probability", given)
+        _check_grid(self.grid, self.rounding)
+
+    def __str__(self) -> str:
+        what = "cost so far above" if self.anytime else "total cost above"
+        return f"{what} {self.budget:g} with probability at most {self.probability:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class CVaR:
+    """CVaR_level(C) <= bound: the mean cost of the worst share 1 - level of episodes.
+
+    CVaR_level(C) = min_z  z + E (C - z)_+ / (1 - level)        (Rockafellar and Uryasev)
+    Level 0 is the expectation; towards 1 it becomes the largest cost. grid, rounding: `AlmostSure`.
+    """
+
+    cost: npt.ArrayLike  # [X, A] or [H, X, A]
+    level: float
+    bound: float
+    grid: float | None = None
+    rounding: str = "up"
+
+    def __post_init__(self) -> None:
+        level = real_number("the level", self.level)
+        if not 0.0 <= level < 1.0:
+            raise InputError(f"the level is {level:g}, outside [0, 1)")
+        object.__setattr__(self, "level", level)
+        object.__setattr__(self, "bound", _finite("the bound", self.bound))
+        _check_grid(self.grid, self.rounding)
+
+    def __str__(self) -> str:
+        return f"CVaR of the total cost at level {self.level:g} at most {self.bound:g}"
+
+    def table(self, problem: CMDP) -> Array:
+        """[H, X, A], the cost of every pair at every step; zero where an action is closed."""
+        return cost_table(self.cost, problem)
+
+
+@dataclass(frozen=True, eq=False)
+class Expected(_Counted):
+    """E C <= budget, for a cost in any units: needs no grid and no memory."""
+
+    def __str__(self) -> str:
+        return f"expected cost at most {self.budget:g}"
+
+
+@dataclass(frozen=True)
+class Forbidden:
+    """States, or pairs of a state and an action, that are never visited at the given steps.
+
+    Each is a list of numbers or names, counted from 0; None means all of them.
+    """
+
+    states: Names = None
+    actions: Names = None
+    steps: Names = None
+
+    def __post_init__(self) -> None:
+        if self.states is None and self.actions is None:
+            raise InputError("Forbidden needs states, actions or both")
+
+    def __str__(self) -> str:
+        return _places("never", self.states, self.actions, self.steps)
+
+    def pairs(self, problem: CMDP) -> Mask:
+        """[H, X, A], true where a visit is forbidden."""
+        return chosen_pairs(problem, self.states, self.actions, self.steps)
+
+
+@dataclass(frozen=True)
+class VisitCap:
+    """The expected number of visits to some states (with some actions, at some steps) <= cap.
+
+    At one step this is the probability of being there. Numbers or names; None means all.
+    """
+
+    states: Names
+    cap: float
+    actions: Names = None
+    steps: Names = None
+
+    def __post_init__(self) -> None:
+        cap = _finite("the cap", self.cap)
+        if cap < 0.0:
+            raise InputError(f"the cap is {cap:g}, below zero")
+        object.__setattr__(self, "cap", cap)
+
+    def __str__(self) -> str:
+        where = _places("visits to", self.states, self.actions, self.steps)
+        return f"{where}: at most {self.cap:g}, expected"
+
+    def pairs(self, problem: CMDP) -> Mask:
+        """[H, X, A], true where a visit counts."""
+        return chosen_pairs(problem, self.states, self.actions, self.steps)
+
+
+Budget = AlmostSure | Chance | CVaR | Expected | Forbidden | VisitCap
+
+
+def as_cost(problem: CMDP, constraint: int) -> tuple[Array, float]:
+    """Constraint n, V[r^n] >= b^n, as a cost and its budget: c = 1 - r^n and B = H - b^n.
+
+    `AlmostSure(*as_cost(problem, 1))` asks of every episode what constraint 1 asks of their mean.
+    """
+    if not is_whole(constraint) or not 1 <= constraint <= problem.constraints:
+        raise InputError(
+            f"constraint {constraint} does not exist: {problem.name} has {problem.constraints}"
+        )
+    budget = problem.horizon - float(problem.threshold[constraint - 1])
+    return 1.0 - problem.reward[constraint], budget
+
+
+def without(problem: CMDP, constraints: Sequence[int]) -> CMDP:
+    """The problem without some of its constraints, counted from 1."""
+    kept = [n for n in range(1 + problem.constraints) if n not in constraints]
+    limits = problem.threshold[[n - 1 for n in kept[1:]]]
+    signals = problem.labels.signals
+    labels = type(problem.labels)(
+        problem.labels.states,
+        problem.labels.actions,
+        problem.labels.steps,
+        tuple(signals[n] for n in kept) if signals else (),
+    )
+    return CMDP(
+        problem.transition,
+        problem.reward[kept],
+        limits,
+        problem.start,
+        problem.horizon,
+        problem.name,
+        problem.mask,
+        labels,
+    )
+
+
+def cost_table(cost: npt.ArrayLike, problem: CMDP) -> Array:
+    """[H, X, A] of finite costs; zero where an action is closed."""
+    table = floats("the cost", cost)
+    shape = problem.reward.shape[1:]
+    if table.shape not in (shape, shape[1:]):
+        raise InputError(
+            f"the cost has the shape {table.shape}, not {shape[1:]} or {shape}, "
+            f"as {problem.name} has"
+        )
+    table = np.where(problem.opened, table, 0.0)
+    wrong = ~np.isfinite(table)
+    if wrong.any():
+        index, number = first_wrong(table, wrong)
+        raise InputError(f"the cost at [{index}] is {number:g}, not a finite number")
+    return np.asarray(table)
+
+
+def chosen_pairs(problem: CMDP, states: Names, actions: Names, steps: Names) -> Mask:
+    """[H, X, A], true at the given steps, states and actions; None means all of them."""
+    labels = problem.labels
+    chosen = np.zeros(problem.reward.shape[1:], dtype=bool)
+    x = _numbers(states, lambda each: labels.find_state(each, problem.states), problem.states)
+    a = _numbers(actions, lambda each: labels.find_action(each, problem.actions), problem.actions)
+    h = _numbers(steps, lambda each: _step(each, problem), problem.horizon)
+    chosen[np.ix_(h, x, a)] = True
+    return chosen
+
+
+def _step(given: int | str, problem: CMDP) -> int:
+    if isinstance(given, str) and given in problem.labels.steps:
+        return problem.labels.steps.index(given)
+    if is_whole(given) and 0 <= int(given) < problem.horizon:
+        return int(given)
+    raise InputError(f"there is no step {given!r}: the steps are 0..{problem.horizon - 1}")
+
+
+def _numbers(given: Names, find: object, size: int) -> list[int]:
+    if given is None:
+        return list(range(size))
+    each = [given] if isinstance(given, int | str | np.integer) else list(given)
+    return [find(one) for one in each]  # type: ignore[operator]
+
+
+def _places(verb: str, states: Names, actions: Names, steps: Names) -> str:
+    named = {"state": states, "action": actions, "step": steps}
+    parts = [f"{what} {_listed(given)}" for what, given in named.items() if given is not None]
+    return f"{verb} {', '.join(parts)}"
+
+
+def _listed(given: Names, most: int = 6) -> str:
+    each = [given] if isinstance(given, int | str | np.integer) else list(given or ())
+    return ", ".join(map(str, each[:most])) + (", ..." if len(each) > most else "")
+
+
+def _finite(what: str, given: object) -> float:
+    number = real_number(what, given)
+    if not np.isfinite(number):
+        raise InputError(f"{what} is {number:g}, not a finite number")
+    return number
+
+
+def _check_grid(grid: float | None, rounding: str) -> None:
+    if grid is not None and not _finite("the grid", grid) > 0.0:
+        raise InputError(f"the grid is {grid:g}, not a step above zero")
+    if rounding not in ROUNDINGS:
+        raise InputError(f"rounding is {rounding!r}, not one of {', '.join(ROUNDINGS)}")

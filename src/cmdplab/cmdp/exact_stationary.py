@@ -1,0 +1,222 @@
+"""Exact quantities of a stationary policy: visits, returns, values. Plain NumPy and SciPy.
+
+A policy is an array [X, A] with pi(a | x). Discounted visits sum to 1 / (1 - gamma); those of the
+average are the share of time spent, and sum to 1. Chains may be periodic and have several classes.
+Nothing is checked here: `evaluate` does that.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import bicgstab, splu
+
+from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
+from cmdplab.cmdp.transitions import Sparse
+from cmdplab.types import Array, Indices
+
+SMALL = 400  # states up to which a table is factorised: 5 ms
+DIRECT = 5_000  # states up to which a sparse factorisation is sure to be affordable
+SWEEPS = 100_000  # of the iteration that always ends, where the quick one does not
+
+
+class Visits(NamedTuple):
+    """Expected visits of the states, and a bound on the sum of their errors."""
+
+    states: Array  # [X]
+    error: float
+
+
+def chain(problem: StationaryCMDP, policy: Array) -> sparse.csr_array:
+    """[X, X]: P_pi(y | x) = sum_a pi(a | x) P(y | x, a)."""
+    kernel, X = problem.transition, problem.states
+    if not isinstance(kernel, Sparse):
+        return sparse.csr_array(np.einsum("xa,xay->xy", policy, kernel))
+    x, a = np.nonzero(policy)
+    flow = policy[x, a, None] * kernel.probability[x, a]
+    entries = (flow.ravel(), (np.repeat(x, flow.shape[1]), kernel.successor[x, a].ravel()))
+    found = sparse.csr_array(entries, shape=(X, X))
+    found.eliminate_zeros()
+    return found
+
+
+def ahead(problem: StationaryCMDP, value: Array) -> Array:
+    """[X, A]: the expected value of the next state."""
+    kernel = problem.transition
+    return kernel.ahead(0, value) if isinstance(kernel, Sparse) else np.asarray(kernel @ value)
+
+
+def visits(problem: StationaryCMDP, policy: Array) -> Visits:
+    """d = start + gamma d P_pi where rewards are discounted, else the limit of 1/T sum_t P(x_t)."""
+    if not isinstance(problem.criterion, Discounted):
+        return Visits(_long_run(chain(problem, policy), np.asarray(problem.start)), 0.0)
+    gamma, start = problem.criterion.discount, np.asarray(problem.start)
+    follow = chain(problem, policy).T.tocsr()
+    found = _discounted(follow, gamma, start)
+    residual = start + gamma * (follow @ found) - found
+    return Visits(found, float(np.abs(residual).sum()) / (1.0 - gamma))
+
+
+def _discounted(follow: sparse.csr_array, gamma: float, start: Array) -> Array:
+    """The solution of d = start + gamma follow d."""
+    X = len(start)
+    if X <= SMALL:
+        return np.asarray(np.linalg.solve(np.eye(X) - gamma * follow.toarray(), start))
+    matrix = sparse.eye_array(X, format="csr") - gamma * follow
+    if X <= DIRECT:
+        return np.asarray(splu(matrix.tocsc()).solve(start))
+    found = np.full(X, 1.0 / (X * (1.0 - gamma)))
+    for _ in range(4):  # each from what is left of the last
+        left = start - matrix @ found
+        if np.abs(left).sum() <= 1e-14:
+            return found
+        more, _ = bicgstab(matrix, left, rtol=1e-10, maxiter=1_000)
+        if not np.abs(left - matrix @ more).sum() < 0.5 * np.abs(left).sum():
+            break
+        found = found + more
+    for _ in range(SWEEPS):  # a contraction: it ends whatever the chain
+        following = start + gamma * (follow @ found)
+        moved, found = np.abs(following - found).sum(), following
+        if moved <= 1e-14:
+            break
+    return found
+
+
+def recurrent(follow: sparse.csr_array) -> list[Indices]:
+    """The closed classes of a chain [X, X], each an array of states."""
+    count, label = connected_components(follow, directed=True, connection="strong")
+    x, y = follow.nonzero()
+    leaving = np.unique(label[x[label[x] != label[y]]])
+    order = np.argsort(label, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(label, minlength=count))[:-1])
+    return [parts[each] for each in np.setdiff1d(np.arange(count), leaving)]
+
+
+def _long_run(follow: sparse.csr_array, start: Array) -> Array:
+    """start P*: where time is spent in the long run."""
+    classes = recurrent(follow)
+    closed = np.concatenate(classes)
+    passing = np.setdiff1d(np.arange(len(start)), closed)
+    entered = start.copy()
+    if len(passing):
+        within = follow[passing][:, passing]
+        stays = _solve(sparse.eye_array(len(passing)) - within.T, start[passing])
+        entered = start + follow[passing].T @ stays
+        entered[passing] = 0.0
+    found = np.zeros(len(start))
+    for each in classes:
+        weight = entered[each].sum()
+        if weight > 0.0:
+            found[each] = weight * _invariant(follow[each][:, each])
+    return found
+
+
+def _invariant(follow: sparse.csr_array) -> Array:
+    """The distribution of an irreducible chain that it keeps."""
+    size = follow.shape[0]
+    if size == 1:
+        return np.ones(1)
+    matrix = (sparse.eye_array(size) - follow.T).tolil()
+    rest = matrix.tocsr()[1:][:, 1:]  # with d(0) = 1
+    found = np.concatenate(
+        [[1.0], _solve(rest, np.asarray(-matrix.tocsr()[1:][:, [0]].toarray()[:, 0]))]
+    )
+    found = np.maximum(found, 0.0)
+    return np.asarray(found / found.sum())
+
+
+def _solve(matrix: sparse.csr_array, right: Array) -> Array:
+    if matrix.shape[0] <= SMALL:
+        return np.asarray(np.linalg.solve(matrix.toarray(), right))
+    return np.asarray(splu(sparse.csc_array(matrix)).solve(right))
+
+
+def occupancy(problem: StationaryCMDP, policy: Array) -> Array:
+    """[X, A]: how often each pair is visited."""
+    return visits(problem, policy).states[:, None] * policy
+
+
+def earned(problem: StationaryCMDP, pairs: Array) -> Array:
+    """[1 + N]: sum_{x,a} w(x, a) r^n(x, a) of an occupancy w [X, A]."""
+    return np.asarray(np.einsum("nxa,xa->n", problem.reward, pairs))
+
+
+def returns(problem: StationaryCMDP, policy: Array) -> Array:
+    """[1 + N]: J of every reward."""
+    return earned(problem, occupancy(problem, policy))
+
+
+def action_values(problem: StationaryCMDP, policy: Array, reward: Array) -> Array:
+    """[X, A]: Q^pi of a reward [X, A], discounted."""
+    if not isinstance(problem.criterion, Discounted):
+        raise TypeError("action values are those of discounted rewards")
+    gamma = problem.criterion.discount
+    matrix = sparse.eye_array(problem.states) - gamma * chain(problem, policy)
+    value = _solve(matrix, np.sum(policy * reward, axis=1))
+    return reward + gamma * ahead(problem, value)
+
+
+def greedy(problem: StationaryCMDP, reward: Array) -> tuple[float, Array]:
+    """max over policies of J[r], discounted, and a deterministic policy: policy iteration."""
+    states = np.arange(problem.states)
+    policy = np.zeros(reward.shape)
+    policy[states, np.argmax(problem.opened, axis=1)] = 1.0
+    while True:
+        q = np.where(problem.opened, action_values(problem, policy, reward), -np.inf)
+        value, best = np.sum(np.where(policy > 0.0, policy * q, 0.0), axis=1), q.argmax(axis=1)
+        better = q[states, best] > value + 1e-12 * (1.0 + np.abs(value))
+        if not better.any():
+            return float(problem.start @ value), policy
+        policy[better] = 0.0
+        policy[states[better], best[better]] = 1.0
+
+
+def bound(problem: StationaryCMDP, reward: Array, value: Array) -> float:
+    """An upper bound on J[r], discounted, of every policy: start v + max (T v - v) / (1 - gamma).
+
+    For any v at all: T v <= v + e makes v + e / (1 - gamma) an upper solution.
+    """
+    assert isinstance(problem.criterion, Discounted)
+    gamma = problem.criterion.discount
+    q = np.where(problem.opened, reward + gamma * ahead(problem, value), -np.inf)
+    excess = float(np.max(q.max(axis=1) - value))
+    return float(problem.start @ value) + excess / (1.0 - gamma)
+
+
+def reachable(problem: StationaryCMDP) -> Indices:
+    """The states that some policy reaches from the start."""
+    everywhere = problem.opened / problem.opened.sum(axis=1, keepdims=True)
+    follow = chain(problem, everywhere)
+    found = np.asarray(problem.start) > 0.0
+    while True:
+        more = found | (follow.T @ found.astype(float) > 0.0)
+        if (more == found).all():
+            return np.flatnonzero(found)
+        found = more
+
+
+def gain_bound(problem: StationaryCMDP, reward: Array, gain: Array, bias: Array) -> float:
+    """An upper bound on the average of r under every policy, from any gains that only fall.
+
+    g >= P g and r + P h <= g + h + e for all pairs make start g + e one. What h lacks where an
+    action gives up gain is made up for by adding a multiple of g to it. Rounding in g >= P g is
+    taken for equality.
+    """
+    at = reachable(problem)
+    drop = np.where(problem.opened, gain[:, None] - ahead(problem, gain), np.inf)[at]
+    excess = reward + ahead(problem, bias) - (bias + gain)[:, None]
+    excess = np.where(problem.opened, excess, -np.inf)[at]
+    size = 1.0 + np.abs(gain[at]).max()
+    if drop.min() < -1e-10 * size:
+        return float(gain[at].max() + max(np.max(excess + gain[at][:, None] - gain[at].max()), 0.0))
+    losing = (drop > 1e-9 * size) & np.isfinite(drop)  # closed pairs lose nothing
+    multiple = float(
+        np.max(np.where(losing, excess / np.where(losing, drop, 1.0), 0.0), initial=0.0)
+    )
+    left = np.where(
+        losing & np.isfinite(drop), excess - multiple * np.where(losing, drop, 0.0), excess
+    )
+    return float(problem.start @ gain) + max(float(left.max()), 0.0)

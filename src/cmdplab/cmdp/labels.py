@@ -1,0 +1,165 @@
+"""Names and units that a person gives to a problem: states, actions, steps, rewards.
+
+Arrays know numbers only. Labels turn a number into a name where a person reads it (tables,
+policies, figures, sentences), and a name into a number where a person writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from cmdplab.checks import is_whole
+from cmdplab.errors import InputError
+from cmdplab.files import parse_json
+
+_AXES = {"h": "step", "k": "counter", "x": "state", "a": "action"}
+
+
+class Scale(NamedTuple):
+    """The units of one reward: published = offset + factor * ours.
+
+    A factor is negative where the source counts a cost: cost = H - utility has factor -1.
+    """
+
+    of: str  # what the published number counts
+    factor: float = 1.0
+    offset: float = 0.0
+
+    def published(self, ours: float) -> float:
+        """A value V[r] in the units of the source."""
+        return self.offset + self.factor * ours
+
+    def ours(self, published: Any) -> Any:
+        """What `published` makes of it: a value V[r], or an array of them, in our units."""
+        return (published - self.offset) / self.factor
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Names of a problem's states, actions and steps, and what its rewards count.
+
+    Each is empty where nothing was named; then numbers serve. Names are unique and printable.
+    `signals` has one entry for the objective and one for each constraint.
+    """
+
+    states: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    signals: tuple[Scale, ...] = ()
+
+    def __post_init__(self) -> None:
+        for what in ("states", "actions", "steps"):
+            object.__setattr__(self, what, _names(what, getattr(self, what)))
+        signals = tuple(each if isinstance(each, Scale) else Scale(each) for each in self.signals)
+        _names("signals", [each.of for each in signals])
+        object.__setattr__(self, "signals", signals)
+
+    def checked(self, shape: tuple[int, ...], steps: int, rewards: int) -> Labels:
+        """These labels, if each list has as many names as a problem of shape [X, A] needs."""
+        states, actions = shape
+        wanted = {"states": states, "actions": actions, "steps": steps, "signals": rewards}
+        for what, size in wanted.items():
+            given = len(getattr(self, what))
+            if given not in (0, size):
+                raise InputError(f"labels: {given} {what} are named, but the problem has {size}")
+        return self
+
+    def state(self, x: int) -> str:
+        """The name of a state, its number where it has none."""
+        return self.states[x] if self.states else str(x)
+
+    def action(self, a: int) -> str:
+        """The name of an action, its number where it has none."""
+        return self.actions[a] if self.actions else str(a)
+
+    def step(self, h: int) -> str:
+        """The name of a step, its number where it has none."""
+        return self.steps[h] if self.steps else str(h)
+
+    def signal(self, n: int) -> Scale:
+        """What reward n counts: the objective for n = 0, else constraint n."""
+        if self.signals:
+            return self.signals[n]
+        return Scale("objective" if n == 0 else f"constraint {n}")
+
+    def shown(self, n: int) -> Scale:
+        """What reward n counts where sums are of a part of an episode: labels without an offset.
+
+        An offset belongs to whole episodes; where there is one, our own units are shown.
+        """
+        scale = self.signal(n)
+        if scale.offset == 0.0:
+            return scale
+        return Scale("objective" if n == 0 else f"constraint {n}")
+
+    def find_state(self, given: int | str, states: int) -> int:
+        """The number of a state that a person names."""
+        return _found("state", given, self.states, states)
+
+    def find_action(self, given: int | str, actions: int) -> int:
+        """The number of an action that a person names."""
+        return _found("action", given, self.actions, actions)
+
+    def find_step(self, given: int | str, steps: int) -> int:
+        """The number of a step that a person names."""
+        return _found("step", given, self.steps, steps)
+
+    def place(self, axes: str, index: Sequence[int]) -> str:
+        """Where an entry of an array is: by names where there are any, else as [h, x, a].
+
+        axes : a letter for each number of the index: h a step, k a counter, x a state, a an action.
+        """
+        if not (self.states or self.actions or self.steps):
+            return f"[{', '.join(map(str, index))}]"
+        name: dict[str, Callable[[int], str]]
+        name = {"h": self.step, "k": str, "x": self.state, "a": self.action}
+        pairs = zip(axes, index, strict=False)  # an index may end before the last axes
+        return ", ".join(f"{_AXES[axis]} {name[axis](n)}" for axis, n in pairs)
+
+    def to_json(self) -> str:
+        """One line of text, from which `from_json` makes equal labels."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Labels:
+        """The labels of one line of JSON."""
+        values: Any = parse_json(text, "the labels")
+        if not isinstance(values, dict) or not set(values) <= set(cls.__dataclass_fields__):
+            raise InputError("the labels must be an object of states, actions, steps and signals")
+        try:
+            signals = [Scale(*each) for each in values.pop("signals", ())]
+            return cls(**{what: tuple(names) for what, names in values.items()}, signals=signals)  # type: ignore[arg-type]
+        except TypeError:
+            raise InputError("the labels must be lists of names") from None
+
+
+def _names(what: str, given: Sequence[str]) -> tuple[str, ...]:
+    """Unique, printable names."""
+    if isinstance(given, str):
+        raise InputError(f"labels: {what} must be a list of names, not the text {given!r}")
+    names = tuple(given)
+    seen: set[str] = set()
+    for each in names:
+        if not isinstance(each, str) or not each or not each.isprintable():
+            raise InputError(f"labels: {each!r} of the {what} is not a printable name")
+        if each in seen:
+            raise InputError(f"labels: two of the {what} are named {each!r}")
+        seen.add(each)
+    return names
+
+
+def _found(what: str, given: int | str, names: tuple[str, ...], size: int) -> int:
+    if isinstance(given, str) and given in names:
+        return names.index(given)
+    if isinstance(given, str) and given.isdecimal():  # as files and command lines write numbers
+        given = int(given)
+    if is_whole(given) and 0 <= int(given) < size:
+        return int(given)
+    known = f"the {what}s are 0..{size - 1}"
+    if names:
+        shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+        known += f", named {shown}"
+    raise InputError(f"there is no {what} {given!r}: {known}")

@@ -1,0 +1,195 @@
+"""The memory of a policy: a counter beside the state, and the exact chain of both.
+
+A budget that must never be exceeded needs to know what was spent. A policy with a counter plays
+pi_h(a | k, x), where k is the level of the counter, which the policy can compute by itself:
+
+    k_{h+1} = clip(k_h + step_h(x_h, a_h), 0, K - 1)
+
+Several counters are one memory, whose level is the number of their combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.checks import whole_number
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import InputError
+from cmdplab.types import Array, Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Counter:
+    """A whole number that follows an episode: k' = clip(k + step[h, x, a], 0, levels - 1).
+
+    step : [H, X, A] or [X, A], whole numbers, by how much a pair moves the counter.
+    levels : K >= 1, how many values the counter has.
+    start : its value before the first step.
+    limit : a level above it becomes the last one, which is then never left: what was exceeded once
+        stays exceeded, even where steps are negative. None where there is none.
+    """
+
+    step: Indices
+    levels: int
+    start: int = 0
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        given = np.asarray(self.step)
+        if given.dtype.kind not in "iu" or given.ndim not in (2, 3) or not given.size:
+            raise InputError(
+                "the steps of a counter must be whole numbers [H, X, A] or [X, A], "
+                f"not {given.dtype} of {given.shape}"
+            )
+        step = np.array(given, dtype=np.int64)
+        step.flags.writeable = False
+        levels = whole_number("the number of levels of a counter", self.levels, 1)
+        start = whole_number("the start of a counter", self.start)
+        if self.limit is not None and not self.limit < levels - 1:
+            raise InputError(f"a counter of {levels} levels cannot have the limit {self.limit}")
+        if start >= levels:
+            raise InputError(f"a counter of {levels} levels cannot start at {start}")
+        for field, value in (("step", step), ("levels", levels), ("start", start)):
+            object.__setattr__(self, field, value)
+
+    def at(self, h: int) -> Indices:
+        """[X, A], the increments of step h."""
+        return self.step if self.step.ndim == 2 else np.asarray(self.step[h])
+
+    def moved(self, level: npt.ArrayLike, step: npt.ArrayLike) -> Indices:
+        """The levels after steps from levels: clip(k + step, 0, K - 1), and the limit."""
+        level, last = np.asarray(level), self.levels - 1
+        after = np.clip(level + np.asarray(step), 0, last)
+        if self.limit is not None:
+            after = np.where((level == last) | (after > self.limit), last, after)
+        return np.asarray(after)
+
+    def after(self, k: int, h: int, x: int, a: int) -> int:
+        """The level after a pair."""
+        return int(self.moved(k, self.at(h)[x, a]))
+
+    def next_levels(self, h: int) -> Indices:
+        """[K, X, A], the level after each pair from each level."""
+        return self.moved(np.arange(self.levels)[:, None, None], self.at(h))
+
+
+@dataclass(frozen=True, eq=False)
+class Counters:
+    """Several counters as one: its level numbers the levels of the parts, the last part fastest."""
+
+    parts: tuple[Counter, ...]
+
+    def __post_init__(self) -> None:
+        shapes = {each.step.shape for each in self.parts}
+        if len(shapes) > 1:
+            raise InputError(f"the counters have steps of different shapes: {sorted(shapes)}")
+
+    @property
+    def step(self) -> Indices:
+        """[parts, H, X, A] or [parts, X, A], the increments of every part."""
+        return np.stack([each.step for each in self.parts])
+
+    @property
+    def levels(self) -> int:
+        """How many combinations of levels there are."""
+        return prod(each.levels for each in self.parts)
+
+    @property
+    def start(self) -> int:
+        """The combination before the first step."""
+        return int(self.joined([each.start for each in self.parts]))
+
+    def joined(self, levels: Sequence[npt.ArrayLike]) -> Indices:
+        """The numbers of combinations, of the levels of each part."""
+        number = np.zeros((), dtype=np.int64)
+        for part, level in zip(self.parts, levels, strict=True):
+            number = number * part.levels + np.asarray(level)
+        return np.asarray(number)
+
+    def split(self, number: npt.ArrayLike) -> list[Indices]:
+        """The levels of each part, of the numbers of combinations."""
+        left, found = np.asarray(number), []
+        for part in reversed(self.parts):
+            left, level = np.divmod(left, part.levels)
+            found.append(level)
+        return found[::-1]
+
+    def after(self, k: int, h: int, x: int, a: int) -> int:
+        """The combination after a pair."""
+        return int(self.joined([part.after(int(at), h, x, a) for part, at in self._each(k)]))
+
+    def next_levels(self, h: int) -> Indices:
+        """[K, X, A], the combination after each pair from each one."""
+        k = np.arange(self.levels)[:, None, None]
+        return self.joined([part.moved(level, part.at(h)) for part, level in self._each(k)])
+
+    def from_states(self, h: int, x: Indices, k: Indices) -> Indices:
+        """[n, A], the combinations after each action in states x [n] from k [n]."""
+        each = self._each(k[:, None])
+        return self.joined([part.moved(level, part.at(h)[x]) for part, level in each])
+
+    def _each(self, k: npt.ArrayLike) -> zip[tuple[Counter, Indices]]:
+        return zip(self.parts, self.split(k), strict=True)
+
+
+Memory = Counter | Counters
+
+
+def counted_occupancy(problem: CMDP, policy: Array, counter: Memory) -> Array:
+    """[H, K, X, A]: w_h(k, x, a) = P(k_h = k, x_h = x, a_h = a) of a policy [H, K, X, A].
+
+    The forward equation of the chain of (k, x): a pair sends its mass to the level that follows
+    and, by the kernel, to the states that follow.
+    """
+    pairs = np.empty((problem.horizon, counter.levels, problem.states, problem.actions))
+    here = np.zeros((counter.levels, problem.states))
+    here[counter.start, problem.start] = 1.0
+    for h in range(problem.horizon):
+        pairs[h] = here[..., None] * policy[h]
+        arrived = mass_by_next_level(pairs[h], counter.next_levels(h))
+        here = np.stack([problem.kernel.forward(h, each) for each in arrived])
+    return pairs
+
+
+def mass_by_next_level(pairs: Array, following: Indices) -> Array:
+    """[K, X, A]: the mass of pairs [K, X, A] by the level that follows instead of the present."""
+    x, a = np.ogrid[: pairs.shape[1], : pairs.shape[2]]
+    arrived: Array = np.zeros_like(pairs)
+    for level, mass in zip(following, pairs, strict=True):
+        arrived[level, x, a] += mass  # a level sends each pair to one level: no place stands twice
+    return arrived
+
+
+def counted_action_values(problem: CMDP, policy: Array, counter: Memory, reward: Array) -> Array:
+    """[H, K, X, A]: Q_h(k, x, a) of a policy [H, K, X, A] for a reward [H, X, A]."""
+    q = np.empty((problem.horizon, counter.levels, problem.states, problem.actions))
+    value = np.zeros((counter.levels, problem.states))
+    x, a = np.ogrid[: problem.states, : problem.actions]
+    for h in reversed(range(problem.horizon)):
+        ahead = np.stack([problem.kernel.ahead(h, each) for each in value])
+        q[h] = reward[h] + ahead[counter.next_levels(h), x, a]
+        value = np.sum(policy[h] * q[h], axis=-1)
+    return q
+
+
+def spent(problem: CMDP, policy: Array, counter: Memory) -> Array:
+    """[K]: how likely each level of the counter is after the last step."""
+    last = counted_occupancy(problem, policy, counter)[-1]
+    return np.asarray(
+        mass_by_next_level(last, counter.next_levels(problem.horizon - 1)).sum(axis=(1, 2))
+    )
+
+
+def level_of(counter: Memory, given: npt.ArrayLike | None) -> int:
+    """A level that a person names; the start where none is."""
+    if given is None:
+        return counter.start
+    level = whole_number("the counter", given)
+    if level >= counter.levels:
+        raise InputError(f"the counter is {level}, but its levels are 0..{counter.levels - 1}")
+    return level

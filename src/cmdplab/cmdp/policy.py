@@ -1,0 +1,436 @@
+"""The policy: what to do in every state, as a value that acts, is saved, and reads by names.
+
+A policy is also its array: NumPy takes it wherever it takes an array, so that code for the plain
+arrays of version 0.1.0 goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from cmdplab import display
+from cmdplab.cmdp.checks import check_distributions, check_open, checked_policy, floats
+from cmdplab.cmdp.labels import Labels
+from cmdplab.cmdp.memory import Counter, Counters, Memory, level_of
+from cmdplab.cmdp.policy_tables import Row, csv_rows, csv_text, reached, read_rows, written_rows
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import StationaryCMDP
+from cmdplab.errors import EngineError, InputError, StorageError
+from cmdplab.files import read_json, read_sealed_npz, read_text, write_sealed_npz
+from cmdplab.files.write import to_json, write_text
+from cmdplab.types import Array, Indices
+
+FORMAT = "cmdplab-policy-1"
+
+
+@display.shown
+@dataclass(frozen=True, eq=False)
+class Policy(NDArrayOperatorsMixin):
+    """The probabilities pi_h(a | x) of a policy, with names for what they are about.
+
+    array : [H, X, A], or [X, A] where the policy is stationary. With a counter [H, K, X, A], or
+        [K, X, A]: the probabilities at each of its K levels.
+    labels : names of states, actions and steps, as the problem has them.
+    name : what tables call the policy.
+    counter : the memory of a policy that has one.
+
+    Rows are checked here, once; the array is read-only afterwards.
+    """
+
+    array: Array
+    labels: Labels = Labels()
+    name: str = "policy"
+    counter: Memory | None = None
+
+    def __post_init__(self) -> None:
+        array = floats("the policy", self.array)
+        memory = 0 if self.counter is None else 1
+        if array.ndim not in (2 + memory, 3 + memory) or not array.size:
+            raise InputError(f"the policy has the shape {array.shape}, not {_shapes(memory)}")
+        steps = len(array) if array.ndim == 3 + memory else 0
+        _check_counter(self.counter, array.shape, steps)
+        names = Labels(
+            self.labels.states,
+            self.labels.actions,
+            self.labels.steps if steps else (),
+            self.labels.signals,
+        )
+        names.checked(array.shape[-2:], steps, len(names.signals))
+        array.flags.writeable = False
+        object.__setattr__(self, "array", array)
+        object.__setattr__(self, "labels", names)
+        check_distributions("the policy", array, self.axes, names)
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        facts = [("horizon", f"{self.horizon:,}" if self.horizon else "none: stationary")]
+        facts += [("states", f"{self.states:,}"), ("actions", f"{self.actions:,}")]
+        if self.counter is not None:
+            facts.append(("memory", f"a counter of {self.counter.levels:,} levels"))
+        rows = int(np.prod(self.shape[:-1]))
+        facts.append(("randomised", f"in {self.randomised:,} of {rows:,} rows"))
+        return f"Policy {display.name(self.name)}", facts
+
+    @property
+    def horizon(self) -> int:
+        """H, the number of steps; 0 where the policy is the same at every step."""
+        return len(self.array) if "h" in self.axes else 0
+
+    @property
+    def states(self) -> int:
+        """X, the number of states."""
+        return int(self.array.shape[-2])
+
+    @property
+    def actions(self) -> int:
+        """A, the number of actions."""
+        return int(self.array.shape[-1])
+
+    @property
+    def stationary(self) -> bool:
+        """Whether the policy is the same at every step."""
+        return not self.horizon
+
+    @property
+    def axes(self) -> str:
+        """A letter for each axis of the array: h step, k counter, x state, a action."""
+        memory = "" if self.counter is None else "k"
+        return ("h" if self.array.ndim == 3 + len(memory) else "") + memory + "xa"
+
+    @property
+    def randomised(self) -> int:
+        """How many rows have more than one action of positive probability."""
+        return int(np.count_nonzero(np.count_nonzero(self.array, axis=-1) > 1))
+
+    # What it does.
+
+    def row(
+        self, state: int | str, step: int | str | None = None, count: int | None = None
+    ) -> Array:
+        """[A], the probabilities in a state; step and state by number or by name.
+
+        A policy with a horizon needs a step, one with a counter may be asked at a level of it.
+        """
+        return np.asarray(self.array[self._place(state, step, count)])
+
+    def probabilities(
+        self, state: int | str, step: int | str | None = None, count: int | None = None
+    ) -> dict[str, float]:
+        """The probability of each action in a state, by the names of the actions."""
+        row = self.row(state, step, count)
+        return {self.labels.action(a): float(p) for a, p in enumerate(row)}
+
+    @overload
+    def act(
+        self,
+        state: int,
+        rng: np.random.Generator,
+        step: int | str | None = None,
+        count: int | None = None,
+    ) -> int: ...
+    @overload
+    def act(
+        self,
+        state: str,
+        rng: np.random.Generator,
+        step: int | str | None = None,
+        count: int | None = None,
+    ) -> str: ...
+    def act(
+        self,
+        state: int | str,
+        rng: np.random.Generator,
+        step: int | str | None = None,
+        count: int | None = None,
+    ) -> int | str:
+        """Draw an action: its number for the number of a state, its name for a name.
+
+        Every call takes one uniform number from `rng`, whether the row needs it or not.
+        """
+        a = drawn(self.row(state, step, count), rng.random())
+        return self.labels.action(a) if isinstance(state, str) else a
+
+    def start(self, seed: int = 0) -> Actor:
+        """Begin an episode: an actor, which remembers the step and the counter."""
+        return Actor(self, seed)
+
+    def _place(
+        self, state: int | str, step: int | str | None, count: int | None
+    ) -> tuple[int, ...]:
+        """The index of a row."""
+        index: tuple[int, ...] = ()
+        if self.horizon:
+            if step is None:
+                raise InputError(f"say which of the {self.horizon} steps of the policy is meant")
+            index = (self.labels.find_step(step, self.horizon),)
+        if self.counter is not None:
+            index += (level_of(self.counter, count),)
+        elif count is not None:
+            raise InputError(f"the counter is {count!r}, but the policy has no memory")
+        return (*index, self.labels.find_state(state, self.states))
+
+    # Its tables and files.
+
+    def to_table(self, problem: CMDP | StationaryCMDP | None = None) -> list[Row]:
+        """The policy as rows of step, state, counter, action and probability, by names.
+
+        With a problem, only the rows that are reached there, and only positive probabilities.
+        """
+        kept = None
+        if problem is not None:
+            fitted(problem, self)
+            kept = reached(problem, self.array, self.counter)
+        return written_rows(self.array, self.axes, self.labels, kept)
+
+    def to_frame(self, problem: CMDP | StationaryCMDP | None = None) -> Any:
+        """`to_table` as a DataFrame of pandas, which must be installed."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise EngineError("a DataFrame needs pandas: pip install pandas") from None
+        return pd.DataFrame(self.to_table(problem))
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        problem: CMDP | StationaryCMDP,
+        counter: Memory | None = None,
+        name: str = "policy",
+    ) -> Policy:
+        """The policy of a table for a problem: a list of rows, or a DataFrame of pandas.
+
+        Actions that are left out have probability zero. States may be left out where the policy
+        never comes; they get equal probabilities. Whatever is wrong is refused with its row.
+        """
+        return cls(read_rows(table, problem, counter), problem.labels, name, counter)
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy, whole or not at all; the ending says how.
+
+        .npz : everything, with a digest (never pickle). .csv and .json : the rows of `to_table`,
+        which `load` reads together with the problem; .json keeps the counter too.
+        """
+        kind = Path(path).suffix
+        if kind == ".npz":
+            write_sealed_npz(path, self._arrays())
+        elif kind == ".json":
+            write_text(path, to_json(self._written(), indent=1) + "\n")
+        elif kind == ".csv":
+            if self.counter is not None:
+                raise InputError(f"{path}: a .csv cannot hold the counter; .npz and .json can")
+            write_text(path, csv_text(self.to_table()))
+        else:
+            raise InputError(f"{path} is no .npz, .csv or .json, which a policy can be written to")
+
+    @classmethod
+    def load(cls, path: str | Path, problem: CMDP | StationaryCMDP | None = None) -> Policy:
+        """Read what `save` wrote; .csv and .json need the problem, for its sizes and names."""
+        kind = Path(path).suffix
+        try:
+            if kind not in (".csv", ".json"):
+                return cls._from_arrays(path, read_sealed_npz(path))
+            if problem is None:
+                raise InputError(f"a policy in a {kind} file is read with its problem")
+            if kind == ".csv":
+                return cls.from_table(csv_rows(read_text(path)), problem, name=Path(path).stem)
+            return cls._from_written(read_json(path), problem)
+        except StorageError:
+            raise
+        except InputError as error:
+            raise error if str(path) in str(error) else InputError(f"{path}: {error}") from None
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        arrays: dict[str, npt.NDArray[Any]] = {"probability": self.array}
+        arrays |= {"format": np.array(FORMAT), "name": np.array(self.name)}
+        if self.labels != Labels():
+            arrays["labels"] = np.array(self.labels.to_json())
+        if self.counter is not None:
+            arrays |= _counter_arrays(self.counter)
+        return arrays
+
+    @classmethod
+    def _from_arrays(cls, path: str | Path, arrays: dict[str, npt.NDArray[Any]]) -> Policy:
+        missing = {"format", "name", "probability"} - arrays.keys()
+        if missing or str(arrays["format"]) != FORMAT:
+            what = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"
+            raise InputError(f"{path} is not a cmdplab policy: it {what}")
+        labels = Labels.from_json(str(arrays.get("labels", "{}")))
+        counter = _stored_counter(arrays.get("counter_step"), arrays.get("counter"))
+        return cls(arrays["probability"], labels, str(arrays["name"]), counter)
+
+    def _written(self) -> dict[str, Any]:
+        """As .json has it."""
+        written: dict[str, Any] = {"format": FORMAT, "name": self.name}
+        if self.counter is not None:
+            sizes = [self.counter.levels, self.counter.start]
+            written |= {"counter_step": self.counter.step, "counter": sizes}
+        return written | {"rows": self.to_table()}
+
+    @classmethod
+    def _from_written(cls, values: Any, problem: CMDP | StationaryCMDP) -> Policy:
+        if not isinstance(values, dict) or values.get("format") != FORMAT or "rows" not in values:
+            raise InputError(f"it is not a policy: an object of format {FORMAT!r} and rows")
+        step, sizes = values.get("counter_step"), values.get("counter")
+        if (step is None) != (sizes is None):
+            raise InputError("a counter needs both 'counter_step' and 'counter'")
+        try:
+            numbers = [None if each is None else np.asarray(each) for each in (step, sizes)]
+        except ValueError:
+            raise InputError("'counter_step' and 'counter' must be whole numbers") from None
+        counter = _stored_counter(*numbers)
+        return cls.from_table(values["rows"], problem, counter, str(values.get("name", "policy")))
+
+    # The array that it is.
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        if dtype is None or np.dtype(dtype) == self.array.dtype:
+            return self.array.copy() if copy else self.array
+        if copy is False:
+            raise ValueError(f"a policy of float64 becomes {dtype} only by a copy")
+        return self.array.astype(dtype)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
+        arrays = [each.array if isinstance(each, Policy) else each for each in inputs]
+        return getattr(ufunc, method)(*arrays, **keywords)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.array[index]
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self.array)
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else that an array has, such as `shape`, `ndim` and `sum`."""
+        if name.startswith("_") or name == "array":  # not yet there, while it is unpickled
+            raise AttributeError(name)
+        return getattr(self.array, name)
+
+
+class Actor:
+    """A policy in the middle of an episode: call it with a state, and it answers with an action.
+
+    The seed decides every draw. An actor is one sequence of episodes: `reset` begins the next.
+    """
+
+    def __init__(self, policy: Policy, seed: int = 0) -> None:
+        self.policy = policy
+        self.rng = np.random.default_rng(seed)
+        self.step = 0
+        self.count: int | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin the next episode; draws go on."""
+        self.step = 0
+        self.count = None if self.policy.counter is None else self.policy.counter.start
+
+    @overload
+    def __call__(self, state: int) -> int: ...
+    @overload
+    def __call__(self, state: str) -> str: ...
+    def __call__(self, state: int | str) -> int | str:
+        """Play one step: a number for the number of a state, a name for a name."""
+        policy, h = self.policy, self.step
+        if policy.horizon and h >= policy.horizon:
+            raise InputError(f"the episode is over after {h} steps: reset() begins the next one")
+        action = policy.act(state, self.rng, h, self.count)
+        if policy.counter is not None and self.count is not None:
+            x = policy.labels.find_state(state, policy.states)
+            a = policy.labels.find_action(action, policy.actions)
+            self.count = policy.counter.after(self.count, h, x, a)
+        self.step += 1
+        return action
+
+
+def fitted(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Array:
+    """The probabilities with which a problem is played, checked against its sizes and its mask.
+
+    [H, X, A] for a problem with a horizon, where a stationary `Policy` serves every step, and
+    [X, A] for one without; with a counter the levels stand before the states.
+    """
+    opened, labels = problem.opened, problem.labels
+    if not isinstance(policy, Policy):
+        return checked_policy("the policy", policy, opened, labels)
+    array, steps = policy.array, opened.shape[:-2]
+    levels = () if policy.counter is None else (policy.counter.levels,)
+    if policy.stationary and steps:
+        array = np.broadcast_to(array, (*steps, *array.shape))
+    if array.shape != (*steps, *levels, *opened.shape[-2:]):
+        raise InputError(
+            f"the policy has {_sizes(policy)}, but {problem.name} has {_sizes(problem)}"
+        )
+    axes = "h" * len(steps) + "k" * len(levels) + "xa"
+    check_open("the policy", array, opened[..., None, :, :] if levels else opened, axes, labels)
+    return array
+
+
+def drawn(row: Array, uniform: float) -> int:
+    """The action a with F(a - 1) <= u < F(a), F the sums of a row; one of positive probability."""
+    possible = np.flatnonzero(row)
+    found = int(np.searchsorted(np.cumsum(row[possible]), uniform, side="right"))
+    return int(possible[min(found, len(possible) - 1)])  # the sums may end below 1 by a rounding
+
+
+def _sizes(one: Policy | CMDP | StationaryCMDP) -> str:
+    steps = getattr(one, "horizon", 0)
+    words = f"{one.states:,} states and {one.actions:,} actions"
+    return f"{steps:,} steps, {words}" if steps else f"{words} and no last step"
+
+
+def _shapes(memory: int) -> str:
+    return "[H, K, X, A] or [K, X, A]" if memory else "[H, X, A] or [X, A]"
+
+
+def _check_counter(counter: Memory | None, shape: tuple[int, ...], steps: int) -> None:
+    """The counter has the levels, states and actions of the policy."""
+    if counter is None:
+        return
+    wanted = {shape[-2:], (steps, *shape[-2:])} if steps else {shape[-2:]}
+    found = counter.step.shape[isinstance(counter, Counters) :]
+    if shape[-3] != counter.levels or found not in wanted:
+        raise InputError(
+            f"the policy has the shape {shape}, but its counter has {counter.levels} levels and "
+            f"steps of the shape {found}"
+        )
+
+
+NO_LIMIT = np.iinfo(np.int64).max  # stands in files for a counter without one
+
+
+def _counter_arrays(counter: Memory) -> dict[str, npt.NDArray[Any]]:
+    """What a file holds of a counter: [2], levels and start; of several, or one with a limit, more.
+
+    `counter` is then [parts, 3], with the limits, and `counter_step` has an axis of parts first.
+    """
+    if isinstance(counter, Counter) and counter.limit is None:
+        sizes = np.array([counter.levels, counter.start])
+        return {"counter_step": counter.step, "counter": sizes}
+    parts = counter.parts if isinstance(counter, Counters) else (counter,)
+    limited = [
+        (each.levels, each.start, NO_LIMIT if each.limit is None else each.limit) for each in parts
+    ]
+    return {"counter_step": Counters(parts).step, "counter": np.array(limited)}
+
+
+def _stored_counter(step: Indices | None, sizes: Indices | None) -> Memory | None:
+    if step is None or sizes is None:
+        return None
+    if sizes.dtype.kind not in "iu" or sizes.shape not in ((2,), (len(step), 3)):
+        raise InputError("the array 'counter' must be two whole numbers: its levels and its start")
+    if sizes.ndim == 1:
+        return Counter(step, int(sizes[0]), int(sizes[1]))
+    parts = tuple(
+        Counter(each, levels, start, None if limit == NO_LIMIT else limit)
+        for each, (levels, start, limit) in zip(step, sizes.tolist(), strict=True)
+    )
+    return parts[0] if len(parts) == 1 else Counters(parts)

@@ -1,0 +1,228 @@
+"""Policies as long tables: a row for each step, state, level of the counter and action.
+
+    {"step": 0, "state": "busy", "action": "serve", "probability": 0.7}
+
+Names stand where the problem has them, numbers where not. A table may leave out actions of
+probability zero, and states that its policy never reaches; whatever else is missing is refused.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cmdplab.checks import is_whole
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.checks import POLICY_TOLERANCE
+from cmdplab.cmdp.labels import Labels
+from cmdplab.cmdp.memory import Memory, counted_occupancy, mass_by_next_level
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import StationaryCMDP
+from cmdplab.cmdp.transitions import Dense, Sparse
+from cmdplab.errors import InputError
+from cmdplab.types import Array, Mask
+
+Row = dict[str, Any]
+COLUMNS = {"h": "step", "k": "counter", "x": "state", "a": "action"}
+
+
+def written_rows(array: Array, axes: str, labels: Labels, kept: Mask | None = None) -> list[Row]:
+    """The rows of a policy; with `kept` [..., X] those alone, and no probability of zero."""
+    chosen = np.ones_like(array, dtype=bool) if kept is None else kept[..., None] & (array > 0.0)
+    names = [_written(axis, size, labels) for axis, size in zip(axes, array.shape, strict=True)]
+    columns = [COLUMNS[axis] for axis in axes]
+    rows = []
+    for index in np.argwhere(chosen).tolist():
+        row = {what: name[n] for what, name, n in zip(columns, names, index, strict=True)}
+        rows.append({**row, "probability": float(array[tuple(index)])})
+    return rows
+
+
+def _written(axis: str, size: int, labels: Labels) -> Sequence[Any]:
+    """What stands for each number of an axis."""
+    return _names(axis, labels) or range(size)
+
+
+def _names(axis: str, labels: Labels) -> tuple[str, ...]:
+    return {"h": labels.steps, "x": labels.states, "a": labels.actions}.get(axis, ())
+
+
+def read_rows(table: Any, problem: CMDP | StationaryCMDP, counter: Memory | None = None) -> Array:
+    """The probabilities that a table says, for the sizes and names of a problem.
+
+    table : rows as mappings, or a DataFrame of pandas. Without a column "step" the policy is
+    stationary. Rows are counted from 1 in what is said about them.
+    """
+    records = _records(table)
+    opened = problem.opened
+    stepwise = opened.ndim == 3 and any("step" in each for each in records)
+    axes = ("h" if stepwise else "") + ("k" if counter is not None else "") + "xa"
+    sizes = {"h": len(opened), "x": problem.states, "a": problem.actions}
+    sizes["k"] = 1 if counter is None else counter.levels
+    array, first = np.zeros([sizes[axis] for axis in axes]), dict[tuple[int, ...], int]()
+    finds = [_finder(axis, sizes[axis], problem.labels) for axis in axes]
+    for number, record in enumerate(records, start=1):
+        index = tuple(find(record, number) for find in finds)
+        if index in first:
+            where = _place(axes, index, problem.labels)
+            raise InputError(
+                f"row {number} of the table says {where} again, after row {first[index]}"
+            )
+        first[index] = number
+        array[index] = _probability(record, number)
+    _fill(array, axes, first, problem, counter)
+    return array
+
+
+def _records(table: Any) -> list[Mapping[str, Any]]:
+    if hasattr(table, "to_dict"):
+        table = table.to_dict("records")
+    if not isinstance(table, Iterable) or isinstance(table, str | bytes | Mapping):
+        raise InputError("a table of a policy must be a list of rows, or a DataFrame")
+    records = list(table)
+    for number, each in enumerate(records, start=1):
+        if not isinstance(each, Mapping):
+            raise InputError(f"row {number} of the table is no mapping of columns to values")
+    if not records:
+        raise InputError("the table of the policy has no rows")
+    return records
+
+
+def _finder(axis: str, size: int, labels: Labels) -> Any:
+    """A function from a row and its number to the place along an axis."""
+    what = COLUMNS[axis]
+    known: dict[Any, int] = {str(n): n for n in range(size)}
+    known |= {name: n for n, name in enumerate(_names(axis, labels))}
+
+    def find(record: Mapping[str, Any], number: int) -> int:
+        if what not in record:
+            raise InputError(f"row {number} of the table has no {what!r}")
+        given = record[what]
+        if is_whole(given) or (isinstance(given, float | np.floating) and given.is_integer()):
+            given = int(given)
+            if 0 <= given < size:
+                return given
+        found = known.get(given) if isinstance(given, str) else None
+        if found is None:
+            say = f"the {what}s are 0..{size - 1}"
+            raise InputError(f"row {number} of the table: there is no {what} {given!r}: {say}")
+        return found
+
+    return find
+
+
+def _probability(record: Mapping[str, Any], number: int) -> float:
+    given = record.get("probability")
+    try:
+        p = float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        p = np.nan
+    if isinstance(given, bool) or not 0.0 <= p <= 1.0 + POLICY_TOLERANCE:
+        raise InputError(f"row {number} of the table: {given!r} is not a probability")
+    return p
+
+
+def _fill(
+    array: Array,
+    axes: str,
+    first: dict[tuple[int, ...], int],
+    problem: CMDP | StationaryCMDP,
+    counter: Memory | None,
+) -> None:
+    """Give states that the policy never reaches equal probabilities; a state it reaches must stand.
+
+    Rows of a wrong sum are refused here too, with the number of their first row.
+    """
+    said = np.zeros(array.shape[:-1], dtype=bool)
+    for index in first:
+        said[index[:-1]] = True
+    total = array.sum(axis=-1)
+    wrong = np.argwhere(said & (np.abs(total - 1.0) > POLICY_TOLERANCE))
+    if len(wrong):
+        index = tuple(wrong[0].tolist())
+        number = min(n for place, n in first.items() if place[:-1] == index)
+        where = _place(axes, index, problem.labels)
+        raise InputError(
+            f"the rows of {where}, from row {number} on, sum to {total[index]:.9g}, not to 1"
+        )
+    opened = problem.opened
+    if opened.ndim == 3 and "h" not in axes:
+        opened = np.asarray(opened.all(axis=0))
+    opened = opened[..., None, :, :] if "k" in axes else opened
+    even = opened / np.maximum(opened.sum(axis=-1, keepdims=True), 1)
+    array[~said] = np.broadcast_to(even, array.shape)[~said]
+    if said.all():
+        return
+    missing = np.argwhere(~said & reached(problem, array, counter))
+    if len(missing):
+        where = _place(axes, missing[0].tolist(), problem.labels)
+        raise InputError(f"the table has no row for {where}, which its policy reaches")
+
+
+def csv_text(rows: Sequence[Row]) -> str:
+    """Rows as comma-separated values; probabilities keep every digit."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, [*rows[0]], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def csv_rows(text: str) -> list[Row]:
+    """The rows of comma-separated values; the first line names the columns."""
+    try:
+        found = [dict(each) for each in csv.DictReader(io.StringIO(text), strict=True)]
+    except csv.Error as error:
+        raise InputError(f"it cannot be read as .csv: {error}") from None
+    for number, each in enumerate(found, start=1):
+        if None in each or None in each.values():
+            raise InputError(f"row {number} of the table has another number of columns")
+    return found
+
+
+def reached(problem: CMDP | StationaryCMDP, array: Array, counter: Memory | None) -> Mask:
+    """Where a policy comes with positive probability, in the shape of its rows."""
+    if isinstance(problem, StationaryCMDP):
+        return _reached_without_end(problem, array, counter)
+    levels = 0 if counter is None else 1
+    stationary = array.ndim == 2 + levels
+    rows = np.broadcast_to(array, (problem.horizon, *array.shape)) if stationary else array
+    if counter is None:
+        pairs = exact.occupancy(problem, rows)
+    else:
+        pairs = counted_occupancy(problem, rows, counter)
+    found = np.asarray(pairs.sum(axis=-1) > 0.0)
+    return np.asarray(found.any(axis=0)) if stationary else found
+
+
+def _reached_without_end(problem: StationaryCMDP, array: Array, counter: Memory | None) -> Mask:
+    """[X] or [K, X]: every state that follows, sooner or later, from the start."""
+    given = problem.transition
+    kernel = given if isinstance(given, Sparse) else Dense(given[None])
+    start = np.asarray(problem.start) > 0.0
+    if counter is None:
+        here = start
+    else:
+        here = np.zeros((counter.levels, problem.states), dtype=bool)
+        here[counter.start] = start
+    while True:
+        pairs = np.where(here[..., None], array > 0.0, False).astype(np.float64)
+        if counter is None:
+            after = kernel.forward(0, pairs) > 0.0
+        else:
+            moved = mass_by_next_level(pairs, counter.next_levels(0))
+            after = np.stack([kernel.forward(0, each) > 0.0 for each in moved])
+        if not (after & ~here).any():
+            return here
+        here = here | after
+
+
+def _place(axes: str, index: Sequence[int], labels: Labels) -> str:
+    """In words, whether the problem has names or not."""
+    name: dict[str, Any] = {"h": labels.step, "x": labels.state, "a": labels.action, "k": str}
+    pairs = zip(axes, index, strict=False)  # an index may end before the last axes
+    return ", ".join(f"{COLUMNS[axis]} {name[axis](n)}" for axis, n in pairs)

@@ -1,0 +1,348 @@
+"""The problem without an end: a stationary CMDP, discounted or judged by its long-run average.
+
+maximise J[r^0] subject to J[r^n] >= b^n for n = 1..N, over policies pi(a | x), where
+
+    discounted  J[r] = E sum_{t >= 0} gamma^t r(x_t, a_t),      x_0 ~ start
+    average     J[r] = lim_T 1/T E sum_{t < T} r(x_t, a_t),     x_0 ~ start
+
+Rewards are any finite numbers: nothing learns here, so nothing needs [0, 1].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab import display
+from cmdplab.checks import is_whole, real_number
+from cmdplab.cmdp.checks import checked_mask, close_rows, floats
+from cmdplab.cmdp.labels import Labels, Scale
+from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse, checked_rows, first_wrong
+from cmdplab.errors import InputError
+from cmdplab.files import DIGEST, digest_of_arrays, read_npz
+from cmdplab.files.digests import damaged
+from cmdplab.files.write import written_whole
+from cmdplab.types import Array, Mask
+
+FORMAT = "cmdplab-stationary-1"
+
+
+class Discounted(NamedTuple):
+    """E sum_t gamma^t r: a reward that comes later counts less."""
+
+    discount: float  # gamma in [0, 1)
+
+    def __str__(self) -> str:
+        return f"discounted by {self.discount:g}"
+
+
+class Average(NamedTuple):
+    """lim 1/T E sum_{t < T} r: what a step brings in the long run."""
+
+    def __str__(self) -> str:
+        return "average per step"
+
+
+Criterion = Discounted | Average
+
+
+@display.shown
+@dataclass(frozen=True, eq=False)
+class StationaryCMDP:
+    """A constrained MDP without an end, with X states, A actions and N >= 0 constraints.
+
+    transition : [X, A, X], P(y | x, a), or lists of successors, `transitions.Sparse`.
+    reward : [1 + N, X, A], finite; row 0 is the objective, rows 1..N are the utilities.
+    threshold : [N]; J of utility n must reach threshold[n - 1].
+    criterion : `Discounted(gamma)` or `Average()`.
+    start : [X], the distribution of the first state; the number of a state is accepted.
+    name : what tables and figures call the problem.
+    mask : [X, A] of booleans, true where an action may be taken; None where all may.
+    labels : names of states, actions and rewards. A cost c with a budget B is the utility -c with
+        the threshold -B, and its label has the factor -1: tables show it as the person wrote it.
+
+    Everything is checked here, once; the arrays are read-only afterwards.
+    """
+
+    transition: Array | Sparse
+    reward: Array
+    threshold: Array
+    criterion: Criterion
+    start: Array | int = 0
+    name: str = "custom"
+    mask: Mask | None = None
+    labels: Labels = Labels()
+
+    def __post_init__(self) -> None:
+        reward = floats("reward", self.reward)
+        if reward.ndim != 3 or 0 in reward.shape:
+            raise InputError(f"reward must have the shape [1 + N, X, A], not {reward.shape}")
+        mask = _checked_mask(self.mask, reward.shape[1:])
+        if mask is not None:
+            reward[:, ~mask] = 0.0
+        wrong = ~np.isfinite(reward)
+        if wrong.any():
+            index, number = first_wrong(reward, wrong)
+            raise InputError(f"reward[{index}] is {number:g}, not a finite number")
+        kernel = _checked_kernel(self.transition, reward.shape[1:], mask)
+        threshold = np.atleast_1d(floats("threshold", self.threshold))
+        if threshold.shape != (len(reward) - 1,) or not np.isfinite(threshold).all():
+            raise InputError(
+                f"threshold must be {len(reward) - 1} finite numbers, not {threshold.shape}"
+            )
+        _check_criterion(self.criterion)
+        start = _distribution(self.start, reward.shape[1])
+        for array in (reward, threshold, start):
+            array.flags.writeable = False
+        fields = {
+            "transition": kernel,
+            "reward": reward,
+            "threshold": threshold,
+            "start": start,
+            "mask": mask,
+            "labels": self.labels.checked(reward.shape[1:], 0, len(reward)),
+        }
+        for field, value in fields.items():
+            object.__setattr__(self, field, value)
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        first = np.flatnonzero(self.start)
+        begins = self.labels.state(int(first[0])) if len(first) == 1 else f"{len(first):,} states"
+        facts = [
+            ("criterion", str(self.criterion)),
+            ("states", f"{self.states:,}"),
+            ("actions", f"{self.actions:,}"),
+            ("constraints", f"{self.constraints:,}"),
+            ("thresholds", display.numbers(self.threshold)),
+            ("start", begins),
+        ]
+        if isinstance(self.transition, Sparse):
+            facts.append(("kernel", "lists of successors"))
+        if self.mask is not None:
+            facts.append(("closed", f"{1.0 - self.mask.mean():.1%} of the actions"))
+        return f"StationaryCMDP {display.name(self.name)}", facts
+
+    @property
+    def states(self) -> int:
+        """X, the number of states."""
+        return int(self.reward.shape[1])
+
+    @property
+    def actions(self) -> int:
+        """A, the number of actions."""
+        return int(self.reward.shape[2])
+
+    @property
+    def constraints(self) -> int:
+        """N, the number of constraints."""
+        return len(self.reward) - 1
+
+    @property
+    def opened(self) -> Mask:
+        """[X, A], the mask written out."""
+        if self.mask is not None:
+            return self.mask
+        return np.broadcast_to(np.array(True), self.reward.shape[1:])
+
+    def save(self, path: str | Path) -> None:
+        """Write the problem as a compressed .npz (never pickle), whole or not at all."""
+        discounts = [self.criterion.discount] if isinstance(self.criterion, Discounted) else []
+        arrays: dict[str, Any] = {
+            "format": np.array(FORMAT),
+            "name": np.array(self.name),
+            "reward": self.reward,
+            "threshold": self.threshold,
+            "discount": np.array(discounts),
+            "start": self.start,
+            "labels": np.array(self.labels.to_json()),
+        }
+        if isinstance(self.transition, Sparse):
+            arrays["successor"] = self.transition.successor
+            arrays["probability"] = self.transition.probability
+        else:
+            arrays["transition"] = self.transition
+        if self.mask is not None:
+            arrays["mask"] = self.mask
+        with written_whole(path) as temporary, temporary.open("wb") as stream:
+            np.savez_compressed(stream, **arrays, digest=np.array(digest_of_arrays(arrays)))
+
+    @classmethod
+    def load(cls, path: str | Path) -> StationaryCMDP:
+        """Read what `save` wrote; anything else gets one sentence."""
+        return cls.from_arrays(read_npz(path), path)
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Any], path: str | Path) -> StationaryCMDP:
+        """The problem of the arrays of a file, which is named where they are none."""
+        stated = arrays.pop(DIGEST, None)  # files of others have none
+        if stated is not None and str(stated) != digest_of_arrays(arrays):
+            raise InputError(f"{damaged(path)}; if you changed it, leave out the array 'digest'")
+        needed = {"format", "name", "reward", "threshold", "discount", "start"}
+        needed |= {"successor", "probability"} if "successor" in arrays else {"transition"}
+        missing = needed - arrays.keys()
+        if missing or str(arrays["format"]) != FORMAT:
+            what = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"
+            raise InputError(f"{path} is not a stationary cmdplab problem: it {what}")
+        discount = arrays["discount"]
+        if discount.shape not in ((0,), (1,)) or arrays["name"].ndim != 0:
+            raise InputError(f"{path}: discount must be one number or none, and name one text")
+        try:
+            kernel = arrays.get("transition")
+            if kernel is None:
+                kernel = Sparse(arrays["successor"], arrays["probability"])
+            return cls(
+                kernel,
+                arrays["reward"],
+                arrays["threshold"],
+                Discounted(float(discount[0])) if len(discount) else Average(),
+                arrays["start"],
+                str(arrays["name"]),
+                arrays.get("mask"),
+                Labels.from_json(str(arrays.get("labels", "{}"))),
+            )
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+
+
+def discounted_problem(
+    transition: npt.ArrayLike | Sparse,
+    reward: npt.ArrayLike,
+    discount: float,
+    *,
+    utilities: Sequence[npt.ArrayLike] = (),
+    thresholds: Sequence[float] = (),
+    costs: Sequence[npt.ArrayLike] = (),
+    budgets: Sequence[float] = (),
+    start: int | npt.ArrayLike = 0,
+    name: str = "discounted",
+    mask: Mask | None = None,
+    labels: Labels | None = None,
+) -> StationaryCMDP:
+    """Maximise E sum_t gamma^t r, with discounted utilities >= thresholds and costs <= budgets.
+
+    transition : [X, A, X] or lists. reward, each utility and each cost : [X, A], in any units.
+    The constraints are the utilities, then the costs. start : a state, or a distribution [X].
+    """
+    given = (utilities, thresholds, costs, budgets, start, name, mask, labels)
+    return _stationary(Discounted(discount), transition, reward, *given)
+
+
+def average_problem(
+    transition: npt.ArrayLike | Sparse,
+    reward: npt.ArrayLike,
+    *,
+    utilities: Sequence[npt.ArrayLike] = (),
+    thresholds: Sequence[float] = (),
+    costs: Sequence[npt.ArrayLike] = (),
+    budgets: Sequence[float] = (),
+    start: int | npt.ArrayLike = 0,
+    name: str = "average",
+    mask: Mask | None = None,
+    labels: Labels | None = None,
+) -> StationaryCMDP:
+    """Maximise the long-run average reward, with average utilities >= thresholds, costs <= budgets.
+
+    Arguments as in `CMDP.discounted`; thresholds and budgets are per step.
+    """
+    given = (utilities, thresholds, costs, budgets, start, name, mask, labels)
+    return _stationary(Average(), transition, reward, *given)
+
+
+def _stationary(
+    criterion: Criterion,
+    transition: npt.ArrayLike | Sparse,
+    reward: npt.ArrayLike,
+    utilities: Sequence[npt.ArrayLike],
+    thresholds: Sequence[float],
+    costs: Sequence[npt.ArrayLike],
+    budgets: Sequence[float],
+    start: int | npt.ArrayLike,
+    name: str,
+    mask: Mask | None,
+    labels: Labels | None,
+) -> StationaryCMDP:
+    if len(utilities) != len(thresholds) or len(costs) != len(budgets):
+        raise InputError("give one threshold for each utility and one budget for each cost")
+    tables = [floats("reward", reward)]
+    tables += [floats(f"utility {n + 1}", each) for n, each in enumerate(utilities)]
+    tables += [-floats(f"cost {n + 1}", each) for n, each in enumerate(costs)]
+    for table in tables:
+        if table.shape != tables[0].shape or table.ndim != 2:
+            shapes = ", ".join(str(each.shape) for each in tables)
+            raise InputError(f"rewards, utilities and costs must all be [X, A]; they are {shapes}")
+    limits = np.array([*thresholds, *(-np.asarray(budgets, dtype=np.float64))])
+    labels = labels or Labels()
+    if not labels.signals:
+        signals = [Scale("reward")]
+        signals += [Scale(f"utility {n + 1}") for n in range(len(utilities))]
+        signals += [Scale(f"cost {n + 1}", -1.0) for n in range(len(costs))]
+        labels = Labels(labels.states, labels.actions, labels.steps, tuple(signals))
+    return StationaryCMDP(
+        transition,  # type: ignore[arg-type]
+        np.stack(tables),
+        limits,
+        criterion,
+        start,  # type: ignore[arg-type]
+        name,
+        mask,
+        labels,
+    )
+
+
+def _checked_kernel(
+    given: npt.ArrayLike | Sparse, sizes: tuple[int, ...], mask: Mask | None
+) -> Array | Sparse:
+    states, actions = sizes
+    if isinstance(given, Sparse):
+        if not given.stationary or given.successor.shape[:2] != (states, actions):
+            raise InputError(
+                f"the lists of successors are for {given.probability.shape}, but the problem has "
+                f"{states} states, {actions} actions and no steps"
+            )
+        return given
+    kernel = floats("transition", given)
+    if kernel.shape != (states, actions, states):
+        raise InputError(
+            f"transition has the shape {kernel.shape}, not {(states, actions, states)}"
+        )
+    if mask is not None:
+        close_rows(kernel, mask[None])
+    kernel = checked_rows(kernel)
+    kernel.flags.writeable = False
+    return kernel
+
+
+def _checked_mask(mask: npt.ArrayLike | None, sizes: tuple[int, ...]) -> Mask | None:
+    """[X, A], or None where every action is open."""
+    opened = checked_mask(mask, (1, *sizes))
+    return None if opened is None else opened[0]
+
+
+def _check_criterion(criterion: object) -> None:
+    if isinstance(criterion, Discounted):
+        if not 0.0 <= real_number("the discount", criterion.discount) < 1.0:
+            raise InputError(f"the discount is {criterion.discount:g}, outside [0, 1)")
+    elif not isinstance(criterion, Average):
+        raise InputError(f"the criterion is {criterion!r}, not Discounted(gamma) or Average()")
+
+
+def _distribution(start: npt.ArrayLike, states: int) -> Array:
+    """[X], the distribution of the first state; a number is a state."""
+    if is_whole(start):
+        if not 0 <= int(start) < states:
+            raise InputError(f"the start is {start}, but the states are 0..{states - 1}")
+        first = np.zeros(states)
+        first[int(start)] = 1.0
+        return first
+    first = floats("the start distribution", start)
+    if first.shape != (states,) or not (first >= 0.0).all():
+        raise InputError(f"the start distribution must be {states} numbers >= 0")
+    total = float(first.sum())
+    if not abs(total - 1.0) <= ROW_SUM_TOLERANCE:
+        raise InputError(f"the start distribution sums to {total:.9g}, not 1")
+    return np.asarray(first / total)

@@ -1,0 +1,94 @@
+"""Two policies on one problem: where they differ, how often that matters, what it is worth."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab import display
+from cmdplab.cmdp.evaluation import evaluate
+from cmdplab.cmdp.policy import Policy, fitted
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import InputError
+from cmdplab.types import Array
+
+SHOWN = 10  # states of the table
+
+
+@display.shown
+class Difference(NamedTuple):
+    """How the second policy differs from the first."""
+
+    names: tuple[str, str]
+    signals: tuple[str, ...]  # [1 + N]
+    returns: Array  # [2, 1 + N], exact
+    threshold: Array  # [N]
+    distance: float  # sum over steps and states of how often both come there times the variation
+    rows: tuple[dict[str, Any], ...]  # the places that differ most, the most important first
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        facts = [
+            (name, f"{a:.6g} -> {b:.6g} ({b - a:+.3g})")
+            for name, a, b in zip(self.signals, *self.returns, strict=True)
+        ]
+        facts.append(("steps of an episode that differ", display.number(self.distance)))
+        for row in self.rows[:3]:
+            where = f"step {row['step']}, state {row['state']}"
+            facts.append((where, f"{row['first']} -> {row['second']}, {row['weight']:.3g}"))
+        return f"Difference of {display.name(' and '.join(self.names))}", facts
+
+
+def compare_policies(
+    problem: CMDP, first: npt.ArrayLike | Policy, second: npt.ArrayLike | Policy, rows: int = SHOWN
+) -> Difference:
+    """Where two policies part, by how much occupancy, and what each earns.
+
+    The weight of a place (h, x) is (d_1 + d_2) / 2 times the total variation of the two rows, with
+    d the probability to be there: how many steps of an episode are played differently there.
+    """
+    for each in (first, second):
+        if isinstance(each, Policy) and each.counter is not None:
+            raise InputError("policies with a counter differ by their memory; compare their values")
+    arrays = [fitted(problem, each) for each in (first, second)]
+    found = [evaluate(problem, each) for each in arrays]
+    variation = np.abs(arrays[0] - arrays[1]).sum(axis=-1) / 2.0
+    visits = np.stack([each.occupancy.sum(axis=-1) for each in found])
+    weight = visits.mean(axis=0) * variation
+    order = np.argsort(-weight, axis=None, kind="stable")[:rows]
+    places = [tuple(map(int, np.unravel_index(n, weight.shape))) for n in order]
+    table = [
+        {
+            "step": problem.labels.step(h),
+            "state": problem.labels.state(x),
+            "weight": float(weight[h, x]),
+            "variation": float(variation[h, x]),
+            "visits_first": float(visits[0, h, x]),
+            "visits_second": float(visits[1, h, x]),
+            "first": in_words(problem, arrays[0][h, x]),
+            "second": in_words(problem, arrays[1][h, x]),
+        }
+        for h, x in places
+        if weight[h, x] > 0.0
+    ]
+    names = (_name(first, "first"), _name(second, "second"))
+    signals = tuple(problem.labels.signal(n).of for n in range(len(problem.reward)))
+    returns = np.stack([each.returns for each in found])
+    total = float(weight.sum())
+    return Difference(names, signals, returns, problem.threshold, total, tuple(table))
+
+
+def in_words(problem: CMDP, row: Array, most: int = 3) -> str:
+    """The actions of a row [A] with their shares, the likeliest first: "serve 70%, wait 30%"."""
+    order = [int(a) for a in np.argsort(-row, kind="stable") if row[a] > 0.0]
+    words = [problem.labels.action(a) + _share(row[a]) for a in order[:most]]
+    return ", ".join(words) + (", ..." if len(order) > most else "")
+
+
+def _share(p: float) -> str:
+    return "" if p >= 1.0 - 1e-9 else f" {100 * p:.3g}%"
+
+
+def _name(policy: object, otherwise: str) -> str:
+    return policy.name if isinstance(policy, Policy) else otherwise

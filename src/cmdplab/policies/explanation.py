@@ -1,0 +1,184 @@
+"""One state explained: what each action is worth there, at which prices, and what is given up."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.memory import counted_action_values, counted_occupancy, level_of
+from cmdplab.cmdp.policy import Policy, fitted
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import InputError
+from cmdplab.policies.comparison import in_words
+from cmdplab.solvers import Solution, solve
+from cmdplab.types import Array
+
+SAME = 1e-9  # per step of the horizon: values that differ by less are equal but for rounding
+
+
+class Explanation(NamedTuple):
+    """What a policy does in one state, and why; `print` it, or look at it in a notebook.
+
+    Values are from this step to the end, if the policy goes on as it is, in the units of the
+    labels: a cost is counted as a cost. Amounts that are given up or gained are better if larger.
+    """
+
+    problem: str
+    state: str
+    step: str
+    visits: float  # the probability that an episode comes here
+    played: str  # the actions of positive probability, in words
+    signals: tuple[str, ...]  # [1 + N]
+    costs: tuple[bool, ...]  # [1 + N], signals that are better if smaller
+    prices: Array  # [N], the multipliers: objective for one unit more (less of a cost) of each
+    actions: tuple[dict[str, Any], ...]  # open ones: name, probability, values, total
+    given_up: float  # objective of the action that is best for it, beyond that of what is played
+    gained: Array  # [N], by how much what is played is better than the same action
+    worth: Array  # [N], the same at the prices
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        best = self._best_for_the_objective()
+        lines = [
+            f"{self.problem}: state {self.state} at step {self.step}, "
+            f"where {100 * self.visits:.3g}% of the episodes come.",
+            f"The policy plays {self.played}.",
+        ]
+        more = ["less" if cost else "more" for cost in self.costs]
+        if self.given_up == 0.0:
+            lines.append(
+                f"No action has {more[0]} {self.signals[0]}: the constraints cost nothing here."
+            )
+            return "\n".join(lines)
+        lines.append(
+            f"The constraints cost {self.given_up:.4g} of {self.signals[0]} here: "
+            f"{best} would have that much {more[0]}."
+        )
+        each = zip(self.gained, more[1:], self.signals[1:], self.worth, self.prices, strict=True)
+        gains = [
+            f"{gain:.4g} {word} of {name} (worth {worth:.4g} at its price {price:.4g})"
+            for gain, word, name, worth, price in each
+        ]
+        lines += [f"In return the policy has {' and '.join(gains)}."] * bool(gains)
+        return "\n".join(lines)
+
+    def _best_for_the_objective(self) -> str:
+        sign = -1.0 if self.costs[0] else 1.0
+        return str(max(self.actions, key=lambda each: sign * each["values"][0])["action"])
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows: a row for each open action, the best in total first."""
+        header = ["action", "played", *self.signals, "with prices"]
+        rows = [
+            [
+                each["action"],
+                f"{100 * each['probability']:.4g}%" if each["probability"] > 0.0 else "–",
+                *(f"{value:.5g}" for value in each["values"]),
+                f"{each['total']:.5g}",
+            ]
+            for each in self.actions
+        ]
+        return header, rows
+
+    def __str__(self) -> str:
+        header, rows = self.table()
+        widths = [max(len(row[n]) for row in [header, *rows]) for n in range(len(header))]
+        lines = [
+            "  ".join(
+                cell.ljust(width) if n == 0 else cell.rjust(width)
+                for n, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in [header, *rows]
+        ]
+        return "\n".join([self.text, "", *lines])
+
+    def _repr_html_(self) -> str:
+        header, rows = self.table()
+        head = "".join(f"<th>{escape(each)}</th>" for each in header)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows
+        )
+        words = escape(self.text).replace("\n", "<br>")
+        return f"<p>{words}</p><table><tr>{head}</tr>{body}</table>"
+
+
+def explain(
+    problem: CMDP,
+    state: int | str,
+    step: int | str = 0,
+    *,
+    policy: npt.ArrayLike | Policy | None = None,
+    solution: Solution | None = None,
+    count: int | None = None,
+) -> Explanation:
+    """What a policy does in a state and why: action values, prices, what the constraints cost.
+
+    Without a policy it is the optimal one. Prices are the multipliers of the solution, which is
+    found where it is not given. With a counter, `count` is its level; by default where it starts.
+    """
+    found = solve(problem) if solution is None else solution
+    if found.multiplier is None or found.policy is None:
+        raise InputError(f"{problem.name} has no prices to explain with: {found.message}")
+    played = found.policy if policy is None else policy
+    labels = problem.labels
+    x = labels.find_state(state, problem.states)
+    h = labels.find_step(step, problem.horizon)
+    rows, visits, values = _seen_from(problem, played, h, x, count)
+    total = np.array([1.0, *found.multiplier]) @ values
+    here = values @ rows
+    order = sorted(np.flatnonzero(problem.opened[h, x]).tolist(), key=lambda a: -total[a])
+    best = max(order, key=lambda a: values[0, a])
+    given_up = float(values[0, best] - here[0])
+    given_up = given_up if given_up > SAME * problem.horizon else 0.0
+    gained = here[1:] - values[1:, best]
+    scales = [labels.shown(n) for n in range(len(problem.reward))]
+    factor = np.array([each.factor for each in scales])
+    size = np.abs(factor)
+    actions = tuple(
+        {
+            "action": labels.action(a),
+            "probability": float(rows[a]),
+            "values": [float(each) for each in factor * values[:, a]],
+            "total": float(factor[0] * total[a]),
+        }
+        for a in order
+    )
+    return Explanation(
+        problem=problem.name,
+        state=labels.state(x),
+        step=labels.step(h),
+        visits=visits,
+        played=in_words(problem, rows),
+        signals=tuple(each.of for each in scales),
+        costs=tuple(bool(each < 0.0) for each in factor),
+        prices=size[0] * found.multiplier / size[1:],
+        actions=actions,
+        given_up=size[0] * given_up,
+        gained=size[1:] * gained,
+        worth=size[0] * found.multiplier * gained,
+    )
+
+
+def _seen_from(
+    problem: CMDP, policy: npt.ArrayLike | Policy, h: int, x: int, count: int | None
+) -> tuple[Array, float, Array]:
+    """The row [A] of a place, how likely it is, and the action values [1 + N, A] there."""
+    array = fitted(problem, policy)
+    counter = policy.counter if isinstance(policy, Policy) else None
+    if counter is None:
+        if count is not None:
+            raise InputError(f"the counter is {count!r}, but the policy has no memory")
+        visits = exact.occupancy(problem, array)[h, x].sum()
+        values = [exact.action_values(problem, array, each)[h, x] for each in problem.reward]
+        return array[h, x], float(visits), np.stack(values)
+    k = level_of(counter, count)
+    visits = counted_occupancy(problem, array, counter)[h, k, x].sum()
+    values = [
+        counted_action_values(problem, array, counter, each)[h, k, x] for each in problem.reward
+    ]
+    return array[h, k, x], float(visits), np.stack(values)
