@@ -12,7 +12,13 @@ import pytest
 from conftest import ROOT
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-RUN = ["README.md", "docs/add-an-algorithm.md", "docs/learn-live.md", "docs/python.md"]
+RUN = [
+    "README.md",
+    "docs/add-an-algorithm.md",
+    "docs/budgets.md",
+    "docs/learn-live.md",
+    "docs/python.md",
+]
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -50,6 +56,19 @@ def test_examples_run(example, capsys, monkeypatch):
     monkeypatch.setenv("EPISODES", "200")  # the live ones take minutes in earnest
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "example", sorted((ROOT / "examples" / "textbook").glob("*.py")), ids=lambda p: p.name
+)
+def test_textbook_problems_have_the_values_of_their_closed_forms(example, capsys):
+    runpy.run_path(str(example), run_name="__main__")
+    lines = re.findall(
+        r"(-?\d+\.\d{8})\s+(?:closed form|linear program)\s+(-?\d+\.\d{8})", capsys.readouterr().out
+    )
+    assert len(lines) >= 3
+    for ours, theirs in lines:
+        assert float(ours) == pytest.approx(float(theirs), abs=2e-8)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

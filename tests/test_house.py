@@ -27,6 +27,7 @@ ROOMS = (
     "cmdp",
     "statistics",
     "solvers",
+    "policies",
     "algorithms",
     "environments",
     "formats",

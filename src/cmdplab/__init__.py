@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         gym as gym,
         live as live,
         measures as measures,
+        policies as policies,
         report as report,
         solvers as solvers,
         statistics as statistics,
@@ -38,8 +39,21 @@ if TYPE_CHECKING:
     from cmdplab.algorithms.learner import Episode, Learner
     from cmdplab.algorithms.primal_dual import PrimalDual
     from cmdplab.algorithms.task import Task
+    from cmdplab.cmdp.budgets import (
+        AlmostSure,
+        Anytime,
+        Chance,
+        CVaR,
+        Expected,
+        Forbidden,
+        VisitCap,
+    )
     from cmdplab.cmdp.evaluation import Evaluation, evaluate
+    from cmdplab.cmdp.labels import Labels
+    from cmdplab.cmdp.memory import Counter
+    from cmdplab.cmdp.policy import Policy
     from cmdplab.cmdp.problem import CMDP
+    from cmdplab.cmdp.stationary import Average, Discounted, StationaryCMDP
     from cmdplab.environments import make
     from cmdplab.environments.catalogue import list_algorithms, list_environments
     from cmdplab.environments.description import describe
@@ -49,9 +63,13 @@ if TYPE_CHECKING:
     from cmdplab.experiments.records.load import load_runs
     from cmdplab.experiments.run import run, run_many
     from cmdplab.experiments.sweep import sweep
+    from cmdplab.formats.estimates import Estimated, from_counts, from_trajectories
+    from cmdplab.formats.tables import from_table
     from cmdplab.live import learn
     from cmdplab.messages import quiet
-    from cmdplab.solvers import Solution, solve
+    from cmdplab.policies import compare_policies, explain, simulate
+    from cmdplab.solvers import RobustSolution, Solution, solve, solve_robust
+    from cmdplab.solvers.budgeted import BudgetSolution, solve_budgets
     from cmdplab.studies.compare import compare
     from cmdplab.testing.contract import check_learner
 
@@ -63,8 +81,21 @@ _HOMES = {
     "algorithms.learner": ["Episode", "Learner"],
     "algorithms.primal_dual": ["PrimalDual"],
     "algorithms.task": ["Task"],
+    "cmdp.budgets": [
+        "AlmostSure",
+        "Anytime",
+        "CVaR",
+        "Chance",
+        "Expected",
+        "Forbidden",
+        "VisitCap",
+    ],
     "cmdp.evaluation": ["Evaluation", "evaluate"],
+    "cmdp.labels": ["Labels"],
+    "cmdp.memory": ["Counter"],
+    "cmdp.policy": ["Policy"],
     "cmdp.problem": ["CMDP"],
+    "cmdp.stationary": ["Average", "Discounted", "StationaryCMDP"],
     "environments": ["make"],
     "environments.catalogue": ["list_algorithms", "list_environments"],
     "environments.description": ["describe"],
@@ -74,9 +105,13 @@ _HOMES = {
     "experiments.play": ["Job", "Run"],
     "experiments.run": ["run", "run_many"],
     "experiments.sweep": ["sweep"],
+    "formats.estimates": ["Estimated", "from_counts", "from_trajectories"],
+    "formats.tables": ["from_table"],
     "live": ["learn"],
     "messages": ["quiet"],
-    "solvers": ["Solution", "solve"],
+    "policies": ["compare_policies", "explain", "simulate"],
+    "solvers.budgeted": ["BudgetSolution", "solve_budgets"],
+    "solvers": ["RobustSolution", "Solution", "solve", "solve_robust"],
     "studies.compare": ["compare"],
     "testing.contract": ["check_learner"],
 }
@@ -93,6 +128,7 @@ _ROOMS = (
     "gym",
     "live",
     "measures",
+    "policies",
     "report",
     "solvers",
     "statistics",
@@ -122,25 +158,46 @@ _MOVED = {
 
 __all__ = [
     "CMDP",
+    "AlmostSure",
+    "Anytime",
+    "Average",
+    "BudgetSolution",
+    "CVaR",
+    "Chance",
     "CmdplabError",
+    "Counter",
+    "Discounted",
     "EngineError",
     "Episode",
+    "Estimated",
     "Evaluation",
+    "Expected",
     "Experiment",
+    "Forbidden",
     "InputError",
     "Job",
+    "Labels",
     "Learner",
     "LearnerError",
+    "Policy",
     "PrimalDual",
+    "RobustSolution",
     "Run",
     "Solution",
+    "StationaryCMDP",
     "StorageError",
     "Task",
+    "VisitCap",
     "algorithm",
     "check_learner",
     "compare",
+    "compare_policies",
     "describe",
     "evaluate",
+    "explain",
+    "from_counts",
+    "from_table",
+    "from_trajectories",
     "learn",
     "list_algorithms",
     "list_environments",
@@ -149,7 +206,10 @@ __all__ = [
     "quiet",
     "run",
     "run_many",
+    "simulate",
     "solve",
+    "solve_budgets",
+    "solve_robust",
     "sweep",
 ]
 

@@ -19,12 +19,12 @@ from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats import (
     Roles,
-    assemble,
     convert,
     find,
     from_action_first,
     from_gymnasium,
     from_state_first,
+    kernels,
     parse_drn,
     read_drn,
     to_action_first,
@@ -70,7 +70,7 @@ def test_lists_and_tables_of_a_file_agree(problem, tmp_path_factory):
     path = tmp_path_factory.mktemp("drn") / "p.drn"
     write_drn(problem, path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assemble, "DENSE", 0)
+        patch.setattr(kernels, "DENSE", 0)
         lists = read_drn(path)
     assert isinstance(lists.transition, Sparse)
     assert same(lists, problem)
@@ -147,8 +147,6 @@ def test_rows_that_text_has_rounded_are_normalised(tmp_path):
         ("\taction 0 [0, 0, 0]\n\t\t1 : 1\n", "", "line 19: state 1 has no action"),
         ("\t\t1 : 1\nstate", "state", "line 20: action 0 leads nowhere"),
         ("[0.5, 0.25, 0]", "[0.5, 0.25]", "line 13: 2 rewards, but @reward_models names 3"),
-        ("[0.5, 0.25, 0]", "[1.5, 0.25, 0]", "line 13: gold pays 1.5 in a step, outside [0, 1]"),
-        ("[0.5, 0.25, 0]", "[-0.5, 0.25, 0]", "line 13: gold pays -0.5"),
         ("[0.5, 0.25, 0]", "[nan, 0.25, 0]", "line 13: 'nan' is not a number"),
         ("1 : 0.1", "1 : 0.2", "line 13: the probabilities sum to 1.1, not 1"),
         ("1 : 0.1", "1 : [0.1, 0.2]", "line 15: '[0.1, 0.2]' is an interval"),
@@ -159,7 +157,7 @@ def test_rows_that_text_has_rounded_are_normalised(tmp_path):
         ("1 : 0.1", "7 : 0.1", "line 13: the target 7 is none of the 3 states"),
         ("1 : 0.1", "everywhere", "line 15: 'everywhere' is no state, action or TARGET : VALUE"),
         ('"horizon": 5', '"horizon": 0', "line 1: the horizon is 0"),
-        ('"safe": 2.5', '"safe": 5.5', "line 1: the threshold of 'safe' is 5.5, outside [0, 5]"),
+        ('"safe": 2.5', '"safe": 5.5', "the threshold of safe is 5.5, outside [0, 5]"),
         ('"gold"', '"silver"', "has no reward model 'silver'; it has gold, safe, hits"),
         ("@model", "", "it has no line @model"),
     ],
@@ -296,7 +294,7 @@ def test_lists_and_tables_of_one_environment_are_one_problem(monkeypatch):
     }
     told = {"horizon": 4, "cost": np.eye(3, 2), "budget": 2.0}
     dense = from_gymnasium(lake(P=table), **told).problem
-    monkeypatch.setattr(assemble, "DENSE", 0)
+    monkeypatch.setattr(kernels, "DENSE", 0)
     lists = from_gymnasium(lake(P=table), **told).problem
     assert isinstance(lists.transition, Sparse)
     np.testing.assert_array_equal(lists.table, dense.table)
@@ -357,7 +355,7 @@ def test_rescaling_is_said():
         ({"threshold": 1.0}, "give either a budget for the cost or a threshold"),
         ({"budget": [1.0, 2.0]}, "1 costs need 1 budgets, not 2"),
         ({"budget": "much"}, "must be a number"),
-        ({"budget": 7.0}, "a budget is 7, outside [0, 5]"),
+        ({"budget": 7.0}, "the budget of cost 1 is 7, outside [0, 5]"),
         ({"start": 9}, "start is 9"),
         ({"env": SimpleNamespace()}, "has no transition table P"),
         ({"env": lake(P={})}, "has no transition table P"),
@@ -397,7 +395,6 @@ def test_rescaling_is_said():
         ({"env": lake(P=[{"up": [(1.0, 0, 0.0, False)]}])}, "P[0] has no actions"),
         ({"env": lake(P=[{0: [(0.7, 0, 0.0, False)]}]), "start": 0}, "sums to 0.7, not 1"),
         ({"env": lake(P=[{0: [(1.0, 0, 7.0, False)]}]), "start": 0}, "the reward lies in [7, 7]"),
-        ({"env": lake(initial_state_distrib=[0.5, 0.5, 0])}, "has 2 possible first states"),
         ({"env": lake(initial_state_distrib=None)}, "has no first state: give the start"),
     ],
 )
@@ -471,12 +468,19 @@ def test_rewards_of_next_states_become_expectations():
         ({"transition": "kernel"}, "transition is not an array of real numbers"),
         ({"transition": np.ones((2, 1, 2))}, "sums to 2, not 1"),
         ({"reward": np.zeros(3)}, "reward has the shape (3,), and the transition (2, 1, 2)"),
-        ({"reward": [2.0, 0.0]}, "the reward lies in [0, 2], not in [0, 1]"),
-        ({"reward": [np.nan, 0.0]}, "the reward lies in [nan, nan]"),
+        ({"reward": [np.nan, 0.0]}, "the reward of action 0 in state 0 is nan, not finite"),
+        ({"reward": [-np.inf, 0.0]}, "state 0 has no action"),
         ({"horizon": True}, "the horizon is True"),
         ({"utilities": [np.zeros(2)]}, "give one threshold for each utility"),
-        ({"costs": [[0.0, 3.0]], "budgets": [1.0]}, "the cost lies in [0, 3]"),
-        ({"costs": [[0.0, 1.0]], "budgets": [9.0]}, "the budget of the cost is 9, outside [0, 2]"),
+        ({"costs": [[0.0, 1.0]], "budgets": [9.0]}, "the budget of cost 1 is 9, outside [0, 2]"),
+        ({"costs": [[0.0, 3.0]], "budgets": [9.0]}, "the budget of cost 1 is 9, outside [0, 6]"),
+        ({"costs": [[0.0, 1.0]], "budgets": ["9"]}, "the budget of cost 1 is '9', not a number"),
+        ({"criterion": "average"}, "an average over all time has neither a horizon nor a discount"),
+        ({"criterion": "total"}, "the criterion is 'total': say 'average'"),
+        ({"discount": 1.5}, "the discount is 1.5, outside [0, 1]"),
+        ({"horizon": None, "discount": 1.0}, "the discount is 1, outside [0, 1)"),
+        ({"start": [0.5, 0.6]}, "the start distribution must be 2 numbers that sum to 1"),
+        ({"start": "b"}, "there is no state 'b': the states are 0..1"),
     ],
 )
 def test_arrays_that_cannot_be_read_are_one_sentence(changes, sentence):
@@ -597,8 +601,14 @@ def test_where_the_other_constraints_fail_the_range_still_has_its_ends(two_state
 
 def test_the_page_about_own_problems_runs():
     printed = run_blocks((ROOT / "docs" / "own-problem.md").read_text()).splitlines()
-    assert float(printed[0]) == pytest.approx(float(printed[6]), abs=1e-12)
-    low, high = map(float, re.findall(r"[0-9]+\.[0-9]{3}", printed[7]))
-    assert printed[7].startswith("66 steps: ")
+    table, average, episodes, _, again, free = map(float, printed[6:12])
+    assert (table, average) == pytest.approx((484.0732519, 29 / 6))
+    assert episodes == pytest.approx(49.9122086)
+    assert float(printed[0]) == pytest.approx(again, abs=1e-12)
+    assert free == pytest.approx(max(10 - 0.95 * 20, (5 - 0.5 * 0.95 * 20) / (1 - 0.5 * 0.95)))
+    least, most = map(float, re.findall(r"[0-9]+\.[0-9]{3}", printed[13]))
+    assert least <= most <= float(printed[0])
+    low, high = map(float, re.findall(r"[0-9]+\.[0-9]{3}", printed[14]))
+    assert printed[14].startswith("66 steps: ")
     assert 0.0 <= high - low <= 0.05  # the multiplier is below 4
     assert printed[-2] == "the reward is rescaled: r = -1 + 2 r', and V = -1 H + 2 V'"

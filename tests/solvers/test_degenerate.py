@@ -26,9 +26,10 @@ from cmdplab.engines.families import session
 from cmdplab.environments.description import describe
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import Box, plan, solve
-from cmdplab.solvers.certified import Known, attempt
+from cmdplab.solvers.certified import attempt
 from cmdplab.solvers.fixed_point import WholePricing
 from cmdplab.solvers.frontier import frontier
+from cmdplab.solvers.known import Known
 from cmdplab.solvers.rational import Program, Vertex
 
 OPT_CMDP = ("--algorithm", "OptCMDP", "--episodes", "5")

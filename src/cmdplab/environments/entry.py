@@ -9,24 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab import plugins
+from cmdplab.cmdp.labels import Labels, Scale as Scale
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask
-
-
-class Scale(NamedTuple):
-    """The units of one reward in its source: published = offset + factor * ours.
-
-    A factor is negative where the source counts a cost: cost = H - utility has factor -1.
-    """
-
-    of: str  # what the published number counts
-    factor: float = 1.0
-    offset: float = 0.0
-
-    def published(self, ours: float) -> float:
-        """A value V[r] in the units of the source."""
-        return self.offset + self.factor * ours
 
 
 class Certified(NamedTuple):
@@ -102,10 +88,12 @@ def stationary_costs(
     start: int,
     name: str,
     mask: Mask | None = None,
+    labels: Labels | None = None,
 ) -> CMDP:
     """A problem whose reward and cost [X, A] are the same at each step; one budget."""
     rewards, costs = np.tile(objective, (horizon, 1, 1)), np.tile(cost, (1, horizon, 1, 1))
-    return CMDP.from_costs(kernel, rewards, costs, [budget], start, name, mask)
+    problem = CMDP.from_costs(kernel, rewards, costs, [budget], start, name, mask)
+    return problem if labels is None else problem.changed(labels=labels)
 
 
 def checked_seed(seed: int) -> None:

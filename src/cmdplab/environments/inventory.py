@@ -35,6 +35,7 @@ from functools import partial
 
 import numpy as np
 
+from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Scale, fixed, stationary_costs
 from cmdplab.types import Array
@@ -45,6 +46,10 @@ DEMAND = (0.3, 0.2, 0.2, 0.2, 0.05, 0.05)  # of 0..5 units
 PRICE = 0.08
 ORDERING, UNIT, STORAGE = 4.0, 2.0, 1.0  # per order, per unit ordered, per unit in stock
 BUDGET = HORIZON / 2
+LABELS = Labels(
+    tuple(f"stock {n}" for n in range(CAPACITY + 1)),
+    tuple(f"order {n}" for n in range(CAPACITY + 1)),
+)
 Revenue = Callable[[int], float]  # of a stock, after the order has arrived
 
 
@@ -69,7 +74,8 @@ def inventory(revenue: Revenue = released_revenue, name: str = "inventory") -> C
     kernel = np.array([_next_stock(full) for full in range(CAPACITY + 1)])
     reward = np.array([revenue(full) for full in range(CAPACITY + 1)])
     objective, cost = (reward / reward.max())[stock], cost / cost.max()
-    return stationary_costs(kernel[stock], objective, cost, BUDGET, HORIZON, 0, name, allowed)
+    given = (BUDGET, HORIZON, 0, name, allowed, LABELS)
+    return stationary_costs(kernel[stock], objective, cost, *given)
 
 
 def _next_stock(stock: int) -> Array:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Scale, fixed, stationary_costs
 from cmdplab.types import Array
@@ -32,13 +33,15 @@ ARRIVAL = (0.9, 0.1)  # on the fast link, on the slow link
 PLAYBACK = 0.8
 FAST = 0
 FAST_STEPS = 5.0  # the budget
+LABELS = Labels(tuple(f"buffer {n}" for n in range(LEVELS)), ("fast link", "slow link"))
 
 
 def media_streaming() -> CMDP:
     """The instance released with DOPE."""
     objective, cost = np.ones((LEVELS, len(ARRIVAL))), np.zeros((LEVELS, len(ARRIVAL)))
     objective[0], cost[:, FAST] = 0.0, 1.0
-    return stationary_costs(_kernel(), objective, cost, FAST_STEPS, HORIZON, 0, "media-streaming")
+    given = (FAST_STEPS, HORIZON, 0, "media-streaming", None, LABELS)
+    return stationary_costs(_kernel(), objective, cost, *given)
 
 
 def _kernel() -> Array:

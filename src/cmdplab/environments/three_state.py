@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.cmdp.horizons import with_random_start
+from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Scale, fixed
 from cmdplab.types import Array
@@ -33,12 +34,14 @@ HORIZON = 6
 STATES = 3
 STAY, ADVANCE = 0, 1
 ADVANCES = 3.0  # the budget
+LABELS = Labels(actions=("stay", "advance"))
 
 
 def three_state() -> CMDP:
     """The instance released with DOPE."""
     kernel, reward = _ring()
-    return CMDP(kernel, reward, np.array([HORIZON - ADVANCES]), 0, name="three-state")
+    threshold = np.array([HORIZON - ADVANCES])
+    return CMDP(kernel, reward, threshold, 0, name="three-state", labels=LABELS)
 
 
 def three_state_uniform() -> CMDP:

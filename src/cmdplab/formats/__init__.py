@@ -1,13 +1,14 @@
-"""Problems from and to other formats: DRN files, tables of environments, other array layouts.
+"""Problems from and to other formats: DRN and CSV files, tables, other libraries' arrays.
 
     from cmdplab.formats import Roles, from_gymnasium, read_drn, write_drn
 
-Every reader ends in a `CMDP`, which checks the arrays once more.
+Every reader ends in a `CMDP` or a `StationaryCMDP`, which checks the arrays once more.
 """
 
 from cmdplab.formats.assemble import Affine
 from cmdplab.formats.drn import parse_drn, read_drn, write_drn
-from cmdplab.formats.find import convert, find, read_problem
+from cmdplab.formats.estimates import Estimated, from_counts, from_trajectories
+from cmdplab.formats.find import convert, find, find_any, read_problem
 from cmdplab.formats.gymnasium import Imported, from_gymnasium, to_gymnasium_table
 from cmdplab.formats.layouts import (
     from_action_first,
@@ -15,18 +16,27 @@ from cmdplab.formats.layouts import (
     to_action_first,
     to_state_first,
 )
+from cmdplab.formats.quantecon import from_quantecon
 from cmdplab.formats.roles import Roles
+from cmdplab.formats.tables import from_table, read_csv
 
 __all__ = [
     "Affine",
+    "Estimated",
     "Imported",
     "Roles",
     "convert",
     "find",
+    "find_any",
     "from_action_first",
+    "from_counts",
     "from_gymnasium",
+    "from_quantecon",
     "from_state_first",
+    "from_table",
+    "from_trajectories",
     "parse_drn",
+    "read_csv",
     "read_drn",
     "read_problem",
     "to_action_first",

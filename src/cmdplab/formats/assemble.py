@@ -1,18 +1,31 @@
-"""The end of every reader: transitions become a kernel, and stationary tables a CMDP."""
+"""The end of every reader: tables in a person's own units become a problem.
+
+A problem of H steps has rewards in [0, 1]: whatever leaves it is mapped onto it, and the labels of
+the problem say how, so that values, budgets and prices can be told in the units that were given.
+A problem without an end keeps its numbers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from cmdplab.checks import is_whole, real_number, whole_horizon
+from cmdplab.cmdp.horizons import randomly_started
+from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import Average, Criterion, Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.types import Array, Indices, Mask
+from cmdplab.formats.kernels import LARGEST, pair_named
+from cmdplab.types import Array, Mask
 
-LARGEST = 100_000_000  # numbers in any one array that a reader is willing to make
 ROUNDING = 1e-12  # expectations of numbers in [0, 1] may leave it by this much
+Problem = CMDP | StationaryCMDP
 
 
 class Affine(NamedTuple):
@@ -21,17 +34,21 @@ class Affine(NamedTuple):
     scale: float = 1.0
     offset: float = 0.0
 
+    def over(self, steps: float, of: str = "") -> Scale:
+        """The units of a sum over so many steps: what `Labels` hold."""
+        return Scale(of, self.scale, steps * self.offset)
+
     def apply(self, table: Array) -> Array:
         """r', in [0, 1], of rewards r."""
-        return (table - self.offset) / self.scale
+        return np.asarray(self.over(1.0).ours(table))
 
-    def shrink(self, value: float, horizon: int) -> float:
+    def shrink(self, value: float, horizon: float) -> float:
         """V' of a sum V over all H steps."""
-        return (value - horizon * self.offset) / self.scale
+        return float(self.over(horizon).ours(value))
 
-    def value(self, value: float, horizon: int) -> float:
+    def value(self, value: float, horizon: float) -> float:
         """V of the rescaled V'."""
-        return horizon * self.offset + self.scale * value
+        return self.over(horizon).published(value)
 
 
 def unit_map(table: Array) -> Affine:
@@ -42,49 +59,181 @@ def unit_map(table: Array) -> Affine:
     return Affine(high - low, low)
 
 
-class Constraint(NamedTuple):
-    """V[utility] >= threshold."""
+class Episodes(NamedTuple):
+    """E sum_{h < H} gamma^h r: how an episode of H steps is judged."""
 
-    utility: Array  # [X, A]
+    horizon: int
+    discount: float = 1.0
+
+    @property
+    def weights(self) -> Array:
+        """[H], gamma^h."""
+        return np.asarray(self.discount ** np.arange(self.horizon, dtype=np.float64))
+
+    @property
+    def total(self) -> float:
+        """What a reward of 1 at every step is worth."""
+        return float(self.horizon) if self.discount == 1.0 else float(self.weights.sum())
+
+
+def judged(
+    horizon: int | None, discount: float | None, criterion: str | None
+) -> Episodes | Criterion:
+    """How a person wants sums to be taken: over H steps, discounted for ever, or on average."""
+    if criterion not in (None, "average"):
+        raise InputError(f"the criterion is {criterion!r}: say 'average', a horizon or a discount")
+    if criterion == "average":
+        if horizon is not None or discount is not None:
+            raise InputError("an average over all time has neither a horizon nor a discount")
+        return Average()
+    if horizon is None and discount is not None:
+        return Discounted(discount)
+    gamma = 1.0 if discount is None else real_number("the discount", discount)
+    if not 0.0 <= gamma <= 1.0:
+        raise InputError(f"the discount is {gamma:g}, outside [0, 1]")
+    return Episodes(whole_horizon(horizon), gamma)
+
+
+class Signal(NamedTuple):
+    """A reward, utility or cost in the units of the person, and what it must keep."""
+
+    of: str
+    table: Array  # [X, A], or [H, X, A]
+    limit: float = 0.0  # the threshold of a utility, the budget of a cost
+
+
+class Listed(NamedTuple):
+    """A model as it was read: kernel, open pairs, and what is counted, all in its own units."""
+
+    kernel: Array | Sparse  # [X, A, X] or [H, X, A, X], or lists
+    mask: Mask  # [X, A] or [H, X, A]
+    objective: Signal
+    utilities: tuple[Signal, ...] = ()
+    costs: tuple[Signal, ...] = ()
+    labels: Labels = Labels()  # of states, actions and steps
+    name: str = "custom"
+
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """The objective, the utilities, then the costs: the order of the problem's rewards."""
+        return (self.objective, *self.utilities, *self.costs)
+
+
+def problem_of(
+    model: Listed, how: Episodes | Criterion, start: int | str | npt.ArrayLike = 0
+) -> Problem:
+    """The problem of a model: `CMDP` for episodes, else `StationaryCMDP`.
+
+    start : a state, its name, or the distribution [X] of the first state.
+    """
+    states = model.mask.shape[-2]
+    if isinstance(start, str):
+        start = model.labels.find_state(start, states)
+    model = _cleared(model)
+    if isinstance(how, Episodes):
+        if is_whole(start):
+            return _episodes(model, how, int(start))
+        return randomly_started(_episodes(model, how, 0), start)
+    return _for_ever(model, how, start)
+
+
+def _cleared(model: Listed) -> Listed:
+    """What closed pairs would pay is never read; what open ones pay must be a number."""
+    none = np.argwhere(~model.mask.any(axis=-1))
+    if len(none):
+        raise InputError(f"state {model.labels.state(int(none[0][-1]))} has no action")
+    for each in model.signals:
+        wrong = np.argwhere(model.mask & ~np.isfinite(each.table))
+        if len(wrong):
+            place = tuple(int(i) for i in wrong[0])
+            where = pair_named(place, model.labels)
+            raise InputError(f"the {each.of} of {where} is {each.table[place]:g}, not finite")
+    if model.mask.all():
+        return model
+    cleared = [each._replace(table=np.where(model.mask, each.table, 0.0)) for each in model.signals]
+    split = 1 + len(model.utilities)
+    return model._replace(
+        objective=cleared[0], utilities=tuple(cleared[1:split]), costs=tuple(cleared[split:])
+    )
+
+
+class _Inside(NamedTuple):
+    """A signal as episodes have it: in [0, 1] at every step."""
+
+    table: Array
     threshold: float
+    units: Scale
 
 
-def within_budget(cost: Array, budget: float, horizon: int, what: str = "cost") -> Constraint:
-    """V[c] <= budget as a constraint on u = 1 - c: V[u] >= H - budget."""
-    check_unit(cost, what)
-    if not 0.0 <= budget <= horizon:
-        raise InputError(f"the budget of the {what} is {budget:g}, outside [0, {horizon}]")
-    return Constraint(1.0 - np.clip(cost, 0.0, 1.0), horizon - budget)
+def _reward(signal: Signal, steps: float) -> _Inside:
+    """V = steps offset + scale V' of a reward or utility."""
+    found = unit_map(signal.table)
+    limit = _limit(found, signal, steps, "threshold")
+    inside = np.clip(found.apply(signal.table), 0.0, 1.0)
+    return _Inside(inside, limit, found.over(steps, signal.of))
 
 
-def check_unit(table: Array, what: str) -> None:
-    """Refuse numbers outside [0, 1], naming their range."""
-    low, high = float(table.min()), float(table.max())
-    if not (low >= -ROUNDING and high <= 1.0 + ROUNDING):
-        raise InputError(f"the {what} lies in [{low:g}, {high:g}], not in [0, 1]: rescale it")
+def _cost(signal: Signal, steps: float) -> _Inside:
+    """V[c] <= budget as a constraint on u = 1 - c': V[u] >= steps - budget'."""
+    found = unit_map(signal.table)
+    limit = _limit(found, signal, steps, "budget")
+    inside = 1.0 - np.clip(found.apply(signal.table), 0.0, 1.0)
+    units = Scale(signal.of, -found.scale, found.value(steps, steps))
+    return _Inside(inside, steps - limit, units)
 
 
-def assembled(
-    kernel: Array | Sparse,
-    objective: Array,
-    constraints: list[Constraint],
-    *,
-    horizon: int,
-    start: int,
-    name: str,
-    mask: Mask | None = None,
-) -> CMDP:
-    """A stationary problem from tables: kernel [X, A, X] or lists, rewards and mask [X, A]."""
-    wanted = (1 + len(constraints)) * horizon * objective.size
+def _limit(found: Affine, signal: Signal, steps: float, what: str) -> float:
+    """The limit of the rescaled sum; what no policy could reach or miss is refused."""
+    low, high = found.value(0.0, steps), found.value(steps, steps)
+    if not low <= signal.limit <= high:
+        given = f"the {what} of {signal.of} is {signal.limit:g}"
+        raise InputError(f"{given}, outside [{low:g}, {high:g}]")
+    return min(max(found.shrink(signal.limit, steps), 0.0), steps)
+
+
+def _episodes(model: Listed, how: Episodes, start: int) -> CMDP:
+    X, A = model.mask.shape[-2:]
+    wanted = len(model.signals) * how.horizon * X * A
     if wanted > LARGEST:
-        raise InputError(f"{name}: the rewards of all steps would be {wanted} numbers")
-    tables = np.stack([objective, *(each.utility for each in constraints)])
-    if mask is not None:
-        tables[:, ~mask] = 0.0
-    check_unit(tables[0], "reward")
-    tables = np.where(np.abs(tables - 0.5) <= 0.5 + ROUNDING, np.clip(tables, 0.0, 1.0), tables)
-    thresholds = np.array([each.threshold for each in constraints], dtype=np.float64)
-    return CMDP(kernel, tables, thresholds, start, horizon, name, mask)
+        raise InputError(f"{model.name}: the rewards of all steps would be {wanted} numbers")
+    inside = [_reward(each, how.total) for each in (model.objective, *model.utilities)]
+    inside += [_cost(each, how.total) for each in model.costs]
+    tables = np.stack([each.table for each in inside])
+    if how.discount != 1.0:
+        tables = how.weights[:, None, None] * (tables if tables.ndim == 4 else tables[:, None])
+    thresholds = np.array([each.threshold for each in inside[1:]], dtype=np.float64)
+    mask = None if model.mask.all() else model.mask
+    labels = replace(model.labels, signals=tuple(each.units for each in inside))
+    return CMDP(model.kernel, tables, thresholds, start, how.horizon, model.name, mask, labels)
+
+
+def _for_ever(model: Listed, how: Criterion, start: int | npt.ArrayLike) -> StationaryCMDP:
+    if model.mask.ndim == 3:
+        raise InputError(f"{model.name} changes with the step: give a horizon, no {how}")
+    rewards = (model.objective, *model.utilities)
+    units = [Scale(each.of) for each in rewards] + [Scale(each.of, -1.0) for each in model.costs]
+    return StationaryCMDP(
+        model.kernel,
+        np.stack([each.table for each in rewards] + [-each.table for each in model.costs]),
+        np.array([e.limit for e in model.utilities] + [-e.limit for e in model.costs], float),
+        how,
+        start,  # type: ignore[arg-type]
+        model.name,
+        None if model.mask.all() else model.mask,
+        replace(model.labels, signals=tuple(units)),
+    )
+
+
+def signals(
+    names: Sequence[str], tables: Sequence[Array], limits: Sequence[float], what: str
+) -> tuple[Signal, ...]:
+    """Utilities with thresholds, or costs with budgets: one limit for each."""
+    if len(tables) != len(limits):
+        raise InputError("give one threshold for each utility and one budget for each cost")
+    return tuple(
+        Signal(name, table, real_number(f"the {what} of {name}", limit))
+        for name, table, limit in zip(names, tables, limits, strict=True)
+    )
 
 
 def stationary_tables(problem: CMDP, what: str) -> tuple[Array, Mask]:
@@ -111,48 +260,3 @@ def _same_rows(problem: CMDP) -> bool:
     kernel = problem.transition
     rows = kernel.probability if isinstance(kernel, Sparse) else kernel
     return bool((rows == rows[0]).all())
-
-
-DENSE = 1_000_000  # entries up to which a kernel is stored as a full table
-
-
-class Transitions(NamedTuple):
-    """P(target | state, action) = probability; a pair lists a target once."""
-
-    state: Indices  # [E]
-    action: Indices  # [E]
-    target: Indices  # [E]
-    probability: Array  # [E]
-
-
-def stored(given: Transitions, mask: Mask, what: str) -> Array | Sparse:
-    """[X, A, X], or lists; the pairs that the mask [X, A] closes stay where they are.
-
-    `what` is named where even lists would be too large.
-    """
-    X, A = mask.shape
-    if X * A * X <= DENSE:
-        table = np.zeros((X, A, X))
-        table[~mask] = np.eye(X)[np.nonzero(~mask)[0]]
-        table[given.state, given.action, given.target] = given.probability
-        return table
-    place = _places(given.state * A + given.action)
-    most = int(place.max()) + 1
-    if X * A * most > LARGEST:
-        raise InputError(f"{what}: {X} states, {A} actions, {most} successors are too many")
-    successor = np.zeros((X, A, most), dtype=np.int64)
-    probability = np.zeros((X, A, most))
-    successor[..., 0] = np.arange(X)[:, None]
-    probability[..., 0] = ~mask
-    at = (given.state, given.action, place)
-    successor[at], probability[at] = given.target, given.probability
-    return Sparse(successor, probability)
-
-
-def _places(pair: Indices) -> Indices:
-    """[E]: how many entries of the same pair come before each."""
-    order = np.argsort(pair, kind="stable")
-    ranked = pair[order]
-    place = np.empty_like(pair)
-    place[order] = np.arange(len(pair)) - np.searchsorted(ranked, ranked)
-    return place

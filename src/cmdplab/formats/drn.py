@@ -23,7 +23,7 @@ their order in the file otherwise. Lines that begin with // are comments; one th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -34,16 +34,9 @@ from cmdplab.errors import InputError
 from cmdplab.files import read_text
 from cmdplab.files.write import written_whole
 from cmdplab.formats import drn_lines
-from cmdplab.formats.assemble import (
-    LARGEST,
-    Constraint,
-    Transitions,
-    assembled,
-    stationary_tables,
-    stored,
-    within_budget,
-)
-from cmdplab.formats.drn_lines import ROLES, TEXT_TOLERANCE, Model
+from cmdplab.formats.assemble import Listed, Problem, Signal, problem_of, stationary_tables
+from cmdplab.formats.drn_lines import ROLES, Model
+from cmdplab.formats.kernels import LARGEST, TEXT_TOLERANCE, Transitions, stored
 from cmdplab.formats.roles import Roles
 from cmdplab.types import Array, Indices, Mask
 
@@ -53,14 +46,21 @@ def parse_drn(path: str | Path) -> Model:
     return _checked(str(path), drn_lines.parse(str(path), read_text(path)))
 
 
-def read_drn(path: str | Path, roles: Roles | None = None) -> CMDP:
-    """The problem of a DRN file; without `roles`, with those that the file itself holds."""
+def read_drn(path: str | Path, roles: Roles | None = None) -> Problem:
+    """The problem of a DRN file; without `roles`, with those that the file itself holds.
+
+    A `CMDP` where the roles have a horizon, else a `StationaryCMDP`.
+    """
     model = parse_drn(path)
     roles = model.roles if roles is None else roles
     if roles is None:
         names = ", ".join(model.names) or "none"
         raise InputError(f"{path}: say which reward model is the objective (it has {names})")
-    return problem_of(model, roles, roles.name or Path(path).stem, str(path))
+    given = listed(model, roles, roles.name or Path(path).stem, str(path))
+    try:
+        return problem_of(given, roles.judged, model.start)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _checked(path: str, model: Model) -> Model:
@@ -80,35 +80,27 @@ def _checked(path: str, model: Model) -> Model:
     return model._replace(probability=model.probability / total[model.choice])
 
 
-def problem_of(model: Model, roles: Roles, name: str, path: str) -> CMDP:
-    """The CMDP of a model whose reward models have roles."""
+def listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
+    """The tables of a model whose reward models have roles, in the units of the file."""
     column = _columns(model)
     actions = int(column.max()) + 1
     if model.states * actions > LARGEST:
         raise InputError(f"{path}: {model.states} states with {actions} actions are too many")
     mask = np.zeros((model.states, actions), dtype=np.bool_)
     mask[model.owner, column] = True
-    objective = _table(model, roles.objective, column, mask, path)
-    constraints = [
-        Constraint(_table(model, each, column, mask, path), float(threshold))
-        for each, threshold in roles.utilities.items()
-    ]
-    constraints += [
-        within_budget(_table(model, each, column, mask, path), float(budget), roles.horizon, each)
-        for each, budget in roles.costs.items()
-    ]
+
+    def signals(limits: Mapping[str, float]) -> tuple[Signal, ...]:
+        return tuple(
+            Signal(each, _table(model, each, column, mask, path), float(limit))
+            for each, limit in limits.items()
+        )
+
     owner, action = model.owner[model.choice], column[model.choice]
     every = Transitions(owner, action, model.target, model.probability)
+    (objective,) = signals({roles.objective: 0.0})
     kernel = stored(every, mask, path)
-    return assembled(
-        kernel,
-        objective,
-        constraints,
-        horizon=roles.horizon,
-        start=model.start,
-        name=name,
-        mask=None if mask.all() else mask,
-    )
+    limited = signals(roles.utilities), signals(roles.costs)
+    return Listed(kernel, mask, objective, *limited, name=name)
 
 
 def _columns(model: Model) -> Indices:
@@ -123,16 +115,12 @@ def _columns(model: Model) -> Indices:
 
 
 def _table(model: Model, name: str, column: Indices, mask: Mask, path: str) -> Array:
-    """[X, A]: what a reward model pays in a state and for an action together, checked by line."""
+    """[X, A]: what a reward model pays in a state and for an action together."""
     if name not in model.names:
         known = ", ".join(model.names) or "none"
         raise InputError(f"{path} has no reward model {name!r}; it has {known}")
     n = model.names.index(name)
     paid = model.state_reward[model.owner, n] + model.choice_reward[:, n]
-    wrong = np.flatnonzero(~((paid >= 0.0) & (paid <= 1.0)))
-    if len(wrong):
-        line, found = model.line[wrong[0]], paid[wrong[0]]
-        raise InputError(f"{path}, line {line}: {name} pays {found:g} in a step, outside [0, 1]")
     table = np.zeros(mask.shape)
     table[model.owner, column] = paid
     return table

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
+from cmdplab.formats.kernels import TEXT_TOLERANCE
 from cmdplab.formats.roles import Roles
 from cmdplab.types import Array, Indices
 
 ROLES = "// cmdplab "
-TEXT_TOLERANCE = 1e-5  # a row of text may be off by this much: some tools print six digits
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _STATE = re.compile(r"state ([0-9]{1,12})(?: +\[([^\[\]]*)\])?((?: .*)?)")
 _ACTION = re.compile(r"action ([^\s\[\]]+)(?: +\[([^\[\]]*)\])?\s*")

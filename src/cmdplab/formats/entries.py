@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.checks import is_whole, real_number, whole_number
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
 from cmdplab.errors import InputError
-from cmdplab.formats.assemble import LARGEST
+from cmdplab.formats.kernels import LARGEST
 
 Entry = tuple[float, int, float, bool]
 """(probability, next state, reward, terminated)"""
@@ -19,27 +19,57 @@ Row = list[Entry]
 Table = list[dict[int, Row]]
 
 
-def table_of(env: Any) -> Table:
-    """P[state][action] of an environment, with whole numbers for states and actions."""
+class Numbers(NamedTuple):
+    """How an environment counts: `Discrete(n, start=1)` begins with 1."""
+
+    states: int
+    first_state: int = 0
+    first_action: int = 0
+
+
+def table_of(env: Any) -> tuple[Table, Numbers]:
+    """P[state][action] of an environment, counted from 0, and how the environment counts."""
     given = getattr(getattr(env, "unwrapped", env), "P", None)
     if not isinstance(given, Mapping | Sequence) or len(given) == 0:
         what = type(getattr(env, "unwrapped", env)).__name__
         raise InputError(f"{what} has no transition table P: only finite, known models can be read")
     states = len(given)
-    if isinstance(given, Mapping) and (set(given) != set(range(states)) or not _whole(given)):
-        raise InputError(f"the states of P are not 0..{states - 1}")
-    return [_actions(given[s], s, states) for s in range(states)]
+    first = _first(env, "observation_space")
+    if not isinstance(given, Mapping) or set(given) == set(range(states)):
+        first = 0
+    numbers = Numbers(states, first, _first(env, "action_space"))
+    wanted = range(first, first + states)
+    if isinstance(given, Mapping) and (set(given) != set(wanted) or not _whole(given)):
+        raise InputError(f"the states of P are not {first}..{first + states - 1}")
+    listed = [
+        _listed(given[s], s) for s in (wanted if isinstance(given, Mapping) else range(states))
+    ]
+    if any(0 in each for each in listed):
+        numbers = numbers._replace(first_action=0)
+    return [_actions(each, x, numbers) for x, each in enumerate(listed)], numbers
 
 
-def _actions(given: Any, s: int, states: int) -> dict[int, Row]:
+def _first(env: Any, space: str) -> int:
+    """The number with which a space begins; 0 where it does not say."""
+    start = getattr(getattr(env, space, None), "start", 0)
+    return int(start) if is_whole(start) else 0
+
+
+def _listed(given: Any, s: int) -> dict[int, Any]:
     rows = given if isinstance(given, Mapping | Sequence) and not isinstance(given, str) else {}
     listed = dict(rows) if isinstance(rows, Mapping) else dict(enumerate(rows))
     if not listed or not _whole(listed) or not all(0 <= a < LARGEST for a in listed):
         raise InputError(f"P[{s}] has no actions 0, 1, ...")
-    return {int(a): _row(row, f"P[{s}][{a}]", states) for a, row in listed.items()}
+    return {int(a): row for a, row in listed.items()}
 
 
-def _row(given: Any, where: str, states: int) -> Row:
+def _actions(listed: dict[int, Any], x: int, numbers: Numbers) -> dict[int, Row]:
+    s, states, first = x + numbers.first_state, numbers.states, numbers.first_state
+    rows = {a: _row(row, f"P[{s}][{a}]", states, first) for a, row in listed.items()}
+    return {a - numbers.first_action: row for a, row in rows.items()}
+
+
+def _row(given: Any, where: str, states: int, first: int) -> Row:
     try:
         entries = [(p, y, r, end) for p, y, r, end in given]
     except (TypeError, ValueError):
@@ -47,20 +77,20 @@ def _row(given: Any, where: str, states: int) -> Row:
         raise InputError(f"{where} is no list of {form}") from None
     if not entries:
         raise InputError(f"{where} leads nowhere")
-    return [_entry(each, f"{where}[{i}]", states) for i, each in enumerate(entries)]
+    return [_entry(each, f"{where}[{i}]", states, first) for i, each in enumerate(entries)]
 
 
-def _entry(given: tuple[Any, Any, Any, Any], where: str, states: int) -> Entry:
+def _entry(given: tuple[Any, Any, Any, Any], where: str, states: int, first: int) -> Entry:
     p, y, r, end = given
     if not 0.0 <= real_number(f"the probability of {where}", p) <= 1.0 + ROW_SUM_TOLERANCE:
         raise InputError(f"the probability of {where} is {p!r}, outside [0, 1]")
-    if whole_number(f"the next state of {where}", y) >= states:
+    if not first <= whole_number(f"the next state of {where}", y) < first + states:
         raise InputError(f"{where} leads to state {y}, outside the {states} states")
     if not math.isfinite(real_number(f"the reward of {where}", r)):
         raise InputError(f"the reward of {where} is {r!r}, not finite")
     if not (isinstance(end, bool | np.bool_) or (is_whole(end) and end in (0, 1))):
         raise InputError(f"{where} ends with {end!r}, not with whether it terminates")
-    return float(p), int(y), float(r), bool(end)
+    return float(p), int(y) - first, float(r), bool(end)
 
 
 def _whole(keys: Iterable[Any]) -> bool:

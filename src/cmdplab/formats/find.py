@@ -9,30 +9,55 @@ from pathlib import Path
 
 from cmdplab import environments
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import FORMAT, StationaryCMDP
 from cmdplab.errors import InputError
+from cmdplab.files import read_npz
+from cmdplab.formats.assemble import Problem
 from cmdplab.formats.drn import read_drn, write_drn
 from cmdplab.formats.roles import Roles
+from cmdplab.formats.tables import read_csv
 
 WRITERS = {".npz": CMDP.save, ".drn": write_drn}
+READERS = {".drn": read_drn, ".csv": read_csv}  # files that need roles
 
 
-def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
-    """The problem of a .drn or .npz file, or the environment of that name.
+def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
+    """The problem of a .drn, .csv or .npz file, or the environment of that name.
 
-    `roles` are for DRN files, where they replace those that a file of ours holds.
+    `roles` are for DRN and CSV files; in a DRN file of ours they replace those that it holds.
     """
-    if what.endswith(".drn"):
+    read = READERS.get(Path(what).suffix)
+    if read is not None:
         if seed:
             raise InputError(environments.no_instances(what, seed))
-        return read_drn(what, roles)
+        return read(what, roles)
     if roles is not None:
         raise InputError(f"{what} is no .drn file: it knows its objective and constraints itself")
+    if what.endswith(".npz") and Path(what).exists():
+        return read_problem(what)
     return environments.find(what, seed)
 
 
-def read_problem(path: str | Path) -> CMDP:
-    """The problem of a .drn file of ours, or of a .npz file."""
-    return read_drn(path) if Path(path).suffix == ".drn" else CMDP.load(path)
+def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
+    """`find_any`, for those who need a horizon."""
+    return with_horizon(find_any(what, seed, roles))
+
+
+def with_horizon(problem: Problem) -> CMDP:
+    """The problem, if its episodes end."""
+    if not isinstance(problem, CMDP):
+        raise InputError(f"{problem.name} is {problem.criterion}: this needs a horizon")
+    return problem
+
+
+def read_problem(path: str | Path) -> Problem:
+    """The problem of a .drn file of ours, or of a .npz file, with an end or stationary."""
+    if Path(path).suffix == ".drn":
+        return read_drn(path)
+    arrays = read_npz(path)
+    if str(arrays.get("format")) == FORMAT:
+        return StationaryCMDP.from_arrays(arrays, path)
+    return CMDP.load(path)
 
 
 def convert(problem: CMDP, out: str | Path) -> None:

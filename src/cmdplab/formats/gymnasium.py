@@ -17,23 +17,29 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from cmdplab.checks import whole_horizon
+from cmdplab.checks import is_whole
+from cmdplab.cmdp.checks import floats
+from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import Average, Criterion
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import (
-    LARGEST,
+    ROUNDING,
     Affine,
-    Transitions,
-    assembled,
-    check_unit,
+    Episodes,
+    Listed,
+    Problem,
+    Signal,
+    judged,
+    problem_of,
     stationary_tables,
-    stored,
     unit_map,
-    within_budget,
 )
-from cmdplab.formats.entries import Row, Table, table_of
+from cmdplab.formats.entries import Numbers, Row, Table, table_of
+from cmdplab.formats.kernels import LARGEST, Transitions, stored
 from cmdplab.types import Array, Mask
 
 Cost = Callable[[int, int, int], float] | Array
@@ -43,7 +49,7 @@ Cost = Callable[[int, int, int], float] | Array
 class Imported(NamedTuple):
     """A problem, how its numbers relate to the environment's, and what should be said about it."""
 
-    problem: CMDP
+    problem: Problem
     reward: Affine  # r of the environment = offset + scale r of the problem
     costs: tuple[Affine, ...]  # the same of each cost
     notes: tuple[str, ...]
@@ -65,46 +71,51 @@ def from_gymnasium(
     *,
     budget: float | Sequence[float] | None = None,
     threshold: float | Sequence[float] | None = None,
-    start: int | None = None,
+    discount: float | None = None,
+    criterion: str | None = None,
+    start: int | npt.ArrayLike | None = None,
     rescale: bool = False,
     name: str | None = None,
 ) -> Imported:
-    """The CMDP of an environment with a transition table and costs.
+    """The problem of an environment with a transition table and costs.
 
+    horizon : H, for a `CMDP`; or discount, or criterion="average", for a `StationaryCMDP`.
     cost : what an episode may not spend too much of, V[c] <= budget; several for several
-        constraints. It is paid on the way into a terminal state, and never after.
+        constraints, () for none. It is paid on the way into a terminal state, and never after.
     budget : in the units of the cost. Or threshold, on the utility 1 - c: budget = H - threshold.
-    start : the first state; default: the environment's, where it has only one.
-    rescale : map rewards or costs that leave [0, 1] onto it; `Imported` says how.
+    start : the first state, or a distribution [S]; default: the environment's own.
+    rescale : map rewards or costs that leave [0, 1] onto it, as episodes need; `Imported` says how.
     """
-    table = table_of(env)
-    H = whole_horizon(horizon)
+    table, numbers = table_of(env)
+    how = judged(horizon, discount, criterion)
     if cost is None:
         raise InputError("say what is constrained: give a cost and its budget")
     costs: list[Cost] = list(cost) if isinstance(cost, list | tuple) else [cost]  # type: ignore[list-item]
-    budgets = _budgets(len(costs), budget, threshold, H)
-    first = _start(env, start, len(table))
+    budgets = _budgets(len(costs), budget, threshold, how)
+    first = _start(env, start, numbers)
     cleared, notes = _over(table, first)
-    rows = _rows(table, costs, cleared)
-    maps = [_map(each, rescale, what) for each, what in _named(rows)]
-    limits = [_limit(m, b, H) for m, b in zip(maps[1:], budgets, strict=True)]
-    constraints = [
-        within_budget(m.apply(table), limit, H)
-        for m, table, limit in zip(maps[1:], rows.costs, limits, strict=True)
-    ]
-    problem = assembled(
+    rows = _rows(table, costs, cleared, numbers)
+    maps = [_map(each, rescale, how, what) for each, what in _named(rows)]
+    model = Listed(
         rows.kernel,
-        maps[0].apply(rows.reward),
-        constraints,
-        horizon=H,
-        start=first,
+        rows.mask,
+        Signal("reward", rows.reward),
+        costs=tuple(
+            Signal(what, table, limit)
+            for (table, what), limit in zip(_named(rows)[1:], budgets, strict=True)
+        ),
+        labels=_labels(numbers, rows.mask.shape),
         name=name or type(getattr(env, "unwrapped", env)).__name__,
-        mask=None if rows.mask.all() else rows.mask,
+    )
+    padded = (
+        first if isinstance(first, int) else np.append(first, np.zeros(len(rows.mask) - len(table)))
     )
     notes += [
         _words(m, what) for m, (_, what) in zip(maps, _named(rows), strict=True) if m != Affine()
     ]
-    return Imported(problem, maps[0], tuple(maps[1:]), tuple(notes))
+    if isinstance(how, Average) and len(rows.mask) > len(table):
+        notes.append("what ends has ended for ever: its long-run average is nothing")
+    return Imported(problem_of(model, how, padded), maps[0], tuple(maps[1:]), tuple(notes))
 
 
 def to_gymnasium_table(problem: CMDP) -> dict[int, dict[int, Row]]:
@@ -130,31 +141,50 @@ def _budgets(
     count: int,
     budget: float | Sequence[float] | None,
     threshold: float | Sequence[float] | None,
-    horizon: int,
+    how: Episodes | Criterion,
 ) -> list[float]:
-    if (budget is None) == (threshold is None):
+    if count and (budget is None) == (threshold is None):
         raise InputError("give either a budget for the cost or a threshold for 1 - cost")
+    if threshold is not None and not isinstance(how, Episodes):
+        raise InputError("a threshold for 1 - cost needs a horizon: give a budget")
+    plain = budget if threshold is None else threshold
     try:
-        given = np.atleast_1d(np.asarray(budget if threshold is None else threshold, dtype=float))
+        given = np.atleast_1d(np.asarray([] if plain is None else plain, dtype=float))
     except (TypeError, ValueError):
         raise InputError("a budget or threshold must be a number") from None
     if given.shape != (count,):
         raise InputError(f"{count} costs need {count} budgets, not {given.size}")
-    return [float(each) for each in (given if threshold is None else horizon - given)]
+    if threshold is not None and isinstance(how, Episodes):
+        given = how.total - given
+    return [float(each) for each in given]
 
 
-def _start(env: Any, start: int | None, states: int) -> int:
+def _start(env: Any, start: int | npt.ArrayLike | None, numbers: Numbers) -> int | Array:
+    """The first state, counted from 0, or the distribution of it."""
+    if is_whole(start):
+        return int(start) - numbers.first_state  # the problem checks it
     if start is not None:
-        return start  # the problem checks it
+        return floats("the start distribution", start)
     weights = getattr(getattr(env, "unwrapped", env), "initial_state_distrib", None)
     possible = np.flatnonzero(weights) if weights is not None else np.arange(0)
-    if len(possible) != 1:
-        how = f"{len(possible)} possible first states" if len(possible) else "no first state"
-        raise InputError(f"the environment has {how}: give the start, one of 0..{states - 1}")
-    return int(possible[0])
+    if not len(possible):
+        states = f"{numbers.first_state}..{numbers.first_state + numbers.states - 1}"
+        raise InputError(f"the environment has no first state: give the start, one of {states}")
+    if len(possible) == 1:
+        return int(possible[0])
+    return floats("the environment's first states", weights)  # type: ignore[arg-type]
 
 
-def _over(table: Table, first: int) -> tuple[set[int], list[str]]:
+def _labels(numbers: Numbers, shape: tuple[int, ...]) -> Labels:
+    """Numbers of the environment as names, where it does not count from 0."""
+    if not numbers.first_state and not numbers.first_action:
+        return Labels()
+    states = [str(numbers.first_state + x) for x in range(numbers.states)]
+    states += ["over"] * (shape[0] - numbers.states)
+    return Labels(tuple(states), tuple(str(numbers.first_action + a) for a in range(shape[1])))
+
+
+def _over(table: Table, first: int | Array) -> tuple[set[int], list[str]]:
     """The states that are entered only by terminating, and a note where their own rows pay."""
     ended = {y for row in table for entries in row.values() for _, y, _, end in entries if end}
     entered = {
@@ -164,7 +194,8 @@ def _over(table: Table, first: int) -> tuple[set[int], list[str]]:
         for p, y, _, end in entries
         if not end and y != s and p > 0.0
     }
-    over = ended - entered - {first}
+    begun = {first} if isinstance(first, int) else set(np.flatnonzero(first).tolist())
+    over = ended - entered - begun
     paying = sorted(s for s in over if any(r for e in table[s].values() for _, _, r, _ in e))
     if not paying:
         return over, []
@@ -174,13 +205,13 @@ def _over(table: Table, first: int) -> tuple[set[int], list[str]]:
     ]
 
 
-def _rows(table: Table, costs: list[Cost], cleared: set[int]) -> _Rows:
+def _rows(table: Table, costs: list[Cost], cleared: set[int], numbers: Numbers) -> _Rows:
     ends = bool(cleared) or any(end for row in table for e in row.values() for *_, end in e)
     S, A = len(table), 1 + max(a for row in table for a in row)
     X = S + ends
     if X * A > LARGEST:
         raise InputError(f"a table of {X} states and {A} actions is too large")
-    pay = [_cost(each, S, A) for each in costs]
+    pay = [_cost(each, S, A, numbers) for each in costs]
     mask, paid = np.zeros((X, A), dtype=np.bool_), np.zeros((1 + len(costs), X, A))
     leads: dict[tuple[int, int, int], float] = {}  # (state, action, next state) -> probability
     if ends:
@@ -199,10 +230,11 @@ def _rows(table: Table, costs: list[Cost], cleared: set[int]) -> _Rows:
     return _Rows(stored(every, mask, "P"), paid[0], list(paid[1:]), mask)
 
 
-def _cost(given: Cost, S: int, A: int) -> Callable[[int, int, int], float]:
-    """c(state, action, next state), whichever way it was given."""
+def _cost(given: Cost, S: int, A: int, numbers: Numbers) -> Callable[[int, int, int], float]:
+    """c(state, action, next state), whichever way it was given; functions get its own numbers."""
     if callable(given):
-        return lambda s, a, y: _finite(given(s, a, y), s, a)
+        x0, a0 = numbers.first_state, numbers.first_action
+        return lambda s, a, y: _finite(given(x0 + s, a0 + a, x0 + y), s, a)
     table = np.asarray(given)
     if table.dtype.kind not in "biuf" or table.shape not in ((S, A), (S, A, S)):
         raise InputError(f"a cost must be a function or a table of {(S, A)} or {(S, A, S)} numbers")
@@ -225,19 +257,15 @@ def _named(rows: _Rows) -> list[tuple[Array, str]]:
     return list(zip([rows.reward, *rows.costs], names, strict=True))
 
 
-def _map(table: Array, rescale: bool, what: str) -> Affine:
-    found = unit_map(table)
+def _map(table: Array, rescale: bool, how: Episodes | Criterion, what: str) -> Affine:
+    """The map onto [0, 1] that episodes need; a problem without an end needs none."""
+    found = unit_map(table) if isinstance(how, Episodes) else Affine()
     if found != Affine() and not rescale:
-        check_unit(table, what)
-    return found if rescale else Affine()
-
-
-def _limit(found: Affine, budget: float, horizon: int) -> float:
-    """The budget of the rescaled cost."""
-    low, high = found.value(0.0, horizon), found.value(horizon, horizon)
-    if not low <= budget <= high:
-        raise InputError(f"a budget is {budget:g}, outside [{low:g}, {high:g}]")
-    return min(max(found.shrink(budget, horizon), 0.0), float(horizon))
+        low, high = float(table.min()), float(table.max())
+        if not (low >= -ROUNDING and high <= 1.0 + ROUNDING):
+            raise InputError(f"the {what} lies in [{low:g}, {high:g}], not in [0, 1]: rescale it")
+        return Affine()
+    return found
 
 
 def _words(found: Affine, what: str) -> str:

@@ -1,25 +1,36 @@
-"""Stationary problems in the array layouts of other libraries.
+"""Problems without steps in the array layouts of other libraries.
 
-    action first  P [A, S, S], R [S], [S, A] or [A, S, S]    pymdptoolbox
+    action first  P [A, S, S], R [S], [S, A] or [A, S, S]    pymdptoolbox, one matrix per action
     state first   P [S, A, S], R [S], [S, A] or [S, A, S]    QuantEcon, rlberry, MushroomRL
 
 A reward that depends on the next state becomes its expectation. A reward of -inf, which QuantEcon
-uses for an action that may not be taken, closes the pair.
+uses for an action that may not be taken, closes the pair. SciPy's sparse matrices are never
+written out: matrices.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Required, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.checks import whole_horizon
 from cmdplab.cmdp.checks import floats
+from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.formats.assemble import Constraint, assembled, stationary_tables, within_budget
+from cmdplab.formats import matrices
+from cmdplab.formats.assemble import (
+    Listed,
+    Problem,
+    Signal,
+    judged,
+    problem_of,
+    signals,
+    stationary_tables,
+)
 from cmdplab.types import Array
 
 
@@ -31,72 +42,102 @@ class Tables(NamedTuple):
 
 
 class Given(TypedDict, total=False):
-    """Keywords of `from_state_first`."""
+    """What arrays do not say, the same for every layout.
 
-    horizon: Required[int]
-    utilities: Sequence[npt.ArrayLike]
+    horizon : H, for episodes of H steps, in which rewards of any units are mapped onto [0, 1].
+    discount : gamma, for E sum_t gamma^t r; with a horizon too, the sum ends after H steps.
+    criterion : "average", for the long-run average per step.
+    utilities, thresholds : each utility must reach its threshold, in the same kind of sum.
+    costs, budgets : each cost must stay within its budget. The constraints of the problem are the
+        utilities, then the costs.
+    start : a state, its name, or the distribution [S] of the first state.
+    labels : names of states and actions, and in `signals` what reward, utilities and costs are.
+    """
+
+    horizon: int | None
+    discount: float | None
+    criterion: str | None
+    utilities: Sequence[Any]
     thresholds: Sequence[float]
-    costs: Sequence[npt.ArrayLike]
+    costs: Sequence[Any]
     budgets: Sequence[float]
-    start: int
+    start: int | str | npt.ArrayLike
     name: str
+    labels: Labels
+
+
+class Read(NamedTuple):
+    """Arrays of any layout: the kernel, the objective, the utilities and the costs."""
+
+    kernel: Array | Sparse  # [S, A, S], or lists
+    objective: Array  # [S, A]; -inf closes a pair
+    utilities: list[Array]
+    costs: list[Array]
 
 
 def from_state_first(
-    transition: npt.ArrayLike,
-    reward: npt.ArrayLike,
-    *,
-    horizon: int,
-    utilities: Sequence[npt.ArrayLike] = (),
-    thresholds: Sequence[float] = (),
-    costs: Sequence[npt.ArrayLike] = (),
-    budgets: Sequence[float] = (),
-    start: int = 0,
-    name: str = "custom",
-) -> CMDP:
-    """A problem from P [S, A, S] and rewards [S], [S, A] or [S, A, S].
+    transition: npt.ArrayLike, reward: npt.ArrayLike, **given: Unpack[Given]
+) -> Problem:
+    """A problem from P [S, A, S] and rewards [S], [S, A] or [S, A, S]; the rest is in `Given`.
 
-    Utilities must reach their thresholds and costs stay within their budgets, in expected sums
-    over an episode; the constraints are the utilities, then the costs.
+    A `CMDP` where a horizon is given, else a `StationaryCMDP`.
     """
     kernel = floats("transition", transition)
     if kernel.ndim != 3 or kernel.shape[0] != kernel.shape[2] or 0 in kernel.shape:
         raise InputError(f"transition must have the shape [S, A, S], not {kernel.shape}")
-    if len(utilities) != len(thresholds) or len(costs) != len(budgets):
-        raise InputError("give one threshold for each utility and one budget for each cost")
-    H = whole_horizon(horizon)
     objective = _expected("reward", reward, kernel)
-    closed = np.isneginf(objective)
-    constraints = [
-        Constraint(_expected("utility", table, kernel), float(limit))
-        for table, limit in zip(utilities, thresholds, strict=True)
-    ]
-    constraints += [
-        within_budget(np.where(closed, 0.0, _expected("cost", table, kernel)), float(limit), H)
-        for table, limit in zip(costs, budgets, strict=True)
-    ]
-    return assembled(
-        kernel,
-        objective,
-        constraints,
-        horizon=H,
-        start=start,
-        name=name,
-        mask=~closed if closed.any() else None,
-    )
+    utilities = [_expected("utility", each, kernel) for each in given.get("utilities", ())]
+    costs = [_expected("cost", each, kernel) for each in given.get("costs", ())]
+    return made(Read(kernel, objective, utilities, costs), given)
 
 
-def from_action_first(
-    transition: npt.ArrayLike, reward: npt.ArrayLike, **given: Unpack[Given]
-) -> CMDP:
-    """A problem from P [A, S, S] and rewards [S], [S, A] or [A, S, S]; else as `from_state_first`.
+def from_action_first(transition: Any, reward: Any, **given: Unpack[Given]) -> Problem:
+    """A problem from P [A, S, S], or from A matrices [S, S], of SciPy or dense; see `Given`.
 
-    pymdptoolbox also takes a sequence of A matrices, which is the same thing here.
+    Rewards, utilities and costs are [S], [S, A] or [A, S, S], or a list with a vector [S] or a
+    matrix [S, S] for each action. This is what pymdptoolbox takes.
     """
-    given["utilities"] = [_swapped(floats("utility", each)) for each in given.get("utilities", ())]
-    given["costs"] = [_swapped(floats("cost", each)) for each in given.get("costs", ())]
-    tables = _swapped(floats("transition", transition)), _swapped(floats("reward", reward))
-    return from_state_first(*tables, **given)
+    if matrices.is_sparse(transition):
+        rows = matrices.read(transition, given.get("labels", Labels()))
+        return made(
+            Read(
+                rows.kernel(reward),
+                rows.expected("reward", reward),
+                [rows.expected("utility", each) for each in given.get("utilities", ())],
+                [rows.expected("cost", each) for each in given.get("costs", ())],
+            ),
+            given,
+        )
+    shape = np.shape(transition)
+    given["utilities"] = [_state_first("utility", e, shape) for e in given.get("utilities", ())]
+    given["costs"] = [_state_first("cost", each, shape) for each in given.get("costs", ())]
+    kernel = _swapped(floats("transition", transition))
+    return from_state_first(kernel, _state_first("reward", reward, shape), **given)
+
+
+def made(read: Read, given: Given) -> Problem:
+    """The problem of arrays [S, A]."""
+    how = judged(given.get("horizon"), given.get("discount"), given.get("criterion"))
+    labels = given.get("labels", Labels())
+    names = names_of(labels, len(read.utilities), len(read.costs))
+    split = 1 + len(read.utilities)
+    utilities = signals(names[1:split], read.utilities, given.get("thresholds", ()), "threshold")
+    costs = signals(names[split:], read.costs, given.get("budgets", ()), "budget")
+    opened = ~np.isneginf(read.objective)
+    objective = Signal(names[0], read.objective)
+    name = given.get("name", "custom")
+    model = Listed(read.kernel, opened, objective, utilities, costs, labels, name)
+    return problem_of(model, how, given.get("start", 0))
+
+
+def names_of(labels: Labels, utilities: int, costs: int) -> list[str]:
+    """What each signal is called: as the labels say, or by its number."""
+    plain = ["reward", *(f"utility {n + 1}" for n in range(utilities))]
+    plain += [f"cost {n + 1}" for n in range(costs)]
+    given = [each.of for each in labels.signals]
+    if given and len(given) != len(plain):
+        raise InputError(f"labels: {len(given)} signals are named, but there are {len(plain)}")
+    return given or plain
 
 
 def to_state_first(problem: CMDP) -> Tables:
@@ -116,6 +157,13 @@ def to_action_first(problem: CMDP) -> Tables:
 def _swapped(array: Array) -> Array:
     """[A, S, S] <-> [S, A, S]; one and two axes stay."""
     return np.ascontiguousarray(array.transpose(1, 0, 2)) if array.ndim == 3 else array
+
+
+def _state_first(what: str, given: Any, shape: tuple[int, ...]) -> Array:
+    """[S], [S, A] or [S, A, S] of what stands action first; a list of A vectors is [S, A]."""
+    if matrices.per_action(given, shape[0]):
+        return matrices.columns(what, given)
+    return _swapped(floats(what, given))
 
 
 def _expected(what: str, values: npt.ArrayLike, kernel: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Which reward model of a file means what: a DRN file has names, a CMDP has an objective."""
+"""Which column or reward model of a file means what: a file has names, a CMDP has an objective."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from cmdplab.checks import whole_horizon
+from cmdplab.cmdp.stationary import Criterion
 from cmdplab.errors import InputError
 from cmdplab.files import parse_json
+from cmdplab.formats.assemble import Episodes, judged
 
 
 @dataclass(frozen=True)
@@ -17,24 +18,32 @@ class Roles:
     """The purpose of each reward model of a file, and what the file does not say.
 
     objective : the reward model to maximise.
-    horizon : H, the number of steps.
+    horizon : H, the number of steps; None for a problem without an end.
     utilities : name -> threshold; its expected sum over an episode must reach the threshold.
     costs : name -> budget; its expected sum must stay within the budget. u = 1 - c, b = H - budget.
     name : what the problem is called; empty: the name of the file.
+    discount : gamma, for sums E sum_t gamma^t r, for ever or over H steps.
+    criterion : "average", for averages over all time.
+    start : the name of the first state, for files that name states; empty: the first of the file.
 
     The constraints of the problem are the utilities, then the costs, each in the order given.
+    Thresholds and budgets are in the units of the file.
     """
 
     objective: str
-    horizon: int
+    horizon: int | None = None
     utilities: Mapping[str, float] = field(default_factory=dict)
     costs: Mapping[str, float] = field(default_factory=dict)
     name: str = ""
+    discount: float | None = None
+    criterion: str | None = None
+    start: str = ""
 
     def __post_init__(self) -> None:
-        whole_horizon(self.horizon)
-        if not isinstance(self.objective, str) or not isinstance(self.name, str):
-            raise InputError("the objective and the name must be text")
+        judged(self.horizon, self.discount, self.criterion)
+        for what in ("objective", "name", "start"):
+            if not isinstance(getattr(self, what), str):
+                raise InputError("the objective and the name must be text")
         if not self.name.isprintable():
             raise InputError(f"the name {self.name!r} cannot be printed")
         limits = {"threshold": self.utilities, "budget": self.costs}
@@ -42,14 +51,19 @@ class Roles:
             if not isinstance(given, Mapping):
                 raise InputError(f"give each {what} as a name and a number")
             for name, limit in given.items():
-                if not isinstance(name, str) or not 0.0 <= _number(limit) <= self.horizon:
-                    raise InputError(
-                        f"the {what} of {name!r} is {limit!r}, outside [0, {self.horizon}]"
-                    )
+                if not isinstance(name, str) or not math.isfinite(_number(limit)):
+                    raise InputError(f"the {what} of {name!r} is {limit!r}, not a finite number")
+
+    @property
+    def judged(self) -> Episodes | Criterion:
+        """How sums are taken."""
+        return judged(self.horizon, self.discount, self.criterion)
 
     def to_json(self) -> str:
         """One line of text, from which `from_json` makes equal roles."""
-        return json.dumps(asdict(self))
+        later = {"discount": None, "criterion": None, "start": ""}  # unknown to version 0.1.0
+        told = {k: v for k, v in asdict(self).items() if k not in later or v != later[k]}
+        return json.dumps(told)
 
     @classmethod
     def from_json(cls, text: str) -> Roles:
@@ -58,8 +72,8 @@ class Roles:
             values = parse_json(text, "the roles")
         except InputError:
             raise InputError("the roles are not JSON") from None
-        known = {"objective", "horizon", "utilities", "costs", "name"}
-        if not isinstance(values, dict) or not {"objective", "horizon"} <= set(values) <= known:
+        known = set(cls.__dataclass_fields__)
+        if not isinstance(values, dict) or not {"objective"} <= set(values) <= known:
             raise InputError(
                 f"the roles must be an object with the keys {', '.join(sorted(known))}"
             )

@@ -6,6 +6,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers.box import Plan, largest_margin, plan, policy_bounds
 from cmdplab.solvers.layout import Box
+from cmdplab.solvers.robust import RobustSolution, solve_robust
 from cmdplab.solvers.solution import Solution, solve
 
 
@@ -20,10 +21,12 @@ def solve_feasible(problem: CMDP) -> Solution:
 __all__ = [
     "Box",
     "Plan",
+    "RobustSolution",
     "Solution",
     "largest_margin",
     "plan",
     "policy_bounds",
     "solve",
     "solve_feasible",
+    "solve_robust",
 ]

@@ -1,24 +1,26 @@
 """Optima of a known kernel with a certificate that closes, or no answer at all.
 
-What the compiled planner finds is judged by the plain dynamic programs of exact.py: its policy is
-evaluated and its multipliers are priced. Where that leaves a doubt, the program is solved again in
-rational arithmetic, with policies that are priced without a tolerance for ties; where it still
-does, in whole numbers throughout. A doubt that remains is an `OpenCertificateError`.
+What a search finds is judged by code that took no part in it (known.py): its policy is played as it
+is written down, and its multipliers are priced by values that prove their bound. Where that leaves
+a doubt, the program is solved again in rational arithmetic, with policies that are priced without a
+tolerance for ties; where it still does, in whole numbers throughout. A doubt that remains is an
+`OpenCertificateError`.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.cmdp import exact
-from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers import box, fixed_point
+from cmdplab.solvers.known import Known
 from cmdplab.solvers.layout import Box
-from cmdplab.solvers.rational import Mixture, Pricing, Program, Vertex
+from cmdplab.solvers.mixtures import Pool
+from cmdplab.solvers.rational import Mixture, Pricing, Program, penalised
 from cmdplab.types import Array
 
 SHARP = 1e-12  # of H times the largest reward: a doubt below it is not looked at again
@@ -28,7 +30,6 @@ LOOSEST = 1e-7  # what they may leave unsure of an optimum, where whole numbers 
 EDGE = 1e-8  # of H: a slack below it is found again in rational arithmetic
 SHORT = 1e-10  # of H: thresholds that are missed by less are met but for rounding
 SHORT_BY_ROUNDING = 1e-13  # of H: what a policy in doubles may miss a threshold by
-LARGEST_PENALTY = 2**80
 
 
 class Widest(NamedTuple):
@@ -36,6 +37,18 @@ class Widest(NamedTuple):
 
     slack: float  # min_n (V[r^n] - b^n)
     value: float  # V[r^0]
+    multiplier: (
+        Array  # [N], sums to one: no policy has more than `slack` of the utilities so weighed
+    )
+
+
+class Candidate(NamedTuple):
+    """What a search claims to be the best."""
+
+    policy: Array  # [H, X, A]
+    multiplier: Array  # [N]
+    value: float
+    mixed: tuple[Any, ...] = ()  # the policies [H, X] of the mixture
 
 
 class Optimum(NamedTuple):
@@ -47,54 +60,41 @@ class Optimum(NamedTuple):
     multiplier: Array  # [N]
     dual: float
     doubt: float
+    mixed: tuple[Any, ...] = ()  # the policies [H, X] of the mixture, where actions were chosen
 
 
-class Known(NamedTuple):
-    """A problem's kernel with rewards and thresholds that need not be its own."""
-
-    problem: CMDP
-    reward: Array  # [1 + N, H, X, A]
-    threshold: Array  # [N]
-
-    @property
-    def size(self) -> float:
-        """The largest value of the objective there can be."""
-        return self.problem.horizon * float(np.abs(self.reward[0]).max()) or 1.0
-
-    @property
-    def thresholds(self) -> list[Fraction]:
-        """The thresholds, exactly."""
-        return [Fraction(b) for b in self.threshold.tolist()]
-
-    def returns(self, policy: Array) -> tuple[Array, Array]:
-        """The occupancy [H, X, A] of a policy, and its returns [1 + N]."""
-        pairs = exact.occupancy(self.problem, policy)
-        return pairs, np.array([float(np.sum(each * pairs)) for each in self.reward])
-
-    def bound(self, weight: float, multiplier: Array) -> float:
-        """max over policies of w V[r^0] + sum_n multiplier[n] (V[r^n] - b^n)."""
-        weighted = np.tensordot(np.array([weight, *multiplier]), self.reward, axes=1)
-        return exact.greedy(self.problem, weighted)[0] - float(multiplier @ self.threshold)
-
-    def price(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
-        """The best policy for these weights, in doubles and without a tolerance for ties."""
-        weights = np.array([float(weight), *map(float, multiplier)])
-        _, policy = exact.greedy(self.problem, np.tensordot(weights, self.reward, axes=1))
-        _, returns = self.returns(policy)
-        return Vertex(tuple(map(Fraction, returns.tolist())), policy)
-
-
-def widest(known: Known) -> Widest:
-    """The largest margin, certified; N >= 1."""
-    problem, reward, threshold = known
-    found = box.largest_margin(Box.of(problem), reward, threshold, problem.start)
+def widest(known: Known, pool: Pool | None = None) -> Widest:
+    """The largest margin, certified; N >= 1. What the search finds stays in the pool."""
+    H = known.problem.horizon
+    found = _safest(known, pool)
     _, returns = known.returns(found.policy)
-    slack = float(np.min(returns[1:] - threshold))
+    slack = float(np.min(returns[1:] - known.threshold))
     total = float(found.multiplier.sum()) or 1.0
-    doubt = abs(known.bound(0.0, found.multiplier / total) - slack) + abs(slack - found.primal)
-    if doubt <= SHARP * problem.horizon and slack > EDGE * problem.horizon:
-        return Widest(found.primal, float(returns[0]))
+    doubt = abs(known.bound(0.0, found.multiplier / total) - slack) + abs(slack - found.value)
+    if doubt <= SHARP * H and slack > EDGE * H:
+        return Widest(found.value, float(returns[0]), found.multiplier / total)
     return _widest_exactly(known)
+
+
+def _safest(known: Known, pool: Pool | None) -> Candidate:
+    """The policy of the largest margin, as a search finds it."""
+    if known.small:
+        p = known.problem
+        planned = box.largest_margin(Box.of(p), known.reward, known.threshold, p.start)
+        return Candidate(planned.policy, planned.multiplier, planned.primal)
+    found = (known.pool() if pool is None else pool).widest()
+    return Candidate(known.played(found), found.multiplier, found.value)
+
+
+def _best(known: Known, pool: Pool, first: Array | None) -> Candidate:
+    """The optimal policy, as a search finds it, from multipliers to start with."""
+    if known.small:
+        p = known.problem
+        planned = box.plan(Box.of(p), known.reward, known.threshold, p.start, first)
+        return Candidate(planned.policy, planned.multiplier, planned.primal)
+    found = pool.best(first)
+    used = tuple(each.policy for each in found.columns)
+    return Candidate(known.played(found), found.multiplier, found.value, used)
 
 
 def _widest_exactly(known: Known) -> Widest:
@@ -106,30 +106,47 @@ def _widest_exactly(known: Known) -> Widest:
     doubt = abs(known.bound(0.0, multiplier) - slack)
     if not doubt <= CLOSED * H:
         raise _refusal(known, f"the Slater gap is known to {doubt:.1e} only")
-    return Widest(slack, float(returns[0]))
+    return Widest(slack, float(returns[0]), multiplier)
 
 
 def attempt(known: Known, first: Array | None = None) -> Optimum | None:
     """The certified optimum, from multipliers to start with; None where nothing is feasible."""
     if not len(known.threshold):
-        return optimum(known, None)
-    safe = widest(known)
+        return unconstrained(known)
+    pool = known.pool()
+    safe = widest(known, pool)
     if safe.slack < -SHORT * known.problem.horizon:
         return None
-    return optimum(known, safe, first)
+    return optimum(known, safe, pool, first)
 
 
-def optimum(known: Known, safe: Widest | None, first: Array | None = None) -> Optimum:
-    """The certified optimum of what `widest` found to be feasible; None for N = 0."""
-    problem, reward, threshold = known
-    if safe is not None and safe.slack <= SHARP * problem.horizon:
-        best = _exactly(known, known.price, np.zeros(len(threshold)))
+def unconstrained(known: Known) -> Optimum:
+    """The certified optimum without constraints: one sweep, and what proves its values."""
+    value, actions = known.swept(np.ones(1))
+    policy = known.chosen(actions)
+    pairs, returns = known.returns(policy)
+    dual = known.proved(np.ones(1), value)
+    none, doubt = np.zeros(0), abs(dual - float(returns[0]))
+    best = Optimum(policy, pairs, returns, none, dual, doubt, (actions,))
+    return _closed(known, best)
+
+
+def optimum(known: Known, safe: Widest, pool: Pool, first: Array | None = None) -> Optimum:
+    """The certified optimum of what `widest` found to be feasible."""
+    if safe.slack <= SHARP * known.problem.horizon:
+        best = _exactly(known, known.price, np.zeros(len(known.threshold)))
     else:
-        found = box.plan(Box.of(problem), reward, threshold, problem.start, first)
+        found = _best(known, pool, first)
         best = _judged(known, found, safe)
         if not best.doubt <= SHARP * known.size:
             again = _exactly(known, known.price, found.multiplier)
             best = min(best, again, key=lambda each: each.doubt)
+    return _closed(known, best)
+
+
+def _closed(known: Known, best: Optimum) -> Optimum:
+    """An optimum whose certificate is as close as promised; whole numbers are the last resort."""
+    problem, reward = known.problem, known.reward
     unsure = ROUNDING * problem.horizon * float(best.multiplier.sum())
     if not best.doubt + unsure <= CLOSED * known.size and fixed_point.affordable(problem, reward):
         best = _exactly(known, fixed_point.WholePricing(problem, reward), best.multiplier)
@@ -139,8 +156,8 @@ def optimum(known: Known, safe: Widest | None, first: Array | None = None) -> Op
     return best
 
 
-def _judged(known: Known, found: box.Plan, safe: Widest | None) -> Optimum:
-    """A plan with the bounds that it proves, however it was found.
+def _judged(known: Known, found: Candidate, safe: Widest) -> Optimum:
+    """A policy with the bounds that it proves, however it was found.
 
     A policy that falls short by a rounding is worth what is left of it after mixing in as much of
     the safe policy as makes up for that.
@@ -148,12 +165,12 @@ def _judged(known: Known, found: box.Plan, safe: Widest | None) -> Optimum:
     pairs, returns = known.returns(found.policy)
     dual = known.bound(1.0, found.multiplier)
     short = float(np.max(exact.violation(known.threshold, returns[1:]), initial=0.0))
-    loss = np.inf if not found.feasible else 0.0
-    if short > 0.0 and safe is not None:
+    loss = 0.0
+    if short > 0.0:
         share = short / (short + safe.slack) if safe.slack > 0.0 else np.inf
-        loss += share * max(float(returns[0]) - safe.value, CLOSED)
+        loss = share * max(float(returns[0]) - safe.value, CLOSED)
     doubt = abs(dual - float(returns[0])) + loss
-    return Optimum(found.policy, pairs, returns, found.multiplier, dual, doubt)
+    return Optimum(found.policy, pairs, returns, found.multiplier, dual, doubt, found.mixed)
 
 
 def _exactly(known: Known, price: Pricing, begun: Array) -> Optimum:
@@ -171,7 +188,7 @@ def _exactly(known: Known, price: Pricing, begun: Array) -> Optimum:
         # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
         hair = Fraction(H, 1 << 120) if slack <= SHARP * H else 0
         program = Program([b - lowered - hair for b in known.thresholds], program.vertices)
-    mixture = _penalised(program, price, tolerance, float(begun.sum()))
+    mixture = penalised(program, price, tolerance, float(begun.sum()))
     multiplier = np.array([float(each) for each in mixture.multiplier])
     policy = _played(known, mixture)
     pairs, returns = known.returns(policy)
@@ -183,16 +200,6 @@ def _exactly(known: Known, price: Pricing, begun: Array) -> Optimum:
     )
     met = mixture.shortfall == 0 and short <= SHORT_BY_ROUNDING * H
     return Optimum(policy, pairs, returns, multiplier, dual, doubt if met else np.inf)
-
-
-def _penalised(program: Program, price: Pricing, tolerance: Fraction, size: float) -> Mixture:
-    """The best mixture that does not fall short, from a guess of how large multipliers are."""
-    penalty = Fraction(4 + int(4.0 * size))
-    mixture = program.best(penalty, price, tolerance)
-    while mixture.shortfall > 0 and penalty < LARGEST_PENALTY:
-        penalty *= 8
-        mixture = program.best(penalty, price, tolerance)
-    return mixture
 
 
 def _played(known: Known, mixture: Mixture) -> Array:

@@ -9,7 +9,8 @@ import numpy as np
 from cmdplab import display
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError, OpenCertificateError
-from cmdplab.solvers.certified import Known, Optimum, attempt
+from cmdplab.solvers.certified import Optimum, attempt
+from cmdplab.solvers.known import Known
 from cmdplab.types import Array, Indices
 
 MOST_POINTS = 10_000
@@ -55,17 +56,20 @@ def frontier(problem: CMDP, constraint: int = 1, points: int = 41) -> Frontier:
         raise InputError(f"points is {points}, outside 2 to {MOST_POINTS}")
     others = np.delete(np.arange(N), constraint - 1)
     kept = np.concatenate([[0], others + 1])  # the objective and the other utilities
-    without = attempt(Known(problem, problem.reward[kept], problem.threshold[others]))
+    known = Known(problem, problem.reward, problem.threshold)
+    without = attempt(known.asked(problem.reward[kept], problem.threshold[others]))
     if without is None:
         raise InputError(f"{problem.name}: the other constraints cannot be met")
-    free = _utility_without(problem, constraint, others, float(without.returns[0]))
-    largest = _largest(problem, constraint, others)
+    free = _utility_without(known, constraint, others, float(without.returns[0]))
+    largest = _largest(known, constraint, others)
     thresholds = np.linspace(min(free, largest), largest, points)
-    first, found = np.zeros(N), []
+    first = np.zeros(N)
+    found: list[Optimum] = []
     for b in thresholds:
         wanted = problem.threshold.copy()
         wanted[constraint - 1] = b
-        found.append(_met(attempt(Known(problem, problem.reward, wanted), first)))
+        warm = found[-1].mixed if found else ()
+        found.append(_met(attempt(known.asked(problem.reward, wanted, warm), first)))
         first = found[-1].multiplier
     values = np.array([each.returns[0] for each in found])
     multipliers = np.array([each.multiplier[constraint - 1] for each in found])
@@ -81,18 +85,20 @@ def _met(found: Optimum | None) -> Optimum:
     return found
 
 
-def _utility_without(problem: CMDP, constraint: int, others: Indices, best: float) -> float:
+def _utility_without(known: Known, constraint: int, others: Indices, best: float) -> float:
     """The most utility among the policies that are optimal without the constraint."""
+    problem = known.problem
     again = problem.reward[np.concatenate([[constraint], [0], others + 1])]
     limits = np.concatenate([[best], problem.threshold[others]])
     try:
-        return float(_met(attempt(Known(problem, again, limits))).returns[0])
+        return float(_met(attempt(known.asked(again, limits))).returns[0])
     except OpenCertificateError:  # at the very edge; just beside it there is slack
         limits[0] -= BESIDE * problem.horizon
-        return float(_met(attempt(Known(problem, again, limits))).returns[0])
+        return float(_met(attempt(known.asked(again, limits))).returns[0])
 
 
-def _largest(problem: CMDP, constraint: int, others: Indices) -> float:
+def _largest(known: Known, constraint: int, others: Indices) -> float:
     """The largest utility that the other constraints leave."""
+    problem = known.problem
     rewards = problem.reward[np.concatenate([[constraint], others + 1])]
-    return float(_met(attempt(Known(problem, rewards, problem.threshold[others]))).returns[0])
+    return float(_met(attempt(known.asked(rewards, problem.threshold[others]))).returns[0])

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 MOST_POLICIES = 2_000  # some ten are needed
+LARGEST_PENALTY = 2**80
 
 
 class Vertex(NamedTuple):
@@ -147,6 +148,16 @@ class Program:
         vertices = [self.vertices[j - size - 1] for j in used]
         shortfall = shares.get(size, Fraction(0))
         return Mixture(vertices, [shares[j] for j in used], multiplier, value, bound, shortfall)
+
+
+def penalised(program: Program, price: Pricing, tolerance: Fraction, size: float) -> Mixture:
+    """The best mixture that does not fall short, from a guess of how large multipliers are."""
+    penalty = Fraction(4 + int(4.0 * size))
+    mixture = program.best(penalty, price, tolerance)
+    while mixture.shortfall > 0 and penalty < LARGEST_PENALTY:
+        penalty *= 8
+        mixture = program.best(penalty, price, tolerance)
+    return mixture
 
 
 def _dot(left: Sequence[Fraction], right: Sequence[Fraction]) -> Fraction:

@@ -6,18 +6,24 @@ what the certificate says does not depend on how the optimum was found (certifie
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab import display
+from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.messages import warn_renamed
-from cmdplab.solvers.certified import SHORT, Known, Optimum, optimum, widest
+from cmdplab.solvers.certified import SHORT, Optimum, optimum, unconstrained, widest
+from cmdplab.solvers.known import Known
+from cmdplab.solvers.stationary import certified as stationary
 from cmdplab.types import Array
 
 SLATER_TOLERANCE = 1e-9  # per step of the horizon; a smaller slack is no slack
 NO_SLACK = "no slack: the thresholds can be met, but with no room to spare (no Slater point)"
+
+_AXES = {2: "X x A", 3: "H x X x A"}  # of a policy
 
 
 @display.shown
@@ -27,18 +33,20 @@ class Solution(NamedTuple):
     `primal` is the value of a feasible policy and `dual` an upper bound on every feasible policy's;
     `duality_gap` is their distance. When `feasible` is false, the numbers that do not exist are
     None and `message` says why. Where thresholds can be met with equality alone, the Slater gap is
-    0 and `message` says so.
+    0 and `message` says so. Policy and occupancy of a stationary problem are [X, A]; the occupancy
+    sums to 1 / (1 - gamma) where rewards are discounted, and to 1 where they are averaged.
     """
 
     feasible: bool  # some policy meets every threshold, but for rounding
     value: float | None  # V*, the value of `policy`
-    policy: Array | None  # [H, X, A]
+    policy: Policy | None  # [H, X, A], with the labels of the problem
     occupancy: Array | None  # [H, X, A], of `policy`
     multiplier: Array | None  # [N]
     slater_gap: float | None  # max over policies of the smallest slack; None for N = 0
     primal: float | None
     dual: float | None
     message: str = ""
+    mixed: tuple[Any, ...] = ()  # the policies [H, X] that `policy` mixes, for a warm start
 
     def _facts(self) -> tuple[str, display.Facts]:
         facts = [("Slater gap", display.number(self.slater_gap))]
@@ -48,7 +56,7 @@ class Solution(NamedTuple):
                 ("certified to", f"{self.duality_gap:.1e}"),
                 ("multiplier", display.numbers(self.multiplier)),
                 *facts,
-                ("policy", display.shape(self.policy, "H x X x A")),
+                ("policy", display.shape(np.asarray(self.policy), _AXES[np.ndim(self.policy)])),  # type: ignore[arg-type]
             ]
         if self.message:
             facts.append(("message", self.message))
@@ -74,25 +82,51 @@ class Solution(NamedTuple):
         return np.inf if self.slater_gap is None else self.slater_gap
 
 
-def solve(problem: CMDP) -> Solution:
+def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solution:
     """The optimum with its certificate.
 
     A problem that no policy can meet is an answer, not an exception: see `Solution.feasible`. One
-    whose optimum cannot be certified gets none: `OpenCertificateError`.
+    whose optimum cannot be certified gets none: `OpenCertificateError`. `warm` is the solution of a
+    similar problem (other thresholds, rewards or a few other rows): the search begins with its
+    policies and multipliers. It may save time, and changes nothing that is certified.
     """
-    known = Known(problem, problem.reward, problem.threshold)
+    if isinstance(problem, StationaryCMDP):
+        return _stationary(problem)
+    begun = () if warm is None else warm.mixed
+    known = Known(problem, problem.reward, problem.threshold, begun)
     if problem.constraints == 0:
-        return _solution(optimum(known, None), None)
-    safe = widest(known)
+        return _solution(problem, unconstrained(known), None)
+    pool = known.pool()
+    safe = widest(known, pool)
     if safe.slack < -SHORT * problem.horizon:
         why = f"no policy meets the thresholds: the best falls short by {-safe.slack:.6g}"
         return Solution(False, None, None, None, None, safe.slack, None, None, why)
     slack = safe.slack if safe.slack > SLATER_TOLERANCE * problem.horizon else 0.0
-    return _solution(optimum(known, safe), slack)
+    first = None if warm is None else warm.multiplier
+    if first is not None and len(first) != problem.constraints:
+        first = None
+    return _solution(problem, optimum(known, safe, pool, first), slack)
 
 
-def _solution(best: Optimum, slack: float | None) -> Solution:
+def _stationary(problem: StationaryCMDP) -> Solution:
+    """The optimum of a problem without an end."""
+    best = stationary.optimum(problem)
+    if best.policy is None or best.returns is None:
+        short = -float(best.slack or 0.0)
+        why = f"no policy meets the thresholds: the best falls short by {short:.6g}"
+        return Solution(False, None, None, None, None, best.slack, None, None, why)
+    slack = best.slack
+    if slack is not None and slack <= SLATER_TOLERANCE * float(np.abs(best.occupancy).sum()):  # type: ignore[arg-type]
+        slack = 0.0
+    value, message = float(best.returns[0]), NO_SLACK if slack == 0.0 else ""
+    policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
+    given = (policy, best.occupancy, best.multiplier, slack, value, best.dual, message)
+    return Solution(True, value, *given)
+
+
+def _solution(problem: CMDP, best: Optimum, slack: float | None) -> Solution:
     value = float(best.returns[0])
     message = NO_SLACK if slack == 0.0 else ""
-    given = (best.policy, best.occupancy, best.multiplier, slack, value, best.dual, message)
-    return Solution(True, value, *given)
+    policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
+    given = (policy, best.occupancy, best.multiplier, slack, value, best.dual, message)
+    return Solution(True, value, *given, best.mixed)

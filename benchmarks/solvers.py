@@ -1,0 +1,392 @@
+"""`make bench-solvers`: certified optima against what people use now, CPU time in one process.
+
+Every peer comes from its package (the extra `cmdplab[benchmarks]`); one that is not installed is
+left out and named. Problems are drawn from a seed; building them, and the matrices of the linear
+programs, is not timed: only solving is, after one solve that compiles. Columns: CPU milliseconds
+(the fastest of a few), how many times ours, and value - ours.
+
+    python benchmarks/solvers.py [--only WORD] [--repeats 5]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from cmdplab import CMDP, StationaryCMDP, solve
+from cmdplab.cmdp.stationary import Discounted
+from cmdplab.cmdp.transitions import Sparse
+from cmdplab.formats import write_drn
+
+Solver = Callable[[], float]  # solves, and returns the value from the start
+LONGEST = 60.0  # seconds of one solve above which a peer is not asked again
+
+
+class Work(NamedTuple):
+    """One problem, and the peers that can solve it."""
+
+    name: str
+    ours: Solver
+    peers: dict[str, Callable[[], Solver]]  # name -> prepare, which is not timed
+
+
+def rows(rng: np.random.Generator, states: int, actions: int, successors: int) -> Sparse:
+    """A random kernel in which every pair has so many successors."""
+    successor = rng.integers(0, states, (states, actions, successors))
+    successor[..., :] = np.sort(successor, axis=-1)
+    while (twice := (np.diff(successor, axis=-1) == 0).any(axis=-1)).any():
+        successor[twice] = np.sort(rng.integers(0, states, (int(twice.sum()), successors)))
+    weight = rng.exponential(size=successor.shape)
+    return Sparse(successor, weight / weight.sum(axis=-1, keepdims=True))
+
+
+def dense(rng: np.random.Generator, states: int, actions: int) -> np.ndarray:
+    return rng.dirichlet(np.ones(states), (states, actions))
+
+
+# --- linear programs -------------------------------------------------------------------------
+
+
+def matrix_of(kernel: Any, states: int, actions: int) -> sparse.csr_matrix:
+    """[X A, X]: row x A + a is P(. | x, a)."""
+    if isinstance(kernel, Sparse):
+        at = np.repeat(np.arange(states * actions), kernel.successor.shape[-1])
+        entries = (kernel.probability.ravel(), (at, kernel.successor.ravel()))
+        return sparse.csr_matrix(entries, shape=(states * actions, states))
+    return sparse.csr_matrix(kernel.reshape(states * actions, states))
+
+
+class Program(NamedTuple):
+    """max cost q  s.t.  flow q = source, utility q >= threshold, q >= 0."""
+
+    cost: np.ndarray
+    flow: sparse.csr_matrix
+    source: np.ndarray
+    utility: np.ndarray
+    threshold: np.ndarray
+
+
+def stationary_program(problem: StationaryCMDP) -> Program:
+    X, A = problem.states, problem.actions
+    assert isinstance(problem.criterion, Discounted)
+    out = sparse.kron(sparse.eye(X), np.ones((1, A)), format="csr")
+    flow = out - problem.criterion.discount * matrix_of(problem.transition, X, A).T
+    flat = problem.reward.reshape(len(problem.reward), -1)
+    return Program(flat[0], flow.tocsr(), np.asarray(problem.start), flat[1:], problem.threshold)
+
+
+def episode_program(problem: CMDP) -> Program:
+    H, X, A = problem.horizon, problem.states, problem.actions
+    kernel = problem.transition if isinstance(problem.transition, Sparse) else problem.table[0]
+    out = sparse.kron(sparse.eye(X), np.ones((1, A)))
+    into = -matrix_of(kernel, X, A).T
+    flow = sparse.kron(sparse.eye(H), out) + sparse.kron(sparse.eye(H, k=-1), into)
+    source = np.zeros(H * X)
+    source[problem.start] = 1.0
+    flat = problem.reward.reshape(len(problem.reward), -1)
+    return Program(flat[0], flow.tocsr(), source, flat[1:], problem.threshold)
+
+
+def highs(program: Program, method: str) -> Solver:
+    def run() -> float:
+        found = linprog(
+            -program.cost,
+            A_ub=-program.utility if len(program.utility) else None,
+            b_ub=-program.threshold if len(program.utility) else None,
+            A_eq=program.flow,
+            b_eq=program.source,
+            method=method,
+        )
+        return float(-found.fun)
+
+    return run
+
+
+def clarabel(program: Program) -> Solver:
+    import cvxpy as cp
+
+    q = cp.Variable(len(program.cost), nonneg=True)
+    limits = [program.flow @ q == program.source, program.utility @ q >= program.threshold]
+    wanted = cp.Problem(cp.Maximize(program.cost @ q), limits)
+    data, _, _ = wanted.get_problem_data(cp.CLARABEL)
+
+    def run() -> float:
+        import clarabel
+
+        cones = data["dims"]
+        sizes = [clarabel.ZeroConeT(cones.zero), clarabel.NonnegativeConeT(cones.nonneg)]
+        options = clarabel.DefaultSettings()
+        options.verbose = False
+        n = len(data["c"])
+        args = (sparse.csc_matrix((n, n)), data["c"], data["A"].tocsc(), data["b"], sizes, options)
+        return float(-clarabel.DefaultSolver(*args).solve().obj_val)
+
+    return run
+
+
+# --- dynamic programs ------------------------------------------------------------------------
+
+
+def quantecon_model(problem: Any) -> Any:
+    from quantecon.markov import DiscreteDP
+
+    X, A = problem.states, problem.actions
+    discount = getattr(getattr(problem, "criterion", None), "discount", 1.0)
+    reward = problem.reward[0] if problem.reward.ndim == 3 else problem.reward[0, 0]
+    if not isinstance(problem.transition, Sparse):
+        table = problem.transition if problem.transition.ndim == 3 else problem.table[0]
+        return DiscreteDP(reward.copy(), table.copy(), discount)
+    pairs = np.divmod(np.arange(X * A), A)
+    kernel = matrix_of(problem.transition, X, A)
+    return DiscreteDP(reward.ravel().copy(), kernel, discount, *pairs)
+
+
+def quantecon_episode(problem: CMDP) -> Solver:
+    from quantecon.markov import backward_induction
+
+    model = quantecon_model(problem)
+    return lambda: float(backward_induction(model, problem.horizon)[0][0][problem.start])
+
+
+def quantecon_discounted(problem: StationaryCMDP, method: str) -> Solver:
+    model = quantecon_model(problem)
+    return lambda: float(problem.start @ model.solve(method=method).v)
+
+
+def toolbox_matrices(problem: Any) -> tuple[Any, np.ndarray]:
+    reward = problem.reward[0] if problem.reward.ndim == 3 else problem.reward[0, 0]
+    table = problem.transition if problem.transition.ndim == 3 else problem.table[0]
+    return np.ascontiguousarray(np.moveaxis(table, 1, 0)), reward
+
+
+def toolbox_episode(problem: CMDP) -> Solver:
+    from mdptoolbox import mdp
+
+    kernel, reward = toolbox_matrices(problem)
+
+    def run() -> float:
+        model = mdp.FiniteHorizon(kernel, reward, 1.0, problem.horizon, skip_check=True)
+        model.run()
+        return float(model.V[problem.start, 0])
+
+    return run
+
+
+def toolbox_discounted(problem: StationaryCMDP) -> Solver:
+    from mdptoolbox import mdp
+
+    assert isinstance(problem.criterion, Discounted)
+    kernel, reward = toolbox_matrices(problem)
+
+    def run() -> float:
+        model = mdp.PolicyIteration(kernel, reward, problem.criterion.discount, skip_check=True)
+        model.run()
+        return float(problem.start @ np.array(model.V))
+
+    return run
+
+
+def mdpsolver_discounted(problem: StationaryCMDP) -> Solver:
+    import mdpsolver
+
+    assert isinstance(problem.criterion, Discounted)
+    table = problem.transition
+    if isinstance(table, Sparse):
+        kernel: dict[str, Any] = {
+            "tranMatElems": table.probability.tolist(),
+            "tranMatColumns": table.successor.tolist(),
+        }
+    else:
+        kernel = {"tranMat": table.tolist()}
+    model = mdpsolver.model()
+    discount = problem.criterion.discount
+    model.mdp(discount=discount, rewards=problem.reward[0].tolist(), **kernel)
+
+    def run() -> float:
+        model.solve(algorithm="mpi", tolerance=1e-9, verbose=False)
+        return float(problem.start @ np.array(model.getValueVector()))
+
+    return run
+
+
+def storm(problem: CMDP) -> Solver:
+    """Storm's multi-objective value for the same horizon; it gives no policy."""
+    import stormpy
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.drn"
+        write_drn(problem, path)
+        model = stormpy.build_model_from_drn(str(path))
+    names = list(model.reward_models)
+    H = problem.horizon
+    wanted = [f'R{{"{names[0]}"}}max=? [C<={H}]']
+    wanted += [
+        f'R{{"{name}"}}>={limit:.17g} [C<={H}]'
+        for name, limit in zip(names[1:], problem.threshold, strict=True)
+    ]
+    formula = stormpy.parse_properties(f"multi({', '.join(wanted)})")[0]
+    return lambda: float(stormpy.model_checking(model, formula).at(problem.start))
+
+
+# --- the table -------------------------------------------------------------------------------
+
+
+def episode_works(rng: np.random.Generator) -> Iterator[Work]:
+    for states, successors, constraints in (
+        (100, 0, 0),
+        (1_000, 5, 0),
+        (10_000, 5, 0),
+        (100, 0, 2),
+        (400, 4, 2),
+        (1_000, 5, 2),
+    ):
+        yield episode_work(rng, states, successors, constraints)
+
+
+def episode_work(rng: np.random.Generator, states: int, successors: int, constraints: int) -> Work:
+    actions, H = 5, 20
+    kernel = rows(rng, states, actions, successors) if successors else dense(rng, states, actions)
+    rewards = rng.random((1 + constraints, states, actions))
+
+    def problem_with(tables: np.ndarray, limits: np.ndarray) -> CMDP:
+        return CMDP(kernel, tables, limits, horizon=H, name="bench")  # type: ignore[arg-type]
+
+    problem = problem_with(rewards, thresholds(problem_with, rewards))
+    peers: dict[str, Callable[[], Solver]] = {}
+    if constraints == 0:
+        peers["QuantEcon"] = lambda: quantecon_episode(problem)
+        if not successors:
+            peers["pymdptoolbox"] = lambda: toolbox_episode(problem)
+    else:
+        peers["HiGHS simplex"] = lambda: highs(episode_program(problem), "highs-ds")
+        peers["HiGHS interior point"] = lambda: highs(episode_program(problem), "highs-ipm")
+        peers["Clarabel"] = lambda: clarabel(episode_program(problem))
+        peers["Storm"] = lambda: storm(problem)
+    how = f"{successors} successors" if successors else "dense"
+    name = f"episodes, N={constraints} X={states:,} A={actions} H={H} {how}"
+    return Work(name, lambda: float(solve(problem).value or np.nan), peers)
+
+
+def discounted_works(rng: np.random.Generator) -> Iterator[Work]:
+    for states, successors, constraints in (
+        (100, 0, 0),
+        (10_000, 5, 0),
+        (100, 0, 2),
+        (1_000, 5, 2),
+        (10_000, 5, 2),
+    ):
+        yield discounted_work(rng, states, successors, constraints)
+
+
+def discounted_work(
+    rng: np.random.Generator, states: int, successors: int, constraints: int
+) -> Work:
+    actions, discount = 5, 0.99
+    kernel = rows(rng, states, actions, successors) if successors else dense(rng, states, actions)
+    rewards = rng.random((1 + constraints, states, actions))
+
+    def problem_with(tables: np.ndarray, limits: np.ndarray) -> StationaryCMDP:
+        return StationaryCMDP(kernel, tables, limits, Discounted(discount))  # type: ignore[arg-type]
+
+    problem = problem_with(rewards, thresholds(problem_with, rewards))
+    peers: dict[str, Callable[[], Solver]] = {}
+    if constraints == 0:
+        peers["QuantEcon policy iteration"] = lambda: quantecon_discounted(problem, "pi")
+        peers["QuantEcon modified"] = lambda: quantecon_discounted(problem, "mpi")
+        peers["mdpsolver"] = lambda: mdpsolver_discounted(problem)
+        if not successors:
+            peers["pymdptoolbox"] = lambda: toolbox_discounted(problem)
+    if constraints or states <= 100:
+        peers["HiGHS simplex"] = lambda: highs(stationary_program(problem), "highs-ds")
+        peers["HiGHS interior point"] = lambda: highs(stationary_program(problem), "highs-ipm")
+        peers["Clarabel"] = lambda: clarabel(stationary_program(problem))
+    how = f"{successors} successors" if successors else "dense"
+    name = f"discount {discount}, N={constraints} X={states:,} A={actions} {how}"
+    return Work(name, lambda: float(solve(problem).value or np.nan), peers)
+
+
+def thresholds(
+    problem_with: Callable[[np.ndarray, np.ndarray], Any], rewards: np.ndarray
+) -> np.ndarray:
+    """[N]: a third of the way from what the best policy has anyway to what can be had at all."""
+    none = np.zeros(0)
+    limits = []
+    best = solve(problem_with(rewards[:1], none))
+    for utility in rewards[1:]:
+        most = solve(problem_with(utility[None], none)).value
+        had = float(np.sum(np.asarray(best.occupancy) * utility))
+        limits.append(had + (most - had) / (1.0 + len(rewards)))
+    return np.array(limits)
+
+
+def fastest(run: Solver, repeats: int) -> tuple[float, float]:
+    """(CPU seconds of the fastest of some solves, the value)."""
+    best, value = np.inf, np.nan
+    for _ in range(repeats):
+        began = time.process_time()
+        value = run()
+        best = min(best, time.process_time() - began)
+        if best > LONGEST / 10.0:
+            break
+    return best, value
+
+
+PACKAGES = {
+    "QuantEcon": "quantecon",
+    "pymdptoolbox": "mdptoolbox",
+    "mdpsolver": "mdpsolver",
+    "Clarabel": "clarabel",
+    "Storm": "stormpy",
+}
+
+
+def missing(peer: str) -> bool:
+    package = PACKAGES.get(peer.split(" ")[0])
+    return package is not None and importlib.util.find_spec(package) is None
+
+
+def show(work: Work, repeats: int) -> None:
+    work.ours()
+    took, value = fastest(work.ours, repeats)
+    print(f"\n{work.name}\n  {'cmdplab':28} {1e3 * took:12.2f} ms   value {value:.9g}", flush=True)
+    for name, prepare in work.peers.items():
+        if missing(name):
+            print(f"  {name:28} not installed")
+            continue
+        try:
+            run = prepare()
+            if repeats > 1:
+                run()
+            theirs, found = fastest(run, repeats)
+        except Exception as error:  # a peer that fails is a line of the table, not the end of it
+            print(f"  {name:28} failed: {type(error).__name__}: {str(error)[:60]}", flush=True)
+            continue
+        ratio = theirs / took
+        print(
+            f"  {name:28} {1e3 * theirs:12.2f} ms {ratio:9.2f} x   {found - value:+.1e}", flush=True
+        )
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options.add_argument("--only", default="", help="only works whose name has this word")
+    options.add_argument("--repeats", type=int, default=5)
+    given = options.parse_args()
+    makers = [(episode_works, 0), (discounted_works, 1)]
+    for works, seed in makers:
+        for work in works(np.random.default_rng(seed)):
+            if given.only in work.name:
+                show(work, given.repeats)
+
+
+if __name__ == "__main__":
+    main()

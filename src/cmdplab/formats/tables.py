@@ -1,0 +1,318 @@
+"""Long tables: one row for each transition, with the names that a person uses.
+
+    state, action, next, probability, reward, energy, ...        and a column `step`, if need be
+
+A table is a CSV file, a pandas `DataFrame`, a list of dictionaries, or a dictionary of columns.
+What a row pays is paid on the way to its next state, so that a pair earns the expectation. Names
+become `Labels`; whole numbers 0..X - 1 stay numbers. Every complaint names its row: rows of data
+are counted from 1, and lines of a file as an editor counts them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.cmdp.labels import Labels
+from cmdplab.errors import InputError
+from cmdplab.files import read_text
+from cmdplab.formats.assemble import Listed, Problem, Signal, judged, problem_of
+from cmdplab.formats.kernels import (
+    LARGEST,
+    TEXT_TOLERANCE,
+    Transitions,
+    normalised,
+    pair_named,
+    stored,
+)
+from cmdplab.formats.roles import Roles
+from cmdplab.types import Array, Indices, Mask
+
+NEEDED = ("state", "action", "next", "probability")
+
+
+class Columns(NamedTuple):
+    """The columns of a table by name, and what its rows are called."""
+
+    values: dict[str, list[Any]]
+    rows: list[str]  # "row 3", or "line 4" of a file
+
+    def column(self, name: str) -> list[Any]:
+        """A column, or one sentence that says which there are."""
+        if name not in self.values:
+            raise InputError(f"the table has no column {name!r}; it has {', '.join(self.values)}")
+        return self.values[name]
+
+
+def columns_of(table: Any) -> Columns:
+    """The columns of a table, whichever way it was given."""
+    if isinstance(table, str | Path):
+        return _of_file(table)
+    if hasattr(table, "columns") and hasattr(table, "to_dict"):  # pandas
+        values = {str(name): table[name].tolist() for name in table.columns}
+    elif isinstance(table, Mapping):
+        values = {str(name): list(column) for name, column in table.items()}
+    else:
+        values = _of_records(table)
+    sizes = {len(each) for each in values.values()}
+    if len(sizes) != 1 or not max(sizes):
+        raise InputError("the table is empty, or its columns have different lengths")
+    return Columns(values, [f"row {n + 1}" for n in range(sizes.pop())])
+
+
+def _of_records(table: Any) -> dict[str, list[Any]]:
+    if not isinstance(table, Sequence) or not all(isinstance(each, Mapping) for each in table):
+        raise InputError("a table is a CSV file, a DataFrame, or a list of dictionaries")
+    names = {str(name): None for each in table for name in each}
+    return {name: [each.get(name) for each in table] for name in names}
+
+
+def _of_file(path: str | Path) -> Columns:
+    text = read_text(path)
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    try:
+        header = [name.strip() for name in next(reader, [])]
+        found = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
+    except csv.Error as error:
+        raise InputError(f"{path}, line {reader.line_num}: {error}") from None
+    if len(set(header)) < len(header) or not found:
+        raise InputError(f"{path} has no rows, or a column twice: {', '.join(header)}")
+    for line, row in found:
+        if len(row) != len(header):
+            raise InputError(f"{path}, line {line}: {len(row)} cells, but {len(header)} columns")
+    values = {name: [row[n].strip() for _, row in found] for n, name in enumerate(header)}
+    return Columns(values, [f"{path}, line {line}" for line, _ in found])
+
+
+def from_table(
+    table: Any,
+    *,
+    reward: str = "reward",
+    utilities: Mapping[str, float] | None = None,
+    costs: Mapping[str, float] | None = None,
+    horizon: int | None = None,
+    discount: float | None = None,
+    criterion: str | None = None,
+    start: str | int | npt.ArrayLike | Mapping[str, float] | None = None,
+    name: str = "table",
+) -> Problem:
+    """The problem of a long table with columns state, action, next, probability and rewards.
+
+    reward : the column to maximise. utilities : column -> threshold. costs : column -> budget.
+    horizon, discount, criterion : as in `Given`; a column `step` has its horizon itself.
+    start : the name of a state, a distribution, or names with probabilities; default: the state
+        of the first row.
+    """
+    given = columns_of(table)
+    utilities, costs = dict(utilities or {}), dict(costs or {})
+    for column in NEEDED:
+        given.column(column)
+    rows = _rows(given)
+    if rows.steps:
+        horizon = _horizon(horizon, rows.steps)
+    how = judged(horizon, discount, criterion)
+    mask = _mask(rows, _first_row(rows) if start is None else None)
+    every = normalised(_unique(rows, given.rows), mask, rows.labels, TEXT_TOLERANCE)
+    opened = mask | ~mask.any(axis=-1, keepdims=True)
+
+    def signal(column: str, limit: float = 0.0) -> Signal:
+        paid = np.zeros(mask.shape)
+        np.add.at(paid, every.pair, every.probability * numbers(given, column))
+        return Signal(column, paid, float(limit))
+
+    model = Listed(
+        stored(every, mask, name),
+        opened,
+        signal(reward),
+        tuple(signal(*each) for each in utilities.items()),
+        tuple(signal(*each) for each in costs.items()),
+        rows.labels,
+        name,
+    )
+    return problem_of(model, how, _start(start, rows))
+
+
+def read_csv(path: str | Path, roles: Roles | None = None) -> Problem:
+    """The problem of a CSV file, by `from_table`; roles say what its columns are for."""
+    if roles is None:
+        raise InputError(f"{path}: say how sums are taken: a horizon, a discount or an average")
+    return from_table(
+        path,
+        reward=roles.objective,
+        utilities=roles.utilities,
+        costs=roles.costs,
+        horizon=roles.horizon,
+        discount=roles.discount,
+        criterion=roles.criterion,
+        start=roles.start or None,
+        name=roles.name or Path(path).stem,
+    )
+
+
+class Rows(NamedTuple):
+    """The transitions of a table, in its order, by number, and the names."""
+
+    every: Transitions
+    labels: Labels
+    steps: int  # 0 where the table has no column of steps
+    sizes: tuple[int, int]  # [X, A]
+
+
+def _rows(given: Columns) -> Rows:
+    texts = {name: names(given, name) for name in ("state", "action", "next")}
+    states = ordered([*texts["state"], *texts["next"]])
+    actions = ordered(texts["action"])
+    if len(states) * len(actions) > LARGEST:
+        raise InputError(f"{len(states)} states with {len(actions)} actions are too many")
+    labels = Labels(kept(states), kept(actions))
+    number = {each: n for n, each in enumerate(states)}
+    action = {each: n for n, each in enumerate(actions)}
+    step = _steps(given) if "step" in given.values else None
+    every = Transitions(
+        np.array([number[each] for each in texts["state"]], dtype=np.int64),
+        np.array([action[each] for each in texts["action"]], dtype=np.int64),
+        np.array([number[each] for each in texts["next"]], dtype=np.int64),
+        _probabilities(given),
+        step,
+    )
+    steps = 0 if step is None else int(step.max()) + 1
+    return Rows(every, labels, steps, (len(states), len(actions)))
+
+
+def names(given: Columns, column: str) -> list[str]:
+    """A column of names; a cell that is empty is refused."""
+    found = []
+    for row, cell in zip(given.rows, given.column(column), strict=True):
+        missing = cell is None or (isinstance(cell, float) and math.isnan(cell))
+        if isinstance(cell, float) and not missing and cell.is_integer():
+            cell = int(cell)  # pandas reads whole numbers beside an empty cell as floats
+        text = "" if missing else str(cell).strip()
+        if not text or not text.isprintable():
+            raise InputError(f"{row}: the {column} is {text!r}, not a name")
+        found.append(text)
+    return found
+
+
+def ordered(names: list[str]) -> list[str]:
+    """Names in the order in which they come; whole numbers 0..n - 1 in theirs."""
+    found = list(dict.fromkeys(names))
+    numbers = [str(n) for n in range(len(found))]
+    return numbers if set(found) == set(numbers) else found
+
+
+def kept(names: list[str]) -> tuple[str, ...]:
+    """The names, or none where they are the numbers themselves."""
+    return () if names == [str(n) for n in range(len(names))] else tuple(names)
+
+
+def numbers(given: Columns, column: str) -> Array:
+    """A column of finite numbers."""
+    found = np.empty(len(given.rows))
+    for n, cell in enumerate(given.column(column)):
+        try:
+            found[n] = math.nan if isinstance(cell, bool) else float(cell)
+        except (TypeError, ValueError):
+            found[n] = math.nan
+        if not math.isfinite(found[n]):
+            raise InputError(f"{given.rows[n]}: the {column} is {cell!r}, not a finite number")
+    return found
+
+
+def _probabilities(given: Columns) -> Array:
+    found = numbers(given, "probability")
+    wrong = np.flatnonzero(~((found >= 0.0) & (found <= 1.0 + TEXT_TOLERANCE)))
+    if len(wrong):
+        raise InputError(f"{given.rows[wrong[0]]}: the probability is {found[wrong[0]]:g}")
+    return found
+
+
+def _steps(given: Columns) -> Indices:
+    """[E]: steps counted from 0; a table may count from 1."""
+    found = numbers(given, "step")
+    wrong = np.flatnonzero((found != np.floor(found)) | (found < 0) | (found > LARGEST))
+    if len(wrong):
+        raise InputError(f"{given.rows[wrong[0]]}: the step is {found[wrong[0]]:g}, not 0, 1, ...")
+    step = found.astype(np.int64) - (1 if found.min() == 1.0 else 0)
+    absent = np.setdiff1d(np.arange(step.max() + 1), step)
+    if len(absent):
+        raise InputError(f"the table has no step {int(absent[0]) + int(found.min() == 1.0)}")
+    return step
+
+
+def _horizon(given: int | None, steps: int) -> int:
+    if given is not None and given != steps:
+        raise InputError(f"the table has {steps} steps, and the horizon is {given}")
+    return steps
+
+
+def _unique(rows: Rows, names: list[str]) -> Transitions:
+    """The transitions, if none is listed twice."""
+    seen: dict[tuple[int, ...], int] = {}
+    for n, key in enumerate(zip(*rows.every.pair, rows.every.target, strict=True)):
+        first = seen.setdefault(key, n)
+        if first != n:
+            place = tuple(int(each) for each in key[:-1])
+            to = rows.labels.state(int(key[-1]))
+            raise InputError(
+                f"{names[n]}: {pair_named(place, rows.labels)} leads to {to} a second time, "
+                f"after {names[first].rpartition(', ')[2]}"
+            )
+    return rows.every
+
+
+def _first_row(rows: Rows) -> int:
+    return int(rows.every.state[0])
+
+
+def _mask(rows: Rows, first: int | None) -> Mask:
+    """[X, A] or [H, X, A]: the pairs that are listed.
+
+    A state that has no row at a step, and into which no row leads, waits there for nothing.
+    """
+    shape = (rows.steps, *rows.sizes) if rows.steps else rows.sizes
+    mask = np.zeros(shape, dtype=np.bool_)
+    mask[rows.every.pair] = True
+    needed = np.ones(shape[:-1], dtype=np.bool_)
+    if rows.every.step is not None:
+        needed[:] = False
+        later = rows.every.step + 1 < rows.steps
+        needed[rows.every.step[later] + 1, rows.every.target[later]] = True
+        if first is not None:
+            needed[0, first] = True
+    lacking = np.argwhere(needed & ~mask.any(axis=-1))
+    if len(lacking):
+        *step, x = (int(each) for each in lacking[0])
+        where = f" at step {step[0]}" if step else ""
+        raise InputError(
+            f"state {rows.labels.state(x)} has no action{where}: a state that is never left needs "
+            "a row that leads to itself"
+        )
+    return mask
+
+
+def _start(given: Any, rows: Rows) -> int | Array:
+    """The first state by number, or the distribution [X] of it."""
+    states = rows.sizes[0]
+    if given is None:
+        return _first_row(rows)
+    if isinstance(given, Mapping):
+        weights = np.zeros(states)
+        for name, weight in given.items():
+            weights[_state(name, rows.labels, states)] = weight
+        return weights
+    if isinstance(given, str | int):
+        return _state(given, rows.labels, states)
+    return np.asarray(given)
+
+
+def _state(given: str | int, labels: Labels, states: int) -> int:
+    """A state by its name; where states are numbers, digits are one."""
+    number = isinstance(given, str) and not labels.states and given.isdecimal()
+    return labels.find_state(int(given) if number else given, states)

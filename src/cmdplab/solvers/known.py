@@ -1,0 +1,168 @@
+"""A known kernel with rewards and thresholds: what searches ask of it, and what judges them.
+
+Searches call `best`, a compiled sweep and a forward pass. Judges call `returns`, which plays a
+policy as it is written down, and `bound`, which believes no sweep: any values prove a bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import SPARSE_FROM
+from cmdplab.solvers.induction import (
+    Rows,
+    bound_by,
+    follow,
+    rows_of,
+    sweep,
+    write_occupancy,
+    write_policy,
+)
+from cmdplab.solvers.mixtures import Column, Found, Pool
+from cmdplab.solvers.rational import Vertex
+from cmdplab.types import Array, Mask
+
+
+def largest(values: Array) -> float:
+    """The largest absolute value, 0 of none."""
+    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A problem's kernel with rewards and thresholds that need not be its own."""
+
+    problem: CMDP
+    reward: Array  # [1 + N, H, X, A]
+    threshold: Array  # [N]
+    warm: tuple[Any, ...] = ()  # policies [H, X], one action a state, that searches begin with
+
+    def asked(self, reward: Array, threshold: Array, warm: Iterable[Any] = ()) -> Known:
+        """Another question about the same kernel, which is not laid out again."""
+        other = replace(self, reward=reward, threshold=threshold, warm=(*self.warm, *warm))
+        other.__dict__["rows"] = self.rows
+        return other
+
+    def pool(self) -> Pool:
+        """A search that begins with the policies that are known, evaluated for these rewards."""
+        utilities = self.problem.horizon * largest(self.reward[1:]) or 1.0
+        known = [self.followed(each) for each in self.warm if self.open(each)]
+        return Pool(self.best, self.threshold, (self.size, utilities), known)
+
+    def open(self, actions: Any) -> bool:
+        """Whether a policy [H, X] has the shape of this problem and takes open actions alone."""
+        p = self.problem
+        if actions.shape != (p.horizon, p.states) or actions.max() >= p.actions:
+            return False
+        h, x = np.ogrid[: p.horizon, : p.states]
+        return p.mask is None or bool(p.mask[h, x, actions].all())
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The kernel, for the compiled loops."""
+        return rows_of(self.problem)
+
+    @cached_property
+    def _pairs(self) -> Array:
+        return self.reward.reshape(*self.reward.shape[:2], -1)
+
+    @cached_property
+    def _mask(self) -> Mask:
+        mask = self.problem.mask
+        return np.zeros((0, 1), np.bool_) if mask is None else mask.reshape(len(mask), -1)
+
+    @property
+    def small(self) -> bool:
+        """Whether the learners' planner finds optima: a millisecond, and those that are on record.
+
+        The search over a pool finds them too, to the last digit but not to the last bit.
+        """
+        return self.problem.states < SPARSE_FROM
+
+    @cached_property
+    def size(self) -> float:
+        """The largest value of the objective there can be."""
+        return self.problem.horizon * largest(self.reward[0]) or 1.0
+
+    @property
+    def thresholds(self) -> list[Fraction]:
+        """The thresholds, exactly."""
+        return [Fraction(b) for b in self.threshold.tolist()]
+
+    def swept(self, weights: Array) -> tuple[Array, Any]:
+        """The values [H + 1, X] of the best policy for these weights, and its actions [H, X]."""
+        p = self.problem
+        value = np.empty((p.horizon + 1, p.states))
+        actions = np.empty((p.horizon, p.states), np.uint8 if p.actions <= 256 else np.int32)
+        sweep(self.rows, self._pairs, self._mask, weights, value, actions)
+        return value, actions
+
+    def followed(self, actions: Any) -> Column:
+        """A policy of one action a state with its returns."""
+        returns, here = np.empty(len(self.reward)), np.empty((2, self.problem.states))
+        follow(self.rows, self._pairs, actions, self.problem.start, here[0], here[1], returns)
+        return Column(returns, actions)
+
+    def best(self, weights: Array) -> Column:
+        """The best policy for these weights, and its returns."""
+        return self.followed(self.swept(weights)[1])
+
+    def occupancy(self, policy: Array) -> Array:
+        """[H, X, A], of any policy."""
+        p = self.problem
+        pairs, here = np.empty((p.horizon, p.states * p.actions)), np.empty((2, p.states))
+        flat = policy.reshape(pairs.shape)
+        write_occupancy(self.rows, flat, p.start, here[0], here[1], pairs)
+        return pairs.reshape(policy.shape)
+
+    def returns(self, policy: Array) -> tuple[Array, Array]:
+        """The occupancy [H, X, A] of a policy, and its returns [1 + N]."""
+        if self.small:
+            pairs = exact.occupancy(self.problem, policy)
+            return pairs, np.array([float(np.sum(each * pairs)) for each in self.reward])
+        pairs = self.occupancy(policy)
+        return pairs, self.reward.reshape(len(self.reward), -1) @ pairs.ravel()
+
+    def bound(self, weight: float, multiplier: Array) -> float:
+        """max over policies of w V[r^0] + sum_n multiplier[n] (V[r^n] - b^n)."""
+        weights = np.array([weight, *multiplier])
+        value, _ = self.swept(weights)
+        return self.proved(weights, value) - float(multiplier @ self.threshold)
+
+    def proved(self, weights: Array, value: Array) -> float:
+        """The bound on every policy's weighted returns that values [H + 1, X] prove."""
+        given = (self.rows, self._pairs, self._mask, weights, value)
+        return bound_by(*given, self.problem.start)
+
+    def price(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
+        """The best policy for these weights, in doubles and without a tolerance for ties."""
+        weights = np.array([float(weight), *map(float, multiplier)])
+        _, policy = exact.greedy(self.problem, np.tensordot(weights, self.reward, axes=1))
+        _, returns = self.returns(policy)
+        return Vertex(tuple(map(Fraction, returns.tolist())), policy)
+
+    def chosen(self, actions: Any) -> Array:
+        """[H, X, A]: the policy of one action a state."""
+        p = self.problem
+        policy = np.zeros(p.horizon * p.states * p.actions)
+        policy[np.arange(actions.size) * p.actions + actions.ravel()] = 1.0
+        return policy.reshape(p.horizon, p.states, p.actions)
+
+    def played(self, found: Found) -> Array:
+        """[H, X, A]: the policy of a mixture; where it never comes, that of its first column."""
+        pairs = sum(
+            share * self.occupancy(self.chosen(each.policy))
+            for share, each in zip(found.shares, found.columns, strict=True)
+        )
+        flat = np.asarray(pairs).reshape(self.problem.horizon, -1)
+        policy = np.empty_like(flat)
+        write_policy(flat, found.columns[0].policy, policy)
+        return policy.reshape(np.shape(pairs))

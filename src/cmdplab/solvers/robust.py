@@ -1,0 +1,289 @@
+"""The worst kernel of a box: policies whose promises hold whatever the kernel in it.
+
+    max over pi of  min_P V^pi[P, r^0]   subject to   min_P V^pi[P, r^n] >= b^n,  n = 1..N
+
+Each return has a worst kernel of its own, entry by entry inside the box and at every step apart
+((h, x, a)-rectangular). Without constraints this is one dynamic program, and exact. With them it is
+no linear program, and policies and multipliers have no strong duality: what is returned is a policy
+with what it certainly earns (`policy_bounds`), and a bound on what any policy could,
+
+    D(lambda) = max_pi min_P ( V[r^0] + sum_n lambda_n (V[r^n] - b^n) ),      lambda >= 0,
+
+which holds since one kernel for all returns is kinder than one for each. The minimum of D is the
+smallest optimum of a CMDP with one kernel of the box. How far the two are apart is said.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from cmdplab import display
+from cmdplab.cmdp.policy import Policy
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import InputError
+from cmdplab.solvers.box import plan, policy_bounds, poured
+from cmdplab.solvers.layout import Box, Table
+from cmdplab.types import Array
+
+ROUNDS = 40  # kernels against multipliers; each round lowers the bound, most end after a few
+STARTS = 3  # policies from which the ascent begins
+STEPS = 60  # of the ascent; each takes N + 1 evaluations and one linear program
+ENOUGH = 1e-9  # relative to H: what rounding may leave
+
+
+@display.shown
+class RobustSolution(NamedTuple):
+    """A policy that keeps its promises on every kernel of a box, and how good it could be.
+
+    `value` and `utility` are worst cases, certified one by one; `upper` bounds the worst-case value
+    of every policy that meets the thresholds on every kernel. Where `feasible` is false, either
+    none exists (`upper` is -inf) or none was found; `message` says which.
+    """
+
+    feasible: bool
+    value: float | None  # min over kernels of V[r^0], of `policy`
+    utility: Array | None  # [N], min over kernels of V[r^n], of `policy`
+    policy: Policy | None  # [H, X, A]; the least violating one where none was found
+    upper: float
+    multiplier: Array  # [N], with which `upper` was found
+    message: str = ""
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        facts = [("at most", display.number(self.upper))]
+        if self.feasible:
+            facts = [("at least", display.number(self.value)), *facts]
+            facts.append(("utility at least", display.numbers(self.utility)))
+        if self.message:
+            facts.append(("message", self.message))
+        return f"RobustSolution{'' if self.feasible else ', none'}", facts
+
+    @property
+    def gap(self) -> float:
+        """How far the bounds are apart; infinite where there is no policy."""
+        return np.inf if self.value is None or not self.feasible else self.upper - self.value
+
+
+def solve_robust(problem: CMDP, box: Box) -> RobustSolution:
+    """A policy for the worst kernel of a box, with bounds from both sides.
+
+    box : [H, X, A, X], or [X, A, X] for every step; its mask is that of the problem. The problem's
+    own kernel is not read. Exact for N = 0; see the module for what the bounds mean for N >= 1.
+    """
+    given = _fitting(problem, box)
+    if problem.constraints == 0:
+        value, policy, _ = pessimistic(problem, given, problem.reward[0])
+        returns = policy_bounds(given, problem.reward, policy, problem.start)
+        return _answer(problem, policy, returns, value, np.zeros(0))
+    bound = _upper(problem, given)
+    if bound.value == -np.inf:
+        why = "no policy meets the thresholds on every kernel: one kernel of the box allows none"
+        return RobustSolution(False, None, None, None, -np.inf, bound.multiplier, why)
+    policy, returns = _ascent(problem, given, bound)
+    return _answer(problem, policy, returns, bound.value, bound.multiplier)
+
+
+def _answer(
+    problem: CMDP, policy: Array, returns: Array, upper: float, multiplier: Array
+) -> RobustSolution:
+    short = float(np.max(problem.threshold - returns[1:], initial=-np.inf))
+    made = Policy(policy, problem.labels, f"robust policy of {problem.name}")
+    if short > ENOUGH * problem.horizon:
+        why = (
+            f"no policy was found that meets the thresholds on every kernel: the best falls short "
+            f"by {short:.6g}; whether there is one is not known"
+        )
+        return RobustSolution(False, None, returns[1:], made, upper, multiplier, why)
+    value = float(returns[0])
+    apart = upper - value > 1e-6 * problem.horizon
+    message = f"the bounds are {upper - value:.3g} apart" if apart else ""
+    return RobustSolution(True, value, returns[1:], made, upper, multiplier, message)
+
+
+def _fitting(problem: CMDP, box: Box) -> Box:
+    """The box with steps, for the open actions of the problem."""
+    shape = (problem.horizon, problem.states, problem.actions, problem.states)
+    ends = [np.asarray(each, dtype=np.float64) for each in box[:2]]
+    for each in ends:
+        if each.shape not in (shape, shape[1:]):
+            raise InputError(f"the box has the shape {each.shape}, not {shape} or {shape[1:]}")
+    lower, upper = (np.broadcast_to(each, shape) for each in ends)
+    return Box(lower, upper, problem.mask)
+
+
+def worst_rows(box: Box, h: int, value: Array) -> Array:
+    """[X, A, X]: the kernel of step h that makes sum_y P(y) value(y) smallest."""
+    lower = np.moveaxis(box.lower[h], -1, 0)
+    room = np.moveaxis(box.upper[h], -1, 0) - lower
+    spare = np.maximum(1.0 - lower.sum(axis=0), 0.0)
+    return np.moveaxis(poured(lower, room, spare, np.argsort(value, kind="stable")), 0, -1)
+
+
+def pessimistic(problem: CMDP, box: Box, reward: Array) -> tuple[float, Array, Array]:
+    """max_pi min_P V^pi[P, r] of one reward [H, X, A]: value, policy, and its worst kernel."""
+    policy, kernel = np.zeros_like(reward), np.empty((*reward.shape, problem.states))
+    value = np.zeros(problem.states)
+    for h in reversed(range(problem.horizon)):
+        kernel[h] = worst_rows(box, h, value)
+        q = np.where(problem.opened[h], reward[h] + kernel[h] @ value, -np.inf)
+        best = np.argmax(q, axis=-1)
+        policy[h, np.arange(problem.states), best] = 1.0
+        value = q.max(axis=-1)
+    return float(value[problem.start]), policy, kernel
+
+
+class _Bound(NamedTuple):
+    value: float  # -inf where a kernel was found that no policy suits
+    multiplier: Array
+    policies: list[Array]  # that were met on the way
+
+
+def _upper(problem: CMDP, box: Box) -> _Bound:
+    """The least D(lambda) that kernels and multipliers find, each answering the other.
+
+    For a kernel, the multipliers of its CMDP; for multipliers, their worst kernel. Neither raises
+    the bound. It may end above the minimum, and is a bound wherever it ends.
+    """
+    policies, best, multiplier = [], np.inf, np.zeros(problem.constraints)
+    kernels = [_middle(box)]
+    kernels += [pessimistic(problem, box, each)[2] for each in problem.reward]
+    for kernel in kernels:
+        before = np.inf
+        for _ in range(ROUNDS):
+            known = Table(kernel, box.mask)
+            found = plan(known, problem.reward, problem.threshold, problem.start)
+            policies.append(found.policy)
+            if not found.feasible and found.margin < -ENOUGH * problem.horizon:
+                return _Bound(-np.inf, found.multiplier, policies)
+            weighted = np.tensordot(np.append(1.0, found.multiplier), problem.reward, 1)
+            value, policy, kernel = pessimistic(problem, box, weighted)
+            policies.append(policy)
+            bound = value - float(found.multiplier @ problem.threshold)
+            if bound < best:
+                best, multiplier = bound, found.multiplier
+            if not bound < before - ENOUGH * problem.horizon:
+                break
+            before = bound
+    return _Bound(best, multiplier, policies)
+
+
+def _middle(box: Box) -> Array:
+    """A kernel of the box: the same share of every room is filled."""
+    room = box.upper - box.lower
+    spare = 1.0 - box.lower.sum(axis=-1, keepdims=True)
+    total = room.sum(axis=-1, keepdims=True)
+    return np.asarray(box.lower + room * spare / np.where(total > 0.0, total, 1.0))
+
+
+def _merit(problem: CMDP, returns: Array) -> tuple[float, float]:
+    """What is compared: first the shortfall, then the value."""
+    short = max(float(np.max(problem.threshold - returns[1:])), 0.0)
+    return (-short if short > ENOUGH * problem.horizon else 0.0, float(returns[0]))
+
+
+class _Judged(NamedTuple):
+    """A policy with its worst cases."""
+
+    policy: Array  # [H, X, A]
+    returns: Array  # [1 + N]
+    merit: tuple[float, float]
+
+
+def _judged(problem: CMDP, box: Box, policy: Array) -> _Judged:
+    returns = policy_bounds(box, problem.reward, policy, problem.start)
+    return _Judged(policy, returns, _merit(problem, returns))
+
+
+def _ascent(problem: CMDP, box: Box, bound: _Bound) -> tuple[Array, Array]:
+    """A good policy: uphill from the best of those met and from the safest for each utility."""
+    safest = [pessimistic(problem, box, each)[1] for each in problem.reward[1:]]
+    found = [_judged(problem, box, each) for each in [*bound.policies, *safest]]
+    found.sort(key=lambda each: each.merit, reverse=True)
+    best, closed = found[0], (0.0, bound.value - ENOUGH * problem.horizon)
+    for each in found[:STARTS]:
+        if best.merit < closed:
+            best = max(best, _climbed(problem, box, each), key=lambda one: one.merit)
+    return best.policy, best.returns
+
+
+def _climbed(problem: CMDP, box: Box, at: _Judged) -> _Judged:
+    """Uphill by linear programs: each step moves to where all worst cases improve to first order.
+
+    Thresholds are raised by `more` there, so that what the second order takes away is made up for;
+    it falls where no step improves.
+    """
+    more = 0.05 * problem.horizon
+    for _ in range(STEPS):
+        toward = _direction(problem, at, _slopes(problem, box, at.policy), more)
+        step = _longest(problem, box, at, toward)
+        if step is None:
+            more /= 8.0
+            if more < ENOUGH * problem.horizon:
+                break
+        else:
+            at = step
+    return at
+
+
+def _longest(problem: CMDP, box: Box, at: _Judged, toward: Array) -> _Judged | None:
+    """The longest step on the way to a policy that improves, halving; None where none does."""
+    for halved in range(12):
+        share = 0.5**halved
+        found = _judged(problem, box, (1.0 - share) * at.policy + share * toward)
+        short, value = found.merit
+        least = 1e-10 * problem.horizon
+        if short > at.merit[0] + least or (short >= at.merit[0] and value > at.merit[1] + least):
+            return found
+    return None
+
+
+def _slopes(problem: CMDP, box: Box, policy: Array) -> Array:
+    """[1 + N, H, X, A]: w_h(x) Q_h(x, a) of each return under its worst kernel for the policy.
+
+    The slope of the worst case, where the worst kernel is unique (the envelope theorem).
+    """
+    return np.stack([_slope(problem, box, policy, each) for each in problem.reward])
+
+
+def _slope(problem: CMDP, box: Box, policy: Array, reward: Array) -> Array:
+    kernel, q = np.empty((*reward.shape, problem.states)), np.empty_like(reward)
+    value = np.zeros(problem.states)
+    for h in reversed(range(problem.horizon)):
+        kernel[h] = worst_rows(box, h, value)
+        q[h] = reward[h] + kernel[h] @ value
+        value = np.sum(policy[h] * q[h], axis=-1)
+    here = np.zeros(problem.states)
+    here[problem.start] = 1.0
+    for h in range(problem.horizon):
+        q[h] *= here[:, None]
+        here = np.einsum("xa,xay->y", here[:, None] * policy[h], kernel[h])
+    return q
+
+
+def _direction(problem: CMDP, at: _Judged, slopes: Array, more: float) -> Array:
+    """The policy that is best to first order, with thresholds higher by `more` where possible.
+
+    Rows that no worst kernel visits stay as they are.
+    """
+    H, X, A = at.policy.shape
+    flat = slopes.reshape(len(slopes), -1)
+    now = flat @ at.policy.ravel()
+    penalty = 10.0 * (1.0 + np.abs(flat[0]).sum())
+    objective = np.append(-flat[0], penalty)
+    # V + slope . (pi' - pi) + shortfall >= b + more
+    rows = np.hstack([-flat[1:], -np.ones((len(flat) - 1, 1))])
+    limits = at.returns[1:] - now[1:] - problem.threshold - more
+    sums = sparse.hstack(
+        [sparse.kron(sparse.eye_array(H * X), np.ones((1, A))), np.zeros((H * X, 1))]
+    )
+    ends = [(0.0, 1.0 if each else 0.0) for each in problem.opened.ravel()]
+    found = linprog(objective, rows, limits, sums, np.ones(H * X), [*ends, (0.0, None)])
+    if found.status != 0:
+        return at.policy
+    policy = np.clip(found.x[:-1].reshape(H, X, A), 0.0, 1.0)
+    policy /= policy.sum(axis=-1, keepdims=True)
+    visited = np.abs(slopes).max(axis=(0, -1)) > 0.0
+    return np.where(visited[..., None], policy, at.policy)

@@ -1,0 +1,398 @@
+"""Budgets of every kind, against every policy with memory there is, HiGHS and simulation."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from conftest import random_problem
+from scipy.optimize import linprog
+
+from cmdplab import evaluate
+from cmdplab.cmdp.budgets import (
+    AlmostSure,
+    Anytime,
+    Chance,
+    CVaR,
+    Expected,
+    Forbidden,
+    VisitCap,
+    as_cost,
+    without,
+)
+from cmdplab.cmdp.policy import Policy
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import InputError
+from cmdplab.solvers import solve
+from cmdplab.solvers.budgeted import BudgetSolution, solve_budgets
+
+
+def tiny(seed: int, X: int = 2, A: int = 2, H: int = 3, low: int = 0) -> tuple[CMDP, np.ndarray]:
+    """A problem without constraints, some rows deterministic, and whole costs from low to 2."""
+    rng = np.random.default_rng(seed)
+    kernel = rng.dirichlet(np.full(X, 0.7), (H, X, A))
+    sure = rng.random((H, X, A)) < 0.4
+    kernel[sure] = np.eye(X)[rng.integers(X, size=int(sure.sum()))]
+    problem = CMDP(kernel, rng.random((1, H, X, A)), [], int(rng.integers(X)))
+    return problem, rng.integers(low, 3, (H, X, A)).astype(float)
+
+
+class Tree:
+    """All histories of a problem: a sequence-form program over them, written independently.
+
+    A variable is the probability of reaching a history and taking an action after it.
+    """
+
+    def __init__(self, problem: CMDP, costs: list[np.ndarray]) -> None:
+        self.flow: list[dict[int, float]] = []  # rows: sum of own actions - probability * parent
+        self.source: list[float] = []
+        self.reward: list[float] = []
+        self.ends: list[tuple[int, list[list[float]]]] = []  # (variable, partial sums of each cost)
+        self.visited: list[tuple[int, int, int]] = []
+        self._grow(problem, costs, 0, problem.start, None, 1.0, [[] for _ in costs])
+
+    def _grow(self, problem, costs, h, x, parent, probability, sums):
+        row = {} if parent is None else {parent: -probability}
+        self.flow.append(row)
+        self.source.append(1.0 if parent is None else 0.0)
+        for a in range(problem.actions):
+            var = len(self.reward)
+            row[var] = 1.0
+            self.reward.append(float(problem.reward[0, h, x, a]))
+            self.visited.append((h, x, a))
+            now = [
+                [*s, (s[-1] if s else 0.0) + c[h, x, a]] for s, c in zip(sums, costs, strict=True)
+            ]
+            if h + 1 == problem.horizon:
+                self.ends.append((var, now))
+                continue
+            for y in range(problem.states):
+                if problem.table[h, x, a, y] > 0.0:
+                    self._grow(problem, costs, h + 1, y, var, problem.table[h, x, a, y], now)
+
+    def best(self, upper: list[tuple[np.ndarray, float]], zero: np.ndarray) -> float | None:
+        """max reward with rows . q <= limit and q = 0 where `zero`; None if infeasible."""
+        n = len(self.reward)
+        flow = np.zeros((len(self.flow), n))
+        for i, row in enumerate(self.flow):
+            for j, value in row.items():
+                flow[i, j] = value
+        bounds = [(0.0, 0.0 if z else None) for z in zero]
+        given = {"A_ub": np.array([u for u, _ in upper]), "b_ub": [b for _, b in upper]}
+        found = linprog(
+            -np.array(self.reward),
+            A_eq=flow,
+            b_eq=self.source,
+            bounds=bounds,
+            **(given if upper else {}),
+        )
+        return -found.fun if found.status == 0 else None
+
+    def at_ends(self, of) -> np.ndarray:
+        """A row over variables: of(partial sums) at the last step, nothing before."""
+        row = np.zeros(len(self.reward))
+        for var, sums in self.ends:
+            row[var] = of(sums)
+        return row
+
+
+def same(problem: CMDP, found: BudgetSolution, value: float | None) -> bool:
+    assert found.feasible == (value is not None), (found.message, value)
+    if value is not None:
+        assert found.value == pytest.approx(value, abs=1e-7)
+        assert found.duality_gap <= 1e-9
+        assert evaluate(problem, found.policy).value == pytest.approx(found.value, abs=1e-10)
+    return found.feasible
+
+
+def deterministic_best(problem: CMDP, cost: np.ndarray, budget: float, anytime: bool):
+    """By recursion over histories: the best among all deterministic policies that remember all."""
+
+    def best(h, x, spent):
+        if h == problem.horizon:
+            return 0.0 if spent <= budget else None
+        values = []
+        for a in range(problem.actions):
+            now = spent + cost[h, x, a]
+            if anytime and now > budget:
+                continue
+            total, fine = problem.reward[0, h, x, a], True
+            for y in np.flatnonzero(problem.table[h, x, a]):
+                ahead = best(h + 1, y, now)
+                fine = fine and ahead is not None
+                total += problem.table[h, x, a, y] * (ahead or 0.0)
+                if h + 1 == problem.horizon:
+                    total = problem.reward[0, h, x, a]
+            if fine:
+                values.append(total)
+        return max(values, default=None)
+
+    return best(0, problem.start, 0.0)
+
+
+@pytest.mark.parametrize("low", [0, -2])
+@pytest.mark.parametrize("kind", [AlmostSure, Anytime])
+def test_budgets_kept_surely_match_every_policy_that_remembers_all(kind, low):
+    answers = set()
+    for seed in range(30):
+        problem, cost = tiny(seed, X=3 if seed % 3 == 0 else 2, A=2 + seed % 2, low=low)
+        budget = float(seed % 5 - (1 if low else 0))
+        expected = deterministic_best(problem, cost, budget, kind.anytime)
+        found = solve_budgets(problem, kind(cost, budget))
+        answers.add(same(problem, found, expected))
+        if found.feasible:
+            assert found.kept[0].reached <= budget
+    assert answers == {True, False}
+
+
+@pytest.mark.parametrize("low", [0, -2])
+@pytest.mark.parametrize("anytime", [False, True])
+def test_chance_budgets_match_the_program_over_histories(anytime, low):
+    answers = set()
+    for seed in range(25):
+        problem, cost = tiny(seed, low=low)
+        budget, p = float(seed % 4 - (1 if low else 0)), (0.05, 0.2, 0.5)[seed % 3]
+        tree = Tree(problem, [cost])
+        row = tree.at_ends(lambda s, b=budget: (max(s[0]) if anytime else s[0][-1]) > b)
+        expected = tree.best([(row, p)], np.zeros(len(row), bool))
+        found = solve_budgets(problem, Chance(cost, budget, p, anytime))
+        answers.add(same(problem, found, expected))
+        if found.feasible:
+            assert found.kept[0].reached <= p + 1e-9
+        else:
+            assert "the least possible is" in found.message
+    assert answers == {True, False}
+
+
+def test_several_budgets_at_once_match_the_program_over_histories():
+    answers = set()
+    for seed in range(25):
+        problem, first = tiny(seed)
+        second = tiny(seed + 100)[1]
+        tree = Tree(problem, [first, second])
+        zero = np.zeros(len(tree.reward), bool)
+        bad = tree.at_ends(lambda s: s[0][-1] > 3)
+        rows = [(bad, 0.0), (tree.at_ends(lambda s: s[1][-1] > 2), 0.3)]
+        rows.append((tree.at_ends(lambda s: s[1][-1]), 2.5))
+        expected = tree.best(rows, zero)
+        budgets = AlmostSure(first, 3), Chance(second, 2, 0.3), Expected(second, 2.5)
+        answers.add(same(problem, solve_budgets(problem, *budgets), expected))
+        rows[1] = (rows[1][0], 0.0)
+        expected = tree.best(rows, zero)
+        same(
+            problem, solve_budgets(problem, budgets[0], AlmostSure(second, 2), budgets[2]), expected
+        )
+    assert answers == {True, False}
+
+
+def test_cvar_matches_the_program_over_histories_for_any_z():
+    for seed in range(15):
+        problem, cost = tiny(seed, low=-1 if seed % 2 else 0)
+        level, bound = (0.0, 0.5, 0.9)[seed % 3], float(seed % 4) + 0.5 * (seed % 2)
+        tree = Tree(problem, [cost])
+        values = []
+        for z in np.arange(-4.0, 7.0, 0.5):
+            if z > bound:
+                continue
+            row = tree.at_ends(lambda s, z=z: max(s[0][-1] - z, 0.0))
+            allowed = (1 - level) * (bound - z)
+            values.append(tree.best([(row, allowed)], np.zeros(len(row), bool)))
+        expected = max((v for v in values if v is not None), default=None)
+        found = solve_budgets(problem, CVaR(cost, level, bound))
+        if same(problem, found, expected):
+            assert found.kept[0].reached <= bound + 1e-7
+
+
+def test_forbidden_pairs_and_visit_caps_match_the_program_over_histories():
+    answers = set()
+    for seed in range(20):
+        problem, cost = tiny(seed, X=3)
+        tree = Tree(problem, [cost])
+        zero = np.array([h == 2 and x == 1 for h, x, _ in tree.visited])
+        visits = np.array([float(x == 2) for _, x, _ in tree.visited])
+        same(
+            problem, solve_budgets(problem, VisitCap(2, 0.8)), tree.best([(visits, 0.8)], zero * 0)
+        )
+        budgets = Forbidden(states=1, steps=2), VisitCap(2, 1.2), AlmostSure(cost, 4)
+        bad = tree.at_ends(lambda s: s[0][-1] > 4)
+        expected = tree.best([(visits, 1.2)], zero | (bad > 0))
+        answers.add(same(problem, solve_budgets(problem, *budgets), expected))
+    assert answers == {True, False}
+
+
+def spending(H: int = 6) -> tuple[CMDP, np.ndarray]:
+    """Four states in a ring that slips; the better of three actions cost more, in tenths."""
+    X, A = 4, 3
+    kernel = np.zeros((X, A, X))
+    for x, a in product(range(X), range(A)):
+        kernel[x, a, (x + a) % X] += 0.7
+        kernel[x, a, (x + a + 1) % X] += 0.3
+    reward = np.random.default_rng(3).random((1, X, A)) * [0.3, 0.7, 1.0]
+    cost = np.array([0.0, 0.1, 0.3]) + 0.1 * (np.arange(X)[:, None] == 2)
+    return CMDP(kernel, reward, [], horizon=H, name="ring"), cost
+
+
+def test_a_chance_of_zero_is_almost_surely_and_of_one_is_no_budget():
+    problem, cost = spending()
+    sure = solve_budgets(problem, AlmostSure(cost, 0.9)).value
+    assert solve_budgets(problem, Chance(cost, 0.9, 0.0)).value == pytest.approx(sure, abs=1e-12)
+    nearly = solve_budgets(problem, Chance(cost, 0.9, 1e-7)).value
+    assert nearly == pytest.approx(sure, abs=1e-4)  # by the program, not by closed actions
+    free = solve(problem).value
+    assert solve_budgets(problem, Chance(cost, 0.9, 1.0)).value == pytest.approx(free, abs=1e-10)
+    assert solve_budgets(problem, AlmostSure(cost, 100)).value == pytest.approx(free, abs=1e-12)
+
+
+def test_the_value_is_concave_in_the_probability_and_between_sure_and_expected():
+    problem, cost = spending()
+    p = np.linspace(0.0, 0.6, 7)
+    values = np.array([solve_budgets(problem, Chance(cost, 0.9, each)).value for each in p])
+    assert np.all(np.diff(values) >= -1e-9)
+    assert np.all(np.diff(values, 2) <= 1e-9)
+    assert values[0] <= solve_budgets(problem, Expected(cost, 0.9)).value + 1e-9
+    slope = np.diff(values) / np.diff(p)
+    price = solve_budgets(problem, Chance(cost, 0.9, 0.25)).kept[0].price
+    assert slope[3] - 1e-9 <= price <= slope[1] + 1e-9
+
+
+def test_cvar_goes_from_the_expectation_to_the_largest_cost():
+    problem, cost = spending(5)
+    mean = solve_budgets(problem, CVaR(cost, 0.0, 0.8)).value
+    assert mean == pytest.approx(solve_budgets(problem, Expected(cost, 0.8)).value, abs=1e-8)
+    sure = solve_budgets(problem, AlmostSure(cost, 0.8)).value
+    assert solve_budgets(problem, CVaR(cost, 1 - 1e-7, 0.8)).value == pytest.approx(sure, abs=1e-4)
+    between = [solve_budgets(problem, CVaR(cost, level, 0.8)).value for level in (0.3, 0.6, 0.9)]
+    assert mean >= between[0] >= between[1] >= between[2] >= sure - 1e-9
+
+
+def played(problem: CMDP, found: BudgetSolution, cost: np.ndarray, episodes: int, seed: int = 0):
+    """[episodes, H], the costs of simulated episodes; the counter follows what was played."""
+    rng, memory = np.random.default_rng(seed), found.policy.counter
+    x = np.full(episodes, problem.start)
+    m = np.full(episodes, memory.start)
+    costs = []
+    for h in range(problem.horizon):
+        rows = np.cumsum(found.policy[h, m, x], axis=-1)
+        a = (rng.random((episodes, 1)) >= rows[:, :-1]).sum(axis=-1)
+        costs.append(cost[x, a])
+        m = memory.next_levels(h)[m, x, a]
+        ahead = np.cumsum(problem.table[h, x, a], axis=-1)
+        x = (rng.random((episodes, 1)) >= ahead[:, :-1]).sum(axis=-1)
+    return np.stack(costs, axis=1)
+
+
+def test_simulated_episodes_never_exceed_a_sure_budget():
+    problem, cost = spending(10)
+    found = solve_budgets(problem, AlmostSure(cost, 1.3))
+    totals = played(problem, found, cost, 100_000).sum(axis=1)
+    assert totals.max() <= 1.3 + 1e-12
+    assert found.kept[0].reached == pytest.approx(1.3)
+    mended = np.where(np.arange(4)[:, None] == 0, -0.2, cost)
+    found = solve_budgets(problem, Anytime(mended, 0.3))
+    assert np.cumsum(played(problem, found, mended, 100_000), axis=1).max() <= 0.3 + 1e-12
+
+
+@pytest.mark.parametrize("anytime", [False, True])
+def test_simulated_episodes_exceed_a_chance_budget_as_often_as_computed(anytime):
+    problem, cost = spending(10)
+    cost = np.where(np.arange(4)[:, None] == 0, -0.2, cost)
+    found = solve_budgets(problem, Chance(cost, 0.6, 0.1, anytime))
+    sums = np.cumsum(played(problem, found, cost, 100_000), axis=1)
+    often = ((sums.max(axis=1) if anytime else sums[:, -1]) > 0.6 + 1e-9).mean()
+    assert found.kept[0].reached == pytest.approx(0.1, abs=1e-9)
+    assert often == pytest.approx(0.1, abs=5 * np.sqrt(0.1 * 0.9 / 100_000))
+
+
+def test_an_impossible_budget_names_the_least_that_can_be_kept():
+    problem, cost = spending()
+    dear = cost + 0.2
+    assert not solve_budgets(problem, AlmostSure(dear, 1.0)).feasible
+    message = solve_budgets(problem, AlmostSure(dear, 1.0)).message
+    least = float(message.rsplit(" ", 1)[1])
+    assert solve_budgets(problem, AlmostSure(dear, least)).feasible
+    assert not solve_budgets(problem, AlmostSure(dear, least - 0.1)).feasible
+    assert "least possible" in solve_budgets(problem, CVaR(dear, 0.5, 0.9)).message
+    assert "avoids" in solve_budgets(problem, Forbidden(states=range(4), steps=[2])).message
+
+
+def test_two_sure_budgets_may_be_kept_alone_and_not_together():
+    kernel = np.ones((1, 2, 1))
+    problem = CMDP(kernel, np.zeros((1, 1, 2)), [], horizon=2)
+    costs = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
+    one, other = (AlmostSure(each, 0) for each in costs)
+    assert solve_budgets(problem, one).feasible
+    assert "not all together" in solve_budgets(problem, one, other).message
+    assert solve_budgets(problem, AlmostSure(costs[0], 1), AlmostSure(costs[1], 1)).feasible
+
+
+def test_costs_without_a_grid_are_refused_or_rounded_with_a_stated_error():
+    problem, cost = spending()
+    odd = cost * np.linspace(1.0, np.sqrt(2.0), 12).reshape(4, 3)
+    with pytest.raises(InputError, match=r"at \[0, 0, 1\] is on no grid"):
+        solve_budgets(problem, AlmostSure(odd, 0.9))
+    safe = solve_budgets(problem, AlmostSure(odd, 0.9, grid=0.01))
+    loose = solve_budgets(problem, AlmostSure(odd, 0.9, grid=0.01, rounding="down"))
+    finer = solve_budgets(problem, AlmostSure(odd, 0.9, grid=0.001))
+    assert safe.value <= finer.value + 1e-12 <= loose.value + 2e-12
+    assert 0.0 < loose.kept[0].rounding <= 6 * 0.01
+    assert played(problem, safe, odd, 20_000).sum(axis=1).max() <= 0.9
+    assert played(problem, loose, odd, 20_000).sum(axis=1).max() <= 0.9 + loose.kept[0].rounding
+
+
+def test_policies_with_several_counters_and_limits_survive_their_files(tmp_path):
+    problem, cost = spending()
+    mended = np.where(np.arange(4)[:, None] == 0, -0.2, cost)
+    for budgets in (
+        [AlmostSure(cost, 0.9), Chance(mended, 0.3, 0.2, anytime=True)],
+        [Chance(mended, 0.3, 0.2, anytime=True)],
+    ):
+        policy = solve_budgets(problem, *budgets).policy
+        policy.save(tmp_path / "policy.npz")
+        again = Policy.load(tmp_path / "policy.npz")
+        np.testing.assert_array_equal(again.array, policy.array)
+        for h in range(problem.horizon):
+            following = policy.counter.next_levels(h)
+            np.testing.assert_array_equal(again.counter.next_levels(h), following)
+            k, x, a = policy.counter.levels // 2, 1, 2
+            assert again.counter.after(k, h, x, a) == following[k, x, a]
+
+
+def test_a_problem_that_grows_too_large_is_refused_with_its_size():
+    problem = random_problem(30, 3, 20, 0)
+    cost = np.random.default_rng(0).integers(0, 10**6, (30, 3))
+    with pytest.raises(InputError, match=r"pairs of a state and a sum of costs"):
+        solve_budgets(problem, AlmostSure(cost, 2 * 10**7))
+
+
+def test_the_constraint_of_a_problem_can_be_asked_of_every_episode():
+    problem = random_problem(3, 2, 4, 1, seed=5)
+    utility = np.rint(problem.reward[1] * 4) / 4
+    problem = CMDP(problem.transition, np.stack([problem.reward[0], utility]), [1.0], problem.start)
+    cost, budget = as_cost(problem, 1)
+    assert budget == 3.0
+    hard = solve_budgets(without(problem, [1]), AlmostSure(cost, budget))
+    assert hard.value <= solve(problem).value + 1e-9
+    both = solve_budgets(problem, AlmostSure(cost, budget))
+    assert both.value == pytest.approx(hard.value, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Chance(np.zeros((4, 3)), 1, 1.5), "outside"),
+        (lambda: CVaR(np.zeros((4, 3)), 1.0, 1), "outside"),
+        (lambda: AlmostSure(np.zeros((4, 3)), np.nan), "not a finite number"),
+        (lambda: AlmostSure(np.zeros((4, 3)), 1, grid=0.0), "not a step above zero"),
+        (lambda: AlmostSure(np.zeros((4, 3)), 1, rounding="off"), "not one of up, down"),
+        (lambda: AlmostSure(np.zeros((3, 4)), 1), "the cost has the shape"),
+        (lambda: Forbidden(), "needs states, actions or both"),
+        (lambda: Forbidden(states=9), "there is no state 9"),
+        (lambda: VisitCap(1, -1.0), "below zero"),
+        (lambda: Expected(np.full((4, 3), np.inf), 1), "not a finite number"),
+        (lambda: "cheap", "is no budget"),
+    ],
+)
+def test_bad_budgets_are_refused_in_a_sentence(make, words):
+    with pytest.raises(InputError, match=words):
+        solve_budgets(spending()[0], make())

@@ -1,0 +1,164 @@
+"""Promises that hold on every kernel of a box: against brute force over kernels and policies."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from cmdplab import CMDP, solve
+from cmdplab.cmdp.exact import greedy, returns
+from cmdplab.errors import InputError
+from cmdplab.solvers import Box, policy_bounds, solve_robust
+from cmdplab.solvers.robust import _slopes
+
+
+def problem_of(seed: int, X: int = 2, A: int = 2, H: int = 2, N: int = 1, part: float = 0.85):
+    """A random problem whose thresholds are a part of what each utility can reach alone."""
+    rng = np.random.default_rng(seed)
+    kernel = rng.dirichlet(np.ones(X), (H, X, A))
+    reward = rng.random((1 + N, H, X, A))
+    free = CMDP(kernel, reward, np.zeros(N))
+    most = [part * greedy(free, each)[0] for each in reward[1:]]
+    return CMDP(kernel, reward, np.array(most))
+
+
+def kernels_of(box: Box):
+    """All vertices of a box with two states: P(1 | x, a) at one of its ends, at every step."""
+    low = np.maximum(box.lower[..., 1], 1 - box.upper[..., 0])
+    high = np.minimum(box.upper[..., 1], 1 - box.lower[..., 0])
+    for ends in itertools.product((0, 1), repeat=low.size):
+        one = np.where(np.reshape(ends, low.shape), high, low)
+        yield np.stack([1.0 - one, one], axis=-1)
+
+
+@given(seed=st.integers(0, 10**4), width=st.sampled_from([0.0, 0.05, 0.3]))
+def test_a_worst_case_is_the_smallest_over_all_vertices(seed, width):
+    problem = problem_of(seed)
+    box = Box.around(problem.table, width)
+    policy = np.random.default_rng(seed).dirichlet(np.ones(2), (2, 2))
+    worst = np.min(
+        [
+            returns(CMDP(each, problem.reward, problem.threshold), policy)
+            for each in kernels_of(box)
+        ],
+        axis=0,
+    )
+    np.testing.assert_allclose(policy_bounds(box, problem.reward, policy), worst, atol=1e-12)
+
+
+@given(seed=st.integers(0, 10**4), width=st.sampled_from([0.05, 0.2]))
+def test_without_constraints_the_robust_optimum_is_that_of_all_deterministic_policies(seed, width):
+    problem = problem_of(seed, N=0)
+    box = Box.around(problem.table, width)
+    found = solve_robust(problem, box)
+    best = max(
+        policy_bounds(box, problem.reward, np.eye(2)[np.reshape(each, (2, 2))])[0]
+        for each in itertools.product((0, 1), repeat=4)
+    )
+    assert found.value == pytest.approx(best, abs=1e-12)
+    assert found.upper == pytest.approx(best, abs=1e-12)
+
+
+@given(seed=st.integers(0, 10**4), N=st.integers(0, 2))
+def test_a_box_without_width_is_the_known_problem(seed, N):
+    problem = problem_of(seed, X=3, H=3, N=N, part=0.7)
+    known, found = solve(problem), solve_robust(problem, Box(problem.table, problem.table))
+    assert found.feasible == known.feasible
+    if known.feasible:
+        assert found.value == pytest.approx(known.value, abs=1e-8)
+        assert found.upper == pytest.approx(known.value, abs=1e-8)
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 10**4), N=st.integers(1, 2), width=st.sampled_from([0.02, 0.1]))
+def test_what_is_promised_holds_on_every_kernel_and_the_bounds_are_in_order(seed, N, width):
+    problem = problem_of(seed, X=3, H=3, N=N)
+    box = Box.around(problem.table, width)
+    found, known = solve_robust(problem, box), solve(problem)
+    if not found.feasible:
+        return
+    assert found.value <= found.upper + 1e-9
+    assert found.upper <= known.value + 1e-8
+    rng = np.random.default_rng(seed)
+    policy = np.asarray(found.policy)
+    for _ in range(20):  # kernels of the box, by clipping and then moving back what is left over
+        other = rng.dirichlet(np.ones(3), problem.table.shape[:3])
+        share = np.min(width / np.maximum(np.abs(other - problem.table), 1e-12), axis=-1)
+        kernel = problem.table + np.minimum(share, 1.0)[..., None] * (other - problem.table)
+        earned = returns(CMDP(kernel, problem.reward, problem.threshold), policy)
+        assert earned[0] >= found.value - 1e-9
+        assert (earned[1:] >= problem.threshold - 1e-8).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_grid_of_all_policies_has_none_much_better_and_none_above_the_bound(seed):
+    """Two states, two steps: three probabilities matter, each on a grid of 26."""
+    problem = problem_of(seed, part=0.9)
+    box = Box.around(problem.table, 0.08)
+    found = solve_robust(problem, box)
+    grid = np.linspace(0.0, 1.0, 26)
+    policies = np.zeros((26, 26, 26, 2, 2, 2))
+    for place, axis in (((0, 0), 0), ((1, 0), 1), ((1, 1), 2)):
+        shape = [1, 1, 1]
+        shape[axis] = 26
+        policies[(..., *place, 0)] = grid.reshape(shape)
+    policies[..., 0, 1, 0] = 1.0
+    policies[..., 1] = 1.0 - policies[..., 0]
+    worst = np.stack([_worst(problem, box, policies, each) for each in problem.reward])
+    meets = worst[1] >= problem.threshold[0]
+    assert found.feasible or not meets.any()
+    if meets.any():
+        best = worst[0][meets].max()
+        assert best <= found.upper + 1e-9
+        assert best <= found.value + 0.02 * found.value  # the ascent is local: no more is promised
+
+
+def _worst(problem: CMDP, box: Box, policies: np.ndarray, reward: np.ndarray) -> np.ndarray:
+    """min over kernels of V[r] for an array of policies, two states: the smaller of two ends."""
+    low = np.maximum(box.lower[..., 1], 1 - box.upper[..., 0])
+    high = np.minimum(box.upper[..., 1], 1 - box.lower[..., 0])
+    value = np.zeros((*policies.shape[:3], 2))
+    for h in (1, 0):
+        zero, one = value[..., None, None, 0], value[..., None, None, 1]
+        q = reward[h] + np.minimum(
+            low[h] * one + (1 - low[h]) * zero, high[h] * one + (1 - high[h]) * zero
+        )
+        value = (policies[..., h, :, :] * q).sum(axis=-1)
+    return value[..., 0]
+
+
+def test_slopes_are_those_of_finite_differences():
+    problem = problem_of(3, X=3, H=3)
+    box = Box.around(problem.table, 0.05)
+    rng = np.random.default_rng(0)
+    policy, toward = rng.dirichlet(np.ones(2), (2, 3, 3))
+    slopes = _slopes(problem, box, policy)
+    near = 1e-6
+    moved = policy + near * (toward - policy)
+    change = policy_bounds(box, problem.reward, moved) - policy_bounds(box, problem.reward, policy)
+    first = (slopes * (toward - policy)).sum(axis=(1, 2, 3))
+    np.testing.assert_allclose(change / near, first, atol=1e-5)
+
+
+def test_a_threshold_that_one_kernel_forbids_is_infeasible_and_proved_so():
+    problem = problem_of(1, part=0.99)
+    found = solve_robust(problem, Box.around(problem.table, 0.4))
+    assert (found.feasible, found.upper, found.policy) == (False, -np.inf, None)
+    assert "one kernel of the box allows none" in found.message
+    assert found.gap == np.inf
+
+
+def test_closed_actions_stay_closed_and_a_box_may_serve_every_step():
+    rng = np.random.default_rng(5)
+    mask = np.array([[True, False], [True, True]])
+    kernel, reward = rng.dirichlet(np.ones(2), (2, 2)), rng.random((2, 2, 2))
+    problem = CMDP(kernel, reward, [0.5], 0, 4, "closed", mask)
+    width = 0.05
+    one = solve_robust(problem, Box.around(problem.table[0], width))
+    assert (np.asarray(one.policy)[:, 0, 1] == 0.0).all()
+    assert one.value == pytest.approx(solve_robust(problem, Box.around(problem.table, width)).value)
+    with pytest.raises(InputError, match="the box has the shape"):
+        solve_robust(problem, Box(np.zeros((3, 3)), np.ones((3, 3))))
