@@ -40,10 +40,10 @@ def main(arguments: list[str]) -> None:
         return
     problem = small(INSTANCE)
     solution = solve_feasible(problem)
-    assert solution.value is not None and solution.multiplier is not None
+    assert solution.value is not None
     row = algorithm("UOpt-RPGPD-corollary", "printed").with_settings(bonus_scale=1e-3)
     task = task_for(row, problem, solution)
-    columns = {"lambda_star": np.array(solution.multiplier)}
+    columns = {"lambda_star": np.asarray(solution.multiplier)}
 
     def write(table: dict[str, Array], states: list[list[Any]], whole: bool) -> None:
         save(path, stamp, table | columns, whole)
