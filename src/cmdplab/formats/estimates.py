@@ -56,6 +56,8 @@ def from_counts(
 ) -> Estimated:
     """A problem from counts [X, A, X], or [H, X, A, X] for episodes, and known rewards.
 
+    counts : an array, or a list of SciPy's matrices [X, X], one for each action.
+
     reward, and each utility and cost in `Given` : [X, A], or of the shape of the visits. A reward
     of -inf closes a pair. delta : the probability with which the box may miss the true kernel.
     """
@@ -121,6 +123,8 @@ def from_trajectories(
 
 
 def _checked(given: npt.ArrayLike) -> Array:
+    if isinstance(given, list | tuple) and any(hasattr(each, "tocoo") for each in given):
+        given = np.stack([floats("counts", each) for each in given], axis=1)  # SciPy: [X, X] each
     counts = floats("counts", given)
     shape = counts.shape
     if counts.ndim not in (3, 4) or shape[-3] != shape[-1] or 0 in shape:
