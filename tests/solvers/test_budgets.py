@@ -23,6 +23,7 @@ from cmdplab.cmdp.budgets import (
 )
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 from cmdplab.solvers.budgeted import BudgetSolution, solve_budgets
@@ -322,8 +323,49 @@ def test_two_sure_budgets_may_be_kept_alone_and_not_together():
     costs = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
     one, other = (AlmostSure(each, 0) for each in costs)
     assert solve_budgets(problem, one).feasible
-    assert "not all together" in solve_budgets(problem, one, other).message
+    assert "cannot be kept together" in solve_budgets(problem, one, other).message
     assert solve_budgets(problem, AlmostSure(costs[0], 1), AlmostSure(costs[1], 1)).feasible
+
+
+def test_a_conflict_is_named_by_budgets_of_which_none_can_be_left_out():
+    kernel = np.ones((1, 2, 1))
+    reward = np.array([[[0.0, 0.0]], [[0.0, 1.0]]])
+    problem = CMDP(kernel, reward, [1.5], horizon=2)
+    second = np.array([[0.0, 1.0]])  # of the action that the constraint asks for
+    idle = VisitCap(0, 5.0)
+    found = solve_budgets(problem, idle, Chance(second, 0.0, 0.9), Expected(second, 1.0), idle)
+    assert not found.feasible
+    assert found.message == (
+        "budget 3 (expected cost at most 1) and constraint 1 (constraint 1) "
+        "cannot be kept together, though any fewer of them can"
+    )
+    found = solve_budgets(problem, CVaR(second, 0.0, 0.0), VisitCap(0, 1.0, actions=0))
+    assert "budget 1" in found.message
+    assert "constraint 1" in found.message
+
+
+@pytest.mark.parametrize("horizon", [2, 3, 6, 7])
+@pytest.mark.parametrize("dear", [0.1, 0.3, 0.7, 1 / 3])
+def test_a_budget_that_is_just_possible_is_not_lost_to_rounding(horizon, dear):
+    problem = CMDP(np.ones((1, 2, 1)), np.array([[[0.2, 1.0]]]), [], horizon=horizon)
+    cost = np.array([[0.0, dear]])
+    for budget in (
+        Expected(cost, 0.0),
+        Expected(cost + 0.1, 0.1 * horizon),
+        Expected(cost - dear, -dear * horizon),
+        CVaR(cost, 0.5, 0.0),
+        Chance(cost, 0.0, 0.0),
+    ):
+        assert solve_budgets(problem, budget).value == pytest.approx(0.2 * horizon, abs=1e-9)
+
+
+def test_names_may_be_arrays_and_steps_may_be_written_as_text():
+    problem, _ = spending()
+    assert str(Forbidden(states=np.array([0, 1]))) == "never state 0, 1"
+    one, other = (
+        solve_budgets(problem, Forbidden(actions=2, steps=each)).value for each in ("1", [1])
+    )
+    assert one == other
 
 
 def test_costs_without_a_grid_are_refused_or_rounded_with_a_stated_error():
@@ -396,3 +438,9 @@ def test_the_constraint_of_a_problem_can_be_asked_of_every_episode():
 def test_bad_budgets_are_refused_in_a_sentence(make, words):
     with pytest.raises(InputError, match=words):
         solve_budgets(spending()[0], make())
+
+
+def test_budgets_are_refused_without_a_horizon():
+    endless = StationaryCMDP(np.ones((1, 2, 1)), np.zeros((1, 1, 2)), [], Discounted(0.9), 0)
+    with pytest.raises(InputError, match="no CMDP with a horizon"):
+        solve_budgets(endless, AlmostSure(np.zeros((1, 2)), 1))
