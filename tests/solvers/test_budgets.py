@@ -382,22 +382,37 @@ def test_costs_without_a_grid_are_refused_or_rounded_with_a_stated_error():
     assert played(problem, loose, odd, 20_000).sum(axis=1).max() <= 0.9 + loose.kept[0].rounding
 
 
-def test_policies_with_several_counters_and_limits_survive_their_files(tmp_path):
-    problem, cost = spending()
+@pytest.mark.parametrize("ending", ["npz", "json"])
+def test_policies_with_several_counters_and_limits_survive_their_files(tmp_path, ending):
+    problem, cost = spending(4)
     mended = np.where(np.arange(4)[:, None] == 0, -0.2, cost)
     for budgets in (
         [AlmostSure(cost, 0.9), Chance(mended, 0.3, 0.2, anytime=True)],
         [Chance(mended, 0.3, 0.2, anytime=True)],
+        [AlmostSure(cost * 7919, 6334)],
     ):
         policy = solve_budgets(problem, *budgets).policy
-        policy.save(tmp_path / "policy.npz")
-        again = Policy.load(tmp_path / "policy.npz")
+        policy.save(tmp_path / f"policy.{ending}")
+        again = Policy.load(tmp_path / f"policy.{ending}", problem)
         np.testing.assert_array_equal(again.array, policy.array)
         for h in range(problem.horizon):
             following = policy.counter.next_levels(h)
             np.testing.assert_array_equal(again.counter.next_levels(h), following)
             k, x, a = policy.counter.levels // 2, 1, 2
             assert again.counter.after(k, h, x, a) == following[k, x, a]
+
+
+def test_memory_is_for_the_sums_that_occur_however_large_they_are():
+    problem, cost = spending(5)
+    few = np.rint(10 * cost)
+    plain = solve_budgets(problem, AlmostSure(few, 8))
+    for one in (10**6 + 3, 2**50 + 1):
+        large = solve_budgets(problem, AlmostSure(few * one, 8 * one))
+        assert large.value == pytest.approx(plain.value, abs=1e-12)
+        odd = solve_budgets(problem, AlmostSure(few * one + (few > 0), 8 * one + 8))
+        assert odd.value == pytest.approx(plain.value, abs=1e-12)
+        assert odd.policy.counter.levels < 60
+        assert evaluate(problem, odd.policy).value == pytest.approx(odd.value, abs=1e-10)
 
 
 def test_a_problem_that_grows_too_large_is_refused_with_its_size():

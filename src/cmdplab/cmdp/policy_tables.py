@@ -30,6 +30,12 @@ Row = dict[str, Any]
 COLUMNS = {"h": "step", "k": "counter", "x": "state", "a": "action"}
 
 
+def axes_of(array: Array, counter: Memory | None) -> str:
+    """A letter for each axis of a policy: h step, k counter, x state, a action."""
+    memory = "" if counter is None else "k"
+    return ("h" if array.ndim == 3 + len(memory) else "") + memory + "xa"
+
+
 def written_rows(array: Array, axes: str, labels: Labels, kept: Mask | None = None) -> list[Row]:
     """The rows of a policy; with `kept` [..., X] those alone, and no probability of zero."""
     chosen = np.ones_like(array, dtype=bool) if kept is None else kept[..., None] & (array > 0.0)

@@ -10,8 +10,8 @@ import numpy as np
 from cmdplab.cmdp.budgets import AlmostSure, Budget, Chance, CVaR, Forbidden
 from cmdplab.cmdp.memory import Counter, Counters
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.whole_costs import WholeCosts, whole_costs
 from cmdplab.solvers.budgeted.augmented import Augmented, augmented, needed
+from cmdplab.solvers.budgeted.whole_costs import WholeCosts, whole_costs
 from cmdplab.types import Indices, Mask
 
 Counting = AlmostSure | Chance | CVaR

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 from typing import NamedTuple
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from cmdplab import display
 from cmdplab.cmdp.budgets import Budget, Chance, CVaR, Forbidden
+from cmdplab.cmdp.memory import Counter, Counters
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
@@ -17,7 +20,7 @@ from cmdplab.solvers.budgeted.conflicts import conflict
 from cmdplab.solvers.budgeted.ledger import Ledger
 from cmdplab.solvers.budgeted.limits import value_at_risk
 from cmdplab.solvers.budgeted.search import Answer, best_answer
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 MOST_MEMORY = 100_000_000  # entries of a policy with memory
 
@@ -135,17 +138,40 @@ def _largest(book: Ledger, space: Augmented, n: int, visits: Array) -> int:
 
 def _with_memory(book: Ledger, space: Augmented, policy: Array) -> Policy:
     """The policy on the problem itself; where no episode comes, every open action alike."""
-    opened, levels = book.problem.opened, book.memory.levels
-    shape = (len(opened), levels, *opened.shape[1:])
+    memory, opened = book.memory, book.problem.opened
+    parts, level = memory.parts, np.zeros_like(space.m)
+    if parts:
+        parts, levels = zip(*_few_levels(memory, space), strict=True)
+        memory = Counters(parts)
+        level = memory.joined(levels)
+    shape = (len(opened), memory.levels, *opened.shape[1:])
     if prod(shape) > MOST_MEMORY:
         raise InputError(
-            f"a policy with {levels:,} values of memory has {prod(shape):,} numbers, "
+            f"a policy with {memory.levels:,} values of memory has {prod(shape):,} numbers, "
             f"above {MOST_MEMORY:,}: a coarser grid=... needs fewer"
         )
     even = opened / opened.sum(axis=-1, keepdims=True)
-    table = np.repeat(even[:, None], levels, axis=1)
-    table[:, space.m, space.x] = policy
-    parts, labels, name = book.memory.parts, book.problem.labels, "within budgets"
+    table = np.repeat(even[:, None], memory.levels, axis=1)
+    table[:, level, space.x] = policy
+    labels, name = book.problem.labels, "within budgets"
     if not parts:
         return Policy(table[:, 0], labels, name)
-    return Policy(table, labels, name, parts[0] if len(parts) == 1 else book.memory)
+    return Policy(table, labels, name, parts[0] if len(parts) == 1 else memory)
+
+
+def _few_levels(memory: Counters, space: Augmented) -> Iterator[tuple[Counter, Indices]]:
+    """Each counter with the sums alone that can occur, and the level [n] of every pair (x, m).
+
+    Sums that one step makes of them are among them, whatever the action.
+    """
+    steps = range(len(space.mask))
+    after = [memory.split(memory.from_states(h, space.x, space.m)) for h in steps]
+    for n, (part, level) in enumerate(zip(memory.parts, memory.split(space.m), strict=True)):
+        ends = np.array([part.start, part.levels - 1])
+        sums = np.unique(np.concatenate([level, ends, *(each[n].ravel() for each in after)]))
+        if len(sums) == part.levels:
+            yield part, level
+        else:
+            start = int(np.searchsorted(sums, part.start))
+            few = replace(part, levels=len(sums), start=start, sums=sums)
+            yield few, np.searchsorted(sums, level)
