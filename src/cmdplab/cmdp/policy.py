@@ -16,6 +16,7 @@ import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from cmdplab import display
+from cmdplab.checks import whole_number
 from cmdplab.cmdp import policy_files
 from cmdplab.cmdp.checks import check_distributions, check_open, checked_policy, floats
 from cmdplab.cmdp.labels import Labels
@@ -149,6 +150,8 @@ class Policy(NDArrayOperatorsMixin):
 
         Every call takes one uniform number from `rng`, whether the row needs it or not.
         """
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(f"rng is {rng!r}, not a generator such as np.random.default_rng(0)")
         a = drawn(self.row(state, step, count), rng.random())
         return self.labels.action(a) if isinstance(state, str) else a
 
@@ -262,7 +265,7 @@ class Actor:
 
     def __init__(self, policy: Policy, seed: int = 0) -> None:
         self.policy = policy
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(whole_number("seed", seed))
         self.step = 0
         self.count: int | None = None
         self.reset()
@@ -307,6 +310,7 @@ def fitted(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Ar
         raise InputError(
             f"the policy has {_sizes(policy)}, but {problem.name} has {_sizes(problem)}"
         )
+    _check_names(problem, policy)
     axes = "h" * len(steps) + "k" * len(levels) + "xa"
     check_open("the policy", array, opened[..., None, :, :] if levels else opened, axes, labels)
     return array
@@ -323,6 +327,18 @@ def _sizes(one: Policy | CMDP | StationaryCMDP) -> str:
     steps = getattr(one, "horizon", 0)
     words = f"{one.states:,} states and {one.actions:,} actions"
     return f"{steps:,} steps, {words}" if steps else f"{words} and no last step"
+
+
+def _check_names(problem: CMDP | StationaryCMDP, policy: Policy) -> None:
+    """Where policy and problem both have names, they are the same in the same order."""
+    for what in ("states", "actions", "steps"):
+        ours, theirs = getattr(policy.labels, what), getattr(problem.labels, what)
+        if ours and theirs and ours != theirs:
+            n = next(n for n, pair in enumerate(zip(ours, theirs, strict=True)) if len({*pair}) > 1)
+            raise InputError(
+                f"the policy calls {what[:-1]} {n} {ours[n]!r}, "
+                f"but {problem.name} calls it {theirs[n]!r}"
+            )
 
 
 def _shapes(memory: int) -> str:
