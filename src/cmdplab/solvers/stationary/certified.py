@@ -1,9 +1,9 @@
 """Optima of stationary problems with a certificate that closes, or no answer at all.
 
 The program over mixtures of deterministic policies is solved in doubles (mixtures.py), and in
-fractions (rational.py) where these leave a doubt. What it finds becomes one stationary policy, which
-is evaluated by the plain code of exact_stationary.py; the multipliers are priced by a bound that
-holds for any value function at all. A doubt that remains is an `OpenCertificateError`.
+fractions (rational.py) where these leave a doubt. What it finds becomes one stationary policy,
+which is evaluated by the plain code of exact_stationary.py; the multipliers are priced by a bound
+that holds for any value function at all. A doubt that remains is an `OpenCertificateError`.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def _judged(search: Search, found: Found, safe: Safest | None, lowered: float) -
 
 def _why(search: Search, best: Optimum) -> str:
     """The sentence for an optimum that no policy was found to attain."""
-    if isinstance(search.pricing, average.Pricing):
+    if isinstance(search.pricing, average.Pricing) and best.policy is not None:
         classes = exact.recurrent(exact.chain(search.problem, best.policy))
         if len(classes) > 1:
             names = " and ".join(_named(search.problem, each) for each in classes[:4])
