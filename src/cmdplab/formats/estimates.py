@@ -146,7 +146,7 @@ def _estimated(
     visits = counts.sum(axis=-1)
     opened = ~np.isneginf(tables[0])
     estimate = _estimate(counts, visits)
-    width = _widths(estimate, visits, counts, real_number("delta", delta))
+    width = _widths(counts, visits, real_number("delta", delta))
     labels = given.get("labels", Labels())
     split = 1 + len(given.get("utilities", ()))
     names = names_of(labels, split - 1, len(tables) - split)
@@ -182,7 +182,7 @@ def _estimate(counts: Array, visits: Array) -> Array:
     return np.where(some, counts / np.where(some, visits[..., None], 1.0), uniform)
 
 
-def _widths(estimate: Array, visits: Array, counts: Array, delta: float) -> Array:
+def _widths(counts: Array, visits: Array, delta: float) -> Array:
     """beta(y) of every entry, one where nothing was seen."""
     if not 0.0 < delta < 1.0:
         raise InputError(f"delta is {delta:g}, outside (0, 1)")
@@ -197,8 +197,11 @@ def _widths(estimate: Array, visits: Array, counts: Array, delta: float) -> Arra
         phi = math.sqrt(rule.log / n)
         return scaled_width(interval_width(p, phi, rule.flat, rule.dev, rule.tail), 1.0, rule.cap)
 
-    every = np.broadcast_to(visits[..., None], estimate.shape)
-    return np.asarray(np.vectorize(width, otypes=[np.float64])(estimate, every))
+    # Few pairs (count, visits) differ, and most counts are zero: each is looked up once.
+    every = np.broadcast_to(visits[..., None], counts.shape)
+    differ, place = np.unique(counts + 1j * every, return_inverse=True)
+    found = [width(c / n if n else 0.0, n) for c, n in zip(differ.real, differ.imag, strict=True)]
+    return np.array(found)[place].reshape(counts.shape)
 
 
 def _with_start(box: Box, first: Array, horizon: int) -> Box:
