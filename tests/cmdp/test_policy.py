@@ -16,6 +16,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.memory import counted_action_values, counted_occupancy, spent
 from cmdplab.cmdp.policy import drawn
 from cmdplab.cmdp.random import random_problem
+from cmdplab.formats.gymnasium import from_gymnasium
 
 NAMES = Labels(("idle", "busy", "down"), ("wait", "serve"), ("early", "late"))
 
@@ -182,6 +183,23 @@ def test_a_policy_of_another_problem_is_refused_with_both_sizes():
     words = "has 2 steps, 3 states and 2 actions, but .* has 3 steps, 4 states and 3 actions"
     with pytest.raises(InputError, match=words):
         cmdplab.evaluate(problem, named())
+
+
+def test_states_where_nothing_is_decided_need_no_rows():
+    """The end of an episode and a random start: no policy can differ there."""
+    gymnasium = pytest.importorskip("gymnasium")
+    given = {"cost": lambda s, a, y: float(a == 1), "budget": 3.0, "rescale": True}
+    for name in ("FrozenLake-v1", "Taxi-v4"):
+        env = gymnasium.make(name)
+        problem = from_gymnasium(env, 12, **given).problem
+        X, A = env.observation_space.n, env.action_space.n
+        rows = some_rows(12, X, A)
+        full = np.full(problem.opened.shape, 1.0 / A)
+        full[problem.horizon - 12 :, :X] = rows
+        short = cmdplab.evaluate(problem, Policy(rows))
+        np.testing.assert_array_equal(short.returns, cmdplab.evaluate(problem, full).returns)
+        with pytest.raises(InputError, match="states"):
+            cmdplab.evaluate(problem, Policy(rows[:, :-3]))  # choices are left out
 
 
 def test_a_policy_whose_names_are_in_another_order_is_refused():

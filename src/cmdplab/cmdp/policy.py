@@ -297,9 +297,13 @@ def fitted(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Ar
     """The probabilities with which a problem is played, checked against its sizes and its mask.
 
     [H, X, A] for a problem with a horizon, where a stationary `Policy` serves every step, and
-    [X, A] for one without; with a counter the levels stand before the states.
+    [X, A] for one without; with a counter the levels stand before the states. A problem may have
+    more states than the policy where nothing is decided: the one after the end of an episode, and
+    those before a random start, with their steps.
     """
     opened, labels = problem.opened, problem.labels
+    if isinstance(problem, CMDP):
+        policy = _completed(problem, policy)
     if not isinstance(policy, Policy):
         return checked_policy("the policy", policy, opened, labels)
     array, steps = policy.array, opened.shape[:-2]
@@ -314,6 +318,57 @@ def fitted(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Ar
     axes = "h" * len(steps) + "k" * len(levels) + "xa"
     check_open("the policy", array, opened[..., None, :, :] if levels else opened, axes, labels)
     return array
+
+
+def _completed(problem: CMDP, policy: npt.ArrayLike | Policy) -> npt.ArrayLike | Policy:
+    """The policy with rows for the states and steps that it lacks, if nothing is decided there.
+
+    The states that it lacks are the last ones; the steps are the first ones, in which only such
+    states are reached. Anything else is left for the checks to refuse.
+    """
+    shape = policy.array.shape if isinstance(policy, Policy) else np.shape(policy)
+    H, X, A = problem.opened.shape
+    if len(shape) not in (2, 3) or shape[-1] != A or shape[-2] >= X:
+        return policy
+    if isinstance(policy, Policy) and policy.counter is not None:
+        return policy
+    states, lead = shape[-2], 0 if len(shape) == 2 else H - shape[0]
+    if lead < 0 or not _undecided(problem, states) or not _led(problem, states, lead):
+        return policy
+    rows = problem.opened / problem.opened.sum(axis=-1, keepdims=True)
+    rows[lead:, :states] = policy.array if isinstance(policy, Policy) else policy
+    name = policy.name if isinstance(policy, Policy) else "policy"
+    return Policy(rows, problem.labels, name)
+
+
+def _undecided(problem: CMDP, first: int) -> bool:
+    """Whether every open action does and earns the same in each of the states from `first` on."""
+    steps = range(1 if problem.stationary else problem.horizon)
+    earned = problem.reward[:, :, first:]
+    opened = problem.opened[:, first:]
+    low = np.where(opened, earned, np.inf).min(axis=-1)
+    high = np.where(opened, earned, -np.inf).max(axis=-1)
+    if (low < high).any():
+        return False
+    for h in steps:
+        for x in range(first, problem.states):
+            rows = [
+                problem.kernel.successors(h, x, int(a))
+                for a in np.flatnonzero(opened[h, x - first])
+            ]
+            if any(not all(map(np.array_equal, rows[0], each)) for each in rows[1:]):
+                return False
+    return True
+
+
+def _led(problem: CMDP, first: int, lead: int) -> bool:
+    """Whether an episode stays in the states from `first` on for the steps before `lead`."""
+    here = {problem.start}
+    for h in range(lead):
+        if min(here) < first:
+            return False
+        here = {int(y) for x in here for y in problem.kernel.successors(h, x, 0)[0]}
+    return True
 
 
 def drawn(row: Array, uniform: float) -> int:

@@ -59,6 +59,8 @@ def from_counts(
 ) -> Estimated:
     """A problem from counts [X, A, X], or [H, X, A, X] for episodes, and known rewards.
 
+    counts : an array, or a list of SciPy's matrices [X, X], one for each action.
+
     reward, and each utility and cost in `Given` : [X, A], or of the shape of the visits. A reward
     of -inf closes a pair. delta : the probability with which the box may miss the true kernel.
     """
@@ -126,6 +128,8 @@ def from_trajectories(
 
 
 def _checked(given: npt.ArrayLike) -> Array:
+    if isinstance(given, list | tuple) and any(hasattr(each, "tocoo") for each in given):
+        given = np.stack([floats("counts", each) for each in given], axis=1)  # SciPy: [X, X] each
     counts = floats("counts", given)
     shape = counts.shape
     if counts.ndim not in (3, 4) or shape[-3] != shape[-1] or 0 in shape:
@@ -146,7 +150,7 @@ def _estimated(
     visits = counts.sum(axis=-1)
     opened = ~np.isneginf(tables[0])
     estimate = _estimate(counts, visits)
-    width = _widths(counts, visits, real_number("delta", delta))
+    width = _widths(estimate, visits, delta)
     labels = given.get("labels", Labels())
     split = 1 + len(given.get("utilities", ()))
     names = names_of(labels, split - 1, len(tables) - split)
@@ -182,14 +186,30 @@ def _estimate(counts: Array, visits: Array) -> Array:
     return np.where(some, counts / np.where(some, visits[..., None], 1.0), uniform)
 
 
-def _widths(counts: Array, visits: Array, delta: float) -> Array:
+def _widths(estimate: Array, visits: Array, delta: float) -> Array:
     """beta(y) of every entry, one where nothing was seen."""
-    if not 0.0 < delta < 1.0:
-        raise InputError(f"delta is {delta:g}, outside (0, 1)")
-    X, A = visits.shape[-2:]
     steps = 1 if visits.ndim == 2 else len(visits)
     most = max(int(visits.reshape(steps, -1).sum(axis=-1).max()), 1)  # the counts that may occur
-    rule = bernstein_width(Setting(X, A, steps, 0, most, delta, math.inf))
+    return confidence_widths(estimate, visits, visits.shape[-2:], delta, steps, most)
+
+
+def confidence_widths(
+    estimate: Array,
+    visits: Array,
+    sizes: tuple[int, int],
+    delta: float,
+    steps: int = 1,
+    most: int | None = None,
+) -> Array:
+    """[..., X], beta(y) of rows Pbar [..., X] with visits [...]; one where nothing was seen.
+
+    sizes : (X, A), and `steps` of them, over which the union bound goes. most : the largest count
+    that may occur; default: all visits together.
+    """
+    if not 0.0 < real_number("delta", delta) < 1.0:
+        raise InputError(f"delta is {delta:g}, outside (0, 1)")
+    most = max(int(visits.sum()), 1) if most is None else most
+    rule = bernstein_width(Setting(*sizes, steps, 0, most, delta, math.inf))
 
     def width(p: float, n: float) -> float:
         if n == 0.0:
@@ -197,11 +217,11 @@ def _widths(counts: Array, visits: Array, delta: float) -> Array:
         phi = math.sqrt(rule.log / n)
         return scaled_width(interval_width(p, phi, rule.flat, rule.dev, rule.tail), 1.0, rule.cap)
 
-    # Few pairs (count, visits) differ, and most counts are zero: each is looked up once.
-    every = np.broadcast_to(visits[..., None], counts.shape)
-    differ, place = np.unique(counts + 1j * every, return_inverse=True)
-    found = [width(c / n if n else 0.0, n) for c, n in zip(differ.real, differ.imag, strict=True)]
-    return np.array(found)[place].reshape(counts.shape)
+    # Few pairs (share, visits) differ, and most shares are zero: each is looked up once.
+    every = np.broadcast_to(visits[..., None], estimate.shape)
+    differ, place = np.unique(estimate + 1j * every, return_inverse=True)
+    found = [width(p, n) for p, n in zip(differ.real.tolist(), differ.imag.tolist(), strict=True)]
+    return np.array(found)[place].reshape(estimate.shape)
 
 
 def _with_start(box: Box, first: Array, horizon: int) -> Box:
