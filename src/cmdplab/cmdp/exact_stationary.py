@@ -79,15 +79,14 @@ def _small_chain(problem: StationaryCMDP, policy: Array) -> Array:
 def _discounted(follow: sparse.csr_array, gamma: float, start: Array, begun: Array | None) -> Array:
     """The solution of d = start + gamma follow d."""
     X = len(start)
-    if X <= DIRECT:
-        matrix = sparse.eye_array(X, format="csr") - gamma * follow
-        return np.asarray(splu(matrix.tocsc()).solve(start))
     # Sweeps keep the sum of d, so that only where time is spent has to converge, not how much.
     found = np.full(X, 1.0 / (X * (1.0 - gamma))) if begun is None else begun
     found, done = _swept(follow, gamma, start, found, QUICK)
     if done:
         return found
     matrix = sparse.eye_array(X, format="csr") - gamma * follow
+    if X <= DIRECT:
+        return np.asarray(splu(matrix.tocsc()).solve(start))
     for _ in range(4):  # each from what is left of the last
         left = start - matrix @ found
         if np.abs(left).sum() <= 1e-14:

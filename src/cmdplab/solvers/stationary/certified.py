@@ -1,9 +1,9 @@
 """Optima of stationary problems with a certificate that closes, or no answer at all.
 
 The program over mixtures of deterministic policies is solved in doubles (mixtures.py), and in
-fractions (rational.py) where these leave a doubt. What it finds becomes one stationary policy, which
-is evaluated by the plain code of exact_stationary.py; the multipliers are priced by a bound that
-holds for any value function at all. A doubt that remains is an `OpenCertificateError`.
+fractions (rational.py) where these leave a doubt. What it finds becomes one stationary policy,
+which is evaluated by the plain code of exact_stationary.py; the multipliers are priced by a bound
+that holds for any value function at all. A doubt that remains is an `OpenCertificateError`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ class Search:
         """An upper bound on w J[r^0] + sum_n multiplier[n] (J[r^n] - b^n) of every policy."""
         weights = np.array([weight, *multiplier])
         self.pricing.improve(weights)
-        reward = np.tensordot(weights, self.problem.reward, axes=1)
+        reward = self.problem.reward[0]
+        if len(weights) > 1 or weight != 1.0:
+            reward = np.tensordot(weights, self.problem.reward, axes=1)
         value = self.pricing.value(weights)
         if isinstance(self.pricing, discounted.Pricing):
             found = exact.bound(self.problem, reward, value)

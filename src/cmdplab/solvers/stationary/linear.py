@@ -1,9 +1,9 @@
 """The values of one policy over lists of successors: sweeps while they gain, else BiCGSTAB.
 
-A sweep v -> r + gamma P v moves every value by between `low` and `high`. A shift by the middle leaves
-residuals of gamma (high - low) / 2, so that only the differences of values have to converge, and in
-a chain that mixes they do so quickly, whatever gamma is (MacQueen's bounds). Where they do not, a
-step of BiCGSTAB costs as much as seven sweeps and pays.
+A sweep v -> r + gamma P v moves every value by between `low` and `high`. A shift by the middle
+leaves residuals of gamma (high - low) / 2, so that only the differences of values have to converge,
+and in a chain that mixes they do so quickly, whatever gamma is (MacQueen's bounds). Where they do
+not, a step of BiCGSTAB costs as much as seven sweeps and pays.
 """
 
 from __future__ import annotations
@@ -53,10 +53,11 @@ def _swept(
     back = sweeps.back_one if right.shape[1] == 1 else sweeps.back_four
     low, high, before, now, after = np.empty_like(limit), np.empty_like(limit), np.inf, value, spare
     done = gains = False
+    unit = 0.5 * discount / limit
     for turn in range(100 * TURN):
         back(where, share, discount, right, now, after, low, high)
         now, after = after, now
-        left = float(np.max(0.5 * discount * (high - low) / limit))
+        left = ((high - low) * unit).max()
         done = left <= 1.0
         if done:
             break
@@ -66,7 +67,7 @@ def _swept(
             if not gains:
                 break
     np.add(now, 0.5 * discount / (1.0 - discount) * (low + high), out=value)
-    return done
+    return bool(done)
 
 
 def _residual(where: Array, share: Array, discount: float, right: Array, value: Array) -> Array:
