@@ -38,6 +38,7 @@ from cmdplab.cmdp.transitions import Sparse
 from cmdplab.formats import write_drn
 
 Solver = Callable[[], float]  # solves, and returns the value from the start
+PATIENCE = 60.0  # seconds that a linear program may take
 LONG = 1.0  # seconds of one solve above which nobody is asked again
 
 
@@ -116,7 +117,10 @@ def highs(program: Program, method: str) -> Solver:
             A_eq=program.flow,
             b_eq=program.source,
             method=method,
+            options={"time_limit": PATIENCE},
         )
+        if found.status == 1:
+            raise TimeoutError(f"no answer within {PATIENCE:g} s")
         return float(-found.fun)
 
     return run
@@ -137,9 +141,13 @@ def clarabel(program: Program) -> Solver:
         sizes = [clarabel.ZeroConeT(cones.zero), clarabel.NonnegativeConeT(cones.nonneg)]
         options = clarabel.DefaultSettings()
         options.verbose = False
+        options.time_limit = PATIENCE
         n = len(data["c"])
         args = (sparse.csc_matrix((n, n)), data["c"], data["A"].tocsc(), data["b"], sizes, options)
-        return float(-clarabel.DefaultSolver(*args).solve().obj_val)
+        found = clarabel.DefaultSolver(*args).solve()
+        if str(found.status) != "Solved":
+            raise TimeoutError(f"{found.status} after {PATIENCE:g} s or less")
+        return float(-found.obj_val)
 
     return run
 
