@@ -56,10 +56,11 @@ def _swept(
     back: Callable[..., None] = sweeps.back_one if right.shape[1] == 1 else sweeps.back_four
     low, high, before, now, after = np.empty_like(limit), np.empty_like(limit), np.inf, value, spare
     done = gains = False
+    unit = 0.5 * discount / limit
     for turn in range(100 * TURN):
         back(where, share, discount, right, now, after, low, high)
         now, after = after, now
-        left = float(np.max(0.5 * discount * (high - low) / limit))
+        left = ((high - low) * unit).max()
         done = left <= 1.0
         if done:
             break
@@ -69,7 +70,7 @@ def _swept(
             if not gains:
                 break
     np.add(now, 0.5 * discount / (1.0 - discount) * (low + high), out=value)
-    return done
+    return bool(done)
 
 
 def _residual(
