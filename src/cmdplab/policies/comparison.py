@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
-from cmdplab.cmdp.evaluation import evaluate
+from cmdplab.cmdp.evaluation import Evaluation, evaluate
 from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
-from cmdplab.errors import InputError
 from cmdplab.types import Array
 
 SHOWN = 10  # states of the table
@@ -60,14 +59,12 @@ def compare_policies(
     """Where two policies part, by how much occupancy, and what each earns.
 
     The weight of a place (h, x) is (d_1 + d_2) / 2 times the total variation of the two rows, with
-    d the probability to be there: how many steps of an episode are played differently there. On a
-    stationary problem d is the share of the time that is spent in a state.
+    d the probability to be there: how many steps of an episode are played differently there. The
+    row of a policy with a counter is how often it takes each action there, whatever it remembers.
+    On a stationary problem d is the share of the time that is spent in a state.
     """
-    for each in (first, second):
-        if isinstance(each, Policy) and each.counter is not None:
-            raise InputError("policies with a counter differ by their memory; compare their values")
-    arrays = [fitted(problem, each) for each in (first, second)]
-    found = [evaluate(problem, each) for each in arrays]
+    found = [evaluate(problem, each) for each in (first, second)]
+    arrays = [_rows(problem, *each) for each in zip((first, second), found, strict=True)]
     variation = np.abs(arrays[0] - arrays[1]).sum(axis=-1) / 2.0
     visits = np.stack([each.occupancy.sum(axis=-1) for each in found])
     if isinstance(problem, StationaryCMDP):
@@ -101,6 +98,17 @@ def _where(problem: CMDP | StationaryCMDP, place: tuple[int, ...]) -> dict[str, 
     labels = problem.labels
     state = {"state": labels.state(x)}
     return {"step": labels.step(steps[0]), **state} if steps else state
+
+
+def _rows(
+    problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy, found: Evaluation
+) -> Array:
+    """[H, X, A] or [X, A]: what a policy plays, on average over its memory if it has one."""
+    if not isinstance(policy, Policy) or policy.counter is None:
+        return fitted(problem, policy)
+    visits = found.occupancy.sum(axis=-1, keepdims=True)
+    even = problem.opened / problem.opened.sum(axis=-1, keepdims=True)
+    return np.where(visits > 0.0, found.occupancy / np.where(visits > 0.0, visits, 1.0), even)
 
 
 def in_words(problem: CMDP | StationaryCMDP, row: Array, most: int = 3) -> str:

@@ -16,6 +16,7 @@ VERSIONS = {  # a name for each command, or for each of its forms
     "describe": 2,
     "sensitivity": 1,
     "frontier": 1,
+    "theory": 1,
     "convert": 1,
     "evaluate": 1,
     "explain": 1,

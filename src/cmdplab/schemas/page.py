@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, Field, create_model
 
-from cmdplab.schemas import checks, policies, problems, runs, stamp, thresholds
+from cmdplab.schemas import checks, policies, problems, runs, stamp, theory, thresholds
 from cmdplab.schemas.fields import Part
 
 MODELS: dict[str, type[Part]] = {
@@ -21,6 +21,7 @@ MODELS: dict[str, type[Part]] = {
     "describe": problems.Describe,
     "sensitivity": thresholds.SensitivityPage,
     "frontier": thresholds.FrontierPage,
+    "theory": theory.TheoryPage,
     "convert": checks.Written,
     "evaluate": policies.EvaluatePage,
     "explain": policies.ExplainPage,
