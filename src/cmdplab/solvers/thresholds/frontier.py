@@ -22,7 +22,7 @@ from cmdplab.types import Array
 
 MOST_POINTS = 10_000
 MOST_BREAKPOINTS = 1_000  # that are looked for unless one asks for more: two questions each
-ROUNDING = 1e-13  # of an offset
+ROUNDING = 1e-13  # of the largest return: what is less is zero
 BEYOND = 1e-11  # of the largest return: a vertex that is nearer to a chord is not told from it
 
 
@@ -61,14 +61,15 @@ class Frontier(NamedTuple):
     def in_units(self) -> Frontier:
         """The same in the units of the labels: budgets for a cost, prices per unit of it."""
         objective, limit = self.units
+        most, size = np.abs(self.value).max(), np.abs(self.threshold).max()
         return self._replace(
-            threshold=published(limit, self.threshold),
-            value=published(objective, self.value),
+            threshold=published(limit, self.threshold, size),
+            value=published(objective, self.value, most),
             multiplier=abs(objective.factor / limit.factor) * self.multiplier,
             certificate=abs(objective.factor) * self.certificate,
-            given=float(published(limit, self.given)),
-            free=float(published(limit, self.free)),
-            largest=float(published(limit, self.largest)),
+            given=float(published(limit, self.given, size)),
+            free=float(published(limit, self.free, size)),
+            largest=float(published(limit, self.largest, size)),
             units=(Scale(objective.of), Scale(limit.of)),
         )
 
@@ -110,10 +111,14 @@ def frontier(
     return Frontier(n, limits, values, prices, certificate, *ends, points is None, units)
 
 
-def published(scale: Scale, ours: float | Array) -> Array:
-    """Returns in the units of the labels; what an offset leaves of a zero is zero."""
+def published(scale: Scale, ours: float | Array, size: float) -> Array:
+    """Returns in the units of the labels; what rounding leaves of a zero is zero.
+
+    size : the largest of such returns, in our units.
+    """
     found = scale.offset + scale.factor * np.asarray(ours)
-    return np.where(np.abs(found) <= ROUNDING * abs(scale.offset), 0.0, found)
+    rounding = ROUNDING * (abs(scale.offset) + abs(scale.factor) * size)
+    return np.where(np.abs(found) <= rounding, 0.0, found)
 
 
 def found_constraint(problem: CMDP | StationaryCMDP, constraint: int | str) -> int:

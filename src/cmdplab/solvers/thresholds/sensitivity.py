@@ -158,7 +158,7 @@ def _price(space: Attainable, n: int, solution: Solution, weight: float) -> Pric
     unit = abs(objective.factor / scale.factor)
 
     def shown(ours: float) -> float:
-        return float(published(scale, ours))
+        return float(published(scale, ours, space.size))
 
     reached = float(np.sum(problem.reward[n] * solution.occupancy))
     gap, lost = solution.slater_gap or 0.0, float(edge.first.returns[0]) - (solution.value or 0.0)
