@@ -200,12 +200,7 @@ class Planner(Row):
     warm_up: Coefficient = nothing  # episodes that the baseline is played in any case
     replan: Callable[[Setting], Replan] = REPLANS[SETTINGS["replan"].default]
     epsilon: float = SETTINGS["epsilon"].default
-    pooled: bool = False  # whether the steps share their counts, as a stationary kernel allows
     uniform_elsewhere: float = 0.0  # where a plan never comes: 0 its greedy action, 1 any action
-
-    def layers(self, task: Task) -> int:
-        """L: how many steps have counts of their own."""
-        return 1 if self.pooled else task.reward.shape[1]
 
     def setting(self, task: Task) -> Setting:
         """The sizes and constants that this row's formulas read."""

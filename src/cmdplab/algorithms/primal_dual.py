@@ -11,6 +11,9 @@ Every episode k of every member does the same four things (paper, Algorithms 1 a
 What differs between algorithms, and between the paper's text and its released notebook, is a field
 of `PrimalDual`. `numbers` resolves a row for given sizes; the engines see only those numbers, so
 that no choice of algorithm or hyper-parameter ever compiles anything again.
+
+L below is H where each step has counts of its own, and 1 where stationary dynamics let the steps
+share them: step h then reads layer min(h, L - 1) of every array of counts.
 """
 
 from __future__ import annotations
@@ -33,22 +36,28 @@ from cmdplab.types import Array
 class PrimalDualState(NamedTuple):
     """All that a primal-dual learner carries from one episode to the next."""
 
-    counts: Array  # [H, X, A, X], visits to (h, x, a, y); [H, X, A, S] where the kernel is lists
+    counts: Array  # [L, X, A, X], visits to (h, x, a, y); [L, X, A, S] where the kernel is lists
     log_policy: Array  # [H, X, A], ln pi_h(a | x)
     policy: Array  # [H, X, A]; exp(log_policy) can differ in the last bit, and resuming is exact
     multiplier: Array  # [N]
     episode: int  # episodes done
-    reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, H, X, A] of samples; empty if known
+    reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, L, X, A] of samples; empty if known
 
     @classmethod
-    def initial(cls, task: Task, successors: int | None = None) -> PrimalDualState:
-        """No visits, the uniform policy, multipliers zero; `successors` is S of lists."""
+    def initial(
+        cls, task: Task, successors: int | None = None, layers: int | None = None
+    ) -> PrimalDualState:
+        """No visits, the uniform policy, multipliers zero; `successors` is S of lists.
+
+        `layers` is L: H unless steps share their counts.
+        """
         rewards, H, X, A = task.reward.shape
+        layers = H if layers is None else layers
         policy = task.uniform
         log_policy = np.log(np.where(policy > 0.0, policy, 1.0)) + task.closed
-        counts = np.zeros((H, X, A, successors or X))
+        counts = np.zeros((layers, X, A, successors or X))
         multiplier = np.zeros(rewards - 1)
-        return cls(counts, log_policy, policy, multiplier, 0, task.no_samples)
+        return cls(counts, log_policy, policy, multiplier, 0, task.no_samples[:, :layers])
 
 
 class Bonus(NamedTuple):

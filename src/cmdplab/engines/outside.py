@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from cmdplab.algorithms.learner import Chunk
+from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
 from cmdplab.numerics.noise import reward_uniforms, uniforms
@@ -86,6 +87,14 @@ def checked_sums(task: Task, sums: Array) -> Array:
         before = "observed" if len(sums) else "known"
         raise InputError(f"the state was learnt with {before} rewards, unlike what is to follow")
     return sums if len(sums) else fresh
+
+
+def check_layers(row: Row, task: Task, counts: Array) -> None:
+    """Refuse to go on with counts [L, ...] that a row keeps in another way."""
+    layers = row.layers(task)
+    if len(counts) != layers:
+        counted = f"the state has counts of {len(counts)} steps"
+        raise InputError(f"{counted}, and {row.name} ({row.preset}) of {layers}")
 
 
 class Noise(NamedTuple):

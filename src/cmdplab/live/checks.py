@@ -63,6 +63,7 @@ class Asked:
             "environment": _name(env),
             "algorithm": f"{self.row.name} ({self.row.preset})",
             "constants": _constants(self.row),
+            "dynamics": self.row.dynamics,
             "spaces": list(self.spaces),
             "horizon": self.horizon,
             self.demand.what: self.demand.limit.tolist(),

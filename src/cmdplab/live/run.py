@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
+from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.cmdp.policy import Policy
 from cmdplab.engines.families import live_session
@@ -47,6 +48,7 @@ def learn(
     start: int | str | None = None,
     slater_gap: float | None = None,
     mask: Masking | None = None,
+    dynamics: str | None = None,
     seed: int = 0,
     evaluate: int = 10_000,
     checkpoint: str | Path | None = None,
@@ -70,6 +72,9 @@ def learn(
     mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
         a state to [A]; None: all may, and an environment whose info["action_mask"] closes any is
         refused.
+    dynamics : "stationary": transitions and signals are estimated over all steps together, the
+        default of an algorithm that can; "per-step": for each step by itself, where a step
+        changes what an action does.
     seed : of the environment's first reset, and of the learner's actions.
     evaluate : episodes on which the last policy is estimated.
     checkpoint : a folder to go on from, and to leave a checkpoint in `every` so many seconds, at
@@ -79,7 +84,7 @@ def learn(
     """
     steps, spaces = whole_horizon(horizon), Spaces.of(env)
     asked = Asked(
-        row=as_row(algorithm),
+        row=_counting(as_row(algorithm), dynamics),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities),
@@ -102,6 +107,12 @@ def learn(
         seconds = _learn(playing, asked.episodes, save, stop, on_progress)
         tally = _evaluate(playing, asked.evaluate, stop, on_progress)
     return _learned(asked, playing, tally, notes, seconds)
+
+
+def _counting(row: Row, dynamics: str | None) -> Row:
+    """The row with its counts pooled over the steps, unless something else was asked for."""
+    pools = dynamics is None and row.reads("dynamics")
+    return row.with_settings(dynamics="stationary" if pools else dynamics)
 
 
 def _begun(

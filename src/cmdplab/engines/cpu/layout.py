@@ -48,19 +48,22 @@ class Storage(NamedTuple):
 
 
 class Learner(NamedTuple):
-    """The learner's arrays: H X P A + (6 + R) H P A doubles and some vectors; H S P A for lists."""
+    """The learner's arrays: H X P A + (6 + R) H P A doubles and some vectors; H S P A for lists.
 
-    counts: Array | ListedCounts  # [H, X, A * P], visits; ones in an unvisited uniform row
-    inverse: Array  # [H, A * P], Pbar = counts * inverse
-    visits: Array  # [H, A * P]
-    bonus: Array  # [H, A * P]
+    L is that of the row: H, or 1 where steps share their counts.
+    """
+
+    counts: Array | ListedCounts  # [L, X, A * P], visits; ones in an unvisited uniform row
+    inverse: Array  # [L, A * P], Pbar = counts * inverse
+    visits: Array  # [L, A * P]
+    bonus: Array  # [L, A * P]
     log_policy: Array  # [H, A * P]
     policy: Array  # [H, A * P]
     multiplier: Array  # [N]
-    reward: Array  # [R, H, A * P]
+    reward: Array  # [R, H, A * P], as told; [R, L, A * P] where rewards are observed
     threshold: Array  # [N]
     closed: Array  # [H, A * P], zero where an action is open, else too low ever to be taken
-    reward_sums: Array  # [1 + N, H, A * P], of samples; [0, H, A * P] where rewards are known
+    reward_sums: Array  # [1 + N, L, A * P], of samples; none where rewards are known
 
 
 class Scratch(NamedTuple):
@@ -146,17 +149,19 @@ def learner(
 ) -> Learner:
     """The compiled learner's arrays, derived from a natural state; the rest is `refresh_all`'s."""
     rewards, H, X, A = task.reward.shape
+    layers = len(state.counts)
+    estimated = layers if task.observed else H
     visits = state.counts.sum(axis=-1)
     unseen = visits == 0.0
     uniform = unseen * (numbers.unvisited_mass > 0.0)
     inverse = _count_weight(visits, numbers.prior_visits, numbers.unvisited_mass / X)
-    reward = aligned(rewards + rewards % 2, H, A * padded(X))
-    reward[:rewards] = to_pairs(task.reward)
+    reward = aligned(rewards + rewards % 2, estimated, A * padded(X))
+    reward[:rewards] = to_pairs(task.reward[:, :estimated])
     return Learner(
         counts=stored_counts(state.counts, uniform, listed),
         inverse=to_pairs(inverse),
         visits=to_pairs(visits),
-        bonus=aligned(H, A * padded(X)),
+        bonus=aligned(layers, A * padded(X)),
         log_policy=to_pairs(state.log_policy),
         policy=to_pairs(state.policy),
         multiplier=state.multiplier.copy(),
@@ -168,7 +173,7 @@ def learner(
 
 
 def stored_counts(counts: Array, uniform: Array, listed: Sparse | None) -> Array | ListedCounts:
-    """Natural counts [H, X, A, X or S] as a store; `uniform` [H, X, A] marks rows of ones."""
+    """Natural counts [L, X, A, X or S] as a store; `uniform` [L, X, A] marks rows of ones."""
     if listed is None:
         return to_pairs(np.moveaxis(counts + uniform[..., None], 3, 1))
     if counts.shape[-1] != listed.successor.shape[-1]:  # a table: only listed states have visits
@@ -188,7 +193,7 @@ def used_places(listed: Sparse) -> Mask:
 def natural_counts(
     store: Array | ListedCounts, visits: Array, states: int, actions: int, listed: Sparse | None
 ) -> Array:
-    """[H, X, A, X] or, for lists, [H, X, A, S]; `listed` says where lists are to be tables."""
+    """[L, X, A, X] or, for lists, [L, X, A, S]; `listed` says where lists are to be tables."""
     if isinstance(store, ListedCounts):
         counts = np.moveaxis(from_pairs(store.visits, states, actions), 1, 3)
         if listed is None:

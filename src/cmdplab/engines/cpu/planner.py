@@ -15,7 +15,6 @@ from cmdplab.engines import outside
 from cmdplab.engines.cpu import layout, planner_episode as kernels
 from cmdplab.engines.cpu.primal_dual_episode import draw_action
 from cmdplab.engines.cpu.storage import ListedCounts
-from cmdplab.errors import InputError
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.solvers.layout import ListedBox, Model, planning
 from cmdplab.types import Array, Indices, Mask
@@ -61,9 +60,7 @@ class PlannerSession:
         layers = algorithm.layers(task)
         empty = PlannerState.empty(task, layers, self._storage.successors)
         begun = state if state is not None else empty
-        if len(begun.counts) != layers:
-            counted = f"the state has counts of {len(begun.counts)} steps"
-            raise InputError(f"{counted}, and {algorithm.name} ({algorithm.preset}) of {layers}")
+        outside.check_layers(algorithm, task, begun.counts)
         self._learner = _learner(task, begun, listed)
         self._model = (
             _empty_model(task, layers) if listed is None else _empty_lists(task, layers, listed)

@@ -29,8 +29,10 @@ class PrimalDualSession:
     ) -> None:
         self._storage = layout.Storage.of(problem)
         listed = self._storage.listed
+        layers = algorithm.layers(task)
         if state is None:
-            state = PrimalDualState.initial(task, self._storage.successors)
+            state = PrimalDualState.initial(task, self._storage.successors, layers)
+        outside.check_layers(algorithm, task, state.counts)
         self._row, self._task, self._seed = algorithm, task, seed
         self._numbers = algorithm.numbers(task)
         self._world = None if problem is None else layout.world(problem, listed)

@@ -33,11 +33,11 @@ class ListedWorld(NamedTuple):
 
 
 class ListedCounts(NamedTuple):
-    """Visits to the successors in a list; the dense counts are an array [H, X, A * P]."""
+    """Visits to the successors in a list; the dense counts are an array [L, X, A * P]."""
 
     successor: Places  # [S, A * P]
-    visits: Array  # [H, S, A * P]
-    anywhere: Array  # [H, A * P], one where an unvisited row counts every state once; or [H, 0]
+    visits: Array  # [L, S, A * P]
+    anywhere: Array  # [L, A * P], one where an unvisited row counts every state once; or [L, 0]
     states: Array  # [X], zeros: only their number matters
 
 
