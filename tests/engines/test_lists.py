@@ -142,7 +142,7 @@ def test_states_are_interchangeable_where_the_problem_is_a_table():
     row = algorithm("UOpt-RPGPD")
     task = task_for(row, problem, solve(problem))
     assert isinstance(Box.of(problem), Lists)
-    assert Storage.of(problem).listed is not None
+    assert Storage.of(problem, task).listed is not None
     cpu = session("cpu", problem, row, task, 1)
     cpu.play(20)
     state = cpu.state()

@@ -36,7 +36,7 @@ from cmdplab.types import Array
 class PrimalDualState(NamedTuple):
     """All that a primal-dual learner carries from one episode to the next."""
 
-    counts: Array  # [L, X, A, X], visits to (h, x, a, y); [L, X, A, S] where the kernel is lists
+    counts: Array  # [L, X, A, X], visits to (h, x, a, y); other forms: counts.py
     log_policy: Array  # [H, X, A], ln pi_h(a | x)
     policy: Array  # [H, X, A]; exp(log_policy) can differ in the last bit, and resuming is exact
     multiplier: Array  # [N]
@@ -45,17 +45,17 @@ class PrimalDualState(NamedTuple):
 
     @classmethod
     def initial(
-        cls, task: Task, successors: int | None = None, layers: int | None = None
+        cls, task: Task, counts: Array | None = None, layers: int | None = None
     ) -> PrimalDualState:
-        """No visits, the uniform policy, multipliers zero; `successors` is S of lists.
+        """No visits, the uniform policy, multipliers zero.
 
-        `layers` is L: H unless steps share their counts.
+        `counts` are of no visits: a table unless given; `layers` is L, H unless given.
         """
         rewards, H, X, A = task.reward.shape
         layers = H if layers is None else layers
         policy = task.uniform
         log_policy = np.log(np.where(policy > 0.0, policy, 1.0)) + task.closed
-        counts = np.zeros((layers, X, A, successors or X))
+        counts = np.zeros((layers, X, A, X)) if counts is None else counts
         multiplier = np.zeros(rewards - 1)
         return cls(counts, log_policy, policy, multiplier, 0, task.no_samples[:, :layers])
 

@@ -92,8 +92,11 @@ def checked_sums(task: Task, sums: Array) -> Array:
 def check_layers(row: Row, task: Task, counts: Array) -> None:
     """Refuse to go on with counts [L, ...] that a row keeps in another way."""
     layers = row.layers(task)
-    if len(counts) != layers:
-        counted = f"the state has counts of {len(counts)} steps"
+    there = len(counts) if counts.ndim == 4 else layers  # rows say of each visit where it was
+    if counts.ndim == 2 and counts[:, 0].max(initial=0.0) >= layers:
+        there = int(counts[:, 0].max()) + 1
+    if there != layers:
+        counted = f"the state has counts of {there} steps"
         raise InputError(f"{counted}, and {row.name} ({row.preset}) of {layers}")
 
 

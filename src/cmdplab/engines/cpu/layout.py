@@ -12,15 +12,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.counts import no_rows, visits_of
 from cmdplab.algorithms.equations import count_weight
 from cmdplab.algorithms.primal_dual import PrimalDualNumbers, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse, lists
 from cmdplab.engines import outside
+from cmdplab.engines.cpu import seen
+from cmdplab.engines.cpu.seen import TABLE, SeenCounts
 from cmdplab.engines.cpu.storage import ListedCounts, ListedWorld, World
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.types import Array, Indices, Mask
+
+Counts = Array | ListedCounts | SeenCounts
 
 _count_weight = np.vectorize(count_weight, otypes=[float])
 
@@ -29,22 +34,36 @@ class Storage(NamedTuple):
     """How a run stores its counts: in lists where the kernel has few successors.
 
     A state, which is saved, has tables where the problem was given as a table, so that both
-    engines can go on from it.
+    engines can go on from it. Where nobody knows the kernel, lists grow with what is seen, unless
+    there are so few states that a table costs no more.
     """
 
     listed: Sparse | None  # the lists; None: tables
     successors: int | None  # S, where a state keeps lists too
     written: Sparse | None  # the lists, where a state has tables nevertheless
+    seen: bool = False  # whether lists grow with what is seen
 
     @classmethod
-    def of(cls, problem: CMDP | None) -> Storage:
-        """What the data of a problem ask for; a kernel that nobody knows is a table."""
+    def of(cls, problem: CMDP | None, task: Task) -> Storage:
+        """What the data of a problem ask for; what a learner was told of successors is a table."""
         if problem is None:
-            return cls(None, None, None)
+            large = task.reward.shape[2] > TABLE and task.support is None
+            return cls(None, None, None, large)
         if isinstance(problem.transition, Sparse):
             return cls(problem.transition, problem.transition.successor.shape[2], None)
         listed = lists(problem.kernel)
         return cls(listed, None, listed)
+
+    def nothing(self, task: Task, layers: int) -> Array:
+        """Natural counts of no visits."""
+        _, _, X, A = task.reward.shape
+        return no_rows() if self.seen else np.zeros((layers, X, A, self.successors or X))
+
+    def stored(self, counts: Array, uniform: Array) -> Counts:
+        """Natural counts as a store; `uniform` [L, X, A] marks rows of ones."""
+        if self.seen:
+            return seen.stored(counts, uniform)
+        return stored_counts(counts, uniform, self.listed)
 
 
 class Learner(NamedTuple):
@@ -53,7 +72,7 @@ class Learner(NamedTuple):
     L is that of the row: H, or 1 where steps share their counts.
     """
 
-    counts: Array | ListedCounts  # [L, X, A * P], visits; ones in an unvisited uniform row
+    counts: Counts  # [L, X, A * P], visits; ones in an unvisited uniform row
     inverse: Array  # [L, A * P], Pbar = counts * inverse
     visits: Array  # [L, A * P]
     bonus: Array  # [L, A * P]
@@ -123,10 +142,11 @@ def _dense_world(problem: CMDP) -> World:
     return World(kernel.reshape(H, -1, padded(X + 1 + N)), cumulative)
 
 
-def scratch(task: Task, listed: Sparse | None = None) -> Scratch:
-    """Working space for a task."""
+def scratch(task: Task, storage: Storage, plays: bool) -> Scratch:
+    """Working space for a task; exact returns are for who plays on a kernel."""
     rewards, H, X, A = task.reward.shape
     P, R = padded(X), rewards + rewards % 2
+    row = X if storage.listed is None else storage.listed.successor.shape[2]
     return Scratch(
         value=aligned(R, P),
         action_value=aligned(R, A * P),
@@ -135,8 +155,8 @@ def scratch(task: Task, listed: Sparse | None = None) -> Scratch:
         mass=aligned(P),
         here=aligned(2, padded(X + rewards)),
         occupancy=aligned(2, A * P),
-        row=aligned(P if listed is None else padded(listed.successor.shape[2])),
-        policies=aligned(2, H, A * P),
+        row=aligned(padded(1 if storage.seen else row)),
+        policies=aligned(2, H if plays else 0, A * P),
         returns=aligned(2, rewards),
         states=np.zeros(H + 1, np.int64),
         actions=np.zeros(H, np.int64),
@@ -144,21 +164,27 @@ def scratch(task: Task, listed: Sparse | None = None) -> Scratch:
     )
 
 
+def with_row_for(counts: Counts, scratch: Scratch) -> Scratch:
+    """The scratch with a row for the longest list of what was seen; others know it beforehand."""
+    if not isinstance(counts, SeenCounts) or len(scratch.row) >= counts.size[seen.LONGEST]:
+        return scratch
+    return scratch._replace(row=aligned(padded(2 * int(counts.size[seen.LONGEST]))))
+
+
 def learner(
-    task: Task, numbers: PrimalDualNumbers, state: PrimalDualState, listed: Sparse | None = None
+    task: Task, numbers: PrimalDualNumbers, state: PrimalDualState, layers: int, storage: Storage
 ) -> Learner:
     """The compiled learner's arrays, derived from a natural state; the rest is `refresh_all`'s."""
     rewards, H, X, A = task.reward.shape
-    layers = len(state.counts)
     estimated = layers if task.observed else H
-    visits = state.counts.sum(axis=-1)
+    visits = visits_of(state.counts, layers, X, A)
     unseen = visits == 0.0
     uniform = unseen * (numbers.unvisited_mass > 0.0)
     inverse = _count_weight(visits, numbers.prior_visits, numbers.unvisited_mass / X)
     reward = aligned(rewards + rewards % 2, estimated, A * padded(X))
     reward[:rewards] = to_pairs(task.reward[:, :estimated])
     return Learner(
-        counts=stored_counts(state.counts, uniform, listed),
+        counts=storage.stored(state.counts, uniform),
         inverse=to_pairs(inverse),
         visits=to_pairs(visits),
         bonus=aligned(layers, A * padded(X)),
@@ -191,9 +217,11 @@ def used_places(listed: Sparse) -> Mask:
 
 
 def natural_counts(
-    store: Array | ListedCounts, visits: Array, states: int, actions: int, listed: Sparse | None
+    store: Counts, visits: Array, states: int, actions: int, listed: Sparse | None
 ) -> Array:
     """[L, X, A, X] or, for lists, [L, X, A, S]; `listed` says where lists are to be tables."""
+    if isinstance(store, SeenCounts):
+        return seen.natural(store, states, actions)
     if isinstance(store, ListedCounts):
         counts = np.moveaxis(from_pairs(store.visits, states, actions), 1, 3)
         if listed is None:
@@ -203,9 +231,9 @@ def natural_counts(
         for s in range(counts.shape[3]):
             table[:, x, a, listed.successor[..., s]] += counts[..., s]
         return table
-    seen = from_pairs(visits, states, actions)[..., None] > 0.0
+    visited = from_pairs(visits, states, actions)[..., None] > 0.0
     counts = np.moveaxis(from_pairs(store, states, actions), 1, 3)
-    return np.where(seen, counts, 0.0)
+    return np.where(visited, counts, 0.0)
 
 
 def natural_state(
