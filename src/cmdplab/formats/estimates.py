@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -27,8 +27,10 @@ from cmdplab.errors import InputError
 from cmdplab.formats.assemble import Episodes, Listed, Problem, Signal, judged, problem_of, signals
 from cmdplab.formats.layouts import Given, names_of
 from cmdplab.formats.logs import Log, log_of
-from cmdplab.solvers import Box
 from cmdplab.types import Array
+
+if TYPE_CHECKING:
+    from cmdplab.solvers import Box
 
 
 @display.shown
@@ -156,6 +158,8 @@ def _estimated(
     )
     start = given.get("start", 0)
     problem = problem_of(model, how, start)
+    from cmdplab.solvers import Box  # a compiler, which readers of records do without
+
     box = Box.around(estimate, width)
     if problem.states > visits.shape[-2]:
         box = _with_start(box, floats("start", start), how.horizon)  # type: ignore[union-attr]
@@ -205,7 +209,7 @@ def _with_start(box: Box, first: Array, horizon: int) -> Box:
         made[:, X, :, :X] = first
         return made
 
-    return Box(longer(box.lower), longer(box.upper))
+    return type(box)(longer(box.lower), longer(box.upper))
 
 
 def _counted(log: Log, steps: int) -> Array:
