@@ -51,6 +51,9 @@ def test_what_was_seen_teaches_what_a_table_teaches(name, dynamics):
     np.testing.assert_array_equal(as_table(ours.counts, layers, X, A), theirs.counts)
     np.testing.assert_allclose(ours.policy, theirs.policy, rtol=0, atol=1e-9)
     np.testing.assert_allclose(ours.multiplier, theirs.multiplier, rtol=0, atol=1e-9)
+    for x, u in enumerate(np.linspace(0.01, 0.99, X)):
+        expected = np.flatnonzero(u < np.cumsum(ours.policy[1, x]))[0]
+        assert live.act(1, x, u) == expected
 
 
 @COUNTED

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
+from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.cmdp.policy import Policy
@@ -49,6 +50,7 @@ def learn(
     slater_gap: float | None = None,
     mask: Masking | None = None,
     dynamics: str | None = None,
+    replan: str | None = None,
     seed: int = 0,
     evaluate: int = 10_000,
     checkpoint: str | Path | None = None,
@@ -75,6 +77,8 @@ def learn(
     dynamics : "stationary": transitions and signals are estimated over all steps together, the
         default of an algorithm that can; "per-step": for each step by itself, where a step
         changes what an action does.
+    replan : "doubling": a planner whose multipliers are optimal plans anew when the visits of some
+        pair have doubled, the default here; "every-episode".
     seed : of the environment's first reset, and of the learner's actions.
     evaluate : episodes on which the last policy is estimated.
     checkpoint : a folder to go on from, and to leave a checkpoint in `every` so many seconds, at
@@ -84,7 +88,7 @@ def learn(
     """
     steps, spaces = whole_horizon(horizon), Spaces.of(env)
     asked = Asked(
-        row=_counting(as_row(algorithm), dynamics),
+        row=_as_live(as_row(algorithm), dynamics, replan),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities),
@@ -109,10 +113,17 @@ def learn(
     return _learned(asked, playing, tally, notes, seconds)
 
 
-def _counting(row: Row, dynamics: str | None) -> Row:
-    """The row with its counts pooled over the steps, unless something else was asked for."""
-    pools = dynamics is None and row.reads("dynamics")
-    return row.with_settings(dynamics="stationary" if pools else dynamics)
+def _as_live(row: Row, dynamics: str | None, replan: str | None) -> Row:
+    """The row with the defaults of live learning: counts pooled over the steps, fewer plans.
+
+    Multipliers of a queue change in every episode, and such a planner plans in every episode.
+    """
+    if dynamics is None and row.reads("dynamics"):
+        dynamics = "stationary"
+    searched = isinstance(row, Planner) and row.queue is None
+    if replan is None and searched and row.settings()["replan"] == "every-episode":
+        replan = "doubling"
+    return row.with_settings(dynamics=dynamics, replan=replan)
 
 
 def _begun(

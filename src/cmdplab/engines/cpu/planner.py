@@ -53,6 +53,7 @@ class PlannerSession:
         rewards, H, X, A = task.reward.shape
         self._row, self._task, self._seed = algorithm, task, seed
         self._numbers = algorithm.numbers(task)
+        self._ahead = outside.StepsAhead(algorithm, task)
         self._storage = layout.Storage.of(problem, task)
         listed = self._storage.listed
         self._world = None if problem is None else layout.world(problem, listed)
@@ -88,7 +89,7 @@ class PlannerSession:
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
         h, x = outside.checked_place(self._task, h, x)
-        return int(draw_action(self._learner.policy[h], x, u, len(self._scratch.row)))
+        return int(draw_action(self._learner.policy[h], x, u, len(self._scratch.top)))
 
     def policy(self) -> Array:
         """[H, X, A], a copy of what is played next."""
@@ -100,7 +101,7 @@ class PlannerSession:
         """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
         episode = outside.checked_episode(self._task, states, actions)
         samples = outside.checked_rewards(self._task, rewards)
-        steps = self._row.schedule(self._task, self._episode + 1, 1)[0]
+        steps = self._ahead[self._episode + 1]
         done = self._episode + 1
         if isinstance(self._learner.counts, SeenCounts):
             counts = with_places(self._learner.counts, *episode)

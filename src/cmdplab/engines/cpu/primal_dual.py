@@ -36,6 +36,7 @@ class PrimalDualSession:
         outside.check_layers(algorithm, task, state.counts)
         self._row, self._task, self._seed = algorithm, task, seed
         self._numbers = algorithm.numbers(task)
+        self._ahead = outside.StepsAhead(algorithm, task)
         self._world = None if problem is None else layout.world(problem, listed)
         self._learner = layout.learner(task, self._numbers, state, layers, self._storage)
         self._scratch = layout.scratch(task, self._storage, problem is not None)
@@ -57,7 +58,7 @@ class PrimalDualSession:
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
         h, x = outside.checked_place(self._task, h, x)
-        return int(kernels.draw_action(self._learner.policy[h], x, u, len(self._scratch.row)))
+        return int(kernels.draw_action(self._learner.policy[h], x, u, len(self._scratch.top)))
 
     def policy(self) -> Array:
         """[H, X, A], a copy of what is played next."""
@@ -69,7 +70,7 @@ class PrimalDualSession:
         """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
         episode = outside.checked_episode(self._task, states, actions)
         samples = outside.checked_rewards(self._task, rewards)
-        steps = self._row.schedule(self._task, self._episode + 1, 1)[0]
+        steps = self._ahead[self._episode + 1]
         counts = self._learner.counts
         if isinstance(counts, SeenCounts):
             counts = with_places(counts, *episode)
