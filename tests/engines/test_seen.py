@@ -105,7 +105,7 @@ def test_the_store_counts_like_a_dictionary(steps):
     for x, a, y in steps:
         there = np.array([x, y]), np.array([a])
         counts = seen.with_places(counts, *there)
-        seen.seen_visit(counts, 0, y, a * 8 + x, True)
+        seen.seen_visit(counts, 0, y, a * 8 + x, True, 1.0)
         expected[x, a, y] = expected.get((x, a, y), 0.0) + 1.0
     rows = seen.natural(counts, 4, 2)
     assert {tuple(map(int, row[1:4])): row[4] for row in rows} == expected

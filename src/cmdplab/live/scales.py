@@ -125,11 +125,11 @@ def drawn_world(task: Task, rows: Array, sums: Array, rng: np.random.Generator) 
 def _solved(world: CMDP) -> tuple[float, CMDP]:
     """The certified optimum; thresholds are lowered where the world cannot meet them."""
     found = solve(world)
-    if found.feasible:
-        return float(found.value), world
+    if found.value is not None:
+        return found.value, world
     margin = float(found.slater_gap or 0.0)  # by how much the thresholds are out of reach
     lower = world.threshold + min(margin, 0.0) - SLACK * world.horizon
     world = CMDP(
         world.transition, world.reward, lower, world.start, mask=world.mask, horizon=world.horizon
     )
-    return float(solve(world).value), world
+    return float(solve(world).value or 0.0), world

@@ -111,8 +111,9 @@ def count(learner, numbers, states, actions, samples, P, row):
     for h in range(len(actions)):
         layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
-        add_visit(learner.counts, layer, states[h + 1], i, learner.visits[layer, i] > 0.0)
-        learner.visits[layer, i] += 1.0
+        seen = learner.visits[layer, i] > 0.0
+        add_visit(learner.counts, layer, states[h + 1], i, seen, numbers.visit)
+        learner.visits[layer, i] += numbers.visit
         visits = learner.visits[layer, i]
         learner.inverse[layer, i] = count_weight(visits, numbers.prior_visits, 0.0)
         refresh_bonus(learner, numbers, layer, i, row)

@@ -104,11 +104,11 @@ def seen_gather(counts, layer, i, inverse, row):
 
 
 @compiled
-def seen_visit(counts, layer, y, i, seen):
+def seen_visit(counts, layer, y, i, seen, visit):
     """See `storage.add_visit`; the place was made before."""
     if not seen and counts.anywhere.shape[1] > 0:
         counts.anywhere[layer, i] = 0.0
-    counts.visits[place_of(counts, layer, i, y)] += 1.0
+    counts.visits[place_of(counts, layer, i, y)] += visit
 
 
 def stored(counts: Array, uniform: Array) -> SeenCounts:

@@ -41,7 +41,8 @@ class PlainPrimalDual(PlainLearner[PrimalDual]):
         counts = state.counts.copy()
         for h, action in enumerate(episode.actions):
             layer = min(h, len(counts) - 1)
-            counts[layer, episode.states[h], action, episode.states[h + 1]] += 1.0
+            place = (layer, episode.states[h], action, episode.states[h + 1])
+            counts[place] += self.numbers.visit
         sums = summed(self.task, state.reward_sums, episode)
         done = state.episode + 1
         return self.improve(state._replace(counts=counts, reward_sums=sums, episode=done))
