@@ -8,6 +8,8 @@ not, a step of BiCGSTAB costs as much as seven sweeps and pays.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cmdplab.solvers.stationary import sweeps
@@ -50,7 +52,7 @@ def _swept(
     limit: Array,
 ) -> bool:
     """Sweep for as long as that halves the spread; whether it came as close as wanted."""
-    back = sweeps.back_one if right.shape[1] == 1 else sweeps.back_four
+    back: Callable[..., None] = sweeps.back_one if right.shape[1] == 1 else sweeps.back_four
     low, high, before, now, after = np.empty_like(limit), np.empty_like(limit), np.inf, value, spare
     done = gains = False
     unit = 0.5 * discount / limit
