@@ -80,6 +80,7 @@ OTHER = {
     "tightening": 0.9,
     "epsilon": 0.7,
     "replan": "doubling",
+    "dynamics": "stationary",
     "alpha_eta": 0.77,
     "alpha_tau": 0.11,
 }

@@ -285,7 +285,7 @@ def _print_algorithms(rows: list[dict[str, Any]]) -> None:
         orders += [line["violation"] + "+" * line["violation_strong"], line["pac"] or "–"]
         cells.append([name + "'" * bool(line["slip"]), *orders, ", ".join(needs) or "nothing"])
     header = ["Table 1, N = 1", "regret", "violation", "PAC", "needs to know"]
-    grid(console(), "guarantees, as proved at scale 1", header, cells, left=5)
+    grid(console(), "guarantees, as claimed at scale 1", header, cells, left=5)
     console().print("+ strong; ' see the note below; orders up to logarithms", style="dim")
     for name, line, _ in lines:
         if line["slip"]:

@@ -21,6 +21,8 @@ from cmdplab.types import Indices, Mask
 
 Settings = dict[str, Any]
 
+_BEFORE = {"dynamics": "per-step"}  # of checkpoints that are older than a setting
+
 
 class Saved(NamedTuple):
     """What a live run needs to go on."""
@@ -60,7 +62,7 @@ def find(
         return None, found.complaints
     stated = parse_json(str(arrays.get("settings", "{}")), f"the settings in {folder}")
     for name, here in settings.items():
-        there = stated.get(name)
+        there = stated.get(name, _BEFORE.get(name))
         if here is None:
             settings[name] = there
         elif there != json.loads(json.dumps(here)):

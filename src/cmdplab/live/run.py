@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
+from cmdplab.algorithms.planner import Planner
+from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.cmdp.policy import Policy
 from cmdplab.engines.families import live_session
@@ -66,6 +68,8 @@ def learn(
     start: Any = None,
     slater_gap: float | None = None,
     mask: Masking | None = None,
+    dynamics: str | None = None,
+    replan: str | None = None,
     seed: int = 0,
     evaluate: int = 10_000,
     checkpoint: str | Path | None = None,
@@ -93,6 +97,11 @@ def learn(
     slater_gap : for the algorithms that must be told it; `slack` is its name of 0.1.0.
     mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
         a state to [A]; None: all may, but for those that info["action_mask"] closes.
+    dynamics : "stationary": transitions and signals are estimated over all steps together, the
+        default of an algorithm that can; "per-step": for each step by itself, where a step
+        changes what an action does.
+    replan : "doubling": a planner whose multipliers are optimal plans anew when the visits of some
+        pair have doubled, the default here; "every-episode".
     seed : of the environment's first reset, and of the learner's actions.
     evaluate : episodes on which the last policy is estimated, and as many for the plan; 0: none.
     checkpoint : a folder to go on from, and to leave a checkpoint in `every` so many seconds, at
@@ -111,7 +120,7 @@ def learn(
         threshold = own.threshold
     given = own.mask if own is not None and mask is None else mask
     asked = Asked(
-        row=as_row(algorithm),
+        row=_as_live(as_row(algorithm), dynamics, replan),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities, cost_range),
@@ -147,6 +156,19 @@ def learn(
         if plan is not None and asked.evaluate:
             plan = plan._replace(evaluation=judge(rows=plan.policy.array))
     return _learned(asked, playing, last, plan, [*notes, *more], seconds)
+
+
+def _as_live(row: Row, dynamics: str | None, replan: str | None) -> Row:
+    """The row with the defaults of live learning: counts pooled over the steps, fewer plans.
+
+    Multipliers of a queue change in every episode, and such a planner plans in every episode.
+    """
+    if dynamics is None and row.reads("dynamics"):
+        dynamics = "stationary"
+    searched = isinstance(row, Planner) and row.queue is None
+    if replan is None and searched and row.settings()["replan"] == "every-episode":
+        replan = "doubling"
+    return row.with_settings(dynamics=dynamics, replan=replan)
 
 
 def _begun(

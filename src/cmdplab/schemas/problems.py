@@ -82,7 +82,7 @@ class ListedAlgorithm(Part):
     summary: str = field("one line")
     paper: str = field("where it is from")
     needs: dict[str, list[str]] = field("what it must be told, by preset")
-    guarantee: str = field("as proved, at scale 1; empty if none")
+    guarantee: str = field("as its paper claims, at scale 1; empty if none")
     unknown_rewards: str = field("whether the paper treats rewards that are only observed")
     provenance: dict[str, str] = field("where each constant comes from, by preset")
     unverified: dict[str, str] = field("constants that no source confirms, by preset")
