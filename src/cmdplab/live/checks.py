@@ -41,6 +41,7 @@ class Asked:
     evaluate: int
     mask: Mask | None = None  # [H, X, A], where an action may be tried; None: nothing was said
     clip: bool = False  # whether signals beyond their range are clipped
+    auto: bool = False  # whether the bonus scale is chosen on the way
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, self.seed)
@@ -66,6 +67,7 @@ class Asked:
             "algorithm": f"{self.row.name} ({self.row.preset})",
             "constants": _constants(self.row),
             "dynamics": self.row.dynamics,
+            "bonus_scale": "auto" if self.auto else "fixed",
             "spaces": _spaces(self.spaces),
             "horizon": self.horizon,
             self.demand.what: self.demand.limit.tolist(),

@@ -15,7 +15,9 @@ it can. The draws depend on the seed and the number of episodes alone.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,6 +58,50 @@ class Choice(NamedTuple):
 def due(episodes: int) -> bool:
     """Whether it is time for a tournament: at doublings."""
     return episodes >= FIRST and episodes & (episodes - 1) == 0
+
+
+class Chooser:
+    """The scales of one run: who plays now, and the tournaments that led there."""
+
+    def __init__(
+        self, row: Row, task: Callable[[Any], Task], seed: int, trail: Array | None = None
+    ) -> None:
+        """task : of a setup, which changes as actions turn out to be closed.
+
+        trail : what `arrays` gave, where a run goes on.
+        """
+        self._row, self._task, self._seed = row, task, seed
+        told = () if trail is None else trail.tolist()
+        self.choices = [Choice(int(k), scale, tuple(regret)) for k, scale, *regret in told]
+
+    def row(self) -> Row:
+        """The row with the scale that was chosen last."""
+        scale = self.choices[-1].scale if self.choices else BEGINNING
+        return self._row.with_settings(bonus_scale=scale)
+
+    def choose(self, setup: Any, state: Any, episodes: int) -> bool:
+        """Hold a tournament if it is time; whether another scale plays from now on."""
+        if not due(episodes) or (self.choices and self.choices[-1].episodes >= episodes):
+            return False
+        told = (state.counts, state.reward_sums, episodes, self._seed)
+        before = self.row()
+        self.choices.append(tournament(self._row, self._task(setup), *told))
+        return self.row() != before
+
+    def arrays(self) -> Array:
+        """[J, 2 + scales]: episodes, scale and regrets of each tournament."""
+        rows = [(each.episodes, each.scale, *each.regret) for each in self.choices]
+        return np.array(rows).reshape(-1, 2 + len(SCALES))
+
+    def remarks(self) -> list[str]:
+        """What was chosen last, and why; how often it changed."""
+        if not self.choices:
+            return [f"bonus_scale {BEGINNING:g}: no tournament before {FIRST} episodes."]
+        played = [BEGINNING, *(each.scale for each in self.choices)]
+        changes = sum(a != b for a, b in pairwise(played))
+        return [
+            f"{self.choices[-1].words()}; {changes} changes in {len(self.choices)} tournaments."
+        ]
 
 
 def check(row: Row, task: Task) -> None:
