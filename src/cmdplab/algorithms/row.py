@@ -46,7 +46,7 @@ class Row:
     summary: str = ""  # one line for `cmdplab list algorithms`
     paper: str = ""
     needs: tuple[str, ...] = ()  # what the learner must be told beyond the task's arrays
-    guarantee: str = ""  # as proved, at scale 1
+    guarantee: str = ""  # as its paper claims, at scale 1
     safe: bool = False  # whether the paper promises that no episode violates
     unknown_rewards: str = OUR_EXTENSION  # whether the paper treats rewards that are only observed
     provenance: str = ""  # where the update and each constant come from
