@@ -28,6 +28,7 @@ from cmdplab.cli.problem import (
 from cmdplab.cli.report import report_command
 from cmdplab.cli.reproduce import reproduce_command
 from cmdplab.cli.run import run_command
+from cmdplab.cli.suite import export_suite_command
 from cmdplab.cli.sweep import export_command, resume_command, status_command, sweep_command
 from cmdplab.errors import CmdplabError
 
@@ -65,6 +66,7 @@ app.command("portrait")(portrait_command)
 app.command("resume")(resume_command)
 app.command("status")(status_command)
 app.command("export")(export_command)
+app.command("export-suite")(export_suite_command)
 
 
 @app.callback(invoke_without_command=True)
