@@ -179,6 +179,17 @@ class Settings(TypedDict, total=False):
             families=("Planner",),
         ),
     ]
+    kernel: Annotated[
+        str | None,
+        Declared(
+            default=None,
+            choices=("known",),
+            help="known: the learner is told the kernel; it counts nothing and has no bonus.",
+            meaning="known: it is told the kernel",
+            none="it learns the kernel by counting",
+            families=("PrimalDual",),
+        ),
+    ]
     alpha_eta: Annotated[
         float | None,
         Declared(
@@ -241,7 +252,8 @@ def settings_table() -> list[str]:
     ]
     for name, each in SETTINGS.items():
         value = " or ".join(each.choices) or kinds[each.kind]
-        lines.append(f"| `{name}` | {value} | {each.default} | {each.help} | {each.none} |")
+        default = "-" if each.default is None else each.default
+        lines.append(f"| `{name}` | {value} | {default} | {each.help} | {each.none} |")
     return lines
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.optimize import linprog
+from scipy.sparse import csr_matrix
 
 from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.horizons import averaged, discounted, steps_for, tail_bound, with_random_start
@@ -159,6 +160,36 @@ def test_a_random_start_of_a_kernel_that_changes_is_the_mean_over_starts(sparse)
     problem = CMDP(*_with_no_constraint(*with_random_start(given, rewards, first)))
     each = [greedy(one := CMDP(kernels, rewards, [], x), one.reward[0])[0] for x in range(4)]
     assert greedy(problem, problem.reward[0])[0] == pytest.approx(first @ each)
+
+
+@pytest.mark.parametrize("changing", [False, True])
+@pytest.mark.parametrize("starts", [9, 70])
+def test_lists_stay_lists_under_a_random_start(changing, starts):
+    """A ring of 80 states, one successor each: the value is the mean over the starts."""
+    X, H, rng = 80, 4, np.random.default_rng(1)
+    successor = (np.arange(X)[:, None, None] + np.arange(1, 3)[None, :, None]) % X
+    probability = np.ones((H, X, 2, 1) if changing else (X, 2, 1))
+    reward = rng.random((1, H, X, 2))
+    first = np.zeros(X)
+    first[rng.permutation(X)[:starts]] = rng.dirichlet(np.ones(starts))
+    plain = Sparse(successor, probability)
+    kernel, paid, start = with_random_start(plain, reward, first)
+    assert kernel.successor.shape[-1] <= 8
+    problem = CMDP(kernel, paid, [], start)
+    each = [greedy(one := CMDP(plain, reward, [], x, H), one.reward[0])[0] for x in range(X)]
+    assert greedy(problem, problem.reward[0])[0] == pytest.approx(first @ each)
+
+
+def test_matrices_of_scipy_are_a_kernel_that_is_never_written_out():
+    kernel, reward = arrays(3)
+    matrices = [csr_matrix(kernel[:, a]) for a in range(kernel.shape[1])]
+    listed = CMDP(matrices, reward, np.zeros(len(reward) - 1), horizon=5)
+    assert isinstance(listed.transition, Sparse)
+    np.testing.assert_allclose(listed.table[0], kernel)
+    table = CMDP(kernel, reward, np.zeros(len(reward) - 1), horizon=5)
+    assert solve(listed).value == pytest.approx(solve(table).value)
+    same = discounted(matrices, [csr_matrix(each) for each in reward], [0.0], 0.9, 0, 5)
+    assert isinstance(same.transition, Sparse)
 
 
 def test_a_closed_action_is_worth_nothing_however_much_it_pays():

@@ -18,6 +18,7 @@ SHORT = ("--episodes", "40", "--seeds", "1")
 CALLS: dict[str, list[tuple[str, ...]]] = {
     "solve": [("solve", "three-state", "--policy", "OUT/policy.csv"), ("solve", "media-streaming"),
               ("solve", "OUT/none.npz"), ("solve", "OUT/free.npz")],
+    "theory": [("theory", "three-state"), ("theory", "OUT/free.npz", "--alpha-tau", "0.9")],
     "describe": [("describe", "three-state"), ("describe", "OUT/none.npz"),
                  ("describe", "OUT/free.npz")],
     "frontier": [("frontier", "three-state", "--points", "3")],

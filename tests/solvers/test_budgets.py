@@ -23,6 +23,7 @@ from cmdplab.cmdp.budgets import (
 )
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 from cmdplab.solvers.budgeted import BudgetSolution, solve_budgets
@@ -322,8 +323,49 @@ def test_two_sure_budgets_may_be_kept_alone_and_not_together():
     costs = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
     one, other = (AlmostSure(each, 0) for each in costs)
     assert solve_budgets(problem, one).feasible
-    assert "not all together" in solve_budgets(problem, one, other).message
+    assert "cannot be kept together" in solve_budgets(problem, one, other).message
     assert solve_budgets(problem, AlmostSure(costs[0], 1), AlmostSure(costs[1], 1)).feasible
+
+
+def test_a_conflict_is_named_by_budgets_of_which_none_can_be_left_out():
+    kernel = np.ones((1, 2, 1))
+    reward = np.array([[[0.0, 0.0]], [[0.0, 1.0]]])
+    problem = CMDP(kernel, reward, [1.5], horizon=2)
+    second = np.array([[0.0, 1.0]])  # of the action that the constraint asks for
+    idle = VisitCap(0, 5.0)
+    found = solve_budgets(problem, idle, Chance(second, 0.0, 0.9), Expected(second, 1.0), idle)
+    assert not found.feasible
+    assert found.message == (
+        "budget 3 (expected cost at most 1) and constraint 1 (constraint 1) "
+        "cannot be kept together, though any fewer of them can"
+    )
+    found = solve_budgets(problem, CVaR(second, 0.0, 0.0), VisitCap(0, 1.0, actions=0))
+    assert "budget 1" in found.message
+    assert "constraint 1" in found.message
+
+
+@pytest.mark.parametrize("horizon", [2, 3, 6, 7])
+@pytest.mark.parametrize("dear", [0.1, 0.3, 0.7, 1 / 3])
+def test_a_budget_that_is_just_possible_is_not_lost_to_rounding(horizon, dear):
+    problem = CMDP(np.ones((1, 2, 1)), np.array([[[0.2, 1.0]]]), [], horizon=horizon)
+    cost = np.array([[0.0, dear]])
+    for budget in (
+        Expected(cost, 0.0),
+        Expected(cost + 0.1, 0.1 * horizon),
+        Expected(cost - dear, -dear * horizon),
+        CVaR(cost, 0.5, 0.0),
+        Chance(cost, 0.0, 0.0),
+    ):
+        assert solve_budgets(problem, budget).value == pytest.approx(0.2 * horizon, abs=1e-9)
+
+
+def test_names_may_be_arrays_and_steps_may_be_written_as_text():
+    problem, _ = spending()
+    assert str(Forbidden(states=np.array([0, 1]))) == "never state 0, 1"
+    one, other = (
+        solve_budgets(problem, Forbidden(actions=2, steps=each)).value for each in ("1", [1])
+    )
+    assert one == other
 
 
 def test_costs_without_a_grid_are_refused_or_rounded_with_a_stated_error():
@@ -340,22 +382,37 @@ def test_costs_without_a_grid_are_refused_or_rounded_with_a_stated_error():
     assert played(problem, loose, odd, 20_000).sum(axis=1).max() <= 0.9 + loose.kept[0].rounding
 
 
-def test_policies_with_several_counters_and_limits_survive_their_files(tmp_path):
-    problem, cost = spending()
+@pytest.mark.parametrize("ending", ["npz", "json"])
+def test_policies_with_several_counters_and_limits_survive_their_files(tmp_path, ending):
+    problem, cost = spending(4)
     mended = np.where(np.arange(4)[:, None] == 0, -0.2, cost)
     for budgets in (
         [AlmostSure(cost, 0.9), Chance(mended, 0.3, 0.2, anytime=True)],
         [Chance(mended, 0.3, 0.2, anytime=True)],
+        [AlmostSure(cost * 7919, 6334)],
     ):
         policy = solve_budgets(problem, *budgets).policy
-        policy.save(tmp_path / "policy.npz")
-        again = Policy.load(tmp_path / "policy.npz")
+        policy.save(tmp_path / f"policy.{ending}")
+        again = Policy.load(tmp_path / f"policy.{ending}", problem)
         np.testing.assert_array_equal(again.array, policy.array)
         for h in range(problem.horizon):
             following = policy.counter.next_levels(h)
             np.testing.assert_array_equal(again.counter.next_levels(h), following)
             k, x, a = policy.counter.levels // 2, 1, 2
             assert again.counter.after(k, h, x, a) == following[k, x, a]
+
+
+def test_memory_is_for_the_sums_that_occur_however_large_they_are():
+    problem, cost = spending(5)
+    few = np.rint(10 * cost)
+    plain = solve_budgets(problem, AlmostSure(few, 8))
+    for one in (10**6 + 3, 2**50 + 1):
+        large = solve_budgets(problem, AlmostSure(few * one, 8 * one))
+        assert large.value == pytest.approx(plain.value, abs=1e-12)
+        odd = solve_budgets(problem, AlmostSure(few * one + (few > 0), 8 * one + 8))
+        assert odd.value == pytest.approx(plain.value, abs=1e-12)
+        assert odd.policy.counter.levels < 60
+        assert evaluate(problem, odd.policy).value == pytest.approx(odd.value, abs=1e-10)
 
 
 def test_a_problem_that_grows_too_large_is_refused_with_its_size():
@@ -396,3 +453,9 @@ def test_the_constraint_of_a_problem_can_be_asked_of_every_episode():
 def test_bad_budgets_are_refused_in_a_sentence(make, words):
     with pytest.raises(InputError, match=words):
         solve_budgets(spending()[0], make())
+
+
+def test_budgets_are_refused_without_a_horizon():
+    endless = StationaryCMDP(np.ones((1, 2, 1)), np.zeros((1, 1, 2)), [], Discounted(0.9), 0)
+    with pytest.raises(InputError, match="no CMDP with a horizon"):
+        solve_budgets(endless, AlmostSure(np.zeros((1, 2)), 1))

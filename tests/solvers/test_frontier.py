@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from cmdplab import make, solve
 from cmdplab.errors import InputError
-from cmdplab.solvers.frontier import frontier
+from cmdplab.solvers.thresholds.frontier import frontier
 
 
 @given(problem=problems(constraints=st.integers(1, 2)))

@@ -26,14 +26,14 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.schedules import Constant, Power, Schedule, Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.settings import SETTINGS
+from cmdplab.settings import SETTINGS, check_setting
 from cmdplab.types import Array
 
 
 class PrimalDualState(NamedTuple):
     """All that a primal-dual learner carries from one episode to the next."""
 
-    counts: Array  # [H, X, A, X], visits to (h, x, a, y); [H, X, A, S] where the kernel is lists
+    counts: Array  # [H, X, A, X], visits to (h, x, a, y), or P; [H, X, A, S] for lists
     log_policy: Array  # [H, X, A], ln pi_h(a | x)
     policy: Array  # [H, X, A]; exp(log_policy) can differ in the last bit, and resuming is exact
     multiplier: Array  # [N]
@@ -42,11 +42,14 @@ class PrimalDualState(NamedTuple):
 
     @classmethod
     def initial(cls, task: Task, successors: int | None = None) -> PrimalDualState:
-        """No visits, the uniform policy, multipliers zero; `successors` is S of lists."""
-        rewards, H, X, A = task.reward.shape
+        """No visits, the uniform policy, multipliers zero; `successors` is S of lists.
+
+        Who knows the kernel has it in the place of visits: one to every pair, shared out by P.
+        """
+        rewards = len(task.reward)
         policy = task.uniform
         log_policy = np.log(np.where(policy > 0.0, policy, 1.0)) + task.closed
-        counts = np.zeros((H, X, A, successors or X))
+        counts = task.known_rows(successors)
         multiplier = np.zeros(rewards - 1)
         return cls(counts, log_policy, policy, multiplier, 0, task.no_samples)
 
@@ -63,6 +66,11 @@ class Bonus(NamedTuple):
     flat: float = 0.0
     tail: float = 0.0
     iterated: float = 0.0
+
+
+def no_bonus(s: Setting) -> Bonus:
+    """Nothing to explore: beta = 0."""
+    return Bonus(log=0.0)
 
 
 class Unvisited(NamedTuple):
@@ -124,6 +132,7 @@ class PrimalDualNumbers(NamedTuple):
     prior_visits: float
     mixing: float
     reward_scale: float
+    visit: float  # what a visit adds to the counts: 1, or 0 where the kernel is known
 
 
 # The fields whose exponents are settings.
@@ -150,14 +159,23 @@ class PrimalDual(Row):
     entropy_weighting: float = 0.0  # 1: the entropy is weighted by pi twice (released)
     terminal_entropy: float = 0.0  # 1: V_{H+1} is the entropy of pi_H instead of 0 (released)
     dual_lookahead: float = 0.0  # 1: the dual step averages Q~^k with pi^{k+1} (released)
+    kernel: str | None = None  # known: Pbar = P and beta = 0 (Appendix A's setting)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.radius_cap > 0.0:
             raise InputError(f"radius_cap is {self.radius_cap:g}, not a positive number")
+        if self.kernel is not None:
+            check_setting("kernel", self.kernel)
 
     def numbers(self, task: Task) -> PrimalDualNumbers:
-        """This row, resolved for a task."""
+        """This row, resolved for a task. A known kernel is the only estimate, and has no bonus."""
+        if self.knows_kernel:
+            return (
+                replace(self, bonus=no_bonus, unvisited=ZERO_ROW, prior_visits=0.0, kernel=None)
+                .numbers(task)
+                ._replace(visit=0.0)
+            )
         setting = self.setting(task)
         bonus = self.bonus(setting)
         multiplier, entropy = self.bonus_multiplier(setting)
@@ -184,6 +202,7 @@ class PrimalDual(Row):
             prior_visits=self.prior_visits,
             mixing=self.mixing(setting),
             reward_scale=0.0 if self.reward_bonus else width,
+            visit=1.0,
         )
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
@@ -214,10 +233,15 @@ class PrimalDual(Row):
 
     def reads(self, name: str) -> bool:
         """Whether a setting changes anything: only a power of k has an exponent."""
-        return super().reads(name) and self._value(name) is not None
+        return super().reads(name) and (name not in _EXPONENTS or self._value(name) is not None)
 
     def _may_have(self, name: str) -> bool:
         return name in _EXPONENTS or super()._may_have(name)  # `_change` says why one is missing
+
+    @property
+    def knows_kernel(self) -> bool:
+        """Whether it is told the kernel, and learns nothing of it."""
+        return self.kernel is not None
 
     @property
     def has_margin(self) -> bool:

@@ -111,6 +111,11 @@ class Row:
         return {name: value}
 
     @property
+    def knows_kernel(self) -> bool:
+        """Whether it is told the kernel, and learns nothing of it."""
+        return False
+
+    @property
     def has_margin(self) -> bool:
         """Whether `margin_scale` multiplies anything."""
         return False
@@ -135,6 +140,10 @@ class Row:
             raise InputError(
                 f"unknown rewards {task.feedback!r}: choose one of {', '.join(FEEDBACK)}"
             )
+        if self.knows_kernel and task.kernel is None:
+            raise InputError(f"{self.name} was to know the kernel, and nobody can tell it here")
+        if self.knows_kernel and task.observed:
+            raise InputError(f"{self.name} counts nothing where the kernel is known: so no rewards")
         if CONSTRAINT in self.needs and not len(task.threshold):
             raise InputError(f"{self.name} needs a constraint, and this problem has none")
         if SLATER_GAP in self.needs and not task.slater_gap > 0.0:
@@ -156,6 +165,8 @@ class Row:
         """Empty where the theory's claims hold as they stand; else why they do not."""
         if not self.guarantee:
             return "nothing is proved of this variant"
+        if self.knows_kernel:
+            return "the kernel is known: the theory is about learning it"
         if self.has_margin and self.margin_scale < 1.0:
             claim = "zero violation" if self.safe else "its bound on the violation"
             return f"margin scale {self.margin_scale:g}: {claim} is heuristic"

@@ -30,6 +30,7 @@ from cmdplab.cli.reproduce import reproduce_command
 from cmdplab.cli.run import run_command
 from cmdplab.cli.suite import export_suite_command
 from cmdplab.cli.sweep import export_command, resume_command, status_command, sweep_command
+from cmdplab.cli.theory import theory_command
 from cmdplab.errors import CmdplabError
 
 INTERRUPTED = 130
@@ -52,6 +53,7 @@ app.command("run")(run_command)
 app.command("solve")(solve_command)
 app.command("describe")(describe_command)
 app.command("frontier")(frontier_command)
+app.command("theory")(theory_command)
 app.command("convert")(convert_command)
 app.command("evaluate")(evaluate_command)
 app.command("explain")(explain_command)

@@ -113,6 +113,19 @@ class AskedAny(NamedTuple):
     cmdp: CMDP | StationaryCMDP
 
 
+def in_its_units(asked: Asked | AskedAny) -> CMDP | StationaryCMDP:
+    """The problem, with the units of its source as labels where an environment of ours has them."""
+    from dataclasses import replace
+
+    from cmdplab.cmdp.stationary import StationaryCMDP
+    from cmdplab.environments import named
+
+    problem, known = asked.cmdp, named(asked.name)
+    if known is None or problem.labels.signals or isinstance(problem, StationaryCMDP):
+        return problem
+    return problem.changed(labels=replace(problem.labels, signals=known.units))
+
+
 def asked_any(
     problem: Annotated[
         str,
@@ -281,6 +294,12 @@ def say(sentence: str) -> None:
     """Print one line on standard error; an empty sentence prints nothing."""
     if sentence:
         errors().print(sentence, highlight=False, soft_wrap=True)
+
+
+def in_words(problem: CMDP | StationaryCMDP, n: int, limit: float) -> str:
+    """A limit of constraint n as a person wrote it: "energy at most 15"."""
+    scale = problem.labels.signal(n)
+    return f"{scale.of} {'at most' if scale.factor < 0.0 else 'at least'} {limit:.6g}"
 
 
 def print_line(text: str, soft_wrap: bool = False) -> None:

@@ -84,6 +84,9 @@ def explain_command(
     policy: Annotated[
         Path | None, typer.Option(help="A file with another policy than the optimal one.")
     ] = None,
+    counter: Annotated[
+        int | None, count("The level of its counter, if it has one; default: where it starts.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """What the optimal policy does in a state and why: action values, prices, what is given up.
@@ -96,7 +99,7 @@ def explain_command(
 
     problem = asked.cmdp
     played = None if policy is None else Policy.load(policy, problem)
-    found = explain(problem, state, step, policy=played)
+    found = explain(problem, state, step, policy=played, count=counter)
     if as_json:
         values = found._asdict()
         print_json("explain", values | {"text": found.text})

@@ -244,7 +244,7 @@ def frontier_command(
     """
     from cmdplab.display.terminal import grid, number
     from cmdplab.figures.plots import draw_frontier
-    from cmdplab.solvers.frontier import frontier
+    from cmdplab.solvers.thresholds.frontier import frontier
 
     if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
         raise InputError(f"{figure} is no .png, .pdf or .svg")

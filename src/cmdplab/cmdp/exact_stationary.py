@@ -20,6 +20,7 @@ from cmdplab.types import Array, Indices
 
 SMALL = 400  # states up to which a table is factorised: 5 ms
 DIRECT = 5_000  # states up to which a sparse factorisation is sure to be affordable
+QUICK = 100  # sweeps in which a chain that mixes converges
 SWEEPS = 100_000  # of the iteration that always ends, where the quick one does not
 
 
@@ -49,26 +50,44 @@ def ahead(problem: StationaryCMDP, value: Array) -> Array:
     return kernel.ahead(0, value) if isinstance(kernel, Sparse) else np.asarray(kernel @ value)
 
 
-def visits(problem: StationaryCMDP, policy: Array) -> Visits:
-    """d = start + gamma d P_pi where rewards are discounted, else the limit of 1/T sum_t P(x_t)."""
+def visits(problem: StationaryCMDP, policy: Array, begun: Array | None = None) -> Visits:
+    """d = start + gamma d P_pi where rewards are discounted, else the limit of 1/T sum_t P(x_t).
+
+    begun : [X], visits of a similar policy, from which an iteration may begin.
+    """
     if not isinstance(problem.criterion, Discounted):
         return Visits(_long_run(chain(problem, policy), np.asarray(problem.start)), 0.0)
     gamma, start = problem.criterion.discount, np.asarray(problem.start)
-    follow = chain(problem, policy).T.tocsr()
-    found = _discounted(follow, gamma, start)
-    residual = start + gamma * (follow @ found) - found
+    if problem.states <= SMALL:
+        table = _small_chain(problem, policy).T
+        found = np.asarray(np.linalg.solve(np.eye(len(start)) - gamma * table, start))
+        residual = start + gamma * (table @ found) - found
+    else:
+        follow = chain(problem, policy).T.tocsr()
+        found = _discounted(follow, gamma, start, begun)
+        residual = start + gamma * (follow @ found) - found
     return Visits(found, float(np.abs(residual).sum()) / (1.0 - gamma))
 
 
-def _discounted(follow: sparse.csr_array, gamma: float, start: Array) -> Array:
+def _small_chain(problem: StationaryCMDP, policy: Array) -> Array:
+    """[X, X], written out."""
+    if isinstance(problem.transition, Sparse):
+        return np.asarray(chain(problem, policy).toarray())
+    return np.asarray(np.matmul(policy[:, None, :], problem.transition)[:, 0])
+
+
+def _discounted(follow: sparse.csr_array, gamma: float, start: Array, begun: Array | None) -> Array:
     """The solution of d = start + gamma follow d."""
     X = len(start)
-    if X <= SMALL:
-        return np.asarray(np.linalg.solve(np.eye(X) - gamma * follow.toarray(), start))
-    matrix = sparse.eye_array(X, format="csr") - gamma * follow
     if X <= DIRECT:
+        matrix = sparse.eye_array(X, format="csr") - gamma * follow
         return np.asarray(splu(matrix.tocsc()).solve(start))
-    found = np.full(X, 1.0 / (X * (1.0 - gamma)))
+    # Sweeps keep the sum of d, so that only where time is spent has to converge, not how much.
+    found = np.full(X, 1.0 / (X * (1.0 - gamma))) if begun is None else begun
+    found, done = _swept(follow, gamma, start, found, QUICK)
+    if done:
+        return found
+    matrix = sparse.eye_array(X, format="csr") - gamma * follow
     for _ in range(4):  # each from what is left of the last
         left = start - matrix @ found
         if np.abs(left).sum() <= 1e-14:
@@ -77,12 +96,19 @@ def _discounted(follow: sparse.csr_array, gamma: float, start: Array) -> Array:
         if not np.abs(left - matrix @ more).sum() < 0.5 * np.abs(left).sum():
             break
         found = found + more
-    for _ in range(SWEEPS):  # a contraction: it ends whatever the chain
+    return _swept(follow, gamma, start, found, SWEEPS)[0]  # it ends whatever the chain
+
+
+def _swept(
+    follow: sparse.csr_array, gamma: float, start: Array, found: Array, most: int
+) -> tuple[Array, bool]:
+    """Sweeps d -> start + gamma follow d, at most so many; whether they changed nothing at last."""
+    for _ in range(most):
         following = start + gamma * (follow @ found)
         moved, found = np.abs(following - found).sum(), following
         if moved <= 1e-14:
-            break
-    return found
+            return found, True
+    return found, False
 
 
 def recurrent(follow: sparse.csr_array) -> list[Indices]:

@@ -13,7 +13,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import solve
-from cmdplab.solvers.frontier import frontier
+from cmdplab.solvers.thresholds.frontier import frontier
 
 POINTS = 5  # thresholds that are tried, from where it binds to the largest
 

@@ -22,7 +22,7 @@ from cmdplab.figures.bands import HEAVY, MEDIAN, middle_of, spread_out, summaris
 from cmdplab.figures.palette import BLUE, VERMILION, looks
 from cmdplab.figures.sources import Plotted, Sampling, every_run, per_instance, records_of
 from cmdplab.figures.style import MARKERS, literal, save, unframe
-from cmdplab.solvers.frontier import Frontier
+from cmdplab.solvers.thresholds.frontier import Frontier
 from cmdplab.types import Array
 
 if TYPE_CHECKING:

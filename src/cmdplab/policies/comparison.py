@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
-from cmdplab.cmdp.evaluation import evaluate
+from cmdplab.cmdp.evaluation import Evaluation, evaluate
 from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.errors import InputError
 from cmdplab.types import Array
 
 SHOWN = 10  # states of the table
@@ -46,13 +45,11 @@ def compare_policies(
     """Where two policies part, by how much occupancy, and what each earns.
 
     The weight of a place (h, x) is (d_1 + d_2) / 2 times the total variation of the two rows, with
-    d the probability to be there: how many steps of an episode are played differently there.
+    d the probability to be there: how many steps of an episode are played differently there. The
+    row of a policy with a counter is how often it takes each action there, whatever it remembers.
     """
-    for each in (first, second):
-        if isinstance(each, Policy) and each.counter is not None:
-            raise InputError("policies with a counter differ by their memory; compare their values")
-    arrays = [fitted(problem, each) for each in (first, second)]
-    found = [evaluate(problem, each) for each in arrays]
+    found = [evaluate(problem, each) for each in (first, second)]
+    arrays = [_rows(problem, *each) for each in zip((first, second), found, strict=True)]
     variation = np.abs(arrays[0] - arrays[1]).sum(axis=-1) / 2.0
     visits = np.stack([each.occupancy.sum(axis=-1) for each in found])
     weight = visits.mean(axis=0) * variation
@@ -77,6 +74,15 @@ def compare_policies(
     returns = np.stack([each.returns for each in found])
     total = float(weight.sum())
     return Difference(names, signals, returns, problem.threshold, total, tuple(table))
+
+
+def _rows(problem: CMDP, policy: npt.ArrayLike | Policy, found: Evaluation) -> Array:
+    """[H, X, A]: what a policy plays, on average over its memory if it has one."""
+    if not isinstance(policy, Policy) or policy.counter is None:
+        return fitted(problem, policy)
+    visits = found.occupancy.sum(axis=-1, keepdims=True)
+    even = problem.opened / problem.opened.sum(axis=-1, keepdims=True)
+    return np.where(visits > 0.0, found.occupancy / np.where(visits > 0.0, visits, 1.0), even)
 
 
 def in_words(problem: CMDP, row: Array, most: int = 3) -> str:

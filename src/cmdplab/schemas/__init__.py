@@ -15,6 +15,7 @@ VERSIONS = {  # a name for each command, or for each of its forms
     "solve": 1,
     "describe": 1,
     "frontier": 1,
+    "theory": 1,
     "convert": 1,
     "evaluate": 1,
     "explain": 1,

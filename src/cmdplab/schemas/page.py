@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, Field, create_model
 
-from cmdplab.schemas import checks, policies, problems, runs, stamp
+from cmdplab.schemas import checks, policies, problems, runs, stamp, theory
 from cmdplab.schemas.fields import Part
 
 MODELS: dict[str, type[Part]] = {
@@ -20,6 +20,7 @@ MODELS: dict[str, type[Part]] = {
     "solve": problems.Solve,
     "describe": problems.Describe,
     "frontier": problems.FrontierPage,
+    "theory": theory.TheoryPage,
     "convert": checks.Written,
     "evaluate": policies.EvaluatePage,
     "explain": policies.ExplainPage,

@@ -52,7 +52,7 @@ class Pool:
     """Policies found so far, and the search for better mixtures of them.
 
     sizes : the largest return of the objective and of the utilities; returns are of order one in
-    the program. threshold : [N].
+    the program. threshold : [N]. gain : relative; a policy that is better by less is none.
     """
 
     def __init__(
@@ -61,8 +61,9 @@ class Pool:
         threshold: Array,
         sizes: tuple[float, float] = (1.0, 1.0),
         known: Iterable[Column] = (),
+        gain: float = GAIN,
     ) -> None:
-        self._price, self.threshold, self.sizes = price, threshold, sizes
+        self._price, self.threshold, self.sizes, self.gain = price, threshold, sizes, gain
         N = len(threshold)
         fixed = np.zeros((N + 1, N + 1))  # the surpluses, then the shortfall
         fixed[1:, :N] = -np.eye(N)
@@ -118,7 +119,7 @@ class Pool:
             weights = np.maximum(-prices[1:], 0.0)
             found = self._priced(objective, weights)
             worth, size = self._worth(objective, weights, found)
-            if worth - prices[0] <= GAIN * (1.0 + size) or self._has(found):
+            if worth - prices[0] <= self.gain * (1.0 + size) or self._has(found):
                 break
             self.add(found)
         return self._found(objective, basis, share, prices)

@@ -109,8 +109,9 @@ def count(learner, numbers, states, actions, samples, P, row):
     """Add one episode; only the bonuses and estimated rewards of visited pairs change."""
     for h in range(len(actions)):
         i = actions[h] * P + states[h]
-        add_visit(learner.counts, h, states[h + 1], i, learner.visits[h, i] > 0.0)
-        learner.visits[h, i] += 1.0
+        seen = learner.visits[h, i] > 0.0
+        add_visit(learner.counts, h, states[h + 1], i, seen, numbers.visit)
+        learner.visits[h, i] += numbers.visit
         learner.inverse[h, i] = count_weight(learner.visits[h, i], numbers.prior_visits, 0.0)
         refresh_bonus(learner, numbers, h, i, row)
         for n in range(len(samples)):

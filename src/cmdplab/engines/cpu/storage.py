@@ -77,8 +77,11 @@ def gather(counts: Any, h: Any, i: Any, inverse: Any, row: Any) -> float:
 
 
 @by_type(lambda counts: listed_visit if _listed(counts) else dense_visit)
-def add_visit(counts: Any, h: Any, y: Any, i: Any, seen: Any) -> None:
-    """Count a visit to y; if the pair was never seen, forget what stood for "never seen"."""
+def add_visit(counts: Any, h: Any, y: Any, i: Any, seen: Any, visit: Any) -> None:
+    """Count a visit to y; if the pair was never seen, forget what stood for "never seen".
+
+    `visit` is what it adds: 1, or 0 where the counts are a known kernel.
+    """
     raise NotImplementedError
 
 
@@ -235,19 +238,19 @@ def listed_gather(counts, h, i, inverse, row):
 
 
 @compiled
-def dense_visit(counts, h, y, i, seen):
+def dense_visit(counts, h, y, i, seen, visit):
     """See `add_visit`."""
     if not seen:
         counts[h, :, i] = 0.0
-    counts[h, y, i] += 1.0
+    counts[h, y, i] += visit
 
 
 @compiled
-def listed_visit(counts, h, y, i, seen):
+def listed_visit(counts, h, y, i, seen, visit):
     """See `add_visit`."""
     if not seen and counts.anywhere.shape[1] > 0:
         counts.anywhere[h, i] = 0.0
     s = 0
     while counts.successor[s, i] != y:
         s += 1
-    counts.visits[h, s, i] += 1.0
+    counts.visits[h, s, i] += visit

@@ -71,6 +71,8 @@ def check_row(row: Row, task: Task, precision: str = "float64") -> None:
         raise InputError(f"{row.name} runs in {family.precisions[0]} only, not in {precision}")
     if task.observed:
         raise InputError("the engine gpu knows its rewards: take the engine cpu to observe them")
+    if task.kernel is not None:
+        raise InputError("the engine gpu counts visits: take the engine cpu for a known kernel")
     row.check(task)
 
 

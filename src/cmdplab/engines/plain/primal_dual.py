@@ -40,7 +40,7 @@ class PlainPrimalDual(PlainLearner[PrimalDual]):
         """Count one episode, evaluate the policy that played it, and improve."""
         counts = state.counts.copy()
         for h, action in enumerate(episode.actions):
-            counts[h, episode.states[h], action, episode.states[h + 1]] += 1.0
+            counts[h, episode.states[h], action, episode.states[h + 1]] += self.numbers.visit
         sums = summed(self.task, state.reward_sums, episode)
         done = state.episode + 1
         return self.improve(state._replace(counts=counts, reward_sums=sums, episode=done))
