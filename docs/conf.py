@@ -28,7 +28,13 @@ extensions = [
     "site_links",
 ]
 exclude_patterns = ["_ext", "_static", "_templates", "schemas", "gallery/*.ipynb", "gallery/*.py"]
-exclude_patterns += ["gallery/*.json", "gallery/*.md5", "gallery/*.zip"]
+exclude_patterns += [
+    "sg_execution_times.rst",
+    "gallery/sg_execution_times.rst",
+    "gallery/*.json",
+    "gallery/*.md5",
+    "gallery/*.zip",
+]
 templates_path = ["_templates"]
 show_warning_types = True
 
@@ -68,6 +74,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,
+    "write_computation_times": False,
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "only_warn_on_example_error": False,

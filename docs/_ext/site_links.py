@@ -1,7 +1,11 @@
-"""After the build: every link in the site leads somewhere, and nothing comes from outside."""
+"""Links: those of pages that lead out of docs/ are led back; after the build all are checked.
+
+Every link in the site must lead somewhere, and nothing may be loaded from elsewhere.
+"""
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,6 +15,8 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src")}
+INSIDE = {"../benchmarks/gpu.md": "reference/gpu-measurements.md"}  # pages that include them
+FOLDER = re.compile(r"\[([^\]]+)\]\([\w./-]+/\)")
 NOT_LOADED = {"canonical", "prev", "next", "search", "index", "author"}
 
 
@@ -37,7 +43,11 @@ class Page(HTMLParser):
 
 def problems(folder: Path) -> list[str]:
     """A sentence for every link that leads nowhere, and for what is loaded from outside."""
-    pages = {file: Page(file.read_text()) for file in sorted(folder.rglob("*.html"))}
+    pages = {
+        file: Page(file.read_text())
+        for file in sorted(folder.rglob("*.html"))
+        if "_static" not in file.parts
+    }
     found = []
     for file, page in pages.items():
         where = file.relative_to(folder)
@@ -69,6 +79,13 @@ def _file(page: Path, target: str) -> Path:
     return (page.parent / unquote(urlsplit(target).path)).resolve()
 
 
+def lead_back(app: Sphinx, name: str, source: list[str]) -> None:
+    """Let links out of docs/ lead to pages of the site, and name folders instead of linking."""
+    for outside, inside in INSIDE.items():
+        source[0] = source[0].replace(f"]({outside})", f"]({inside})")
+    source[0] = FOLDER.sub(r"`\1`", source[0])
+
+
 def check(app: Sphinx, error: Exception | None) -> None:
     """Warn of every problem, which `-W` makes an error."""
     if error is None and app.builder.format == "html":
@@ -78,5 +95,6 @@ def check(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Check when the build has ended."""
+    app.connect("source-read", lead_back)
     app.connect("build-finished", check, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

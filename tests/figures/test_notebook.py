@@ -20,7 +20,7 @@ from cmdplab.figures import figure
 from cmdplab.figures.plots import KINDS
 from cmdplab.live import progress as live_progress
 from cmdplab.report import show
-from cmdplab.solvers.frontier import frontier
+from cmdplab.solvers.thresholds.frontier import frontier
 from cmdplab.studies.predefined import Comparison, carry_out
 
 PNG = b"\x89PNG\r\n\x1a\n"

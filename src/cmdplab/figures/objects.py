@@ -13,7 +13,7 @@ from cmdplab.experiments.records.labels import by_label
 from cmdplab.figures.bands import MEDIAN
 from cmdplab.figures.plots import draw, frontier_figure, kind_of_figure
 from cmdplab.figures.sources import Plotted, records_of
-from cmdplab.solvers.frontier import Frontier
+from cmdplab.solvers.thresholds.frontier import Frontier
 
 if TYPE_CHECKING:
     from cmdplab.figures.canvas import PaperFigure
