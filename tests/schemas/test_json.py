@@ -52,6 +52,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "plot": [("plot", "OUT/c", "gap", "--out", "OUT/g.svg")],
     "portrait": [("portrait", "three-state", "--episodes", "40", "--out", "OUT/p.svg")],
     "export": [("export", "OUT/s", "--out", "OUT/all.csv")],
+    "export-suite": [("export-suite", "OUT/suite", "--environment", "three-state")],
 }  # fmt: skip
 EXPERIMENT = """name = "x"
 episodes = 40

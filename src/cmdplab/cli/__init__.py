@@ -22,6 +22,7 @@ from cmdplab.cli.problem import convert_command, describe_command, list_command,
 from cmdplab.cli.report import report_command
 from cmdplab.cli.reproduce import reproduce_command
 from cmdplab.cli.run import run_command
+from cmdplab.cli.suite import export_suite_command
 from cmdplab.cli.sweep import export_command, resume_command, status_command, sweep_command
 from cmdplab.cli.theory import theory_command
 from cmdplab.cli.thresholds import frontier_command, sensitivity_command
@@ -63,6 +64,7 @@ app.command("portrait")(portrait_command)
 app.command("resume")(resume_command)
 app.command("status")(status_command)
 app.command("export")(export_command)
+app.command("export-suite")(export_suite_command)
 
 
 @app.callback(invoke_without_command=True)

@@ -34,6 +34,7 @@ VERSIONS = {  # a name for each command, or for each of its forms
     "plot": 1,
     "portrait": 1,
     "export": 1,
+    "export-suite": 1,
 }
 
 

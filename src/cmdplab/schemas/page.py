@@ -39,6 +39,7 @@ MODELS: dict[str, type[Part]] = {
     "plot": checks.Written,
     "portrait": checks.Written,
     "export": checks.Written,
+    "export-suite": checks.SuitePage,
 }
 _HEAD = """# JSON of the commands
 
