@@ -23,7 +23,7 @@ def program(problem: StationaryCMDP) -> float | None:
     equal = np.block([[flow, np.zeros((X, X * A))], [leave, flow]])
     source = np.concatenate([np.zeros(X), problem.start])
     none = np.zeros((N, X * A))
-    limits = (None, None)
+    limits: tuple = (None, None)
     if N:
         limits = (np.hstack([-problem.reward[1:].reshape(N, -1), none]), -problem.threshold)
     cost = np.concatenate([-problem.reward[0].ravel(), np.zeros(X * A)])

@@ -248,7 +248,7 @@ def _judged(search: Search, found: Found, safe: Safest | None, lowered: float) -
 
 def _why(search: Search, best: Optimum) -> str:
     """The sentence for an optimum that no policy was found to attain."""
-    if isinstance(search.pricing, average.Pricing):
+    if isinstance(search.pricing, average.Pricing) and best.policy is not None:
         classes = exact.recurrent(exact.chain(search.problem, best.policy))
         if len(classes) > 1:
             names = " and ".join(_named(search.problem, each) for each in classes[:4])

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cmdplab.solvers.stationary import sweeps
-from cmdplab.types import Array
+from cmdplab.types import Array, Places
 
 RESTARTS = 20  # of one linear solve
 PATIENCE = 40  # steps without a gain of a tenth
@@ -22,7 +22,7 @@ TURN = 8  # sweeps that must halve what is left, or others take over
 
 
 def solved(
-    where: Array,
+    where: Places,
     share: Array,
     discount: float,
     right: Array,
@@ -43,7 +43,7 @@ def solved(
 
 
 def _swept(
-    where: Array,
+    where: Places,
     share: Array,
     discount: float,
     right: Array,
@@ -72,14 +72,14 @@ def _swept(
     return bool(done)
 
 
-def _residual(where: Array, share: Array, discount: float, right: Array, value: Array) -> Array:
+def _residual(where: Places, share: Array, discount: float, right: Array, value: Array) -> Array:
     left = np.empty_like(right)
     sweeps.operate(where, share, discount, value, right, left, np.zeros((2, right.shape[1])))
     return right - left
 
 
 def _closer(
-    where: Array, share: Array, discount: float, right: Array, value: Array, limit: Array
+    where: Places, share: Array, discount: float, right: Array, value: Array, limit: Array
 ) -> bool:
     """BiCGSTAB from where it is, until it is done (true) or goes in circles (false)."""
     left = _residual(where, share, discount, right, value)
@@ -109,7 +109,7 @@ def _closer(
 
 
 def _contract(
-    where: Array, share: Array, discount: float, right: Array, value: Array, limit: Array
+    where: Places, share: Array, discount: float, right: Array, value: Array, limit: Array
 ) -> None:
     if not np.isfinite(value).all():
         value[:] = 0.0
