@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SIDE_BY_SIDE := -n logical --dist loadfile
 
-.PHONY: help reproduce test test-all coverage test-ray test-browser test-gpu torture fuzz check guarantees bench-planner bench-lists bench-solvers bench-gpu bench build figures clean
+.PHONY: help reproduce test test-all coverage test-ray test-browser test-gpu torture fuzz check guarantees bench-planner bench-lists bench-solvers bench-gpu bench build figures docs docs-open clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -77,11 +77,18 @@ figures: .venv/ready  ## every documented figure, into docs/figures/ (about five
 	for name in figure1 printed-1e-5 printed-1e-3; do \
 	  cp runs/$$name/figure1.png docs/figures/$$name.png; done
 
+docs: .venv/ready-docs  ## the documentation site: build/docs/index.html (a few minutes, offline)
+	MPLBACKEND=agg CMDPLAB_QUIET=1 $(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet docs build/docs
+	@echo "open build/docs/index.html, or: make docs-open"
+
+docs-open: docs  ## build the documentation site and open it in a browser
+	$(BIN)/python -m webbrowser "file://$(CURDIR)/build/docs/index.html"
+
 build: .venv/ready-dev  ## wheel and sdist, into dist/
 	$(BIN)/python -m build
 
 clean:  ## remove the environment and everything built
-	rm -rf .venv build dist runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
+	rm -rf .venv build dist runs docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -102,6 +109,10 @@ clean:  ## remove the environment and everything built
 
 .venv/ready-browser: .venv/ready-dev pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,browser]'
+	@touch $@
+
+.venv/ready-docs: .venv/ready pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
 .venv/ready-gpu: .venv/ready-dev pyproject.toml

@@ -10,11 +10,12 @@ import numpy as np
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.experiments.play import Run
+from cmdplab.experiments.records.labels import by_label
 from cmdplab.experiments.records.tables import put_runs
 from cmdplab.files import sealed
 from cmdplab.files.write import to_json
 from cmdplab.measures.measures import Measures
-from cmdplab.studies.conclusions import by_label, numbers_of
+from cmdplab.studies.conclusions import numbers_of
 
 HORIZON, OPTIMUM = 10, 5.0
 

@@ -7,68 +7,194 @@ import io
 import re
 import runpy
 import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+import typer
 from conftest import ROOT
 
+import cmdplab
+from cmdplab import cli
+
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-RUN = [
-    "README.md",
-    "docs/add-an-algorithm.md",
-    "docs/budgets.md",
-    "docs/learn-live.md",
-    "docs/python.md",
-]
+PYTHON = re.compile(r"^```(?:\{code-cell\} )?python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SHELL = re.compile(r"^```(?:sh|text)\n(.*?)^```|((?:^    cmdplab .*\n)+)", re.DOTALL | re.MULTILINE)
+NOT_RUN = {"docs/gpu.md": "needs a card; `make test-gpu` runs the like of it"}
+sys.path.append(str(ROOT / "docs" / "_ext"))
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+WITH_PYTHON = [name_of(page) for page in PAGES if PYTHON.search(page.read_text())]
+NOTEBOOKS = [each for each in WITH_PYTHON if "file_format: mystnb" in (ROOT / each).read_text()]
+RUN = [each for each in WITH_PYTHON if each not in NOTEBOOKS and each not in NOT_RUN]
 
 
 def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
 
 
-def run_blocks(text: str) -> str:
-    printed, names = io.StringIO(), {}
+def run_blocks(page: str) -> str:
+    """Run the Python of a page, in order and in one namespace; an error has the page's lines."""
+    text = (ROOT / page).read_text()
+    printed, names = io.StringIO(), {"__name__": "__main__"}
     with contextlib.redirect_stdout(printed):
-        for block in blocks(text, "python"):
-            exec(compile(block, "documentation", "exec"), names)
+        for block in PYTHON.finditer(text):
+            lines = ["" if each.startswith(":") else each for each in block[1].split("\n")]
+            before = "\n" * text[: block.start(1)].count("\n")
+            exec(compile(before + "\n".join(lines), str(ROOT / page), "exec"), names)
     return printed.getvalue()
 
 
 @pytest.mark.parametrize("page", RUN)
 def test_documented_code_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run_blocks((ROOT / page).read_text())
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    if page == "docs/records.md":  # which reads what `cmdplab reproduce` has written
+        cmdplab.compare("three-state", "OptCMDP", episodes=9, seeds=1, out="runs/figure1")
+    run_blocks(page)
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS)
+@pytest.mark.slow  # they are run when the site is built, too
+def test_notebooks_run(page, tmp_path, monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    monkeypatch.chdir(tmp_path)
+    run_blocks(page)
+
+
+def test_every_block_of_python_is_run():
+    total = {each: len(PYTHON.findall((ROOT / each).read_text())) for each in WITH_PYTHON}
+    run = sum(total[each] for each in (*RUN, *NOTEBOOKS))
+    print(f"{run} of {sum(total.values())} blocks on {len(total)} pages")
+    assert sum(total.values()) - run == sum(total[each] for each in NOT_RUN) == 1
+    for page in PAGES:  # no block under another name
+        assert not re.search(r"^```(?:py|python3|ipython\w*)\n", page.read_text(), re.MULTILINE), (
+            page
+        )
+
+
+def test_every_command_on_a_page_exists_with_its_options():
+    commands = typer.main.get_command(cli.app).commands
+    known = {
+        name: {opt for each in command.params for opt in (*each.opts, *each.secondary_opts)}
+        for name, command in commands.items()
+    }
+    seen = 0
+    for page in PAGES:
+        for block in SHELL.finditer(page.read_text()):
+            for line in (block[1] or block[2]).splitlines():
+                words = line.split("#")[0].split()
+                if words[:1] != ["cmdplab"] or len(words) < 2 or words[1].startswith("-"):
+                    continue
+                assert words[1] in known, f"{page.name}: {line}"
+                options = {each.partition("=")[0] for each in words if each.startswith("--")}
+                options = {each.rstrip(",") for each in options} - {"--help"}
+                assert options <= known[words[1]], f"{page.name}: {line}"
+                seen += 1
+    assert seen > 80
+
+
+def test_the_reference_has_every_command_and_option():
+    from reference_text import commands_text
+
+    text = commands_text()
+    for name, command in typer.main.get_command(cli.app).commands.items():
+        section = text.partition(f"## cmdplab {name}\n")[2].partition("\n## ")[0]
+        assert section, name
+        for each in command.params:
+            options = each.opts if each.param_type_name == "option" else [each.name.upper()]
+            assert all(f"`{opt}`" in section or f"`[{opt}]`" in section for opt in options), each
+            assert each.help, f"{name} {each.name} says nothing about itself"
+
+
+def test_every_public_name_has_an_entry_and_an_example():
+    from reference_text import groups
+
+    listed = [name for names in groups().values() for name in names]
+    assert sorted(listed) == sorted(cmdplab.__all__)  # each once
+    page = (ROOT / "docs" / "reference" / "examples.md").read_text()
+    code = "\n".join(PYTHON.findall(page))
+    assert [name for name in cmdplab.__all__ if not re.search(rf"cmdplab\.{name}\b", code)] == []
+
+
+def test_docstrings_become_sections_that_numpydoc_reads():
+    from reference_text import numpydoc_lines
+
+    class Pair(NamedTuple):
+        """Two numbers."""
+
+        first: int  # of a | b
+        second: float
+
+    given = ["Make it.", "", "size : how large;", "    at least 1.", "", "    x = y * z", "", "So."]
+    assert numpydoc_lines(given) == [
+        *("Make it.", "", "::", "", "    x = y * z", "", "So.", ""),
+        *("", "Parameters", "----------", "size", "    how large; at least 1.", ""),
+    ]
+    assert numpydoc_lines(["Two numbers."], Pair)[2:] == [
+        *("", "Attributes", "----------", "first : int", "    of a \\| b"),
+        *("second : float", "    ", ""),
+    ]
+
+
+def test_every_page_is_in_the_contents():
+    docs = ROOT / "docs"
+    listed = {docs / "index.md"}
+    for page in docs.rglob("*.md"):
+        for tree in blocks(page.read_text(), r"\{toctree\}"):
+            for line in tree.splitlines():
+                if line and not line.startswith(":"):
+                    listed |= set((page.parent).glob(f"{line}.md"))
+    listed = {each.resolve() for each in listed}
+    assert {each for each in docs.rglob("*.md") if each.resolve() not in listed} == set()
 
 
 def test_the_readme_shows_what_is_printed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "README.md").read_text()
     shown = blocks(text, "text")[0].splitlines()
-    printed = run_blocks(text).splitlines()
+    printed = run_blocks("README.md").splitlines()
     # The certificate is rounding, and rounding depends on the machine.
     assert [re.sub(r"\de-\d\d", "", line) for line in shown] == [
         re.sub(r"\de-\d\d", "", line) for line in printed[: len(shown)]
     ]
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "example",
+    [*sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "examples/gallery").glob("*.py"))],
+    ids=lambda p: p.name,
+)
 @pytest.mark.slow
 def test_examples_run(example, capsys, monkeypatch):
     monkeypatch.setenv("EPISODES", "200")  # the live ones take minutes in earnest
+    monkeypatch.setenv("MPLBACKEND", "agg")
     runpy.run_path(str(example), run_name="__main__")
-    assert capsys.readouterr().out
+    assert capsys.readouterr().out or "gallery" in example.parts  # whose figures are the answer
 
 
 @pytest.mark.parametrize(
     "example", sorted((ROOT / "examples" / "textbook").glob("*.py")), ids=lambda p: p.name
 )
-def test_textbook_problems_have_the_values_of_their_closed_forms(example, capsys):
+def test_textbook_problems_have_the_values_of_books_closed_forms_and_programs(example, capsys):
     runpy.run_path(str(example), run_name="__main__")
     lines = re.findall(
-        r"(-?\d+\.\d{8})\s+(?:closed form|linear program)\s+(-?\d+\.\d{8})", capsys.readouterr().out
+        r"(-?\d+\.\d{8})\s+(?:closed form|linear program|published)\s+(-?\d+\.\d{8})",
+        capsys.readouterr().out,
     )
     assert len(lines) >= 3
     for ours, theirs in lines:
         assert float(ours) == pytest.approx(float(theirs), abs=2e-8)
+    page = (ROOT / "docs" / "textbook.md").read_text()
+    assert f"`examples/textbook/{example.name}`" in page
+    for ours, _ in lines:  # the page shows what the script prints, to six digits
+        assert f"{float(ours):.6g}" in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -35,6 +35,12 @@ def one(seed: int) -> CMDP:
 
 
 @cache
+def small(seed: int) -> CMDP:
+    """The same at X = 5, for runs of 10^9 episodes on one core."""
+    return random_cmdp(independent_rewards, "study", seed, 5, ACTIONS, HORIZON, accept=binds)
+
+
+@cache
 def free(seed: int, constraints: int) -> CMDP:
     """So many utilities, every threshold zero: nothing binds."""
     random = stream(seed)

@@ -3,6 +3,7 @@
     CmdplabError                 all of them; the command line prints the sentence and exits with 2
       InputError                 what a person gave: an argument, a file's content
         LearnerError             a learner from outside that broke its contract
+        EnvironmentFailed        an environment that failed while it was learned
         OpenCertificateError     a problem too nearly degenerate to have a certified optimum
       StorageError               what the disk refused: full, not writable, held by somebody else
       EngineError                what this machine lacks: a card, an optional package
@@ -12,6 +13,7 @@ Each is also the exception of Python that says the same (ValueError, OSError, Ru
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class CmdplabError(Exception):
@@ -32,6 +34,15 @@ class InputError(CmdplabError, ValueError):
 
 class LearnerError(InputError):
     """A learner from outside that broke its contract, with what it gave and when."""
+
+
+class EnvironmentFailed(InputError):  # noqa: N818 (it says what happened)
+    """An environment that raised, or showed what it must not, at a step of an episode.
+
+    `learned` is what was learned before, without an evaluation; None where nothing was.
+    """
+
+    learned: Any = None
 
 
 class OpenCertificateError(InputError):

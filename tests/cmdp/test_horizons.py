@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.optimize import linprog
+from scipy.sparse import csr_matrix
 
+from cmdplab.cmdp.evaluation import evaluate
 from cmdplab.cmdp.exact import greedy
-from cmdplab.cmdp.horizons import averaged, discounted, steps_for, tail_bound, with_random_start
+from cmdplab.cmdp.horizons import (
+    averaged,
+    discounted,
+    steps_for,
+    tail_bound,
+    truncate,
+    with_random_start,
+)
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.environments import make
@@ -161,6 +170,36 @@ def test_a_random_start_of_a_kernel_that_changes_is_the_mean_over_starts(sparse)
     assert greedy(problem, problem.reward[0])[0] == pytest.approx(first @ each)
 
 
+@pytest.mark.parametrize("changing", [False, True])
+@pytest.mark.parametrize("starts", [9, 70])
+def test_lists_stay_lists_under_a_random_start(changing, starts):
+    """A ring of 80 states, one successor each: the value is the mean over the starts."""
+    X, H, rng = 80, 4, np.random.default_rng(1)
+    successor = (np.arange(X)[:, None, None] + np.arange(1, 3)[None, :, None]) % X
+    probability = np.ones((H, X, 2, 1) if changing else (X, 2, 1))
+    reward = rng.random((1, H, X, 2))
+    first = np.zeros(X)
+    first[rng.permutation(X)[:starts]] = rng.dirichlet(np.ones(starts))
+    plain = Sparse(successor, probability)
+    kernel, paid, start = with_random_start(plain, reward, first)
+    assert kernel.successor.shape[-1] <= 8
+    problem = CMDP(kernel, paid, [], start)
+    each = [greedy(one := CMDP(plain, reward, [], x, H), one.reward[0])[0] for x in range(X)]
+    assert greedy(problem, problem.reward[0])[0] == pytest.approx(first @ each)
+
+
+def test_matrices_of_scipy_are_a_kernel_that_is_never_written_out():
+    kernel, reward = arrays(3)
+    matrices = [csr_matrix(kernel[:, a]) for a in range(kernel.shape[1])]
+    listed = CMDP(matrices, reward, np.zeros(len(reward) - 1), horizon=5)
+    assert isinstance(listed.transition, Sparse)
+    np.testing.assert_allclose(listed.table[0], kernel)
+    table = CMDP(kernel, reward, np.zeros(len(reward) - 1), horizon=5)
+    assert solve(listed).value == pytest.approx(solve(table).value)
+    same = discounted(matrices, [csr_matrix(each) for each in reward], [0.0], 0.9, 0, 5)
+    assert isinstance(same.transition, Sparse)
+
+
 def test_a_closed_action_is_worth_nothing_however_much_it_pays():
     """One state: action 1 pays 1 and is closed from the second step on."""
     kernel, reward = np.ones((1, 2, 1)), np.array([[[0.0, 1.0]]])
@@ -204,3 +243,27 @@ def test_what_a_closed_pair_would_do_is_never_read():
 def test_what_cannot_be_cut_is_one_sentence(make_it, sentence):
     with pytest.raises(InputError, match=sentence):
         make_it(*arrays(0))
+
+
+@pytest.mark.parametrize("start", [0, [0.2, 0.3, 0.5]])
+def test_a_problem_cut_short_says_how_far_any_policy_may_be_off(start):
+    rng = np.random.default_rng(0)
+    kernel, reward = rng.dirichlet(np.ones(3), (3, 2)), rng.normal(size=(3, 2))
+    cost = rng.random((3, 2)) + 1.0
+    endless = CMDP.discounted(kernel, reward, 0.9, costs=[cost], budgets=[14.0], start=start)
+    policy = rng.dirichlet(np.ones(2), 3)
+    truth = evaluate(endless, policy).returns
+    for steps in (5, 30):
+        cut = truncate(endless, steps)
+        H, X = cut.problem.horizon, cut.problem.states
+        rows = np.full((H, X, 2), 0.5)
+        rows[:, :3] = policy
+        found = evaluate(cut.problem, rows).returns
+        there = [cut.problem.labels.signal(n).published(float(found[n])) for n in range(2)]
+        off = np.abs(np.array(there) - [truth[0], -truth[1]])  # a cost is shown as a cost
+        assert (off <= cut.error + 1e-12).all()
+        assert (cut.error < 3.0 * 0.9**steps * 10).all()
+    budget = cut.problem.labels.signal(1).published(float(cut.problem.threshold[0]))
+    assert budget == pytest.approx(14.0)
+    with pytest.raises(InputError, match="no bound on what is left out holds for every policy"):
+        truncate(CMDP.average(kernel, reward), 5)

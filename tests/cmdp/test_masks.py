@@ -95,12 +95,20 @@ def test_a_mask_is_saved_and_read(tmp_path):
         (np.zeros((5, 4), bool), r"mask\[0\] leaves no action"),
         (np.ones((5, 3), bool), "mask must hold booleans of the shape"),
         (np.ones((5, 4)), "mask must hold booleans"),
+        (np.full((5, 4), 2), "mask must hold booleans"),
     ],
 )
 def test_masks_that_make_no_sense_are_refused(mask, sentence):
     problem = random_problem(*MASKED)
     with pytest.raises(InputError, match=sentence):
         CMDP(problem.table, problem.reward, problem.threshold, mask=mask)
+
+
+def test_whole_numbers_0_and_1_are_a_mask_as_gymnasium_has_them():
+    problem = random_problem(*MASKED, closed=0.4)
+    mask = problem.mask.astype(np.int8)
+    again = CMDP(problem.table, problem.reward, problem.threshold, mask=mask)
+    np.testing.assert_array_equal(again.mask, problem.mask)
 
 
 def test_a_baseline_that_takes_a_closed_action_is_refused():

@@ -16,6 +16,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.memory import counted_action_values, counted_occupancy, spent
 from cmdplab.cmdp.policy import drawn
 from cmdplab.cmdp.random import random_problem
+from cmdplab.formats.gymnasium import from_gymnasium
 
 NAMES = Labels(("idle", "busy", "down"), ("wait", "serve"), ("early", "late"))
 
@@ -182,6 +183,53 @@ def test_a_policy_of_another_problem_is_refused_with_both_sizes():
     words = "has 2 steps, 3 states and 2 actions, but .* has 3 steps, 4 states and 3 actions"
     with pytest.raises(InputError, match=words):
         cmdplab.evaluate(problem, named())
+
+
+def test_states_where_nothing_is_decided_need_no_rows():
+    """The end of an episode and a random start: no policy can differ there."""
+    gymnasium = pytest.importorskip("gymnasium")
+    given = {"cost": lambda s, a, y: float(a == 1), "budget": 3.0, "rescale": True}
+    for name in ("FrozenLake-v1", "Taxi-v4"):
+        env = gymnasium.make(name)
+        problem = from_gymnasium(env, 12, **given).problem
+        X, A = env.observation_space.n, env.action_space.n
+        rows = some_rows(12, X, A)
+        full = np.full(problem.opened.shape, 1.0 / A)
+        full[problem.horizon - 12 :, :X] = rows
+        short = cmdplab.evaluate(problem, Policy(rows))
+        np.testing.assert_array_equal(short.returns, cmdplab.evaluate(problem, full).returns)
+        with pytest.raises(InputError, match="states"):
+            cmdplab.evaluate(problem, Policy(rows[:, :-3]))  # choices are left out
+
+
+def test_a_policy_whose_names_are_in_another_order_is_refused():
+    policy = named()
+    kernel, reward = np.full((3, 2, 3), 1 / 3), np.zeros((1, 3, 2))
+    same = cmdplab.CMDP(kernel, reward, [], horizon=2, labels=NAMES)
+    assert cmdplab.evaluate(same, policy).value == 0.0
+    other = Labels(("busy", "idle", "down"), NAMES.actions, NAMES.steps)
+    moved = cmdplab.CMDP(kernel, reward, [], horizon=2, labels=other)
+    with pytest.raises(InputError, match=r"calls state 0 'idle', but custom calls it 'busy'"):
+        cmdplab.evaluate(moved, policy)
+    unnamed = cmdplab.CMDP(kernel, reward, [], horizon=2)
+    assert cmdplab.evaluate(unnamed, policy).value == 0.0
+    longer = cmdplab.cmdp.horizons.randomly_started(moved, np.full(3, 1 / 3))
+    with pytest.raises(InputError, match=r"calls state 0 'idle', but custom calls it 'busy'"):
+        cmdplab.evaluate(longer, policy)
+    longer = cmdplab.cmdp.horizons.randomly_started(same, np.full(3, 1 / 3))
+    assert cmdplab.evaluate(longer, policy).value == 0.0
+
+
+@pytest.mark.parametrize("rng", [0, None, "seed"])
+def test_an_action_is_drawn_by_a_generator_alone(rng):
+    with pytest.raises(InputError, match="not a generator"):
+        named().act("idle", rng, "early")
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 0.5])
+def test_the_seed_of_an_actor_is_a_whole_number(seed):
+    with pytest.raises(InputError, match="seed is"):
+        named().start(seed)
 
 
 def test_a_closed_action_is_refused_by_name():

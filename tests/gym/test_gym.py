@@ -34,6 +34,7 @@ from cmdplab.gym import (
     register,
 )
 from cmdplab.gym.dynamics import Successors
+from cmdplab.gym.picture import HERE, TIME, picture
 
 
 def masked() -> CMDP:
@@ -111,10 +112,10 @@ def test_registering_again_changes_nothing():
 
 def test_gymnasium_finds_the_environments_without_an_import_of_ours():
     spec = f"cmdplab.gym:{identifier('media-streaming')}"
-    program = f"import gymnasium; print(gymnasium.make({spec!r}).reset(seed=0))"
+    program = f"import gymnasium; print(gymnasium.make({spec!r}).reset(seed=0)[0])"
     command = [sys.executable, "-W", "error", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "(0, {'step': 0})\n"
+    assert done.stdout == "0\n"
 
 
 def test_the_instance_seed_chooses_the_problem():
@@ -129,7 +130,8 @@ def test_an_episode_is_the_problems_own():
     problem = random_problem(5, 3, 4, 2)
     env = ProblemEnv(problem)
     state, info = env.reset(seed=1)
-    assert (state, info) == (problem.start, {"step": 0})
+    assert (state, info["step"]) == (problem.start, 0)
+    assert [info["cost"], *info["costs"], *info["utilities"]] == [0.0] * 5
     for h, action in enumerate([2, 0, 1, 1]):
         now, reward, terminated, truncated, info = env.step(action)
         signals = problem.reward[:, h, state, action]
@@ -429,6 +431,48 @@ def test_a_line_is_drawn():
     env = gymnasium.make(identifier("media-streaming"), render_mode="ansi")
     env.reset(seed=0)
     assert env.render() == f"{env.unwrapped.problem.name}: step 0 of 10, state 0"
+
+
+def test_a_picture_has_one_dark_cell_where_the_state_is_and_a_bar_as_long_as_the_time():
+    env = gymnasium.make(identifier("media-streaming"), render_mode="rgb_array")
+    state, _ = env.reset(seed=0)
+    problem = env.unwrapped.problem
+    for step in range(4):
+        drawn = env.render()
+        assert (drawn.dtype, drawn.ndim, drawn.shape[2]) == (np.uint8, 3, 3)
+        dark = np.argwhere((drawn == HERE).all(axis=-1))
+        columns = int(np.ceil(np.sqrt(problem.states)))
+        size = drawn.shape[1] // columns
+        cells = {(y // size) * columns + x // size for y, x in dark.tolist()}
+        assert cells == {state}
+        bar = (drawn[-1] == TIME).all(axis=-1).sum() / drawn.shape[1]
+        assert bar == pytest.approx(step / problem.horizon, abs=1 / drawn.shape[1])
+        state, *_ = env.step(env.action_space.sample())
+
+
+def test_many_states_still_make_a_picture():
+    drawn = picture(123_456, 250_000, 0.5)
+    assert (drawn == HERE).all(axis=-1).sum() == 1
+
+
+def test_a_video_can_be_recorded_of_our_environments():
+    env = gymnasium.make(identifier("inventory"), render_mode="rgb_array")
+    env = gymnasium.wrappers.RenderCollection(env)
+    env.reset(seed=0)
+    env.step(0)
+    assert len(env.render()) == 2
+
+
+@pytest.mark.parametrize("mode", ["vector_entry_point", "sync"])
+def test_costs_are_told_on_every_step_of_a_vector_that_goes_on(mode):
+    envs = gymnasium.make_vec(identifier("media-streaming"), num_envs=3, vectorization_mode=mode)
+    envs.reset(seed=1)
+    spent = np.zeros(3)
+    for _ in range(24):
+        *_, infos = envs.step(envs.action_space.sample())
+        spent += infos["cost"]
+        assert infos["costs"].shape == (3, 1)
+    assert (spent > 0.0).all()
 
 
 def test_the_page_runs(tmp_path, monkeypatch):

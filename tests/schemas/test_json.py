@@ -18,9 +18,11 @@ SHORT = ("--episodes", "40", "--seeds", "1")
 CALLS: dict[str, list[tuple[str, ...]]] = {
     "solve": [("solve", "three-state", "--policy", "OUT/policy.csv"), ("solve", "media-streaming"),
               ("solve", "OUT/none.npz"), ("solve", "OUT/free.npz")],
+    "theory": [("theory", "three-state"), ("theory", "OUT/free.npz", "--alpha-tau", "0.9")],
     "describe": [("describe", "three-state"), ("describe", "OUT/none.npz"),
                  ("describe", "OUT/free.npz")],
-    "frontier": [("frontier", "three-state", "--points", "3")],
+    "sensitivity": [("sensitivity", "three-state"), ("sensitivity", "OUT/none.npz")],
+    "frontier": [("frontier", "three-state", "--points", "3"), ("frontier", "three-state")],
     "convert": [("convert", "three-state", "OUT/p.npz")],
     "evaluate": [("evaluate", "three-state", "OUT/policy.csv"),
                  ("evaluate", "three-state", "OUT/policy.csv", "--episodes", "100")],
@@ -50,6 +52,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "plot": [("plot", "OUT/c", "gap", "--out", "OUT/g.svg")],
     "portrait": [("portrait", "three-state", "--episodes", "40", "--out", "OUT/p.svg")],
     "export": [("export", "OUT/s", "--out", "OUT/all.csv")],
+    "export-suite": [("export-suite", "OUT/suite", "--environment", "three-state")],
 }  # fmt: skip
 EXPERIMENT = """name = "x"
 episodes = 40

@@ -6,6 +6,8 @@ it is passed on the way. Its value is the best of all policies with memory, what
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -23,7 +25,7 @@ def program(problem: StationaryCMDP) -> float | None:
     equal = np.block([[flow, np.zeros((X, X * A))], [leave, flow]])
     source = np.concatenate([np.zeros(X), problem.start])
     none = np.zeros((N, X * A))
-    limits: tuple = (None, None)
+    limits: tuple[Any, Any] = (None, None)
     if N:
         limits = (np.hstack([-problem.reward[1:].reshape(N, -1), none]), -problem.threshold)
     cost = np.concatenate([-problem.reward[0].ravel(), np.zeros(X * A)])

@@ -41,6 +41,7 @@ def random_problem(seed: int) -> StationaryCMDP:
     kernel = rng.dirichlet(np.full(X, 0.3), (X, A))
     if seed % 3 == 0:
         kernel = 0.7 * np.eye(X)[rng.integers(0, X, (X, A))] + 0.3 * kernel
+    kernel[kernel < 1e-6] = 0.0  # HiGHS drops entries below 1e-9, and may then find nothing
     kernel /= kernel.sum(axis=-1, keepdims=True)
     reward = 4.0 * rng.random((1 + N, X, A)) - 2.0
     reward = np.round(reward) if seed % 4 == 0 else reward

@@ -22,8 +22,9 @@ from cmdplab.cli.options import console, print_line, print_note
 from cmdplab.display.terminal import grid, number
 from cmdplab.experiments.folder import study_in
 from cmdplab.experiments.play import Run
+from cmdplab.experiments.records.labels import by_label
 from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
-from cmdplab.studies.conclusions import by_label, median
+from cmdplab.studies.conclusions import median
 
 SHORT = {
     EPISODES: "K",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,14 +18,34 @@ POLICY_TOLERANCE = 1e-9  # by which the sum of a row may differ from 1; it is no
 
 
 def floats(what: str, values: npt.ArrayLike) -> Array:
-    """A copy as float64; only real numbers become numbers."""
+    """A copy as float64; only real numbers become numbers. SciPy's matrices are written out."""
     try:
+        if hasattr(values, "toarray"):
+            values = values.toarray()
+        elif isinstance(values, list | tuple) and any(hasattr(e, "toarray") for e in values):
+            values = [e.toarray() if hasattr(e, "toarray") else e for e in values]
         given = np.asarray(values)
         if given.dtype.kind in "biuf" and not isinstance(values, np.ma.MaskedArray):
             return np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
         pass
     raise InputError(f"{what} is not an array of real numbers")
+
+
+def kernel_rows(
+    kernel: npt.ArrayLike | Sparse | Sequence[Any], mask: npt.ArrayLike | None = None
+) -> Array | Sparse:
+    """A kernel as it was given: lists, a table, or SciPy's matrices [X, X], one for each action.
+
+    The matrices become lists and are never written out. mask : [X, A], whose closed rows need not
+    be distributions there.
+    """
+    if isinstance(kernel, Sparse):
+        return kernel
+    if isinstance(kernel, list | tuple) and any(hasattr(each, "tocoo") for each in kernel):
+        opened = None if mask is None else flags(mask)
+        return Sparse.from_matrices(kernel, opened if np.ndim(opened) == 2 else None)  # type: ignore[arg-type]
+    return floats("transition", kernel)
 
 
 def common_horizon(kernel: Array | Sparse, reward: Array, horizon: int) -> int:
@@ -73,7 +96,7 @@ def checked_mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> Mask | N
     """[H, X, A], or None where every action is open."""
     if mask is None:
         return None
-    given = np.asarray(mask)
+    given = flags(mask)
     if given.dtype != np.bool_ or given.shape not in (shape, shape[1:]):
         raise InputError(
             f"mask must hold booleans of the shape {shape} or {shape[1:]}, "
@@ -86,6 +109,17 @@ def checked_mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> Mask | N
         return None
     given = np.broadcast_to(given.copy(), shape) if given.ndim == 2 else given.copy()
     given.flags.writeable = False
+    return given
+
+
+def flags(mask: npt.ArrayLike) -> npt.NDArray[Any]:
+    """An array of booleans where a mask holds those, or the whole numbers 0 and 1; else as it is.
+
+    Gymnasium's masks are int8.
+    """
+    given = np.asarray(mask)
+    if given.dtype.kind in "iu" and given.size and ((given == 0) | (given == 1)).all():
+        return given.astype(np.bool_)
     return given
 
 

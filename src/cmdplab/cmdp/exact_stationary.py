@@ -188,6 +188,44 @@ def action_values(problem: StationaryCMDP, policy: Array, reward: Array) -> Arra
     return reward + gamma * ahead(problem, value)
 
 
+def gains_and_biases(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
+    """([X, 1 + N], [X, 1 + N]) of a policy [X, A], averaged: g = P g and g + h = r + P h.
+
+    h is zero at the first state of every recurrent class: only differences of it mean anything.
+    """
+    follow = chain(problem, policy)
+    right = np.einsum("xa,nxa->xn", policy, problem.reward)
+    gains, biases = np.zeros_like(right), np.zeros_like(right)
+    classes = recurrent(follow)
+    for each in classes:  # the gain takes the place of the first state's bias
+        matrix = (sparse.eye_array(len(each)) - follow[each][:, each]).tolil()
+        matrix[:, [0]] = np.ones((len(each), 1))
+        found = _solve(matrix.tocsr(), right[each])
+        gains[each], biases[each[1:]] = found[0], found[1:]
+    passing = np.setdiff1d(np.arange(problem.states), np.concatenate(classes))
+    if len(passing):
+        rows = follow[passing]
+        matrix = sparse.eye_array(len(passing)) - rows[:, passing]
+        gains[passing] = _solve(matrix, rows @ gains)
+        biases[passing] = _solve(matrix, right[passing] - gains[passing] + rows @ biases)
+    return gains, biases
+
+
+def relative_values(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
+    """([1 + N, X, A], [1 + N, X, A]): r - g + P h, and by how much an action changes the gain.
+
+    The first is what an action earns beside the average if the policy goes on as it is. It means
+    something where the second is zero: elsewhere one action is better for ever.
+    """
+    gains, biases = gains_and_biases(problem, policy)
+    values = [
+        problem.reward[n] - gains[:, n, None] + ahead(problem, biases[:, n])
+        for n in range(len(problem.reward))
+    ]
+    changes = [ahead(problem, gains[:, n]) - gains[:, n, None] for n in range(len(problem.reward))]
+    return np.stack(values), np.stack(changes)
+
+
 def greedy(problem: StationaryCMDP, reward: Array) -> tuple[float, Array]:
     """max over policies of J[r], discounted, and a deterministic policy: policy iteration."""
     states = np.arange(problem.states)

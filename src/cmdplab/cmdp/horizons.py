@@ -12,17 +12,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from cmdplab.checks import is_whole, real_number, whole_horizon, whole_number
-from cmdplab.cmdp.checks import check_sizes, checked_mask, floats
+from cmdplab.cmdp.checks import check_sizes, checked_mask, floats, kernel_rows
+from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.types import Array, Mask
+from cmdplab.types import Array, Indices, Mask
+
+BRANCHES = 8  # successors that a state of a random start may have, however short the lists are
 
 
 def tail_bound(discount: float, horizon: int, largest: float = 1.0) -> float:
@@ -68,9 +72,52 @@ def discounted(
     bounds = floats("threshold", threshold)
     if is_whole(start):
         return CMDP(rows, weighted, bounds, int(start), name=name, mask=mask)
-    opened = _with_a_step_before(checked_mask(mask, weighted.shape[1:]))
+    opened, (_, H, X, _) = checked_mask(mask, weighted.shape[1:]), weighted.shape
     rows, weighted, first = with_random_start(rows, weighted, start)
+    opened = _with_steps_before(opened, weighted.shape[1] - H, weighted.shape[2] - X)
     return CMDP(rows, weighted, bounds, first, name=name, mask=opened)
+
+
+class Truncated(NamedTuple):
+    """A problem with an end in place of one without, and what is lost by that."""
+
+    problem: CMDP
+    error: Array  # [1 + N], by how much returns of any policy may differ, in units of the labels
+
+
+def truncate(problem: StationaryCMDP, horizon: int) -> Truncated:
+    """A discounted problem as one of H steps that learners can take: rewards mapped onto [0, 1].
+
+    Labels lead back: `labels.signal(n).published` of a return is that of the original, but for
+    `error`, at most gamma^H / (1 - gamma) times the largest reward. An average has no such bound
+    for every policy, and is refused.
+    """
+    if not isinstance(problem.criterion, Discounted):
+        raise InputError(
+            f"{problem.name} is {problem.criterion}: after a number of steps no bound on what is "
+            "left out holds for every policy; `averaged` makes a problem without one"
+        )
+    gamma, N = problem.criterion.discount, problem.constraints
+    low = np.minimum(problem.reward.min(axis=(1, 2)), 0.0)
+    span = np.maximum(problem.reward.max(axis=(1, 2)), 0.0) - low
+    span[span == 0.0] = 1.0
+    total = float(np.sum(gamma ** np.arange(whole_horizon(horizon))))
+    threshold = np.maximum((problem.threshold - low[1:] * total) / span[1:], 0.0)
+    scaled = (problem.reward - low[:, None, None]) / span[:, None, None]
+    units = [problem.labels.signal(n) for n in range(1 + N)]
+    factors = np.array([each.factor for each in units])
+    signals = tuple(
+        Scale(each.of, each.factor * float(size), each.offset + each.factor * float(least) * total)
+        for each, size, least in zip(units, span, low, strict=True)
+    )
+    start = np.asarray(problem.start)
+    given = (gamma, int(np.argmax(start)), horizon, problem.name, problem.mask)
+    made = discounted(problem.transition, scaled, threshold, *given)
+    made = made.changed(labels=replace(problem.labels, signals=signals))
+    if start.max() < 1.0:
+        made = randomly_started(made, start)
+    largest = np.abs(problem.reward).max(axis=(1, 2))
+    return Truncated(made, np.abs(factors) * tail_bound(gamma, horizon) * largest)
 
 
 def averaged(
@@ -113,6 +160,9 @@ def with_random_start(
     kernel : [X, A, X] or [H, X, A, X], or lists. reward : [1 + N, H, X, A]. distribution : [X].
     The new start is state X. Every action leads from it into `distribution` and earns nothing;
     the rewards of step h move to step h + 1. No value changes, and so no threshold.
+    Lists stay lists: where more states are possible than `BRANCHES` and than any row lists, they
+    are drawn in several steps, by a tree of states X + 1, X + 2, ... whose rows are no longer; the
+    rewards then move by as many steps as the tree is high.
     """
     rows, paid = _rows(kernel), floats("reward", reward)
     first = floats("the start distribution", distribution)
@@ -122,29 +172,59 @@ def with_random_start(
     rewards, horizon, states, actions = paid.shape
     if first.shape != (states,) or not math.isclose(float(first.sum()), 1.0, abs_tol=1e-8):
         raise InputError(f"the start distribution must be {states} numbers that sum to 1")
-    later = np.zeros((rewards, horizon + 1, states + 1, actions))
-    later[:, 1:, :states] = paid
+    most = states + 1
+    if isinstance(rows, Sparse):
+        most = max(rows.successor.shape[-1], BRANCHES)
+    tree = _tree(first, most)
+    later = np.zeros((rewards, horizon + tree.height, states + len(tree.states), actions))
+    later[:, tree.height :, :states] = paid
     if not isinstance(rows, Sparse):
-        return _with_a_state_more(rows, first, states + 1), later, states
-    reached = np.flatnonzero(first)
-    most = max(rows.successor.shape[-1], len(reached))
-    successor = _with_a_state_more(rows.successor, reached, most)
-    probability = _with_a_state_more(rows.probability, first[reached], most)
+        return _with_states_more(rows, first[None], states + 1, 1), later, states
+    successor = _with_states_more(rows.successor, tree.states, most, 0)
+    probability = _with_states_more(rows.probability, tree.weights, most, tree.height)
     return Sparse(successor.astype(np.int64), probability), later, states
+
+
+class _Tree(NamedTuple):
+    """States X, X + 1, ... that draw the first one: the start is the first row, and the root."""
+
+    states: Array  # [T, S], where each leads, as whole numbers
+    weights: Array  # [T, S]
+    height: int  # steps from the start to the drawn state
+
+
+def _tree(first: Array, most: int) -> _Tree:
+    """The tree of a distribution [X] whose rows have at most `most` successors."""
+    nodes, weights, height = np.flatnonzero(first), first[first > 0.0], 1
+    groups: list[tuple[Indices, Array]] = []  # of each level, the lowest first
+    while len(nodes) > most:
+        parts = np.array_split(np.arange(len(nodes)), math.ceil(len(nodes) / most))
+        groups += [(nodes[part], weights[part]) for part in parts]
+        nodes = len(first) + 1 + np.arange(len(groups) - len(parts), len(groups))
+        weights, height = np.array([weights[part].sum() for part in parts]), height + 1
+    rows = [(nodes, weights), *groups]
+    states, shares = np.zeros((2, len(rows), most))
+    for n, (to, weight) in enumerate(rows):
+        states[n, : len(to)], shares[n, : len(to)] = to, weight / weight.sum()
+    return _Tree(states, shares, height)
 
 
 def randomly_started(problem: CMDP, distribution: npt.ArrayLike) -> CMDP:
     """The problem with a random first state: `with_random_start`, closed pairs and names included.
 
-    The new state is called "start" where states have names, and the new step "before".
+    The new states are called "start" where states have names, and the new steps "before".
     """
     labels = problem.labels
     kernel = problem.transition
     rows = kernel[0] if problem.stationary and not isinstance(kernel, Sparse) else kernel
     kernel, rewards, first = with_random_start(rows, problem.reward, distribution)
-    mask = _with_a_step_before(problem.mask)
-    states = (*labels.states, _unused("start", labels.states)) if labels.states else ()
-    steps = (_unused("before", labels.steps), *labels.steps) if labels.steps else ()
+    more, height = rewards.shape[2] - problem.states, rewards.shape[1] - problem.horizon
+    mask = _with_steps_before(problem.mask, height, more)
+    states, steps = labels.states, labels.steps
+    for _ in range(more if states else 0):
+        states = (*states, _unused("start", states))
+    for _ in range(height if steps else 0):
+        steps = (_unused("before", steps), *steps)
     names = replace(labels, states=states, steps=steps)
     threshold, name = problem.threshold, problem.name
     return CMDP(kernel, rewards, threshold, first, name=name, mask=mask, labels=names)
@@ -159,36 +239,41 @@ def _unused(word: str, names: tuple[str, ...]) -> str:
 
 def _rows(kernel: npt.ArrayLike | Sparse) -> Array | Sparse:
     """A table of real numbers, [X, A, X] or [H, X, A, X], or the lists as they are."""
-    if isinstance(kernel, Sparse):
-        return kernel
-    table = floats("transition", kernel)
-    if table.ndim not in (3, 4):
+    rows = kernel_rows(kernel)
+    if not isinstance(rows, Sparse) and rows.ndim not in (3, 4):
         raise InputError(
-            f"transition must have the shape [H, X, A, X] or [X, A, X], not {table.shape}"
+            f"transition must have the shape [H, X, A, X] or [X, A, X], not {rows.shape}"
         )
-    return table
+    return rows
 
 
-def _with_a_state_more(rows: npt.NDArray[Any], last: npt.NDArray[Any], width: int) -> Array:
-    """Rows [X, A, K] or [H, X, A, K] and a last state with rows `last`, all of them `width` long.
+def _with_states_more(
+    rows: npt.NDArray[Any], more: npt.NDArray[Any], width: int, height: int
+) -> Array:
+    """Rows [X, A, K] or [H, X, A, K] and those of T states more [T, K'], all of them `width` long.
 
-    Rows of H steps become rows of H + 1, the first step twice: nobody is in those states then.
+    Rows of H steps become rows of H + height, the first step repeated: nobody is there then.
     """
-    steps = () if rows.ndim == 3 else (len(rows) + 1,)
+    steps = () if rows.ndim == 3 else (len(rows) + height,)
     states, actions, places = rows.shape[-3:]
-    wider = np.zeros((*steps, states + 1, actions, width))
-    wider[..., :states, :, :places] = rows if not steps else rows[[0, *range(len(rows))]]
-    wider[..., states, :, : len(last)] = last
+    wider = np.zeros((*steps, states + len(more), actions, width))
+    wider[..., :states, :, :places] = rows if not steps else rows[_later(len(rows), height)]
+    wider[..., states:, :, : more.shape[1]] = more[:, None]
     return wider
 
 
-def _with_a_step_before(mask: Mask | None) -> Mask | None:
-    """[H, X, A] -> [H + 1, X + 1, A]: in the state before the first one all actions are open."""
+def _later(steps: int, height: int) -> list[int]:
+    """The steps of the old problem at those of the new one: the first stands for those before."""
+    return [0] * height + list(range(steps))
+
+
+def _with_steps_before(mask: Mask | None, height: int, more: int) -> Mask | None:
+    """[H, X, A] -> [H + height, X + more, A]: all actions are open in the states before."""
     if mask is None:
         return None
     steps, states, actions = mask.shape
-    wider = np.ones((steps + 1, states + 1, actions), dtype=np.bool_)
-    wider[:, :states] = mask[[0, *range(steps)]]
+    wider = np.ones((steps + height, states + more, actions), dtype=np.bool_)
+    wider[:, :states] = mask[_later(steps, height)]
     return wider
 
 

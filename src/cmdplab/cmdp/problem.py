@@ -24,6 +24,7 @@ from cmdplab.cmdp.checks import (
     close_rows,
     common_horizon,
     floats,
+    kernel_rows,
 )
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.stationary import average_problem, discounted_problem
@@ -44,7 +45,8 @@ class CMDP:
     """A constrained MDP with H steps, X states, A actions and N >= 0 constraints.
 
     transition : [H, X, A, X], P_h(y | x, a). A stationary [X, A, X] is accepted, stored once and
-        seen through a view of shape [H, X, A, X]. Or lists of successors, `transitions.Sparse`.
+        seen through a view of shape [H, X, A, X]. Or lists of successors, `transitions.Sparse`, or
+        a list of SciPy's sparse matrices [X, X], one for each action, which become such lists.
     reward : [1 + N, H, X, A] in [0, 1]; row 0 is the objective, rows 1..N are the constrained
         utilities. A stationary [1 + N, X, A] is accepted when `horizon` is given.
     threshold : [N] in [0, H]; the value of utility n must reach threshold[n - 1].
@@ -69,8 +71,7 @@ class CMDP:
 
     def __post_init__(self) -> None:
         reward = floats("reward", self.reward)
-        kernel = self.transition
-        kernel = kernel if isinstance(kernel, Sparse) else floats("transition", kernel)
+        kernel = kernel_rows(self.transition, self.mask)
         horizon = common_horizon(kernel, reward, self.horizon)
         if reward.ndim == 3:
             reward = np.repeat(reward[:, None], horizon, axis=1)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.checks import is_whole, real_number
-from cmdplab.cmdp.checks import checked_mask, close_rows, floats
+from cmdplab.cmdp.checks import checked_mask, close_rows, floats, kernel_rows
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse, checked_rows, first_wrong
 from cmdplab.errors import InputError
@@ -320,14 +320,14 @@ def _checked_kernel(
     given: npt.ArrayLike | Sparse, sizes: tuple[int, ...], mask: Mask | None
 ) -> Array | Sparse:
     states, actions = sizes
-    if isinstance(given, Sparse):
-        if not given.stationary or given.successor.shape[:2] != (states, actions):
+    kernel = kernel_rows(given, mask)
+    if isinstance(kernel, Sparse):
+        if not kernel.stationary or kernel.successor.shape[:2] != (states, actions):
             raise InputError(
-                f"the lists of successors are for {given.probability.shape}, but the problem has "
+                f"the lists of successors are for {kernel.probability.shape}, but the problem has "
                 f"{states} states, {actions} actions and no steps"
             )
-        return given
-    kernel = floats("transition", given)
+        return kernel
     if kernel.shape != (states, actions, states):
         raise InputError(
             f"transition has the shape {kernel.shape}, not {(states, actions, states)}"

@@ -1,4 +1,4 @@
-"""Progress of runs: bars in a terminal, plain lines elsewhere."""
+"""Progress of runs: bars in a terminal or a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from cmdplab.algorithms import as_row
+from cmdplab.display.cell import Cell
 from cmdplab.experiments.work import Ended, Event, Standing, Work
 
 if TYPE_CHECKING:
@@ -30,9 +32,12 @@ LINE_EVERY = 10.0  # seconds between plain lines
 
 
 @contextmanager
-def shown(jobs: Sequence[Job], episodes: int, console: Console) -> Iterator[OnProgress]:
-    """Show runs in memory while the block lasts; yields the callback for `run_many`."""
-    lengths = {_place(job.algorithm, job.seed): episodes for job in jobs}
+def shown(
+    jobs: Sequence[Job], episodes: int, console: Console | None = None
+) -> Iterator[OnProgress]:
+    """Show runs in memory while the block lasts; yields the callback for `run` and `run_many`."""
+    console = console if console is not None else Console(stderr=True)
+    lengths = {_place(as_row(job.algorithm), job.seed): episodes for job in jobs}
     lock = threading.Lock()
     with _display({}, lengths, console) as on_event:
 
@@ -65,7 +70,8 @@ def _display(
     names: Mapping[str, str], lengths: Mapping[str, int | None], console: Console
 ) -> Iterator[OnEvent]:
     tally = _Tally(names, lengths)
-    with (_bars if console.is_terminal else _lines)(tally, console) as on_event:
+    way = _cell if console.is_jupyter else _bars if console.is_terminal else _lines
+    with way(tally, console) as on_event:
         yield on_event
 
 
@@ -168,6 +174,22 @@ def _bars(tally: _Tally, console: Console) -> Iterator[OnEvent]:
                 bars.console.print(trouble, highlight=False, soft_wrap=True)
 
         yield on_event
+
+
+@contextmanager
+def _cell(tally: _Tally, console: Console) -> Iterator[OnEvent]:
+    cell = Cell()
+
+    def on_event(event: Event) -> None:
+        tally.update(event)
+        if trouble := _trouble(tally, event):
+            console.print(trouble, highlight=False, soft_wrap=True)
+        words = tally.words()
+        if isinstance(event, Standing):
+            words += f"; {tally.name(event)}: {_standing(event)}"
+        cell.show(tally.episodes, tally.total, words, ended=tally.all_ended)
+
+    yield on_event
 
 
 @contextmanager

@@ -20,14 +20,16 @@ from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.bands import HEAVY, MEDIAN, middle_of, spread_out, summarised, words
 from cmdplab.figures.palette import BLUE, VERMILION, looks
-from cmdplab.figures.sources import Sampling, every_run, per_instance, records_of
+from cmdplab.figures.sources import Plotted, Sampling, every_run, per_instance, records_of
 from cmdplab.figures.style import MARKERS, literal, save, unframe
-from cmdplab.solvers.frontier import Frontier
+from cmdplab.solvers.thresholds.frontier import Frontier
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from cmdplab.figures.canvas import PaperFigure
 
 COLUMN = (3.5, 2.6)  # inches: one column of a two-column paper
 LEGEND_LINE = 0.12  # inches
@@ -64,20 +66,31 @@ def plot(
 
     Lines are medians over seeds, or means, which the notes warn of where tails are heavy.
     """
-    if kind not in KINDS:
-        raise InputError(f"unknown figure {kind!r}: choose one of {', '.join(KINDS)}")
+    drawing, file, sampling = kind_of_figure(kind)
     check_suffix(path)
-    drawing, file, sampling = KINDS[kind]
     found = records_of(folder, file, environment, sampling)
-    from matplotlib.figure import Figure
+    figure, title = draw(found, drawing, middle)
+    risk = f"a mean was asked for, and {HEAVY}: prefer the median"
+    return Drawn(save(figure, path), [*found.notes, *[risk] * (HEAVY in title)])
 
-    figure = Figure(figsize=COLUMN, layout="constrained")
+
+def draw(found: Plotted, drawing: Drawing, middle: str = MEDIAN.name) -> tuple[PaperFigure, str]:
+    """Draw records at column width: the figure, and what it says of its lines and shades."""
+    from cmdplab.figures.canvas import PaperFigure
+
+    figure = PaperFigure(figsize=COLUMN, layout="constrained")
     axes = figure.subplots()
     title = drawing(axes, found.curves, middle).replace("seed", found.sample)
     in_house_style(axes)
     legend_below(figure, axes, "\n".join(filter(None, (found.about, title))))
-    risk = f"a mean was asked for, and {HEAVY}: prefer the median"
-    return Drawn(save(figure, path), [*found.notes, *[risk] * (HEAVY in title)])
+    return figure, title
+
+
+def kind_of_figure(name: str) -> Kind:
+    """One of `KINDS` by its name."""
+    if name not in KINDS:
+        raise InputError(f"unknown figure {name!r}: choose one of {', '.join(KINDS)}")
+    return KINDS[name]
 
 
 def legend_below(figure: Figure, axes: Axes, title: str) -> None:
@@ -263,22 +276,34 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def draw_frontier(found: Frontier, name: str, path: Path) -> Path:
-    """Value against threshold, with the problem's own marked."""
-    from matplotlib.figure import Figure
+MOST_DOTS = 40  # breakpoints that are marked
 
-    figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+
+def draw_frontier(found: Frontier, name: str, path: Path) -> Path:
+    """Draw value against threshold into a file."""
+    return save(frontier_figure(found, name), path)
+
+
+def frontier_figure(found: Frontier, name: str) -> PaperFigure:
+    """Draw value against threshold, with the problem's own marked."""
+    from cmdplab.figures.canvas import PaperFigure
+
+    figure = PaperFigure(figsize=(5.2, 3.6), layout="constrained")
     axes = figure.subplots()
-    axes.plot(found.threshold, found.value, color=BLUE, lw=2.0)
-    at = float(np.interp(found.given, found.threshold, found.value))
-    if found.threshold[0] <= found.given <= found.threshold[-1]:
+    dots = "." if found.exact and len(found.threshold) <= MOST_DOTS else ""
+    axes.plot(found.threshold, found.value, color=BLUE, lw=2.0, marker=dots, ms=7)
+    order = np.argsort(found.threshold)  # a budget falls where a utility rises
+    limits, values = found.threshold[order], found.value[order]
+    at = float(np.interp(found.given, limits, values))
+    if limits[0] <= found.given <= limits[-1]:
         axes.plot([found.given], [at], "o", color=VERMILION, ms=7)
+        aside = 6 if values[0] > values[-1] else -12  # away from the line
         label = f"b = {found.given:.4g}, V* = {at:.4g}"
         axes.annotate(
-            label, (found.given, at), textcoords="offset points", xytext=(8, 6), fontsize=9
+            label, (found.given, at), textcoords="offset points", xytext=(8, aside), fontsize=9
         )
-    axes.set_xlabel(f"threshold of constraint {found.constraint}")
-    axes.set_ylabel("optimal value")
+    axes.set_xlabel(literal(found.units[1].of))
+    axes.set_ylabel(literal(found.units[0].of))
     axes.set_title(literal(name), fontsize=10, loc="left")
     unframe(axes)
-    return save(figure, path)
+    return figure

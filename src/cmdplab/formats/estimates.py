@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -25,10 +25,13 @@ from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import Episodes, Listed, Problem, Signal, judged, problem_of, signals
-from cmdplab.formats.layouts import Given, names_of
+from cmdplab.formats.layouts import Given, check_words, names_of
 from cmdplab.formats.logs import Log, log_of
-from cmdplab.solvers import Box
+from cmdplab.formats.tables import start_of
 from cmdplab.types import Array
+
+if TYPE_CHECKING:
+    from cmdplab.solvers import Box
 
 
 @display.shown
@@ -56,9 +59,12 @@ def from_counts(
 ) -> Estimated:
     """A problem from counts [X, A, X], or [H, X, A, X] for episodes, and known rewards.
 
+    counts : an array, or a list of SciPy's matrices [X, X], one for each action.
+
     reward, and each utility and cost in `Given` : [X, A], or of the shape of the visits. A reward
     of -inf closes a pair. delta : the probability with which the box may miss the true kernel.
     """
+    check_words(given)
     seen = _checked(counts)
     tables = [floats("reward", reward)]
     tables += [floats("utility", each) for each in given.get("utilities", ())]
@@ -105,6 +111,7 @@ def from_trajectories(
         tables.append(table)
         if varies:
             notes.append(f"{column} varies in {varies} pairs: means are taken, and not bounded")
+    labels = Labels(log.states, log.actions, signals=tuple(map(Scale, log.signals)))
     told: Given = {
         "horizon": horizon,
         "discount": discount,
@@ -113,14 +120,16 @@ def from_trajectories(
         "thresholds": [*utilities.values()],
         "costs": [*costs],
         "budgets": [*costs.values()],
-        "start": _first(log, notes) if start is None else start,
+        "start": _first(log, notes) if start is None else start_of(start, labels, log.sizes[0]),
         "name": name,
-        "labels": Labels(log.states, log.actions, signals=tuple(map(Scale, log.signals))),
+        "labels": labels,
     }
     return _estimated(seen, tables, notes, delta, told)
 
 
 def _checked(given: npt.ArrayLike) -> Array:
+    if isinstance(given, list | tuple) and any(hasattr(each, "tocoo") for each in given):
+        given = np.stack([floats("counts", each) for each in given], axis=1)  # SciPy: [X, X] each
     counts = floats("counts", given)
     shape = counts.shape
     if counts.ndim not in (3, 4) or shape[-3] != shape[-1] or 0 in shape:
@@ -141,7 +150,7 @@ def _estimated(
     visits = counts.sum(axis=-1)
     opened = ~np.isneginf(tables[0])
     estimate = _estimate(counts, visits)
-    width = _widths(estimate, visits, counts, real_number("delta", delta))
+    width = _widths(estimate, visits, delta)
     labels = given.get("labels", Labels())
     split = 1 + len(given.get("utilities", ()))
     names = names_of(labels, split - 1, len(tables) - split)
@@ -156,6 +165,8 @@ def _estimated(
     )
     start = given.get("start", 0)
     problem = problem_of(model, how, start)
+    from cmdplab.solvers import Box  # a compiler, which readers of records do without
+
     box = Box.around(estimate, width)
     if problem.states > visits.shape[-2]:
         box = _with_start(box, floats("start", start), how.horizon)  # type: ignore[union-attr]
@@ -175,14 +186,30 @@ def _estimate(counts: Array, visits: Array) -> Array:
     return np.where(some, counts / np.where(some, visits[..., None], 1.0), uniform)
 
 
-def _widths(estimate: Array, visits: Array, counts: Array, delta: float) -> Array:
+def _widths(estimate: Array, visits: Array, delta: float) -> Array:
     """beta(y) of every entry, one where nothing was seen."""
-    if not 0.0 < delta < 1.0:
-        raise InputError(f"delta is {delta:g}, outside (0, 1)")
-    X, A = visits.shape[-2:]
     steps = 1 if visits.ndim == 2 else len(visits)
     most = max(int(visits.reshape(steps, -1).sum(axis=-1).max()), 1)  # the counts that may occur
-    rule = bernstein_width(Setting(X, A, steps, 0, most, delta, math.inf))
+    return confidence_widths(estimate, visits, visits.shape[-2:], delta, steps, most)
+
+
+def confidence_widths(
+    estimate: Array,
+    visits: Array,
+    sizes: tuple[int, int],
+    delta: float,
+    steps: int = 1,
+    most: int | None = None,
+) -> Array:
+    """[..., X], beta(y) of rows Pbar [..., X] with visits [...]; one where nothing was seen.
+
+    sizes : (X, A), and `steps` of them, over which the union bound goes. most : the largest count
+    that may occur; default: all visits together.
+    """
+    if not 0.0 < real_number("delta", delta) < 1.0:
+        raise InputError(f"delta is {delta:g}, outside (0, 1)")
+    most = max(int(visits.sum()), 1) if most is None else most
+    rule = bernstein_width(Setting(*sizes, steps, 0, most, delta, math.inf))
 
     def width(p: float, n: float) -> float:
         if n == 0.0:
@@ -190,8 +217,11 @@ def _widths(estimate: Array, visits: Array, counts: Array, delta: float) -> Arra
         phi = math.sqrt(rule.log / n)
         return scaled_width(interval_width(p, phi, rule.flat, rule.dev, rule.tail), 1.0, rule.cap)
 
+    # Few pairs (share, visits) differ, and most shares are zero: each is looked up once.
     every = np.broadcast_to(visits[..., None], estimate.shape)
-    return np.asarray(np.vectorize(width, otypes=[np.float64])(estimate, every))
+    differ, place = np.unique(estimate + 1j * every, return_inverse=True)
+    found = [width(p, n) for p, n in zip(differ.real.tolist(), differ.imag.tolist(), strict=True)]
+    return np.array(found)[place].reshape(estimate.shape)
 
 
 def _with_start(box: Box, first: Array, horizon: int) -> Box:
@@ -205,7 +235,7 @@ def _with_start(box: Box, first: Array, horizon: int) -> Box:
         made[:, X, :, :X] = first
         return made
 
-    return Box(longer(box.lower), longer(box.upper))
+    return type(box)(longer(box.lower), longer(box.upper))
 
 
 def _counted(log: Log, steps: int) -> Array:

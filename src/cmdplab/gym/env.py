@@ -13,6 +13,7 @@ from cmdplab.checks import whole_number
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.gym.dynamics import Dynamics, costs_of
+from cmdplab.gym.picture import picture
 
 Info = dict[str, Any]
 
@@ -23,16 +24,16 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
     The reward is r^0. An episode is *terminated* by step H, never truncated: the horizon is part
     of the problem. `reset` draws the H uniforms of its episode; step h moves by inverse CDF.
 
-    info : "step", the steps taken so far; after a step also "utilities" [N], "costs" [N]
-        = 1 - utilities and "cost", their sum; with a mask also "action_mask" [A], int8, and
-        after a step "closed", whether the action was.
+    info : "step", the steps taken so far; "utilities" [N], "costs" [N] = 1 - utilities and "cost",
+        their sum, all of them 0 after a reset, where nothing was done yet; with a mask also
+        "action_mask" [A], int8, and after a step "closed", whether the action was.
     strict : a closed action raises. Otherwise it does what `CMDP` says of a closed pair: the state
         stays, the reward and all utilities are 0 (each cost 1).
     reward_space : Box [1 + N], where (reward, utilities) lies; `ToVectorReward` returns them.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
-        "render_modes": ["ansi"],
+        "render_modes": ["ansi", "rgb_array"],
         "render_fps": 1,
     }
 
@@ -40,7 +41,8 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
         self, problem: CMDP, render_mode: str | None = None, *, strict: bool = False
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise InputError(f"render_mode is {render_mode!r}, but only 'ansi' can be drawn")
+            modes = " and ".join(map(repr, self.metadata["render_modes"]))
+            raise InputError(f"render_mode is {render_mode!r}, but only {modes} can be drawn")
         self.problem = problem
         self.render_mode, self.strict = render_mode, strict
         self.observation_space = spaces.Discrete(problem.states)
@@ -57,7 +59,9 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=None if seed is None else whole_number("seed", seed))
         self._noise = self.np_random.random(self._dynamics.horizon).tolist()
         self._state, self._step = self._dynamics.start, 0
-        return self._state, self._told({})
+        none = np.zeros(self.problem.constraints)
+        told = {"cost": 0.0, "costs": none, "utilities": none.copy()}
+        return self._state, self._told(told)
 
     def step(self, action: int) -> tuple[int, float, bool, bool, Info]:
         """Play one action: (next state, reward, terminated, False, info)."""
@@ -81,10 +85,13 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
         told |= {} if closed is None else {"closed": bool(closed)}
         return self._state, float(signals[0]), h + 1 == dynamics.horizon, False, self._told(told)
 
-    def render(self) -> str | None:
-        """One line in the mode "ansi"."""
+    def render(self) -> Any:
+        """One line in the mode "ansi", a picture [height, width, 3] in "rgb_array"."""
         if self.render_mode is None:
             return None
+        if self.render_mode == "rgb_array":
+            place = (self._state, self.problem.states)
+            return picture(*place, self._step / self.problem.horizon)
         name, horizon = self.problem.name, self.problem.horizon
         return f"{name}: step {self._step} of {horizon}, state {self._state}"
 

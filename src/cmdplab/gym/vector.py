@@ -31,8 +31,8 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
 
     Every copy has a generator of its own, seeded with seed, seed + 1, ..., and the same numbers
     come out. All copies are reset together, so that one clock serves all: after step H the next
-    step ignores its actions and begins new episodes (AutoresetMode.NEXT_STEP). Closed actions are
-    as in `ProblemEnv`, with `strict` or without.
+    step ignores its actions and begins new episodes (AutoresetMode.NEXT_STEP); rewards, utilities
+    and costs of that call are 0. Closed actions are as in `ProblemEnv`, with `strict` or without.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -104,7 +104,9 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
             self._episode = 0
         self._states = np.full(self.num_envs, self._dynamics.start)
         self._step = 0
-        return self._states.copy(), self._told({})
+        none = np.zeros((self.num_envs, self.problem.constraints))
+        told = {"cost": none.sum(axis=1), "costs": none, "utilities": none.copy()}
+        return self._states.copy(), self._told(told)
 
     def _told(self, infos: Info) -> Info:
         """The infos with the step and, for each key, the flags [n] of the copies that have it."""

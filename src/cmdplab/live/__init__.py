@@ -8,6 +8,16 @@ from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.learned import Learned
 from cmdplab.live.progress import shown
 from cmdplab.live.run import learn
+from cmdplab.live.spaces import Grid, Quantiles
 from cmdplab.statistics.means import Estimate
 
-__all__ = ["Curve", "Estimate", "Evaluation", "Learned", "learn", "shown"]
+__all__ = [
+    "Curve",
+    "Estimate",
+    "Evaluation",
+    "Grid",
+    "Learned",
+    "Quantiles",
+    "learn",
+    "shown",
+]

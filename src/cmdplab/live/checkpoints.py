@@ -16,9 +16,15 @@ from cmdplab.experiments.play import saved_state
 from cmdplab.files import parse_json
 from cmdplab.files.write import writable_folder
 from cmdplab.live.evaluation import Tally
-from cmdplab.types import Indices
+from cmdplab.live.model.experience import Experience
+from cmdplab.types import Array, Indices, Mask
 
 Settings = dict[str, Any]
+
+_BEFORE = {
+    "dynamics": "per-step",
+    "bonus_scale": "fixed",
+}  # of checkpoints that are older than a setting
 
 
 class Saved(NamedTuple):
@@ -28,6 +34,9 @@ class Saved(NamedTuple):
     tally: Tally
     visits: Indices  # [S, states, A]
     cut: int  # episodes that were truncated before their last step
+    seen: Experience  # transitions, pooled over the steps
+    told: Mask | None = None  # [H, X, A], what the environment told of closed actions
+    chosen: Array | None = None  # tournaments of bonus scales, as of scales.Chooser
 
 
 def save(folder: Path, settings: Settings, run: Saved) -> None:
@@ -36,12 +45,19 @@ def save(folder: Path, settings: Settings, run: Saved) -> None:
     arrays = {f"state_{k}": v for k, v in state.items()}
     arrays |= {f"tally_{k}": v for k, v in run.tally.arrays().items()}
     arrays |= {"visits": run.visits, "cut": np.array(run.cut)}
+    arrays |= {f"seen_{k}": v for k, v in run.seen.arrays().items()}
+    arrays |= {} if run.told is None else {"told": run.told}
+    arrays |= {} if run.chosen is None else {"chosen": run.chosen}
     stated = {"settings": np.array(json.dumps(settings))}
     checkpoint.save(writable_folder(folder), arrays | stated)
 
 
-def find(folder: Path, settings: Settings, row: Row) -> tuple[Saved | None, list[str]]:
+def find(
+    folder: Path, settings: Settings, row: Row, empty: Experience
+) -> tuple[Saved | None, list[str]]:
     """The newest good checkpoint of these settings, and complaints about damaged ones.
+
+    empty : what was seen where a checkpoint does not say.
 
     A setting that is None is not asked for: it is filled in from the checkpoint.
     """
@@ -51,7 +67,7 @@ def find(folder: Path, settings: Settings, row: Row) -> tuple[Saved | None, list
         return None, found.complaints
     stated = parse_json(str(arrays.get("settings", "{}")), f"the settings in {folder}")
     for name, here in settings.items():
-        there = stated.get(name)
+        there = stated.get(name, _BEFORE.get(name))
         if here is None:
             settings[name] = there
         elif there != json.loads(json.dumps(here)):
@@ -59,7 +75,21 @@ def find(folder: Path, settings: Settings, row: Row) -> tuple[Saved | None, list
                 f"the checkpoint in {folder} is of another run: "
                 f"{name} is {there} there and {here} here"
             )
-    tally = {k.removeprefix("tally_"): v for k, v in arrays.items() if k.startswith("tally_")}
-    visits = arrays["visits"].astype(np.int64)
-    kept = (Tally.resumed(tally), visits, int(arrays["cut"]))
-    return Saved(saved_state(row, arrays), *kept), found.complaints
+    visits, tally, seen = (
+        arrays["visits"].astype(np.int64),
+        part(arrays, "tally_"),
+        part(arrays, "seen_"),
+    )
+    experience = Experience.of_arrays(empty.states, empty.actions, seen) if seen else empty
+    complaints = found.complaints
+    if not seen:
+        complaints = [*complaints, "The checkpoint of 0.1.0 holds no transitions to plan on."]
+    told = arrays["told"].astype(np.bool_) if "told" in arrays else None
+    kept = (Tally.resumed(tally), visits, int(arrays["cut"]), experience, told)
+    kept = (*kept, arrays.get("chosen"))
+    return Saved(saved_state(row, arrays), *kept), complaints
+
+
+def part(arrays: dict[str, Any], mark: str) -> dict[str, Any]:
+    """The arrays whose names begin with a mark, without it."""
+    return {k.removeprefix(mark): v for k, v in arrays.items() if k.startswith(mark)}

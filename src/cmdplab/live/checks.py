@@ -5,24 +5,25 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
 from cmdplab.algorithms.row import SAFE_POLICY, SLATER_GAP, Row
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.families import family
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import check_counts
 from cmdplab.live.checkpoints import Settings
-from cmdplab.live.environment import Env, Spaces, reset_checked
+from cmdplab.live.environment import Env, reset_checked
 from cmdplab.live.episodes import Setup
 from cmdplab.live.masks import digest
 from cmdplab.live.signals import Demand
+from cmdplab.live.spaces import Spaces, Whole, described
 from cmdplab.types import Mask
 
 SEVERAL = "several"
 RESETS = 20  # before learning, to see whether episodes begin in one state or in several
-LARGEST = 1 << 28  # entries of a learner's counts, 2 GB
+LARGEST = 1 << 25  # pairs of step, state and action: a learner has about ten numbers of each
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,13 @@ class Asked:
     episodes: int
     evaluate: int
     mask: Mask | None = None  # [H, X, A], where an action may be tried; None: nothing was said
+    clip: bool = False  # whether signals beyond their range are clipped
+    auto: bool = False  # whether the bonus scale is chosen on the way
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, self.seed)
-        if self.evaluate < 2:
-            raise InputError(f"evaluate is {self.evaluate}, and an interval needs two episodes")
+        if self.evaluate == 1:
+            raise InputError("evaluate is 1, and an interval needs two episodes; 0 makes none")
         if SAFE_POLICY in self.row.needs:
             raise InputError(
                 f"{self.row.name} needs a safe policy with known returns, "
@@ -63,9 +66,17 @@ class Asked:
             "environment": _name(env),
             "algorithm": f"{self.row.name} ({self.row.preset})",
             "constants": _constants(self.row),
-            "spaces": list(self.spaces),
+            "dynamics": self.row.dynamics,
+            "bonus_scale": "auto" if self.auto else "fixed",
+            "spaces": _spaces(self.spaces),
             "horizon": self.horizon,
             self.demand.what: self.demand.limit.tolist(),
+            **(
+                {}
+                if set(self.demand.ranges) <= {(0.0, 1.0)}
+                else {"cost_range": self.demand.ranges}
+            ),
+            **({"clip": True} if self.clip else {}),
             f"source of {self.demand.what}": self.demand.source,
             "mask": digest(self.mask),
             "reward_range": list(self.rewards),
@@ -81,17 +92,17 @@ class Asked:
         names = [what] if n == 1 else [f"{what} {i + 1}" for i in range(n)]
         scale = self.demand.scale(self.rewards)
         read = self.demand.read
-        told = (read, scale, ("reward", *names), self.mask)
+        told = (read, scale, ("reward", *names), self.mask, self.clip)
         return Setup(self.spaces, self.horizon, at, *told)
 
     def task(self, setup: Setup) -> Task:
         """What the learner is told: sizes and thresholds; rewards come as samples."""
         shape = (len(setup.names), setup.steps, setup.states, self.spaces.actions)
-        entries = float(np.prod([*map(float, shape[1:]), float(setup.states)]))
-        if hasattr(family(self.row).state, "counts") and entries > LARGEST:
+        entries = float(np.prod([*map(float, shape[1:])]))
+        if entries > LARGEST:
             raise InputError(
                 f"{setup.states} states, {self.spaces.actions} actions and {setup.steps} steps "
-                f"need {entries:.1e} counts, more than {LARGEST:.1e}"
+                f"are a policy of {entries:.1e} numbers, more than {LARGEST:.1e}"
             )
         limits = np.array([0.0, *self.demand.limit])
         threshold = setup.scale.to_unit(limits, setup.steps)[1:]
@@ -100,16 +111,26 @@ class Asked:
         return Task(np.zeros(shape), *told, mask=setup.mask, feedback="bounded")
 
 
-def first_state(env: Env, spaces: Spaces, given: int | str | None) -> int | str:
+def first_state(env: Env, spaces: Spaces, given: Any) -> int | str:
     """The state in which episodes begin, in the environment's numbering, or "several"."""
     if given == SEVERAL:
         return SEVERAL
     if isinstance(given, str):
         raise InputError(f'start is {given!r}, not a state, "several" or None')
     if given is not None:
-        return spaces.state(given) + spaces.first_state
+        try:
+            return spaces.observed.number(given) + spaces.first_state
+        except InputError as error:
+            raise InputError(f"start is no state of the environment: {error}") from None
     seen = {spaces.state(reset_checked(env)[0]) for _ in range(RESETS)}
     return SEVERAL if len(seen) > 1 else seen.pop() + spaces.first_state
+
+
+def _spaces(spaces: Spaces) -> list[Any]:
+    """[X, A, first state, first action] of Discrete spaces, as 0.1.0 wrote it; else all of it."""
+    if isinstance(spaces.observed, Whole) and isinstance(spaces.chosen, Whole):
+        return [spaces.states, spaces.actions, spaces.first_state, spaces.first_action]
+    return [described(spaces.observed), described(spaces.chosen)]
 
 
 def _name(env: Env) -> str:

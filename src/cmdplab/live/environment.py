@@ -1,4 +1,4 @@
-"""Environments from outside: their numbering of states and actions, and calls of their code.
+"""Environments from outside, and calls of their code.
 
 What does not look as it must becomes one sentence; what goes wrong inside is passed on as it is.
 """
@@ -6,11 +6,14 @@ What does not look as it must becomes one sentence; what goes wrong inside is pa
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+import numpy as np
+
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
+from cmdplab.live.spaces import Code
 
 Info = Mapping[str, Any]
 
@@ -33,47 +36,33 @@ class Env(Protocol):
         ...
 
 
-class Spaces(NamedTuple):
-    """An environment's numbering of states and actions; a learner counts both from zero."""
-
-    states: int  # X
-    actions: int  # A
-    first_state: int
-    first_action: int
-
-    @classmethod
-    def of(cls, env: Env) -> Spaces:
-        """The spaces of an environment, both of them `Discrete`."""
-        found = [_discrete(env, f"{what}_space") for what in ("observation", "action")]
-        (states, first_state), (actions, first_action) = found
-        return cls(states, actions, first_state, first_action)
-
-    def state(self, observation: Any) -> int:
-        """The learner's number of an observed state."""
-        try:
-            x = operator.index(observation) - self.first_state
-        except TypeError:
-            raise InputError(f"the environment shows {observation!r}, not a state") from None
-        if not 0 <= x < self.states:
-            last = self.first_state + self.states - 1
-            raise InputError(
-                f"the environment shows the state {observation}, "
-                f"outside its own space, {self.first_state} to {last}"
-            )
-        return x
+def check_env(env: Any) -> None:
+    """Whether something looks like an environment of Gymnasium."""
+    for name in ("observation_space", "action_space", "reset", "step"):
+        if not hasattr(env, name):
+            kind = type(env).__name__
+            raise InputError(f"{kind} is not a Gymnasium environment: it lacks {name}")
 
 
-def _discrete(env: Env, name: str) -> tuple[int, int]:
-    """(n, start) of a Discrete space, known by its attributes: no other space has both."""
-    if not (hasattr(env, name) and hasattr(env, "reset") and hasattr(env, "step")):
-        kind = type(env).__name__
-        raise InputError(f"{kind} is not a Gymnasium environment: it lacks {name}, reset or step")
-    space = getattr(env, name)
-    try:
-        return operator.index(space.n), operator.index(space.start)
-    except (AttributeError, TypeError):
-        words = name.replace("_", " ")
-        raise InputError(f"the {words} is {space}, and only Discrete can be learned") from None
+def own_problem(env: Env) -> CMDP | None:
+    """The problem of one of our own environments, which tells its horizon, limits and mask."""
+    found = getattr(getattr(env, "unwrapped", env), "problem", None)
+    return found if isinstance(found, CMDP) else None
+
+
+def observations(env: Env, actions: Code, episodes: int, horizon: int, seed: int) -> list[Any]:
+    """What a warm-up with random actions sees: every observation of so many episodes."""
+    rng = np.random.default_rng(seed)
+    seen: list[Any] = []
+    for k in range(episodes):
+        observation, _ = reset_checked(env, **({"seed": seed} if k == 0 else {}))
+        seen.append(observation)
+        for _ in range(horizon):
+            step = step_checked(env, actions.value(int(rng.integers(actions.size))))
+            seen.append(step[0])
+            if step[2] or step[3]:
+                break
+    return seen
 
 
 def check_call(what: str, function: object, arguments: str) -> None:
@@ -99,7 +88,7 @@ def reset_checked(env: Env, **seed: int) -> tuple[Any, Info]:
     return result[0], _checked(result[1], "reset")
 
 
-def step_checked(env: Env, action: int) -> tuple[Any, Any, bool, bool, Info]:
+def step_checked(env: Env, action: Any) -> tuple[Any, Any, bool, bool, Info]:
     """Next observation, reward, terminated, truncated, info."""
     result: Any = env.step(action)
     if not isinstance(result, tuple) or len(result) != 5:

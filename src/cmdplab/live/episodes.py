@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.errors import InputError
-from cmdplab.live.environment import Env, Spaces, reset_checked, step_checked
-from cmdplab.live.masks import check_told
+from cmdplab.errors import CmdplabError, EnvironmentFailed, InputError, LearnerError
+from cmdplab.live.environment import Env, Info, reset_checked, step_checked
+from cmdplab.live.masks import ToldMask, instead
 from cmdplab.live.signals import Reader, Scale
+from cmdplab.live.spaces import Spaces
 from cmdplab.types import Array, Indices, Mask
 
 Act = Callable[[int, int, float], int]  # (step, state, uniform) -> action
@@ -30,6 +31,12 @@ class Setup(NamedTuple):
     scale: Scale
     names: tuple[str, ...]  # [1 + N], of the signals
     opened: Mask | None = None  # [H, X, A], what was said of closed actions; None: nothing
+    clip: bool = False  # whether a signal beyond its range is taken for the end of it
+
+    @property
+    def costs(self) -> bool:
+        """Whether limits are budgets of costs; else they are thresholds of utilities."""
+        return self.names[1].startswith("cost")
 
     @property
     def lead(self) -> int:
@@ -73,50 +80,93 @@ class Played(NamedTuple):
     actions: Indices  # [S]
     signals: Array  # [1 + N, S], in the user's units, zero after the end
     cut: bool  # whether it was truncated before its last step
+    length: int = 0  # T, the environment's steps
+    last: int = 0  # where the last of them led; the absorbing state after an end
+    clipped: int = 0  # signals that were beyond their range
 
 
-def roll_out(env: Env, setup: Setup, act: Act, noise: Sequence[float], episode: int) -> Played:
+class Masked(NamedTuple):
+    """What an environment tells of closed actions, and the policy to draw others from."""
+
+    told: ToldMask
+    policy: Callable[[int, int], Array]  # (step, state) -> [A]
+
+    def choose(self, setup: Setup, act: Act, h: int, x: int, u: float, info: Info) -> int:
+        """The action of the learner; one that is closed is drawn anew among the open ones."""
+        row = self.told.row(h - setup.lead, x, info)
+        a = act(h, x, u)
+        if row is None or row[a]:
+            return a
+        return instead(self.policy(h, x), row, u)
+
+
+def roll_out(
+    env: Env,
+    setup: Setup,
+    act: Act,
+    noise: Sequence[float],
+    episode: int,
+    masked: Masked | None = None,
+) -> Played:
     """Play one episode: `noise` [S] are uniforms; `episode` is its number, for error messages."""
     spaces, lead = setup.spaces, setup.lead
-    observation, info = reset_checked(env)
-    x, ended, cut = _start(setup, observation), False, False
+    ended, cut, h = False, False, lead
     visited, taken = [setup.first] * lead, [0] * lead
     earned: list[tuple[Any, ...]] = []
-    for h in range(lead, setup.steps):
-        visited.append(x)
-        if setup.opened is None:
-            check_told(info, observation, spaces)
-        a = act(h, x, noise[h])
-        taken.append(a)
-        action = a + spaces.first_action
-        following, reward, ended, cut, info = step_checked(env, action)
-        earned.append((reward, *setup.read(observation, action, following, reward, info)))
-        observation = following
-        if ended or cut:
-            break
-        x = spaces.state(observation)
-    else:
-        visited.append(x)
+    try:
+        observation, info = reset_checked(env)
+        x = _start(setup, observation)
+        for h in range(lead, setup.steps):
+            visited.append(x)
+            draw = (h, x, noise[h])
+            a = act(*draw) if masked is None else masked.choose(setup, act, *draw, info)
+            taken.append(a)
+            action = spaces.action(a)
+            following, reward, ended, cut, info = step_checked(env, action)
+            earned.append((reward, *setup.read(observation, action, following, reward, info)))
+            observation = following
+            if ended:
+                break
+            x = spaces.state(observation)
+            if cut:
+                break
+    except LearnerError:
+        raise
+    except CmdplabError as error:
+        raise InputError(f"{error} ({_place(h - lead, episode)})") from error.__cause__
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        where = _place(h - lead, episode)
+        raise EnvironmentFailed(f"the environment raised {what} ({where})") from error
+    length = len(earned)
+    whole = length == setup.horizon
+    last = setup.absorbing if ended else x
+    visited += [last] if whole else []  # an earlier cut is an end to the learner
     states = np.full(setup.steps + 1, setup.absorbing)
     states[: len(visited)] = visited
     actions = np.zeros(setup.steps, dtype=np.int64)
     actions[: len(taken)] = taken
-    early = bool(cut and not ended) and len(taken) < setup.steps
-    return Played(states, actions, _checked(earned, setup, episode), early)
+    signals, clipped = _checked(earned, setup, episode)
+    early = bool(cut and not ended) and not whole
+    return Played(states, actions, signals, early, length, last, clipped)
+
+
+def _place(step: int, episode: int) -> str:
+    return f"step {step} of episode {episode}"
 
 
 def _start(setup: Setup, observation: Any) -> int:
     x = setup.spaces.state(observation)
     if setup.start not in (None, x):
-        usual = setup.start + setup.spaces.first_state
+        usual = setup.spaces.observation(setup.start)
         raise InputError(
             f'episodes began in state {usual}, and this one in {observation}: pass start="several"'
         )
     return x
 
 
-def _checked(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> Array:
-    """[1 + N, S]; the first signal that is no number within its range is named."""
+def _checked(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> tuple[Array, int]:
+    """[1 + N, S], and how many were clipped; the first that is no number in its range is named."""
     signals = np.zeros((len(setup.names), setup.steps))
     played = slice(setup.lead, setup.lead + len(earned))
     try:
@@ -129,16 +179,20 @@ def _checked(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> Array
         raise InputError(_not_a_number(earned, setup, episode)) from None
     worst, best = setup.scale.worst[:, None], setup.scale.best[:, None]
     within = (signals - worst) * (signals - best) <= 0.0  # false for NaN too
+    if setup.clip and not within.all() and np.isfinite(signals).all():
+        inside = np.clip(signals, np.minimum(worst, best), np.maximum(worst, best))
+        return inside, int((~within).sum())
     if not within.all():
         n, h = np.argwhere(~within)[0]
         low, high = sorted((float(setup.scale.worst[n]), float(setup.scale.best[n])))
-        wider = n == 0 and np.isfinite(signals[n, h])
-        more = ": pass reward_range=(lowest, highest)" if wider else ""
+        wider = np.isfinite(signals[n, h])
+        argument = "reward_range" if n == 0 else "cost_range"
+        more = f": pass {argument}=(lowest, highest), or clip=True" if wider else ""
         raise InputError(
             f"the {setup.names[n]} at step {h - setup.lead} of episode {episode} is "
             f"{signals[n, h]:g}, outside [{low:g}, {high:g}]{more}"
         )
-    return signals
+    return signals, 0
 
 
 def _is_text(value: Any) -> bool:

@@ -1,13 +1,24 @@
-"""What learning on a live environment gives."""
+"""What learning on a live environment gives: a policy, its bounds, and the model behind it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.algorithms.row import Row
+from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.policy import Policy
+from cmdplab.errors import InputError
+from cmdplab.live import storage
+from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Curve, Evaluation
+from cmdplab.live.model import Experience, LearnedModel, Planned, model_of, planned_on
+from cmdplab.live.signals import checked_limit
 from cmdplab.statistics.means import Estimate
 from cmdplab.types import Array, Indices
 
@@ -15,54 +26,138 @@ NO_EXACT = (
     "The kernel is not known: these are estimates, and there is no exact value, "
     "optimum or regret to be had."
 )
+LAST, PLAN = "the last policy", "the plan"
 
 
 @display.shown
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """A policy, and what episodes say about it. All numbers are in the user's units."""
+    """A policy, and what episodes say about it. All numbers are in the user's units.
+
+    `policy` is the better one, by its pessimistic bound, of the last policy that the algorithm
+    played and of a plan on all transitions that were seen; `chosen` says which it is.
+    """
 
     algorithm: Row
-    policy: Policy  # [H, X, A], the last one
-    multiplier: Array  # [N], objective per unit of cost or utility
+    policy: Policy  # [H, X, A]
+    multiplier: Array  # [N], of the last policy: objective per unit of cost or utility
     visits: Indices  # [H, X, A], while learning
     episodes: int
     curve: Curve  # of the returns while learning
-    evaluation: Evaluation  # of the last policy, on episodes of its own
+    evaluation: Evaluation | None  # of `policy`, on episodes of its own; None without any
     late: Evaluation  # of the policies played in the last tenth of the learning
     limit: Array  # [N], the budgets or thresholds
     names: tuple[str, ...]  # [1 + N], of the signals
     reward_range: tuple[float, float]  # mapped to [0, 1] for the learner
     seconds: float  # of learning, in this call
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
+    last: Policy  # [H, X, A], the algorithm's own
+    last_evaluation: Evaluation | None
+    planned: Planned | None  # None where no plan could be made
+    chosen: str  # LAST or PLAN
+    world: Setup  # sizes, names and scales
+    seen: Experience  # every transition, pooled over the steps
+    state: Any  # the learner's, to go on from
+
+    def model(self, delta: float = 0.05) -> LearnedModel:
+        """The learned CMDP with its confidence box: to be solved, made robust, saved, reported."""
+        return model_of(self.seen, self.world, self.limit, delta)
+
+    def plan(
+        self,
+        budget: npt.ArrayLike | None = None,
+        margin: npt.ArrayLike = 0.0,
+        *,
+        threshold: npt.ArrayLike | None = None,
+    ) -> Planned:
+        """The best policy of the learned model, for these limits or for others.
+
+        budget, threshold : of costs, or of utilities; None keeps what was learned for. margin : by
+        how much less is spent, or more is earned, in the model: one number, or N.
+        """
+        limit = self._limit(budget, threshold)
+        more = np.broadcast_to(floats("margin", margin), limit.shape)
+        if not (np.isfinite(more) & (more >= 0.0)).all():
+            raise InputError(f"margin is {display.numbers(more)}, not a number >= 0")
+        return planned_on(self.seen, self.world, limit, more)
+
+    def with_budget(
+        self, budget: npt.ArrayLike | None = None, *, threshold: npt.ArrayLike | None = None
+    ) -> Learned:
+        """The same experience for other limits: planned anew at once, nothing is learned anew.
+
+        The policy of the result is the plan, which was not played yet: `evaluation` is None.
+        """
+        limit = self._limit(budget, threshold)
+        plan = planned_on(self.seen, self.world, limit, np.zeros_like(limit))
+        words = display.numbers(limit)
+        note = f"Planned for {words} on what was learned for {display.numbers(self.limit)}."
+        told = (note, *([plan.message] if plan.message else []))
+        return replace(
+            self,
+            policy=plan.policy,
+            evaluation=None,
+            planned=plan,
+            chosen=PLAN,
+            limit=limit,
+            notes=told,
+            last_evaluation=self.last_evaluation,
+        )
+
+    def _limit(self, budget: npt.ArrayLike | None, threshold: npt.ArrayLike | None) -> Array:
+        given, other = (budget, threshold) if self.world.costs else (threshold, budget)
+        name = "budget" if self.world.costs else "threshold"
+        if other is not None:
+            raise InputError(f"what was learned has a {name}: pass {name}=")
+        if given is None:
+            return self.limit
+        scale, steps = self.world.scale, self.world.horizon
+        ends = np.sort([scale.worst[1:], scale.best[1:]], axis=0).T.tolist()
+        limit = checked_limit(name, given, steps, ends)
+        if limit.shape != self.limit.shape:
+            raise InputError(f"{name} holds {len(limit)} numbers for {len(self.limit)} constraints")
+        return limit
+
+    def actor(self, seed: int = 0) -> Actor:
+        """The policy as the environment meets it: call it with an observation."""
+        return Actor(self, seed)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything as one .npz, without pickle, whole or not at all."""
+        storage.write(path, {each.name: getattr(self, each.name) for each in fields(self)})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Learned:
+        """Read what `save` wrote: it plans, acts, and can be learned on with (`learn(data=)`)."""
+        return cls(**storage.read(path))
 
     def _facts(self) -> tuple[str, display.Facts]:
-        found = [self.evaluation.objective, *self.evaluation.constrained]
-        facts = [
-            (display.name(name), f"{each.mean:.6g} ({each.low:.6g} to {each.high:.6g})")
-            for name, each in zip(self.names, found, strict=True)
-        ]
+        facts = []
+        if self.evaluation is not None:
+            found = [self.evaluation.objective, *self.evaluation.constrained]
+            facts = [
+                (display.name(name), f"{each.mean:.6g} ({each.low:.6g} to {each.high:.6g})")
+                for name, each in zip(self.names, found, strict=True)
+            ]
         facts += [
             ("limits", display.numbers(self.limit)),
             ("multiplier", display.numbers(self.multiplier)),
-            ("policy", display.shape(self.policy.array, "H x X x A")),
+            ("policy", f"{self.chosen}, {display.shape(self.policy.array, 'H x X x A')}"),
             ("learnt from", display.count(self.episodes, "episode")),
         ]
         return f"Learned by {display.name(self.algorithm.name)}", facts
 
     def summary(self) -> str:
         """All of it in a few lines of words."""
-        rule = "at most" if self.names[1].startswith("cost") else "at least"
-        lines = [
-            f"{self.algorithm.name}, {self.episodes:,} episodes",
-            f"the last policy, over {self.evaluation.objective.episodes:,} further episodes:",
-            f"  {_line(self.names[0], self.evaluation.objective)}",
-        ]
-        for name, limit, multiplier, found in zip(
-            self.names[1:], self.limit, self.multiplier, self.evaluation.constrained, strict=True
-        ):
-            wanted = f", {rule} {limit:g} wanted, multiplier {multiplier:.4g}"
-            lines.append(f"  {_line(name, found)}{wanted}")
+        lines = [f"{self.algorithm.name}, {self.episodes:,} episodes"]
+        if self.last_evaluation is not None:
+            lines += self._judged(LAST, self.last_evaluation, self.multiplier)
+        if self.planned is not None and self.planned.evaluation is not None:
+            lines += self._judged(PLAN, self.planned.evaluation, self.planned.multiplier)
+        elif self.planned is not None:
+            lines.append(f"{PLAN}, as the learned model promises:")
+            lines += self._lines(self.planned.promised, self.planned.multiplier)
+        lines.append(f"learned.policy is {self.chosen}.")
         lines.append(f"policies of the last {self.late.objective.episodes:,} learning episodes:")
         late = [self.late.objective, *self.late.constrained]
         lines += [f"  {_line(name, each)}" for name, each in zip(self.names, late, strict=True)]
@@ -70,6 +165,38 @@ class Learned:
         if (low, high) != (0.0, 1.0):
             lines.append(f"The learner saw each reward r as (r - {low:g}) / {high - low:g}.")
         return "\n".join([*lines, *self.notes, NO_EXACT])
+
+    def _judged(self, what: str, found: Evaluation, multiplier: Array) -> list[str]:
+        first = f"{what}, over {found.objective.episodes:,} further episodes:"
+        return [first, *self._lines(found, multiplier)]
+
+    def _lines(self, found: Evaluation, multiplier: Array) -> list[str]:
+        rule = "at most" if self.world.costs else "at least"
+        lines = [f"  {_line(self.names[0], found.objective)}"]
+        for name, limit, price, each in zip(
+            self.names[1:], self.limit, multiplier, found.constrained, strict=True
+        ):
+            lines.append(f"  {_line(name, each)}, {rule} {limit:g} wanted, multiplier {price:.4g}")
+        return lines
+
+
+class Actor:
+    """A learned policy in the middle of an episode: an observation in, an action out.
+
+    Both are the environment's own, cells, tuples and dictionaries included.
+    """
+
+    def __init__(self, learned: Learned, seed: int = 0) -> None:
+        self._spaces = learned.world.spaces
+        self._actor = learned.policy.start(seed)
+
+    def reset(self) -> None:
+        """Begin the next episode."""
+        self._actor.reset()
+
+    def __call__(self, observation: Any) -> Any:
+        """The action to play."""
+        return self._spaces.action(self._actor(self._spaces.state(observation)))
 
 
 def _line(name: str, found: Estimate) -> str:

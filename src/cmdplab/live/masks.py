@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.cmdp.checks import checked_mask
+from cmdplab.cmdp.checks import checked_mask, flags
+from cmdplab.cmdp.policy import drawn
 from cmdplab.errors import InputError
-from cmdplab.live.environment import Info, Spaces, check_call
-from cmdplab.types import Mask
+from cmdplab.live.environment import Info, check_call
+from cmdplab.live.spaces import Spaces
+from cmdplab.types import Array, Mask
 
 Masking = npt.ArrayLike | Callable[[Any], npt.ArrayLike]
 """[X, A] or [H, X, A] of booleans, or a function of the environment's state to [A] of them."""
@@ -32,21 +34,61 @@ def opened(given: Masking | None, spaces: Spaces, horizon: int) -> Mask | None:
     return np.ones(shape, dtype=np.bool_) if checked is None else checked
 
 
-def check_told(info: Info, state: Any, spaces: Spaces) -> None:
-    """Refuse to go on without a mask where an environment closes actions."""
-    told = info.get("action_mask")
-    if told is None:
-        return
-    flags = np.asarray(told)
-    if flags.shape != (spaces.actions,):
-        raise InputError(f'info["action_mask"] is {told!r}, not one number per action')
-    closed = np.flatnonzero(flags == 0)
-    if len(closed):
-        action = closed[0] + spaces.first_action
-        raise InputError(
-            f'info["action_mask"] closes action {action} in state {state}: '
-            "pass mask=, for a cmdplab environment mask=env.unwrapped.problem.mask"
-        )
+class ToldMask:
+    """What an environment tells of closed actions, by info["action_mask"], as it is met.
+
+    What is told of a state is taken to hold at every step, until it is told otherwise there.
+    """
+
+    def __init__(self, horizon: int, spaces: Spaces) -> None:
+        self.horizon, self.spaces = horizon, spaces
+        self.opened: Mask | None = None  # [H, X, A]; None as long as nothing was closed
+        self.news = False  # whether a learner knows less than this
+        self._met: set[int] = set()
+
+    def remember(self, opened: Mask) -> None:
+        """Go on from what was told before."""
+        self.opened = opened.copy()
+        self._met = set(np.flatnonzero(~opened.all(axis=(0, 2))).tolist())
+
+    def row(self, h: int, x: int, info: Info) -> Mask | None:
+        """[A], which actions are open at step h in state x; None where nothing is said."""
+        told = info.get("action_mask")
+        if told is None:
+            return None
+        row = flags(np.asarray(told))
+        if row.dtype != np.bool_ or row.shape != (self.spaces.actions,):
+            raise InputError(f'info["action_mask"] is {told!r}, not 0 or 1 for each action')
+        if not row.any():
+            raise InputError('info["action_mask"] leaves no action')
+        if self.opened is None:
+            if row.all():
+                return row
+            shape = (self.horizon, self.spaces.states, self.spaces.actions)
+            self.opened = np.ones(shape, dtype=np.bool_)
+        where = slice(None) if x not in self._met else h
+        self._met.add(x)
+        if not np.array_equal(self.opened[h, x], row):
+            self.opened[where, x] = row
+            self.news = True
+        return row
+
+
+def instead(row: Array, opened: Mask, uniform: float) -> int:
+    """An open action, drawn from a policy's row [A] as far as it is open, else equally."""
+    rest = np.where(opened, row, 0.0)
+    rest = rest if rest.sum() > 0.0 else 1.0 * opened
+    return drawn(rest / rest.sum(), uniform)
+
+
+def projected(policy: Array, opened: Mask | None) -> Array:
+    """A policy [H, X, A] without its closed actions; the others share what those had."""
+    if opened is None:
+        return policy
+    rest = np.where(opened, policy, 0.0)
+    total = rest.sum(axis=-1, keepdims=True)
+    equal = opened / opened.sum(axis=-1, keepdims=True)
+    return np.asarray(np.where(total > 0.0, rest / np.where(total > 0.0, total, 1.0), equal))
 
 
 def digest(mask: Mask | None) -> str:
@@ -58,4 +100,4 @@ def digest(mask: Mask | None) -> str:
 
 def _rows(function: Callable[[Any], npt.ArrayLike], spaces: Spaces) -> list[npt.ArrayLike]:
     check_call("mask", function, "state")
-    return [function(x + spaces.first_state) for x in range(spaces.states)]
+    return [function(spaces.observation(x)) for x in range(spaces.states)]

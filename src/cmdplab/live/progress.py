@@ -1,4 +1,4 @@
-"""Progress of live learning: a bar in a terminal, plain lines elsewhere."""
+"""Progress of live learning: a bar in a terminal or a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import Progress
 
+from cmdplab.display.cell import Cell
 from cmdplab.experiments.progress import LINE_EVERY, columns
 
 
@@ -30,7 +31,8 @@ OnProgress = Callable[[Standing], None]
 def shown(title: str, console: Console | None = None) -> Iterator[OnProgress]:
     """Show the progress of one `learn` while the block lasts; yields its `on_progress`."""
     console = console if console is not None else Console(stderr=True)
-    with (_bar if console.is_terminal else _lines)(title, console) as on_progress:
+    way = _cell if console.is_jupyter else _bar if console.is_terminal else _lines
+    with way(title, console) as on_progress:
         yield on_progress
 
 
@@ -46,6 +48,19 @@ def _bar(title: str, console: Console) -> Iterator[OnProgress]:
             bars.update(phases[at.phase], completed=at.episodes, words=words)  # type: ignore[arg-type]
 
         yield on_progress
+
+
+@contextmanager
+def _cell(title: str, console: Console) -> Iterator[OnProgress]:
+    cells: dict[str, Cell] = {}
+
+    def on_progress(at: Standing) -> None:
+        words = f"{title} {at.phase}, {at.rate:,.0f}/s {at.words}"
+        if at.phase not in cells:
+            cells[at.phase] = Cell()
+        cells[at.phase].show(at.episodes, at.total, words, ended=at.episodes >= at.total)
+
+    yield on_progress
 
 
 @contextmanager

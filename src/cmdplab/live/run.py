@@ -5,31 +5,50 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
+from cmdplab.algorithms.planner import Planner
+from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.cmdp.policy import Policy
 from cmdplab.engines.families import live_session
-from cmdplab.errors import InputError, StorageError
+from cmdplab.engines.protocol import LiveSession
+from cmdplab.errors import EnvironmentFailed, InputError, LearnerError, StorageError
 from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
 from cmdplab.files.locks import BusyError
 from cmdplab.files.write import writable_folder
 from cmdplab.live import checkpoints
 from cmdplab.live.checkpoints import Settings
 from cmdplab.live.checks import Asked, first_state
-from cmdplab.live.environment import Env, Spaces, check_seeds, reset_checked
-from cmdplab.live.evaluation import LATE, Tally
-from cmdplab.live.learned import Learned
+from cmdplab.live.environment import (
+    Env,
+    check_env,
+    check_seeds,
+    observations,
+    own_problem,
+    reset_checked,
+)
+from cmdplab.live.episodes import Setup
+from cmdplab.live.evaluation import LATE, Evaluation, Tally
+from cmdplab.live.learned import LAST, PLAN, Learned
 from cmdplab.live.masks import Masking, opened
+from cmdplab.live.model import Experience, Planned, planned_on
+from cmdplab.live.model.plans import merit, promised_by
+from cmdplab.live.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
 from cmdplab.live.progress import OnProgress
+from cmdplab.live.scales import AUTO, BEGINNING, Chooser, check
 from cmdplab.live.session import Playing, advanced, patient
 from cmdplab.live.signals import Given, checked_range, demand
+from cmdplab.live.spaces import Discretiser, Spaces
 from cmdplab.messages import renamed_keywords
+from cmdplab.types import Array
 
 
 @renamed_keywords(progress="on_progress", slack="slater_gap")
@@ -44,53 +63,80 @@ def learn(
     cost: Given = None,
     utilities: Given = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
-    start: int | str | None = None,
+    cost_range: Any = (0.0, 1.0),
+    clip: bool = False,
+    discretise: Discretiser | None = None,
+    start: Any = None,
     slater_gap: float | None = None,
     mask: Masking | None = None,
+    bonus_scale: float | str | None = None,
+    dynamics: str | None = None,
+    replan: str | None = None,
     seed: int = 0,
     evaluate: int = 10_000,
     checkpoint: str | Path | None = None,
     every: float = CHECKPOINT_EVERY,
     on_progress: OnProgress | None = None,
 ) -> Learned:
-    """Let an algorithm learn a Gymnasium environment with Discrete spaces, whose kernel is unknown.
+    """Let an algorithm learn a Gymnasium environment whose kernel is unknown.
 
     maximise E[sum of rewards] over `horizon` steps, subject to E[sum of costs] <= budget or
     E[sum of utilities] >= threshold. Rewards, costs and utilities are learnt from samples.
+    Tuple, Dict, MultiDiscrete and MultiBinary spaces are flattened, Box is cut by `discretise`.
 
     algorithm : a row, the name of one, or a learner from outside: `cmdplab.algorithms.as_row`.
-    horizon : H. What runs longer is cut; after an earlier end nothing is earned or spent.
+    horizon : H. What runs longer is cut; after an earlier end nothing is earned or spent. Our own
+        environments know theirs, and their thresholds and masks.
     budget, threshold : a number, or one for each of N constraints.
-    cost, utilities : (state, action, next state, reward, info) -> a number in [0, 1], or N of
+    cost, utilities : (state, action, next state, reward, info) -> a number in `cost_range`, or N of
         those; None takes info["cost"] (N = 1), info["costs"] or info["utilities"].
     reward_range : the lowest and the highest reward of a step, mapped to [0, 1].
+    cost_range : the same of every cost or utility; N pairs for N that differ.
+    clip : take what is beyond a range for its end, instead of stopping; how often is said.
+    discretise : `cmdplab.live.Grid` or `Quantiles`, for spaces of real numbers.
     start : the state of every reset, or "several", which costs the learner a step; None looks at
         20 resets.
     slater_gap : for the algorithms that must be told it; `slack` is its name of 0.1.0.
     mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
-        a state to [A]; None: all may, and an environment whose info["action_mask"] closes any is
-        refused.
+        a state to [A]; None: all may, but for those that info["action_mask"] closes.
+    bonus_scale : a number, or "auto": tournaments on what was learned choose it at 16, 32, 64, ...
+        episodes (live/scales.py); None: the algorithm's own.
+    dynamics : "stationary": transitions and signals are estimated over all steps together, the
+        default of an algorithm that can; "per-step": for each step by itself, where a step
+        changes what an action does.
+    replan : "doubling": a planner whose multipliers are optimal plans anew when the visits of some
+        pair have doubled, the default here; "every-episode".
     seed : of the environment's first reset, and of the learner's actions.
-    evaluate : episodes on which the last policy is estimated.
+    evaluate : episodes on which the last policy is estimated, and as many for the plan; 0: none.
     checkpoint : a folder to go on from, and to leave a checkpoint in `every` so many seconds, at
-        the end, and on Ctrl-C. The learner goes on to the last bit; the environment, whose own
-        random numbers nobody can save, is seeded anew.
+        the end, on Ctrl-C, and where the environment fails (`EnvironmentFailed`). The learner goes
+        on to the last bit; the environment, whose own random numbers nobody can save, is seeded
+        anew.
     on_progress : called now and then; `cmdplab.live.shown` gives one for the terminal.
     """
-    steps, spaces = whole_horizon(horizon), Spaces.of(env)
+    check_env(env)
+    own = own_problem(env)
+    steps = whole_horizon(own.horizon if horizon is None and own is not None else horizon)
+    check_seeds(env)
+    spaces = Spaces.of(env, discretise, lambda code, n: observations(env, code, n, steps, seed))
+    own = own if own is not None and own.states == spaces.states else None
+    if own is not None and budget is None and threshold is None:
+        threshold = own.threshold
+    given = own.mask if own is not None and mask is None else mask
     asked = Asked(
-        row=as_row(algorithm),
+        row=_as_live(as_row(algorithm), dynamics, replan, bonus_scale),
         spaces=spaces,
         horizon=steps,
-        demand=demand(steps, budget, threshold, cost, utilities),
+        demand=demand(steps, budget, threshold, cost, utilities, cost_range),
         rewards=checked_range(reward_range),
         slack=None if slater_gap is None else real_number("slater_gap", slater_gap),
         seed=whole_number("seed", seed),
         episodes=whole_number("episodes", episodes, least=1),
         evaluate=whole_number("evaluate", evaluate),
-        mask=opened(mask, spaces, steps),
+        mask=opened(given, spaces, steps),
+        clip=bool(clip),
+        auto=bonus_scale == AUTO,
     )
-    check_seeds(env)
     if not real_number("every", every) >= 0.0:
         raise InputError(f"every is {every}, not a number of seconds")
     with ExitStack() as stack:
@@ -99,16 +145,52 @@ def learn(
         settings = asked.settings(env, start)
         playing, notes = _begun(env, asked, settings, folder)
         save = _saver(playing, folder, settings, every)
-        seconds = _learn(playing, asked.episodes, save, stop, on_progress)
-        tally = _evaluate(playing, asked.evaluate, stop, on_progress)
-    return _learned(asked, playing, tally, notes, seconds)
+        try:
+            seconds = _learn(playing, asked.episodes, save, stop, on_progress)
+        except LearnerError:
+            raise
+        except InputError as error:
+            save(np.inf)
+            failed = EnvironmentFailed(str(error))
+            if playing.tally.episodes:
+                failed.learned = _learned(asked, playing, None, None, [*notes, str(error)], 0.0)
+            raise failed from error.__cause__
+        judge = partial(_evaluate, playing, asked.evaluate, stop=stop, on_progress=on_progress)
+        last = judge() if asked.evaluate else None
+        plan, more = _plan(asked, playing)
+        if plan is not None and asked.evaluate:
+            plan = plan._replace(evaluation=judge(rows=plan.policy.array))
+    return _learned(asked, playing, last, plan, [*notes, *more], seconds)
+
+
+def _as_live(row: Row, dynamics: str | None, replan: str | None, scale: float | str | None) -> Row:
+    """The row with the defaults of live learning: counts pooled over the steps, fewer plans.
+
+    Multipliers of a queue change in every episode, and such a planner plans in every episode.
+    """
+    if dynamics is None and row.reads("dynamics"):
+        dynamics = "stationary"
+    searched = isinstance(row, Planner) and row.queue is None
+    if replan is None and searched and row.settings()["replan"] == "every-episode":
+        replan = "doubling"
+    row = row.with_settings(dynamics=dynamics, replan=replan)
+    if scale is None:
+        return row
+    if isinstance(scale, str) and scale != AUTO:
+        raise InputError(f'bonus_scale is {scale!r}, not a number > 0 or "auto"')
+    if not row.reads("bonus_scale"):
+        raise InputError(f"{row.name} has no bonus_scale")
+    fixed = BEGINNING if isinstance(scale, str) else real_number("bonus_scale", scale)
+    return row.with_settings(bonus_scale=fixed)
 
 
 def _begun(
     env: Env, asked: Asked, settings: Settings, folder: Path | None
 ) -> tuple[Playing, list[str]]:
     """A run at its beginning, or where its checkpoint left it; the settings are completed."""
-    saved, notes = checkpoints.find(folder, settings, asked.row) if folder else (None, [])
+    sizes = (asked.spaces.states, asked.spaces.actions, 1 + len(asked.demand.limit))
+    found = checkpoints.find(folder, settings, asked.row, Experience(*sizes)) if folder else None
+    saved, notes = (None, []) if found is None else found
     done = 0 if saved is None else saved.tally.episodes
     if done > asked.episodes:
         raise InputError(f"the checkpoint in {folder} has {done} episodes, beyond {asked.episodes}")
@@ -116,11 +198,20 @@ def _begun(
         notes = [*notes, f"Resumed after {done:,} episodes: the environment was seeded anew."]
     reset_checked(env, seed=_later(asked.seed, done) if done else asked.seed)
     settings["start"] = first_state(env, asked.spaces, settings["start"])
-    setup = asked.setup(settings["start"])
-    session = live_session(asked.row, asked.task(setup), saved.state if saved else None)
+
+    trail = None if saved is None else saved.chosen
+    scales = Chooser(asked.row, asked.task, asked.seed, trail) if asked.auto else None
+
+    def begin(setup: Setup, state: Any) -> LiveSession:
+        task = asked.task(setup)
+        if scales is not None:
+            check(asked.row, task)
+        return live_session(asked.row if scales is None else scales.row(), task, state)
+
+    playing = Playing(env, asked.setup(settings["start"]), begin, asked.seed, saved, scales)
     if folder:
-        packed(asked.row.name, session.state())  # refuses now what cannot be stored
-    return Playing(env, setup, session, asked.seed, saved), notes
+        packed(asked.row.name, playing.session.state())  # refuses now what cannot be stored
+    return playing, notes
 
 
 def _learn(
@@ -146,16 +237,31 @@ def _learn(
 
 
 def _evaluate(
-    playing: Playing, episodes: int, stop: Callable[[], bool], on_progress: OnProgress | None
-) -> Tally:
-    """The last policy's returns."""
+    playing: Playing,
+    episodes: int,
+    *,
+    stop: Callable[[], bool],
+    on_progress: OnProgress | None,
+    rows: Array | None = None,
+) -> Evaluation:
+    """The returns of the last policy, or of another one [H, X, A]."""
     names = playing.setup.names
     tally = Tally(len(names))
-    going = (playing.evaluate(episodes, tally), tally, episodes, names, on_progress)
-    advanced("evaluating", *going, lambda now: stop())
+    what = "evaluating" if rows is None else "evaluating the plan"
+    going = (playing.evaluate(episodes, tally, rows), tally, episodes, names, on_progress)
+    advanced(what, *going, lambda now: stop())
     if stop():
         raise KeyboardInterrupt
-    return tally
+    return playing.evaluation(tally)
+
+
+def _plan(asked: Asked, playing: Playing) -> tuple[Planned | None, list[str]]:
+    """A plan on what was seen, or why there is none."""
+    limit = asked.demand.limit
+    try:
+        return planned_on(playing.seen, playing.setup, limit, np.zeros_like(limit)), []
+    except InputError as error:
+        return None, [f"No plan was made: {error}."]
 
 
 def _saver(
@@ -173,26 +279,64 @@ def _saver(
 
 
 def _learned(
-    asked: Asked, playing: Playing, tally: Tally, notes: list[str], seconds: float
+    asked: Asked,
+    playing: Playing,
+    judged: Evaluation | None,
+    plan: Planned | None,
+    notes: list[str],
+    seconds: float,
 ) -> Learned:
     row, setup = asked.row, playing.setup
     real = (slice(setup.lead, None), slice(asked.spaces.states))
+    last = Policy(playing.policy(), asked.spaces.labels, f"learnt by {row.name}")
+    chosen, better = LAST, (last, judged)
+    if plan is not None:
+        found = judged or promised_by(playing.seen, setup, asked.demand.limit, last.array)
+        notes = [*notes, *_remarks(asked, playing, found, plan)]
+        told = (plan.limit, plan.multiplier, setup)
+        if merit(plan.evaluation or plan.promised, *told) >= merit(found, *told):
+            chosen, better = PLAN, (plan.policy, plan.evaluation)
     remarks = [each for each in (row.tuning_warning(asked.episodes), row.heuristic) if each]
+    sparse = asked.spaces.sparse(playing.tally.episodes, asked.horizon)
     return Learned(
         algorithm=row,
-        policy=Policy(playing.session.policy()[real], name=f"learnt by {row.name}"),
+        policy=better[0],
         multiplier=playing.multiplier(),
         visits=playing.visits[real],
         episodes=playing.tally.episodes,
         curve=playing.tally.curve(),
-        evaluation=playing.evaluation(tally),
+        evaluation=better[1],
         late=playing.evaluation(playing.tally, LATE),
         limit=asked.demand.limit,
         names=setup.names,
         reward_range=asked.rewards,
         seconds=seconds,
-        notes=(*notes, *playing.remarks(), *(f"{row.name}: {each}." for each in remarks)),
+        notes=(
+            *notes,
+            *playing.remarks(),
+            *([sparse] if sparse else []),
+            *(f"{row.name}: {each}." for each in remarks),
+        ),
+        last=last,
+        last_evaluation=judged,
+        planned=plan,
+        chosen=chosen,
+        world=setup,
+        seen=playing.seen,
+        state=playing.session.state(),
     )
+
+
+def _remarks(asked: Asked, playing: Playing, last: Evaluation, plan: Planned) -> list[str]:
+    """What the plan says about the run."""
+    prices = (playing.prices, playing.tally.episodes, playing.multiplier())
+    return [
+        *([plan.message] if plan.message else []),
+        *on_the_choice(last, plan, playing.setup),
+        *on_the_model(plan, playing.setup),
+        *on_the_multiplier(*prices, plan),
+        *on_the_slack(asked.slack, plan, playing.setup),
+    ]
 
 
 def _held(stack: ExitStack, folder: Path) -> Path:

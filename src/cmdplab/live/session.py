@@ -15,9 +15,12 @@ from cmdplab.engines.protocol import LiveSession
 from cmdplab.experiments.play import CHUNK_SECONDS
 from cmdplab.live.checkpoints import Saved
 from cmdplab.live.environment import Env
-from cmdplab.live.episodes import Played, Setup, roll_out
+from cmdplab.live.episodes import Act, Masked, Played, Setup, roll_out
 from cmdplab.live.evaluation import Evaluation, Tally
+from cmdplab.live.masks import ToldMask, projected
+from cmdplab.live.model.experience import Experience
 from cmdplab.live.progress import OnProgress, Standing
+from cmdplab.live.scales import Chooser
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array
 
@@ -28,31 +31,83 @@ class Playing:
     """A session that learns from an environment, episode by episode."""
 
     def __init__(
-        self, env: Env, setup: Setup, session: LiveSession, seed: int, saved: Saved | None
+        self,
+        env: Env,
+        setup: Setup,
+        begin: Callable[[Setup, Any], LiveSession],
+        seed: int,
+        saved: Saved | None,
+        scales: Chooser | None = None,
     ) -> None:
-        self.env, self.setup, self.session, self.seed = env, setup, session, seed
+        """begin : makes a session of a setup and a state, anew whenever more actions are closed.
+
+        scales : chooses the bonus scale on the way; None where it is fixed.
+        """
+        self.scales = scales
+        self.env, self.setup, self.seed = env, setup, seed
+        self._begin = begin
+        sizes = (setup.spaces.states, setup.spaces.actions, len(setup.names))
         shape = (setup.steps, setup.states, setup.spaces.actions)
-        fresh = (Tally(len(setup.names)), np.zeros(shape, dtype=np.int64), 0)
-        self.tally, self.visits, self.cut = fresh if saved is None else saved[1:]
+        fresh = (Tally(len(setup.names)), np.zeros(shape, np.int64), 0, Experience(*sizes), None)
+        self.tally, self.visits, self.cut, self.seen, told = fresh if saved is None else saved[1:6]
+        self.clipped = 0
+        self.prices: list[tuple[int, Array]] = []  # (episode, multiplier) at powers of two
+        self.told = ToldMask(setup.horizon, setup.spaces) if setup.opened is None else None
+        if self.told is not None and told is not None:
+            self.told.remember(told)
+            self.setup = setup._replace(opened=told)
+        self.session = begin(self.setup, None if saved is None else saved.state)
 
     def saved(self) -> Saved:
         """The content of a checkpoint."""
-        return Saved(self.session.state(), self.tally, self.visits, self.cut)
+        told = None if self.told is None else self.told.opened
+        seen = (self.tally, self.visits, self.cut, self.seen)
+        chosen = None if self.scales is None else self.scales.arrays()
+        return Saved(self.session.state(), *seen, told, chosen)
 
     def learn(self, episodes: int) -> Iterator[int]:
         """Learn until so many episodes are done in all; yields their number after each."""
-        steps = np.arange(self.setup.steps)
         for played in self._episodes(self.tally.episodes + 1, episodes):
-            rewards = self.setup.scale.to_unit(played.signals)
-            self.session.observe(played.states, played.actions, rewards)
-            self.visits[steps, played.states[:-1], played.actions] += 1
+            self.take(played)
             self.tally.add(played.signals.sum(axis=1))
-            yield self.tally.episodes
+            done = self.tally.episodes
+            if done & (done - 1) == 0:
+                self.prices.append((done, self.multiplier()))
+                self._choose_scale(done)
+            yield done
 
-    def evaluate(self, episodes: int, tally: Tally) -> Iterator[int]:
-        """Play the policy as it is, on uniforms that no learning episode has had."""
+    def _choose_scale(self, episodes: int) -> None:
+        if self.scales is not None:
+            state = self.session.state()
+            if self.scales.choose(self.setup, state, episodes):
+                self.session = self._begin(self.setup, state)
+
+    def take(self, played: Played) -> None:
+        """Learn from one episode, whoever played it."""
+        if self.told is not None and self.told.news:
+            self.setup = self.setup._replace(opened=self.told.opened)
+            self.session = self._begin(self.setup, self.session.state())
+            self.told.news = False
+        rewards = self.setup.scale.to_unit(played.signals)
+        self.session.observe(played.states, played.actions, rewards)
+        steps = np.arange(self.setup.steps)
+        self.visits[steps, played.states[:-1], played.actions] += 1
+        self.cut += played.cut
+        self.clipped += played.clipped
+        lead = self.setup.lead
+        real = slice(lead, lead + played.length)
+        states, actions = played.states[real], played.actions[real]
+        self.seen.add(states, actions, played.last, played.signals[:, real])
+
+    def policy(self) -> Array:
+        """[H, X, A], what the learner would play next, without what is known to be closed."""
+        real = (slice(self.setup.lead, None), slice(self.setup.spaces.states))
+        return projected(self.session.policy()[real], self.setup.opened)
+
+    def evaluate(self, episodes: int, tally: Tally, rows: Array | None = None) -> Iterator[int]:
+        """Play a policy, the learner's or another [H, X, A], on uniforms of no learning episode."""
         done = self.tally.episodes
-        for played in self._episodes(done + 1, done + episodes):
+        for played in self._episodes(done + 1, done + episodes, rows):
             tally.add(played.signals.sum(axis=1))
             yield tally.episodes
 
@@ -68,22 +123,47 @@ class Playing:
         return np.asarray(multiplier * width[0] / width[1:])
 
     def remarks(self) -> list[str]:
-        """Remarks on the episodes."""
-        if not self.cut:
-            return []
-        return [
-            f"{self.cut:,} episodes were truncated before step {self.setup.horizon}, which the "
-            "learner takes for an end: raise the time limit (max_episode_steps) or lower horizon=."
-        ]
+        """Remarks on the episodes, and on the bonus scale."""
+        remarks = []
+        if self.cut:
+            remarks.append(
+                f"{self.cut:,} episodes were truncated before step {self.setup.horizon}, which the "
+                "learner takes for an end: raise the time limit (max_episode_steps) or lower "
+                "horizon=."
+            )
+        if self.clipped:
+            remarks.append(f"{self.clipped:,} signals beyond their range were clipped.")
+        if self.scales is not None:
+            remarks += self.scales.remarks()
+        return remarks
 
-    def _episodes(self, first: int, last: int) -> Iterator[Played]:
+    def _episodes(self, first: int, last: int, rows: Array | None = None) -> Iterator[Played]:
+        other, lead = None if rows is None else by_rows(rows, self.setup.lead), self.setup.lead
+
+        def row(h: int, x: int) -> Array:
+            found = self.session.policy()[h, x] if rows is None else rows[h - lead, x]
+            return np.asarray(found)
+
         for begin in range(first, last + 1, BATCH):
             size = min(BATCH, last + 1 - begin)
             noise = uniforms(self.seed, begin, size, self.setup.steps)[:, :, 0].tolist()
             for e in range(size):
-                played = roll_out(self.env, self.setup, self.session.act, noise[e], begin + e)
-                self.cut += played.cut
-                yield played
+                masked = None if self.told is None else Masked(self.told, row)
+                act = self.session.act if other is None else other
+                yield roll_out(self.env, self.setup, act, noise[e], begin + e, masked)
+
+
+def by_rows(rows: Array, lead: int) -> Act:
+    """The actions of a policy [H, X, A] by inverse CDF; a step in which nothing is chosen has 0."""
+    sums = np.cumsum(rows, axis=-1)
+    sums[rows[..., ::-1].cumsum(axis=-1)[..., ::-1] == 0.0] = np.inf
+    last = rows.shape[-1] - 1 - np.argmax(rows[..., ::-1] > 0.0, axis=-1)
+
+    def act(h: int, x: int, u: float) -> int:
+        a = int(sums[h - lead, x].searchsorted(u, side="right"))
+        return min(a, int(last[h - lead, x]))  # the sums may end below 1 by a rounding
+
+    return act
 
 
 def advanced(

@@ -47,18 +47,14 @@ class Demand(NamedTuple):
     limit: Array  # [N], the sum over an episode, in the user's units
     what: str  # "cost" or "utility"
     source: str = INFO  # or the qualified names of the functions
-
-    @property
-    def worst(self) -> float:
-        """The worst value of a step."""
-        return 1.0 if self.what == "cost" else 0.0
+    ranges: tuple[tuple[float, float], ...] = ()  # [N], of a step; (0, 1) where nothing was said
 
     def scale(self, reward_range: tuple[float, float]) -> Scale:
         """The maps of the objective and of the N constrained signals."""
-        low, high = reward_range
-        n = len(self.limit)
-        worst = np.array([low, *[self.worst] * n])
-        return Scale(worst, np.array([high, *[1.0 - self.worst] * n]))
+        ranges = self.ranges or ((0.0, 1.0),) * len(self.limit)
+        ends = [each if self.what == "utility" else each[::-1] for each in ranges]
+        worst, best = zip(reward_range, *ends, strict=True)
+        return Scale(np.array(worst), np.array(best))
 
 
 def demand(
@@ -67,6 +63,7 @@ def demand(
     threshold: npt.ArrayLike | None,
     cost: Given,
     utilities: Given,
+    ranges: Any = (0.0, 1.0),
 ) -> Demand:
     """Costs within budgets, or utilities that reach thresholds, from functions or the info."""
     if (budget is None) == (threshold is None):
@@ -76,37 +73,63 @@ def demand(
     if other is not None:
         raise InputError("a budget bounds cost= from above, a threshold utilities= from below")
     name = "budget" if what == "cost" else "threshold"
-    limit = np.atleast_1d(floats(name, budget if what == "cost" else threshold))  # type: ignore[arg-type]
-    if limit.ndim != 1 or not len(limit):
-        raise InputError(f"{name} must be a number or a list of numbers")
-    for each in limit:
-        if not 0.0 <= each <= horizon:
-            raise InputError(f"{name} is {each:g}, outside 0 to the horizon, {horizon}")
+    given: Any = budget if what == "cost" else threshold
+    wide = checked_ranges(ranges, np.size(given))
+    limit = checked_limit(name, given, horizon, wide)
     if functions is None:
-        return Demand(_from_info(what, len(limit)), limit, what)
+        return Demand(_from_info(what, len(limit)), limit, what, ranges=wide)
     listed: list[Any] = list(functions) if isinstance(functions, list | tuple) else [functions]
     for each in listed:
         check_call("cost=" if what == "cost" else "utilities=", each, ARGUMENTS)
     if len(listed) != len(limit):
         raise InputError(f"{name} holds {len(limit)} numbers for {len(listed)} functions")
     source = ", ".join(getattr(each, "__qualname__", type(each).__qualname__) for each in listed)
-    return Demand(_from_functions(listed), limit, what, source)
+    return Demand(_from_functions(listed), limit, what, source, wide)
 
 
-def checked_range(reward_range: tuple[float, float]) -> tuple[float, float]:
-    """(low, high) of the reward of a step; zero, what a step after the end earns, lies within."""
+def checked_limit(
+    name: str, given: npt.ArrayLike, horizon: int, ranges: Sequence[Sequence[float]]
+) -> Array:
+    """[N]: budgets or thresholds within what H steps can add up to, [N] pairs of ends a step."""
+    limit = np.atleast_1d(floats(name, given))
+    if limit.ndim != 1 or not len(limit):
+        raise InputError(f"{name} must be a number or a list of numbers")
+    for each, (low, high) in zip(limit, ranges, strict=False):
+        if not horizon * low <= each <= horizon * high:
+            ends = f"{horizon * low:g} to {horizon * high:g}"
+            raise InputError(f"{name} is {each:g}, outside {ends}, all that {horizon} steps can be")
+    return limit
+
+
+def checked_range(given: Any, what: str = "reward") -> tuple[float, float]:
+    """(low, high) of the signal of a step; zero, what a step after the end has, lies within."""
+    name = f"{what}_range"
     try:
-        low, high = (real_number("an end of reward_range", each) for each in reward_range)
+        low, high = (real_number(f"an end of {name}", each) for each in given)
     except (TypeError, ValueError):
-        raise InputError(f"reward_range is {reward_range!r}, not (lowest, highest)") from None
+        raise InputError(f"{name} is {given!r}, not (lowest, highest)") from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"reward_range is ({low:g}, {high:g}), not a lower and an upper number")
+        raise InputError(f"{name} is ({low:g}, {high:g}), not a lower and an upper number")
     if not low <= 0.0 <= high:
         raise InputError(
-            f"reward_range is ({low:g}, {high:g}), which must hold 0, "
-            "the reward of every step after the end of an episode"
+            f"{name} is ({low:g}, {high:g}), which must hold 0, "
+            f"the {what} of every step after the end of an episode"
         )
     return low, high
+
+
+def checked_ranges(given: Any, count: int) -> tuple[tuple[float, float], ...]:
+    """(low, high) of each of N costs or utilities: one pair for all, or N of them."""
+    if isinstance(given, list | tuple) and given and isinstance(given[0], list | tuple):
+        if len(given) != count:
+            raise InputError(f"cost_range holds {len(given)} pairs for {count} constraints")
+        return tuple(checked_range(each, "cost") for each in given)
+    return (checked_range(given, "cost"),) * count
+
+
+def unread(state: Any, action: Any, following: Any, reward: Any, info: Info) -> Sequence[Any]:
+    """Refuse: what was loaded from a file has no functions, which no file can hold."""
+    raise InputError("functions are not kept in files: pass cost= or utilities= again")
 
 
 def _from_functions(functions: Sequence[Signal]) -> Reader:

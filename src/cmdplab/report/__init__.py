@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 from cmdplab.errors import InputError
 from cmdplab.files.write import writable_folder, written_whole
@@ -11,9 +13,28 @@ from cmdplab.report.page import page
 from cmdplab.report.sources import gather
 from cmdplab.report.tables import csv_table, latex_table
 
-__all__ = ["Report", "gather", "write_report", "write_tables"]
+__all__ = ["Embedded", "Report", "gather", "show", "write_report", "write_tables"]
 
 NAME = "report.html"
+
+
+class Embedded(NamedTuple):
+    """A report that a notebook shows in a frame of its own, when it is the value of a cell."""
+
+    page: str  # HTML
+    height: int  # pixels
+
+    def __repr__(self) -> str:
+        return f"<report of {len(self.page):,} letters; a notebook shows it>"
+
+    def _repr_html_(self) -> str:
+        frame = f"style='width: 100%; height: {self.height}px; border: 0'"
+        return f"<iframe class='report' {frame} srcdoc=\"{escape(self.page)}\"></iframe>"
+
+
+def show(folder: str | Path, height: int = 700) -> Embedded:
+    """The report about the records of a folder, for the cell of a notebook; writes nothing."""
+    return Embedded(page(gather(Path(folder))), height)
 
 
 def write_report(folder: Path, out: Path | None = None, found: Report | None = None) -> Path:

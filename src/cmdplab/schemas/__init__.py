@@ -13,8 +13,10 @@ VERSIONS = {  # a name for each command, or for each of its forms
     "compare": 1,
     "run": 1,
     "solve": 1,
-    "describe": 1,
+    "describe": 2,
+    "sensitivity": 1,
     "frontier": 1,
+    "theory": 1,
     "convert": 1,
     "evaluate": 1,
     "explain": 1,
@@ -32,6 +34,7 @@ VERSIONS = {  # a name for each command, or for each of its forms
     "plot": 1,
     "portrait": 1,
     "export": 1,
+    "export-suite": 1,
 }
 
 

@@ -138,6 +138,16 @@ class ReportPage(Part):
     tables: list[str] = field("summary.tex and summary.csv")
 
 
+class SuitePage(Part):
+    """`cmdplab export-suite`: the data set that was written."""
+
+    folder: str = field("its path")
+    environments: list[str] = field("those it holds")
+    files: int = field("how many")
+    bytes: int = field("their size", "bytes")
+    notes: list[str] = field("what a format cannot say")
+
+
 class Written(Part):
     """`cmdplab convert`, `export`, `plot` and `portrait`: the file that was written."""
 

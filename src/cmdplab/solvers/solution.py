@@ -19,6 +19,7 @@ from cmdplab.messages import warn_renamed
 from cmdplab.solvers.certified import SHORT, Optimum, optimum, unconstrained, widest
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.stationary import certified as stationary
+from cmdplab.solvers.thresholds.conflicts import conflict
 from cmdplab.types import Array
 
 SLATER_TOLERANCE = 1e-9  # per step of the horizon; a smaller slack is no slack
@@ -104,8 +105,7 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
     pool = known.pool()
     safe = widest(known, pool)
     if safe.slack < -SHORT * problem.horizon:
-        why = f"no policy meets the thresholds: the best falls short by {-safe.slack:.6g}"
-        return Solution(False, None, None, None, None, safe.slack, None, None, why)
+        return _infeasible(problem, safe.slack)
     slack = safe.slack if safe.slack > SLATER_TOLERANCE * problem.horizon else 0.0
     return _solution(problem, optimum(known, safe, pool, first), slack)
 
@@ -122,9 +122,7 @@ def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
     """The optimum of a problem without an end."""
     best = stationary.optimum(problem, *_begun(warm, problem.constraints))
     if best.policy is None or best.returns is None:
-        short = -float(best.slack or 0.0)
-        why = f"no policy meets the thresholds: the best falls short by {short:.6g}"
-        return Solution(False, None, None, None, None, best.slack, None, None, why)
+        return _infeasible(problem, float(best.slack or 0.0))
     slack = best.slack
     if slack is not None and slack <= SLATER_TOLERANCE * float(np.abs(best.occupancy).sum()):  # type: ignore[arg-type]
         slack = 0.0
@@ -132,6 +130,14 @@ def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
     policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
     given = (policy, best.occupancy, best.multiplier, slack, value, best.dual, message)
     return Solution(True, value, *given, best.mixed)
+
+
+def _infeasible(problem: CMDP | StationaryCMDP, slack: float) -> Solution:
+    """No optimum, and the thresholds that conflict."""
+    found = conflict(problem)
+    why = f"the best falls short by {-slack:.6g}" if found is None else found.sentence
+    why = f"no policy meets the thresholds: {why}"
+    return Solution(False, None, None, None, None, slack, None, None, why)
 
 
 def _solution(problem: CMDP, best: Optimum, slack: float | None) -> Solution:

@@ -19,13 +19,13 @@ from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import Run
-from cmdplab.experiments.records.labels import kind_of_row, labels
+from cmdplab.experiments.records.labels import by_label, kind_of_row, labels
 from cmdplab.experiments.records.versus import Rival, label_of
 from cmdplab.experiments.run import jobs, run_many
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.statistics import Paired
-from cmdplab.studies.conclusions import by_label, median, numbers_of, paired_of
+from cmdplab.studies.conclusions import median, numbers_of, paired_of
 from cmdplab.studies.predefined import Comparison, carry_out
 
 

@@ -19,7 +19,7 @@ from cmdplab.experiments.experiment import Experiment
 from cmdplab.experiments.folder import Folder, read_folder, works_of
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.play import Run
-from cmdplab.experiments.records.labels import kind_of_row, labels
+from cmdplab.experiments.records.labels import by_label
 from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.records.summary import SUMMARY
 from cmdplab.experiments.records.tables import Curves, put_runs
@@ -30,16 +30,6 @@ from cmdplab.files.write import to_json, written_whole
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.statistics import Paired
-
-
-def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """The runs of each algorithm; those that come in several settings are told apart by them."""
-    kinds = [kind_of_row(run.algorithm) for run in runs]
-    named = labels(kinds)
-    grouped: dict[str, list[Run]] = {}
-    for run, kind in zip(runs, kinds, strict=True):
-        grouped.setdefault(named[kind], []).append(run)
-    return grouped
 
 
 def numbers_of(runs: Sequence[Run]) -> dict[str, Any]:

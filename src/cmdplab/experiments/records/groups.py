@@ -47,12 +47,13 @@ class Group(NamedTuple):
         return round(float(self.mistakes[0]["epsilon"][-1]))
 
 
-def gather(folder: Path, partial: bool = False) -> tuple[list[Group], list[str]]:
+def gather(folder: str | Path, partial: bool = False) -> tuple[list[Group], list[str]]:
     """The groups of an experiment's folder, and what is missing of it.
 
     Runs that failed or are not done are an error that counts them and names the first, unless
     `partial` says to go on without; the notes then say what each group lost.
     """
+    folder = Path(folder)
     works = works_of(folder)
     index = Index(works)
     states = {work.folder: index.status(work) for work in works}

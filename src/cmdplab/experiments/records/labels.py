@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
+    from cmdplab.experiments.play import Run
     from cmdplab.experiments.run_settings import RunSettings
 
 _NOT_OF_A_KIND = {"problem", "fingerprint", "algorithm", "preset", "seed"}
@@ -54,6 +55,16 @@ def labels(kinds: Sequence[Kind]) -> dict[Kind, str]:
         ]
         found[each] = f"{name} ({', '.join(differ)})" if differ else name
     return found
+
+
+def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """The runs of each algorithm; those that come in several settings are told apart by them."""
+    kinds = [kind_of_row(run.algorithm) for run in runs]
+    named = labels(kinds)
+    grouped: dict[str, list[Run]] = {}
+    for run, kind in zip(runs, kinds, strict=True):
+        grouped.setdefault(named[kind], []).append(run)
+    return grouped
 
 
 def _words(setting: str, value: Any) -> str:

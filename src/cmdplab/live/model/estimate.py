@@ -1,0 +1,222 @@
+"""The CMDP that episodes suggest, with a box for its kernel and errors for what policies earn.
+
+    Pbar(y | x, a) = n(x, a, y) / n(x, a),     rewards and costs are means
+
+The world is taken to be the same at every step. What was never tried is feared: an action is closed
+where another one of its state was tried, and a state in which none was leads, for the worst reward
+and cost of a step, to one more state that goes on like that for ever. So a plan never counts on
+what nobody has seen.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab import display
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.horizons import randomly_started
+from cmdplab.cmdp.labels import Labels, Scale as Units
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import InputError
+from cmdplab.formats.estimates import confidence_widths
+from cmdplab.formats.kernels import Transitions, stored
+from cmdplab.live.episodes import Setup
+from cmdplab.live.model.experience import Entries, Experience
+from cmdplab.solvers import Box
+from cmdplab.types import Array, Mask
+
+LARGEST = 40_000_000  # numbers of the rewards [1 + N, H, X, A]: 320 MB
+LARGEST_BOX = 20_000_000  # entries of a box
+
+
+@display.shown
+class LearnedModel(NamedTuple):
+    """The problem that was learned, the box that holds its kernel, and what should be said.
+
+    `solve(found.problem)` trusts the estimates; `solve_robust(found.problem, found.box)` does not.
+    Values and thresholds are in [0, H]; `problem.labels` has the units of the environment.
+    """
+
+    problem: CMDP
+    box: Box | None  # [X, A, X]; None where it would be too large
+    visits: Array  # [X, A], of the environment's states and actions
+    notes: tuple[str, ...] = ()
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        facts = [("problem", self.problem.name), ("steps seen", f"{int(self.visits.sum()):,}")]
+        never = f"{int((self.visits == 0).sum()):,} of {self.visits.size:,} pairs"
+        return "LearnedModel", [*facts, ("never tried", never), *(("note", n) for n in self.notes)]
+
+
+def model_problem(seen: Experience, world: Setup, limit: Array, name: str = "learned") -> CMDP:
+    """The CMDP of what was seen; state X is the end, X + 1 what was never seen."""
+    X, A, H = seen.states, seen.actions, world.horizon
+    signals = len(world.names)
+    if signals * H * (X + 2) * A > LARGEST:
+        raise InputError(
+            f"a plan for {X:,} states, {A} actions and {H} steps would need "
+            f"{signals * H * (X + 2) * A:.1e} numbers, more than {LARGEST:.0e}"
+        )
+    if not seen.episodes:
+        raise InputError("no episode was seen: there is nothing to plan on")
+    entries = seen.entries()
+    visits = seen.visits()
+    paid = np.repeat(world.scale.worst, (X + 2) * A).reshape(signals, X + 2, A)
+    paid[:, X] = 0.0
+    paid[:, :X] = np.where(visits > 0.0, _means(entries, visits, signals), paid[:, :X])
+    unit = np.clip(world.scale.to_unit(paid), 0.0, 1.0)
+    opened = _opened(visits, world.opened, H)
+    flat: Mask = np.asarray(opened.any(axis=0))
+    kernel = stored(_transitions(entries, visits, flat), flat, name)
+    threshold = np.clip(world.scale.to_unit(np.append(0.0, limit), H)[1:], 0.0, H)
+    made = CMDP(
+        kernel,
+        np.broadcast_to(unit[:, None], (signals, H, X + 2, A)),
+        threshold,
+        0 if world.start is None else world.start,
+        name=name,
+        mask=None if opened.all() else opened,
+        labels=_labels(world),
+    )
+    if world.start is not None:
+        return made
+    began, many = seen.starts()
+    first = np.zeros(X + 2)
+    first[began] = many / many.sum()
+    return randomly_started(made, first)
+
+
+def model_of(seen: Experience, world: Setup, limit: Array, delta: float = 0.05) -> LearnedModel:
+    """The problem with its box: with probability 1 - delta it holds every row that was tried."""
+    problem, visits = model_problem(seen, world, limit), seen.visits()
+    notes = ["the world is taken to be the same at every step, and rewards and costs are means"]
+    never = int((visits == 0).sum())
+    if never:
+        notes.append(f"{never:,} of {visits.size:,} pairs were never tried: the worst is assumed")
+    X = problem.states
+    if X * X * problem.actions > LARGEST_BOX:
+        notes.append(f"a box of {X:,} states would be too large: it is left out")
+        return LearnedModel(problem, None, visits, tuple(notes))
+    if world.start is None:
+        notes.append("episodes begin in several states: their shares are taken, and not bounded")
+    table = problem.table[0]
+    width = np.zeros_like(table)
+    tried = visits > 0.0
+    here = np.flatnonzero(tried.ravel())
+    rows = table[: seen.states].reshape(-1, X)[here]
+    width[: seen.states].reshape(-1, X)[here] = confidence_widths(
+        rows, visits.ravel()[here], (seen.states + 1, seen.actions), delta
+    )
+    width[..., seen.states + 1 :] = 0.0  # nobody has seen the states that stand for no place
+    return LearnedModel(problem, Box.around(table, width), visits, tuple(notes))
+
+
+def standard_errors(problem: CMDP, seen: Experience, world: Setup, policy: Array) -> Array:
+    """[1 + N]: of the returns that the model promises a policy, in the user's units.
+
+    The delta method: a sample (r, y) of the pair (x, a) moves V by sum_h w_h(x, a) (r + V_{h+1}(y))
+    over n(x, a); the start by V(x_1) over the episodes. Right for many visits; pairs that were
+    tried once seem certain.
+    """
+    lead = problem.horizon - world.horizon
+    width = np.abs(world.scale.best - world.scale.worst)
+    entries, visits = seen.entries(), seen.visits()
+    occupancy = exact.occupancy(problem, policy)[lead:, : seen.states]
+    weight = occupancy.sum(axis=0)[entries.state, entries.action]
+    pair = entries.state * seen.actions + entries.action
+    n = visits.ravel()[pair]
+    found = []
+    for k, reward in enumerate(problem.reward):
+        values = _state_values(problem, policy, reward)
+        after = np.zeros(len(n))
+        for h in range(world.horizon):
+            place = occupancy[h][entries.state, entries.action]
+            after += place * values[lead + h + 1][entries.following]
+        mean = (entries.sums[k] / entries.times - world.scale.worst[k]) / (
+            world.scale.best[k] - world.scale.worst[k]
+        )
+        spread = entries.squares[k] / entries.times - (entries.sums[k] / entries.times) ** 2
+        spread = np.maximum(spread, 0.0) / width[k] ** 2
+        moved = weight * mean + after
+        share = entries.times / n
+        first = np.bincount(pair, share * moved, visits.size)
+        second = np.bincount(pair, share * (moved**2 + weight**2 * spread), visits.size)
+        variance = np.maximum(second - first**2, 0.0) / np.maximum(visits.ravel(), 1.0)
+        found.append(float(variance.sum()) + _of_the_start(seen, world, values[lead]))
+    return np.asarray(np.sqrt(found) * width)
+
+
+def _of_the_start(seen: Experience, world: Setup, value: Array) -> float:
+    """The variance that comes from not knowing how often each state is the first."""
+    if world.start is not None:
+        return 0.0
+    began, many = seen.starts()
+    share = many / many.sum()
+    mean = share @ value[began]
+    return float(share @ (value[began] - mean) ** 2 / many.sum())
+
+
+def _state_values(problem: CMDP, policy: Array, reward: Array) -> Array:
+    """[H + 1, X], of one reward."""
+    values = np.zeros((problem.horizon + 1, problem.states))
+    for h in reversed(range(problem.horizon)):
+        q = reward[h] + problem.kernel.ahead(h, values[h + 1])
+        values[h] = np.sum(policy[h] * q, axis=-1)
+    return values
+
+
+def _means(entries: Entries, visits: Array, signals: int) -> Array:
+    """[1 + N, X, A], zero where nothing was tried."""
+    sums = np.zeros((signals, *visits.shape))
+    for total, each in zip(sums, entries.sums, strict=True):
+        np.add.at(total, (entries.state, entries.action), each)
+    return np.asarray(sums / np.maximum(visits, 1.0))
+
+
+def _opened(visits: Array, told: Mask | None, horizon: int) -> Mask:
+    """[H, X + 2, A]: what was tried and may be; where nothing of that is, what may be."""
+    X, A = visits.shape
+    may = np.broadcast_to(np.array(True), (1, X, A)) if told is None else told
+    tried = may & (visits > 0.0)
+    some = tried.any(axis=-1, keepdims=True)
+    opened = np.zeros((len(may), X + 2, A), dtype=np.bool_)
+    opened[:, :X] = np.where(some, tried, may)
+    opened[:, X:, 0] = True  # nothing is decided after the end
+    return np.broadcast_to(opened, (horizon, X + 2, A))
+
+
+def _transitions(entries: Entries, visits: Array, opened: Mask) -> Transitions:
+    """The estimated kernel over X + 2 states; pairs that are open and untried lead to the last."""
+    X = len(visits)
+    untried = np.argwhere(opened[:X] & (visits == 0.0))
+    ends = np.array([[X, 0, X], [X + 1, 0, X + 1]])
+    more = np.concatenate([np.c_[untried, np.full(len(untried), X + 1)], ends])
+    seen = np.stack([entries.state, entries.action, entries.following], axis=1)
+    state, action, target = np.concatenate([seen, more]).astype(np.int64).T
+    chance = entries.times / visits[entries.state, entries.action]
+    return Transitions(state, action, target, np.append(chance, np.ones(len(more)))).within(opened)
+
+
+def _labels(world: Setup) -> Labels:
+    """Names of the environment where it has some, and the units of every signal."""
+    scale, named = world.scale, world.spaces.labels
+    states = named.states
+    if states:
+        states = (*states, *_unused(("over", "never seen"), states))
+    units = tuple(
+        Units(name, float(best - worst), float(world.horizon * worst))
+        for name, worst, best in zip(world.names, scale.worst, scale.best, strict=True)
+    )
+    return Labels(states, named.actions, (), units)
+
+
+def _unused(words: tuple[str, ...], taken: tuple[str, ...]) -> tuple[str, ...]:
+    """The words, each with as many primes as it takes to be none of the names."""
+    found = []
+    for word in words:
+        while word in taken:
+            word += "'"
+        found.append(word)
+    return tuple(found)

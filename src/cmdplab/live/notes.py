@@ -1,0 +1,82 @@
+"""What should be said about a run: its policy, its budget, its multiplier, its slack."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cmdplab.live.episodes import Setup
+from cmdplab.live.evaluation import Evaluation
+from cmdplab.live.model import Planned
+from cmdplab.live.model.plans import shortfall
+from cmdplab.types import Array
+
+GROWN = 1.3  # a multiplier that grows like the root of the episodes has 1.4 at twice as many
+ABOVE = 5.0  # times the plan's multiplier: more is no price
+
+
+def on_the_choice(last: Evaluation, plan: Planned, world: Setup) -> list[str]:
+    """Where the last policy is worse than the plan on its own data, beyond the intervals."""
+    found = plan.evaluation or plan.promised
+    missed = shortfall(last, plan.limit, world, certain=True)
+    if missed > 0.0 and shortfall(found, plan.limit, world, certain=True) == 0.0:
+        why = "it misses a limit that the plan keeps"
+    elif last.objective.high < found.objective.low:
+        why = (
+            f"its {world.names[0]} is {last.objective.mean:.4g}, "
+            f"that of the plan {found.objective.mean:.4g}"
+        )
+    else:
+        return []
+    return [f"The last policy is worse than a plan on the data that it was learned from: {why}."]
+
+
+def on_the_model(plan: Planned, world: Setup) -> list[str]:
+    """Where episodes contradict the model by far more than its errors."""
+    if plan.evaluation is None:
+        return []
+    promised = (plan.promised.objective, *plan.promised.constrained)
+    played = (plan.evaluation.objective, *plan.evaluation.constrained)
+    for name, said, was in zip(world.names, promised, played, strict=True):
+        half = (said.high - said.low + was.high - was.low) / 2.0
+        if abs(said.mean - was.mean) > 2.0 * half + 1e-9:
+            return [
+                f"The model promised the plan a {name} of {said.mean:.4g}, and it was "
+                f"{was.mean:.4g}: few visits, or a world that changes with the step or is not "
+                "Markov."
+            ]
+    return []
+
+
+def on_the_multiplier(
+    prices: list[tuple[int, Array]], episodes: int, now: Array, plan: Planned
+) -> list[str]:
+    """Where a multiplier grows without end, as it does if a limit cannot be kept."""
+    early = [each for each in prices if 2 * each[0] <= episodes]
+    if len(early) < 3:
+        return []
+    then, before = early[-1]
+    for n, price in enumerate(now):
+        wanted = plan.multiplier[n] if np.isfinite(plan.multiplier[n]) else 0.0
+        if price > GROWN * before[n] > 0.0 and price > ABOVE * wanted:
+            return [
+                f"The multiplier of {plan.names[1 + n]} grows without end: {before[n]:.4g} after "
+                f"{then:,} episodes, {price:.4g} after {episodes:,}"
+                + (f", and the plan has {wanted:.4g}." if plan.feasible else ".")
+            ]
+    return []
+
+
+def on_the_slack(told: float | None, plan: Planned, world: Setup) -> list[str]:
+    """Where the Slater gap that was told is more than any policy of the model has."""
+    found = plan.slater_gap
+    if told is None or found is None:
+        return []
+    width = np.abs(world.scale.best - world.scale.worst)[1:]
+    ends = zip(plan.promised.constrained, width, strict=True)
+    errors = [(each.high - each.low) / 2.0 / float(unit) for each, unit in ends]
+    if told <= found + max(errors):
+        return []
+    return [
+        f"slater_gap was told to be {told:g}, and no policy of the learned model has a slack of "
+        f"more than {max(found, 0.0):.4g}: the algorithm's steps and bounds were set by it."
+    ]

@@ -1,0 +1,209 @@
+"""One space of an environment as the numbers 0..n - 1, there and back, with a name for each.
+
+A code is data: it can be written into a file and read again. Gymnasium is never imported.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from cmdplab.errors import InputError
+
+MANY = 100_000  # numbers beyond which names are not written out
+
+Shape = Literal["tuple", "dict", "array", "bits"]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A Discrete space: the whole numbers start..start + size - 1."""
+
+    size: int
+    start: int = 0
+
+    def number(self, value: Any) -> int:
+        """The number of a value; one outside the space is refused."""
+        try:
+            n = operator.index(_scalar(value)) - self.start
+        except TypeError:
+            raise InputError(f"{value!r} is not a whole number") from None
+        if not 0 <= n < self.size:
+            raise InputError(f"{value} is outside {self.start} to {self.start + self.size - 1}")
+        return n
+
+    def value(self, number: int) -> int:
+        """What the environment calls a number."""
+        return self.start + number
+
+    def name(self, number: int) -> str:
+        """What a person calls it."""
+        return str(self.start + number)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A number of a Box, cut at the edges: cell i holds edges[i - 1] <= v < edges[i].
+
+    points : what stands for each cell where a number must become a value, one for each.
+    """
+
+    edges: tuple[float, ...]  # rising, one fewer than the points
+    points: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return len(self.points)
+
+    def number(self, value: Any) -> int:
+        """The cell of a number; what lies beyond the outer edges is in the outer cells."""
+        try:
+            number = float(_scalar(value))
+        except (TypeError, ValueError):
+            raise InputError(f"{value!r} is not a number") from None
+        if math.isnan(number):
+            raise InputError(f"{value!r} is not a number")
+        return int(np.searchsorted(self.edges, number, side="right"))
+
+    def value(self, number: int) -> float:
+        """The point that stands for a cell."""
+        return self.points[number]
+
+    def name(self, number: int) -> str:
+        """The cell as an interval, or its point where there is only that."""
+        if not self.edges:
+            return f"{self.points[number]:.4g}"
+        low = "-inf" if number == 0 else f"{self.edges[number - 1]:.4g}"
+        high = "inf" if number == len(self.edges) else f"{self.edges[number]:.4g}"
+        return f"{low}..{high}"
+
+
+@dataclass(frozen=True)
+class Levels(Cells):
+    """A number of a Box of actions, one of a few points."""
+
+    def name(self, number: int) -> str:
+        """The point itself."""
+        return f"{self.points[number]:.4g}"
+
+
+@dataclass(frozen=True)
+class Several:
+    """Several parts at once: Tuple, Dict, MultiDiscrete, MultiBinary, or a Box of cells.
+
+    The last part varies fastest. keys : of a Dict. sizes : the shape of an array, if it is one.
+    """
+
+    parts: tuple[Code, ...]
+    shape: Shape
+    keys: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+
+    @cached_property
+    def size(self) -> int:
+        """The product of the parts' sizes."""
+        return math.prod(each.size for each in self.parts)
+
+    def number(self, value: Any) -> int:
+        """The number of a value."""
+        n = 0
+        for part, each in zip(self.parts, self._split(value), strict=True):
+            n = n * part.size + part.number(each)
+        return n
+
+    def value(self, number: int) -> Any:
+        """What the environment calls a number: of the kind that its space has."""
+        values = [
+            part.value(each) for part, each in zip(self.parts, self._digits(number), strict=True)
+        ]
+        if self.shape == "dict":
+            return dict(zip(self.keys, values, strict=True))
+        if self.shape == "tuple":
+            return tuple(values)
+        if self.shape == "bits":
+            return np.array(values, dtype=np.int8).reshape(self.sizes)
+        real = any(isinstance(each, Cells) for each in self.parts)
+        return np.array(values, dtype=np.float32 if real else np.int64).reshape(self.sizes)
+
+    def name(self, number: int) -> str:
+        """The parts' names, as a tuple or with the keys of a Dict."""
+        names = [
+            part.name(each) for part, each in zip(self.parts, self._digits(number), strict=True)
+        ]
+        if self.shape == "dict":
+            return ", ".join(f"{k}={v}" for k, v in zip(self.keys, names, strict=True))
+        return names[0] if len(names) == 1 else f"({', '.join(names)})"
+
+    def _digits(self, number: int) -> list[int]:
+        digits = []
+        for part in reversed(self.parts):
+            number, digit = divmod(number, part.size)
+            digits.append(digit)
+        return digits[::-1]
+
+    def _split(self, value: Any) -> list[Any]:
+        """The values of the parts."""
+        if self.shape == "dict":
+            if not hasattr(value, "keys") or set(value.keys()) != set(self.keys):
+                raise InputError(f"{value!r} has not the keys {', '.join(self.keys)}")
+            return [value[key] for key in self.keys]
+        if self.shape == "tuple":
+            values = list(value) if isinstance(value, tuple | list | np.ndarray) else [value]
+        else:
+            values = np.asarray(value).ravel().tolist()
+        if len(values) != len(self.parts):
+            raise InputError(f"{value!r} has {len(values)} parts, not {len(self.parts)}")
+        return values
+
+
+Code = Whole | Cells | Several
+
+
+def names(code: Code) -> tuple[str, ...]:
+    """A name for each number; none where a space counts from 0, or is too large to name."""
+    if code.size > MANY or (isinstance(code, Whole) and code.start == 0):
+        return ()
+    found = tuple(code.name(n) for n in range(code.size))
+    return found if len(set(found)) == len(found) else ()  # cells may look alike when rounded
+
+
+def described(code: Code) -> dict[str, Any]:
+    """A code as plain data, from which `restored` makes it again."""
+    if isinstance(code, Whole):
+        return {"kind": "whole", "size": code.size, "start": code.start}
+    if isinstance(code, Cells):
+        kind = "levels" if isinstance(code, Levels) else "cells"
+        return {"kind": kind, "edges": list(code.edges), "points": list(code.points)}
+    parts = [described(each) for each in code.parts]
+    told = {"shape": code.shape, "keys": list(code.keys), "sizes": list(code.sizes)}
+    return {"kind": "several", "parts": parts, **told}
+
+
+def restored(values: Any) -> Code:
+    """The code that was described; what was not gets one sentence."""
+    try:
+        kind = values["kind"]
+        if kind == "whole":
+            return Whole(int(values["size"]), int(values["start"]))
+        if kind in ("cells", "levels"):
+            made = Levels if kind == "levels" else Cells
+            ends = [tuple(float(v) for v in values[each]) for each in ("edges", "points")]
+            return made(*ends)
+        if kind == "several":
+            parts = tuple(restored(each) for each in values["parts"])
+            keys, sizes = tuple(map(str, values["keys"])), tuple(map(int, values["sizes"]))
+            return Several(parts, values["shape"], keys, sizes)
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise InputError("the numbering of a space cannot be read")
+
+
+def _scalar(value: Any) -> Any:
+    """The number in an array of one, as some environments show it."""
+    return value.item() if isinstance(value, np.ndarray) and value.size == 1 else value

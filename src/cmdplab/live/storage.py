@@ -1,0 +1,165 @@
+"""What was learned as one file: arrays and plain text, nothing pickled.
+
+The row is kept by its name and preset, and by a digest of its constants: a file that was learned
+with other constants than this version has says so where learning would go on.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.custom import Custom, packed
+from cmdplab.algorithms.row import Row
+from cmdplab.cmdp.policy import Policy
+from cmdplab.engines.families import family
+from cmdplab.errors import CmdplabError, InputError
+from cmdplab.experiments.play import saved_state
+from cmdplab.files import parse_json, read_sealed_npz, write_sealed_npz
+from cmdplab.live.checkpoints import part
+from cmdplab.live.episodes import Setup
+from cmdplab.live.evaluation import Curve, Evaluation
+from cmdplab.live.model import Experience, Planned
+from cmdplab.live.signals import Scale, unread
+from cmdplab.live.spaces import Spaces, described, restored
+from cmdplab.statistics.means import Estimate
+
+FORMAT = "cmdplab-learned-1"
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def write(path: str | Path, fields: dict[str, Any]) -> None:
+    """Write the fields of a `Learned`, whole or not at all."""
+    row: Row = fields["algorithm"]
+    if isinstance(row, Custom):
+        raise InputError(f"{row.name} comes from outside: what it learned is kept by checkpoint=")
+    world: Setup = fields["world"]
+    planned: Planned | None = fields["planned"]
+    told = {
+        "row": [row.name, row.preset, row.settings()],
+        "spaces": [described(world.spaces.observed), described(world.spaces.chosen)],
+        "horizon": world.horizon,
+        "start": world.start,
+        "names": list(world.names),
+        "clip": world.clip,
+        "chosen": fields["chosen"],
+        "notes": list(fields["notes"]),
+        "evaluations": {
+            name: _evaluation(fields[name]) for name in ("evaluation", "late", "last_evaluation")
+        },
+        "planned": None if planned is None else _planned(planned),
+    }
+    arrays: Arrays = {
+        "format": np.array(FORMAT),
+        "told": np.array(json.dumps(told)),
+        "scale": np.stack([world.scale.worst, world.scale.best]),
+        "policy": fields["policy"].array,
+        "last": fields["last"].array,
+        **{name: np.asarray(fields[name]) for name in _PLAIN},
+        **{f"curve_{k}": v for k, v in fields["curve"]._asdict().items()},
+        **{f"state_{k}": v for k, v in packed(row.name, fields["state"]).items()},
+        **{f"seen_{k}": v for k, v in fields["seen"].arrays().items()},
+    }
+    if world.opened is not None:
+        arrays["opened"] = world.opened
+    if planned is not None:
+        arrays["planned"] = planned.policy.array
+    write_sealed_npz(path, arrays)
+
+
+_PLAIN = ("multiplier", "visits", "episodes", "limit", "reward_range", "seconds")
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The fields of a `Learned`; anything else gets one sentence."""
+    arrays = read_sealed_npz(path)
+    if str(arrays.get("format")) != FORMAT:
+        raise InputError(f"{path} is not what cmdplab.live has learned: it has another format")
+    try:
+        return _fields(arrays, parse_json(str(arrays["told"]), str(path)))
+    except CmdplabError as error:
+        raise InputError(f"{path}: {error}") from None
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise InputError(f"{path} lacks what was learned: {error}") from None
+
+
+def _fields(arrays: Arrays, told: dict[str, Any]) -> dict[str, Any]:
+    name, preset, settings = told["row"]
+    row = algorithm(name, preset)
+    row.with_settings(**{k: v for k, v in settings.items() if v is not None})
+    spaces = Spaces(*(restored(each) for each in told["spaces"]))
+    scale = Scale(*arrays["scale"].astype(np.float64))
+    opened = arrays["opened"].astype(np.bool_) if "opened" in arrays else None
+    fixed = (told["horizon"], told["start"], unread, scale, tuple(told["names"]), opened)
+    labels = spaces.labels
+    last = Policy(arrays["last"], labels, f"learnt by {name}")
+    plan = _plan(told["planned"], arrays, labels, tuple(told["names"]))
+    found = {k: _read_evaluation(v) for k, v in told["evaluations"].items()}
+    chosen = plan.policy if plan is not None and told["chosen"] == "the plan" else last
+    return {
+        "algorithm": row,
+        "policy": chosen,
+        **{each: arrays[each] for each in ("multiplier", "visits", "limit")},
+        "episodes": int(arrays["episodes"]),
+        "seconds": float(arrays["seconds"]),
+        "reward_range": tuple(arrays["reward_range"].tolist()),
+        "curve": Curve(**part(arrays, "curve_")),
+        **found,
+        "names": tuple(told["names"]),
+        "notes": tuple(told["notes"]),
+        "last": last,
+        "planned": plan,
+        "chosen": told["chosen"],
+        "world": Setup(spaces, *fixed, told["clip"]),
+        "seen": Experience.of_arrays(spaces.states, spaces.actions, part(arrays, "seen_")),
+        "state": saved_state(row, arrays) if family(row) else None,
+    }
+
+
+def _evaluation(found: Evaluation | None) -> Any:
+    return None if found is None else [list(each) for each in (found[0], *found[1])]
+
+
+def _read_evaluation(values: Any) -> Evaluation | None:
+    if values is None:
+        return None
+    every = [Estimate(float(a), float(m), float(b), int(n)) for a, m, b, n in values]
+    return Evaluation(every[0], tuple(every[1:]))
+
+
+def _planned(plan: Planned) -> dict[str, Any]:
+    return {
+        "promised": _evaluation(plan.promised),
+        "evaluation": _evaluation(plan.evaluation),
+        "limit": plan.limit.tolist(),
+        "margin": plan.margin.tolist(),
+        "feasible": plan.feasible,
+        "multiplier": [None if np.isinf(each) else float(each) for each in plan.multiplier],
+        "slater_gap": plan.slater_gap,
+        "message": plan.message,
+    }
+
+
+def _plan(told: Any, arrays: Arrays, labels: Any, names: tuple[str, ...]) -> Planned | None:
+    if told is None:
+        return None
+    promised = _read_evaluation(told["promised"])
+    assert promised is not None
+    prices = [np.inf if each is None else each for each in told["multiplier"]]
+    return Planned(
+        Policy(arrays["planned"], labels, "planned on what was learned"),
+        promised,
+        np.array(told["limit"]),
+        np.array(told["margin"]),
+        bool(told["feasible"]),
+        np.array(prices),
+        told["slater_gap"],
+        names,
+        told["message"],
+        _read_evaluation(told["evaluation"]),
+    )
