@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from cmdplab.solvers.stationary import sweeps
-from cmdplab.types import Array
+from cmdplab.types import Array, Places
 
 RESTARTS = 20  # of one linear solve
 PATIENCE = 40  # steps without a gain of a tenth
@@ -23,7 +22,7 @@ TURN = 8  # sweeps that must halve what is left, or others take over
 
 
 def solved(
-    where: npt.NDArray[np.int32],
+    where: Places,
     share: Array,
     discount: float,
     right: Array,
@@ -44,7 +43,7 @@ def solved(
 
 
 def _swept(
-    where: npt.NDArray[np.int32],
+    where: Places,
     share: Array,
     discount: float,
     right: Array,
@@ -73,21 +72,14 @@ def _swept(
     return bool(done)
 
 
-def _residual(
-    where: npt.NDArray[np.int32], share: Array, discount: float, right: Array, value: Array
-) -> Array:
+def _residual(where: Places, share: Array, discount: float, right: Array, value: Array) -> Array:
     left = np.empty_like(right)
     sweeps.operate(where, share, discount, value, right, left, np.zeros((2, right.shape[1])))
     return right - left
 
 
 def _closer(
-    where: npt.NDArray[np.int32],
-    share: Array,
-    discount: float,
-    right: Array,
-    value: Array,
-    limit: Array,
+    where: Places, share: Array, discount: float, right: Array, value: Array, limit: Array
 ) -> bool:
     """BiCGSTAB from where it is, until it is done (true) or goes in circles (false)."""
     left = _residual(where, share, discount, right, value)
@@ -117,12 +109,7 @@ def _closer(
 
 
 def _contract(
-    where: npt.NDArray[np.int32],
-    share: Array,
-    discount: float,
-    right: Array,
-    value: Array,
-    limit: Array,
+    where: Places, share: Array, discount: float, right: Array, value: Array, limit: Array
 ) -> None:
     if not np.isfinite(value).all():
         value[:] = 0.0
