@@ -85,8 +85,8 @@ def find(
     if not seen:
         complaints = [*complaints, "The checkpoint of 0.1.0 holds no transitions to plan on."]
     told = arrays["told"].astype(np.bool_) if "told" in arrays else None
-    kept = (Tally.resumed(tally), visits, int(arrays["cut"]), experience, told)
-    kept = (*kept, arrays.get("chosen"))
+    counted = (Tally.resumed(tally), visits, int(arrays["cut"]), experience)
+    kept = (*counted, told, arrays.get("chosen"))
     return Saved(saved_state(row, arrays), *kept), complaints
 
 
