@@ -6,6 +6,7 @@ print(learned.summary())
 
 from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.learned import Learned
+from cmdplab.live.offline import Fitted, fit
 from cmdplab.live.progress import shown
 from cmdplab.live.run import learn
 from cmdplab.live.spaces import Grid, Quantiles
@@ -15,9 +16,11 @@ __all__ = [
     "Curve",
     "Estimate",
     "Evaluation",
+    "Fitted",
     "Grid",
     "Learned",
     "Quantiles",
+    "fit",
     "learn",
     "shown",
 ]

@@ -146,7 +146,7 @@ def roll_out(
     states[: len(visited)] = visited
     actions = np.zeros(setup.steps, dtype=np.int64)
     actions[: len(taken)] = taken
-    signals, clipped = _checked(earned, setup, episode)
+    signals, clipped = checked_signals(earned, setup, episode)
     early = bool(cut and not ended) and not whole
     return Played(states, actions, signals, early, length, last, clipped)
 
@@ -165,7 +165,7 @@ def _start(setup: Setup, observation: Any) -> int:
     return x
 
 
-def _checked(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> tuple[Array, int]:
+def checked_signals(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> tuple[Array, int]:
     """[1 + N, S], and how many were clipped; the first that is no number in its range is named."""
     signals = np.zeros((len(setup.names), setup.steps))
     played = slice(setup.lead, setup.lead + len(earned))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab import display
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
 from cmdplab.checks import real_number, whole_horizon, whole_number
@@ -23,8 +24,8 @@ from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
 from cmdplab.files.locks import BusyError
 from cmdplab.files.write import writable_folder
 from cmdplab.live import checkpoints
-from cmdplab.live.checkpoints import Settings
-from cmdplab.live.checks import Asked, first_state
+from cmdplab.live.checkpoints import Saved, Settings
+from cmdplab.live.checks import SEVERAL, Asked, first_state
 from cmdplab.live.environment import (
     Env,
     check_env,
@@ -38,8 +39,9 @@ from cmdplab.live.evaluation import LATE, Evaluation, Tally
 from cmdplab.live.learned import LAST, PLAN, Learned
 from cmdplab.live.masks import Masking, opened
 from cmdplab.live.model import Experience, Planned, planned_on
-from cmdplab.live.model.plans import merit, promised_by
-from cmdplab.live.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
+from cmdplab.live.model.data import played_from
+from cmdplab.live.model.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
+from cmdplab.live.model.plans import merit, missed, promised_by, shortfall
 from cmdplab.live.progress import OnProgress
 from cmdplab.live.session import Playing, advanced, patient
 from cmdplab.live.signals import Given, checked_range, demand
@@ -68,6 +70,7 @@ def learn(
     mask: Masking | None = None,
     seed: int = 0,
     evaluate: int = 10_000,
+    data: Any = None,
     checkpoint: str | Path | None = None,
     every: float = CHECKPOINT_EVERY,
     on_progress: OnProgress | None = None,
@@ -95,6 +98,9 @@ def learn(
         a state to [A]; None: all may, but for those that info["action_mask"] closes.
     seed : of the environment's first reset, and of the learner's actions.
     evaluate : episodes on which the last policy is estimated, and as many for the plan; 0: none.
+    data : what is known before: a `Learned` of the same algorithm and sizes, whose learner goes on
+        with these limits, or logged episodes, as `cmdplab.fit` takes them, from which it learns
+        first.
     checkpoint : a folder to go on from, and to leave a checkpoint in `every` so many seconds, at
         the end, on Ctrl-C, and where the environment fails (`EnvironmentFailed`). The learner goes
         on to the last bit; the environment, whose own random numbers nobody can save, is seeded
@@ -129,7 +135,7 @@ def learn(
         folder = None if checkpoint is None else _held(stack, Path(checkpoint))
         stop = stack.enter_context(patient())
         settings = asked.settings(env, start)
-        playing, notes = _begun(env, asked, settings, folder)
+        playing, notes = _begun(env, asked, settings, folder, data)
         save = _saver(playing, folder, settings, every)
         try:
             seconds = _learn(playing, asked.episodes, save, stop, on_progress)
@@ -143,19 +149,21 @@ def learn(
             raise failed from error.__cause__
         judge = partial(_evaluate, playing, asked.evaluate, stop=stop, on_progress=on_progress)
         last = judge() if asked.evaluate else None
-        plan, more = _plan(asked, playing)
-        if plan is not None and asked.evaluate:
-            plan = plan._replace(evaluation=judge(rows=plan.policy.array))
+        plan, more = _plan(asked, playing, judge if asked.evaluate else None)
     return _learned(asked, playing, last, plan, [*notes, *more], seconds)
 
 
 def _begun(
-    env: Env, asked: Asked, settings: Settings, folder: Path | None
+    env: Env, asked: Asked, settings: Settings, folder: Path | None, data: Any
 ) -> tuple[Playing, list[str]]:
     """A run at its beginning, or where its checkpoint left it; the settings are completed."""
     sizes = (asked.spaces.states, asked.spaces.actions, 1 + len(asked.demand.limit))
     found = checkpoints.find(folder, settings, asked.row, Experience(*sizes)) if folder else None
     saved, notes = (None, []) if found is None else found
+    fresh = saved is None
+    if fresh and isinstance(data, Learned):
+        saved = _taken_up(data, asked, settings)
+        notes = [*notes, f"Began with what was learned from {data.episodes:,} episodes before."]
     done = 0 if saved is None else saved.tally.episodes
     if done > asked.episodes:
         raise InputError(f"the checkpoint in {folder} has {done} episodes, beyond {asked.episodes}")
@@ -167,10 +175,42 @@ def _begun(
     def begin(setup: Setup, state: Any) -> LiveSession:
         return live_session(asked.row, asked.task(setup), state)
 
-    playing = Playing(env, asked.setup(settings["start"]), begin, asked.seed, saved)
+    known = data.seen.episodes if isinstance(data, Learned) else 0
+    seed = _later(asked.seed, known) if known else asked.seed
+    playing = Playing(env, asked.setup(settings["start"]), begin, seed, saved)
+    if fresh and data is not None and not isinstance(data, Learned):
+        logged = 0
+        for played in played_from(data, playing.setup):
+            playing.take(played)
+            logged += 1
+        notes = [*notes, f"Began with {logged:,} logged episodes."]
     if folder:
         packed(asked.row.name, playing.session.state())  # refuses now what cannot be stored
     return playing, notes
+
+
+def _taken_up(data: Learned, asked: Asked, settings: Settings) -> Saved:
+    """What a learner of before needs to go on; one of another kind or size is refused."""
+    row, world = asked.row, data.world
+    ours = (row.name, row.preset, asked.spaces, asked.horizon, 1 + len(asked.demand.limit))
+    theirs = data.algorithm.name, data.algorithm.preset, world.spaces, world.horizon
+    for what, here, there in zip(
+        ("algorithm", "preset", "spaces", "horizon", "number of signals"),
+        ours,
+        (*theirs, len(data.names)),
+        strict=True,
+    ):
+        if here != there:
+            raise InputError(f"data= was learned with another {what}: {there} there, {here} here")
+    start = SEVERAL if world.start is None else world.start + asked.spaces.first_state
+    settings["start"] = start if settings["start"] is None else settings["start"]
+    shape = (world.steps, world.states, asked.spaces.actions)
+    visits = np.zeros(shape, dtype=np.int64)
+    visits[world.lead :, : asked.spaces.states] = data.visits
+    sizes = (asked.spaces.states, asked.spaces.actions)
+    seen = Experience.of_arrays(*sizes, data.seen.arrays())
+    told = None if asked.mask is not None else world.opened
+    return Saved(data.state, Tally(len(data.names)), visits, 0, seen, told)
 
 
 def _learn(
@@ -214,13 +254,35 @@ def _evaluate(
     return playing.evaluation(tally)
 
 
-def _plan(asked: Asked, playing: Playing) -> tuple[Planned | None, list[str]]:
-    """A plan on what was seen, or why there is none."""
-    limit = asked.demand.limit
+def _plan(
+    asked: Asked, playing: Playing, judge: Callable[..., Evaluation] | None
+) -> tuple[Planned | None, list[str]]:
+    """A plan on what was seen, played where there is a judge, or why there is none.
+
+    The best policy of an estimated model is the one whose costs were estimated too low. Where it
+    certainly misses a limit when it is played, it is planned once more with that as a margin.
+    """
+    limit, setup = asked.demand.limit, playing.setup
     try:
-        return planned_on(playing.seen, playing.setup, limit, np.zeros_like(limit)), []
+        plan = planned_on(playing.seen, setup, limit, np.zeros_like(limit))
     except InputError as error:
         return None, [f"No plan was made: {error}."]
+    if judge is None:
+        return plan, []
+    played = judge(rows=plan.policy.array)
+    plan = plan._replace(evaluation=played)
+    if not plan.feasible or not shortfall(played, limit, setup, certain=True):
+        return plan, []
+    margin = missed(played, limit, setup)
+    careful = planned_on(playing.seen, setup, limit, margin)
+    if not careful.feasible:
+        return plan, []
+    again, told = judge(rows=careful.policy.array), (limit, plan.multiplier, setup)
+    if merit(again, *told) <= merit(played, *told):
+        return plan, []
+    careful = careful._replace(evaluation=again)
+    words = (display.numbers(margin), display.numbers(plan.limit))
+    return careful, [f"The plan leaves a margin of {words[0]}: without it, it missed {words[1]}."]
 
 
 def _saver(
