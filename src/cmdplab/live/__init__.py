@@ -6,6 +6,7 @@ print(learned.summary())
 
 from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.learned import Learned
+from cmdplab.live.model.baseline import Baseline
 from cmdplab.live.offline import Fitted, fit
 from cmdplab.live.progress import shown
 from cmdplab.live.run import learn
@@ -13,6 +14,7 @@ from cmdplab.live.spaces import Grid, Quantiles
 from cmdplab.statistics.means import Estimate
 
 __all__ = [
+    "Baseline",
     "Curve",
     "Estimate",
     "Evaluation",

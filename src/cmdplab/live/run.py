@@ -39,6 +39,7 @@ from cmdplab.live.evaluation import LATE, Evaluation, Tally
 from cmdplab.live.learned import LAST, PLAN, Learned
 from cmdplab.live.masks import Masking, opened
 from cmdplab.live.model import Experience, Planned, planned_on
+from cmdplab.live.model.baseline import Baseline, Certified, certified, recalled
 from cmdplab.live.model.data import played_from
 from cmdplab.live.model.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
 from cmdplab.live.model.plans import merit, missed, promised_by, shortfall
@@ -68,6 +69,7 @@ def learn(
     start: Any = None,
     slater_gap: float | None = None,
     mask: Masking | None = None,
+    baseline: Any = None,
     seed: int = 0,
     evaluate: int = 10_000,
     data: Any = None,
@@ -96,6 +98,8 @@ def learn(
     slater_gap : for the algorithms that must be told it; `slack` is its name of 0.1.0.
     mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
         a state to [A]; None: all may, but for those that info["action_mask"] closes.
+    baseline : for the algorithms that begin with a safe policy (DOPE, OptPress-LP): a policy, or
+        `cmdplab.live.Baseline`, which says how it is certified.
     seed : of the environment's first reset, and of the learner's actions.
     evaluate : episodes on which the last policy is estimated, and as many for the plan; 0: none.
     data : what is known before: a `Learned` of the same algorithm and sizes, whose learner goes on
@@ -128,6 +132,9 @@ def learn(
         evaluate=whole_number("evaluate", evaluate),
         mask=opened(given, spaces, steps),
         clip=bool(clip),
+        baseline=baseline
+        if baseline is None or isinstance(baseline, Baseline)
+        else Baseline(baseline),
     )
     if not real_number("every", every) >= 0.0:
         raise InputError(f"every is {every}, not a number of seconds")
@@ -172,12 +179,20 @@ def _begun(
     reset_checked(env, seed=_later(asked.seed, done) if done else asked.seed)
     settings["start"] = first_state(env, asked.spaces, settings["start"])
 
+    setup = asked.setup(settings["start"])
+    safe = _certified(env, asked, setup, settings)
+
     def begin(setup: Setup, state: Any) -> LiveSession:
-        return live_session(asked.row, asked.task(setup), state)
+        told = None if safe is None else safe.told
+        return live_session(asked.row, asked.task(setup, told), state)
 
     known = data.seen.episodes if isinstance(data, Learned) else 0
     seed = _later(asked.seed, known) if known else asked.seed
-    playing = Playing(env, asked.setup(settings["start"]), begin, seed, saved)
+    playing = Playing(env, setup, begin, seed, saved)
+    if safe is not None:
+        for played in safe.played if fresh else []:
+            playing.take(played)
+        notes = [*notes, safe.note]
     if fresh and data is not None and not isinstance(data, Learned):
         logged = 0
         for played in played_from(data, playing.setup):
@@ -187,6 +202,18 @@ def _begun(
     if folder:
         packed(asked.row.name, playing.session.state())  # refuses now what cannot be stored
     return playing, notes
+
+
+def _certified(env: Env, asked: Asked, setup: Setup, settings: Settings) -> Certified | None:
+    """The baseline as the learner is told it: certified now, or as its checkpoint has it."""
+    if asked.baseline is None:
+        return None
+    if settings["baseline"] is not None:
+        returns = np.array(settings["baseline"]["returns"])
+        return recalled(asked.baseline, setup, returns, settings["baseline"]["note"])
+    found = certified(asked.baseline, env, setup, asked.threshold(setup), asked.seed)
+    settings["baseline"] = {"returns": found.told.returns.tolist(), "note": found.note}
+    return found
 
 
 def _taken_up(data: Learned, asked: Asked, settings: Settings) -> Saved:
