@@ -88,7 +88,7 @@ def test_an_episode_that_was_cut_is_not_taken_for_one_that_ended():
     """After two steps of a log of three the third is unknown: state 7 was never left."""
     cut = fit([UP[:2]], horizon=3, budget=3.0)
     assert "1 episodes do not say how they end" in cut.notes[0]
-    assert cut.seen.entries().following.tolist() == [6, 7]
+    assert cut.seen.moves().following.tolist() == [6, 7]
     whole = fit([UP], horizon=3, budget=3.0)
     assert whole.planned.promised.objective.mean == pytest.approx(3.0)
     assert cut.planned.promised.objective.mean == pytest.approx(2.0)  # and the worst, 0, after

@@ -62,7 +62,7 @@ def sampled(problem, policy, episodes, rng, noisy=False):
             actions.append(a)
             signals.append((rng.random(len(r)) < r).astype(float) if noisy else r)
             x = rng.choice(problem.states, p=problem.table[h, x, a])
-        seen.add(np.array(states), np.array(actions), int(x), np.array(signals).T)
+        seen.add(np.array(states), np.array(actions), None, np.array(signals).T)
     return seen
 
 
@@ -128,6 +128,21 @@ def test_the_errors_of_a_promise_are_those_of_repeated_experiments():
     np.testing.assert_allclose(
         np.mean(means, axis=0), exact, atol=4.0 * spread.max() / np.sqrt(300) + 0.01
     )
+
+
+def test_the_end_of_the_time_is_not_an_end_of_the_world():
+    """Our environments terminate at step H, whatever the pair: the model must not believe it."""
+    gymnasium = pytest.importorskip("gymnasium")
+    gym = pytest.importorskip("cmdplab.gym")
+    env = gymnasium.make(gym.identifier("media-streaming"))
+    learned = learn(env, "UOpt-RPGPD", episodes=2000, evaluate=0)
+    model, problem = learned.model(), env.unwrapped.problem
+    often = model.visits > 1000
+    found = model.problem.table[0, : problem.states][often]
+    np.testing.assert_allclose(found[:, : problem.states], problem.table[0][often], atol=0.06)
+    assert not found[:, problem.states].any()
+    best = cmdplab.solve(problem).value
+    assert cmdplab.evaluate(problem, learned.planned.policy).value == pytest.approx(best, abs=0.1)
 
 
 def test_what_was_never_tried_is_feared():

@@ -84,6 +84,10 @@ class Played(NamedTuple):
     last: int = 0  # where the last of them led; the absorbing state after an end
     clipped: int = 0  # signals that were beyond their range
 
+    def leads(self, setup: Setup) -> int | None:
+        """Where the last step led; None at the horizon, where an end may be that of the time."""
+        return None if self.length == setup.horizon else self.last
+
 
 class Masked(NamedTuple):
     """What an environment tells of closed actions, and the policy to draw others from."""

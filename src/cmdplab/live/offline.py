@@ -93,7 +93,7 @@ def fit(
         cut += played.cut
         real = slice(world.lead, world.lead + played.length)
         pairs = (played.states[real], played.actions[real])
-        seen.add(*pairs, played.last, played.signals[:, real])
+        seen.add(*pairs, played.leads(world), played.signals[:, real])
     plan = planned_on(seen, world, wanted.limit, np.zeros(len(wanted.limit)))
     notes = [plan.message] if plan.message else []
     if cut:

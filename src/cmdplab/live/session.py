@@ -84,7 +84,7 @@ class Playing:
         lead = self.setup.lead
         real = slice(lead, lead + played.length)
         states, actions = played.states[real], played.actions[real]
-        self.seen.add(states, actions, played.last, played.signals[:, real])
+        self.seen.add(states, actions, played.leads(self.setup), played.signals[:, real])
 
     def policy(self) -> Array:
         """[H, X, A], what the learner would play next, without what is known to be closed."""
