@@ -22,7 +22,7 @@ from cmdplab.cmdp.exact import greedy, returns
 from cmdplab.cmdp.policy import fitted
 from cmdplab.formats.gymnasium import from_gymnasium
 
-OURS = ("media-streaming", "inventory", "cost-chain", "river-swim", "three-state", "queue")
+OURS = ("media-streaming", "inventory", "cost-chain-3", "river-swim", "three-state")
 ALGORITHMS = ("UOpt-RPGPD", "OptCMDP", "OptPress-PD", "Triple-Q")
 
 

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from cmdplab.experiments.sweep import sweep
     from cmdplab.formats.estimates import Estimated, from_counts, from_trajectories
     from cmdplab.formats.tables import from_table
-    from cmdplab.live import Fitted, Grid, Learned, Quantiles, fit, learn
+    from cmdplab.live import Fitted, Grid, Learned, Quantiles, advise, fit, learn
     from cmdplab.messages import quiet
     from cmdplab.policies import compare_policies, explain, simulate
     from cmdplab.solvers import RobustSolution, Solution, solve, solve_robust
@@ -107,7 +107,7 @@ _HOMES = {
     "experiments.sweep": ["sweep"],
     "formats.estimates": ["Estimated", "from_counts", "from_trajectories"],
     "formats.tables": ["from_table"],
-    "live": ["Fitted", "Grid", "Learned", "Quantiles", "fit", "learn"],
+    "live": ["Fitted", "Grid", "Learned", "Quantiles", "advise", "fit", "learn"],
     "messages": ["quiet"],
     "policies": ["compare_policies", "explain", "simulate"],
     "solvers.budgeted": ["BudgetSolution", "solve_budgets"],
@@ -192,6 +192,7 @@ __all__ = [
     "StorageError",
     "Task",
     "VisitCap",
+    "advise",
     "algorithm",
     "check_learner",
     "compare",

@@ -22,6 +22,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
                  ("describe", "OUT/free.npz")],
     "frontier": [("frontier", "three-state", "--points", "3")],
     "convert": [("convert", "three-state", "OUT/p.npz")],
+    "advise": [("advise", "three-state"), ("advise", "three-state", "--safe", "--episodes", "9")],
     "evaluate": [("evaluate", "three-state", "OUT/policy.csv"),
                  ("evaluate", "three-state", "OUT/policy.csv", "--episodes", "100")],
     "explain": [("explain", "three-state", "0"), ("explain", "three-state", "1", "--step", "1")],

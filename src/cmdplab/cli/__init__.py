@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from cmdplab import __version__
+from cmdplab.cli.advise import advise_command
 from cmdplab.cli.audit import audit_command
 from cmdplab.cli.check import bench_command, verify_command
 from cmdplab.cli.compare import compare_command
@@ -50,6 +51,7 @@ app.command("compare")(compare_command)
 app.command("run")(run_command)
 app.command("solve")(solve_command)
 app.command("describe")(describe_command)
+app.command("advise")(advise_command)
 app.command("frontier")(frontier_command)
 app.command("convert")(convert_command)
 app.command("evaluate")(evaluate_command)

@@ -4,6 +4,7 @@ learned = cmdplab.learn(env, "OptCMDP", horizon=20, episodes=200_000, budget=4.0
 print(learned.summary())
 """
 
+from cmdplab.live.advice import Advice, advise
 from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.learned import Learned
 from cmdplab.live.model.baseline import Baseline
@@ -14,6 +15,7 @@ from cmdplab.live.spaces import Grid, Quantiles
 from cmdplab.statistics.means import Estimate
 
 __all__ = [
+    "Advice",
     "Baseline",
     "Curve",
     "Estimate",
@@ -22,6 +24,7 @@ __all__ = [
     "Grid",
     "Learned",
     "Quantiles",
+    "advise",
     "fit",
     "learn",
     "shown",

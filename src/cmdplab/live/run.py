@@ -24,6 +24,7 @@ from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
 from cmdplab.files.locks import BusyError
 from cmdplab.files.write import writable_folder
 from cmdplab.live import checkpoints
+from cmdplab.live.advice import Sizes, advised
 from cmdplab.live.checkpoints import Saved, Settings
 from cmdplab.live.checks import SEVERAL, Asked, first_state
 from cmdplab.live.environment import (
@@ -83,7 +84,8 @@ def learn(
     E[sum of utilities] >= threshold. Rewards, costs and utilities are learnt from samples.
     Tuple, Dict, MultiDiscrete and MultiBinary spaces are flattened, Box is cut by `discretise`.
 
-    algorithm : a row, the name of one, or a learner from outside: `cmdplab.algorithms.as_row`.
+    algorithm : a row, the name of one, or a learner from outside: `cmdplab.algorithms.as_row`;
+        "auto" takes the advice of `cmdplab.advise`, and says so.
     horizon : H. What runs longer is cut; after an earlier end nothing is earned or spent. Our own
         environments know theirs, and their thresholds and masks.
     budget, threshold : a number, or one for each of N constraints.
@@ -120,8 +122,13 @@ def learn(
     if own is not None and budget is None and threshold is None:
         threshold = own.threshold
     given = own.mask if own is not None and mask is None else mask
+    advice = None
+    if algorithm == "auto":
+        limits: Any = budget if threshold is None else threshold
+        sizes = Sizes(spaces.states, spaces.actions, steps, int(np.size(limits)), known=False)
+        advice = advised(sizes, None, safe=baseline is not None)
     asked = Asked(
-        row=as_row(algorithm),
+        row=as_row(algorithm if advice is None else advice.algorithm),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities, cost_range),
@@ -143,6 +150,8 @@ def learn(
         stop = stack.enter_context(patient())
         settings = asked.settings(env, start)
         playing, notes = _begun(env, asked, settings, folder, data)
+        if advice is not None:
+            notes = [f"{advice.algorithm} was chosen: {advice.because[0]}.", *notes]
         save = _saver(playing, folder, settings, every)
         try:
             seconds = _learn(playing, asked.episodes, save, stop, on_progress)

@@ -21,6 +21,7 @@ MODELS: dict[str, type[Part]] = {
     "describe": problems.Describe,
     "frontier": problems.FrontierPage,
     "convert": checks.Written,
+    "advise": policies.AdvisePage,
     "evaluate": policies.EvaluatePage,
     "explain": policies.ExplainPage,
     "list-algorithms": problems.ListAlgorithms,
