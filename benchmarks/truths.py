@@ -6,7 +6,7 @@ instances, so that the larger of both is |x^k|. Eight instances each are streame
 accepted words and its exponent and level are near the true ones; `undecided` is counted apart, and
 is the only right one where nothing can be known.
 
-    python benchmarks/truths.py [--most 6] [--held-out]
+    python benchmarks/truths.py [--most 6] [--held-out] [--reviewed]
 """
 
 from __future__ import annotations
@@ -231,6 +231,73 @@ HELD_OUT = [
 ]
 
 
+def _relapse(k: Array, at: Instance) -> Array:
+    """Falls like k^-1/2, and begins again at episode 60,000, from 1/2."""
+    again = 0.5 * np.maximum(k - 6e4, 1.0) ** -0.5
+    return np.where(k >= 6e4, np.maximum(again, k**-0.5), k**-0.5)
+
+
+def _frames(k: Array, at: Instance) -> Array:
+    """Falls from 1/2 in frames of 1, 2, 3, ... episodes."""
+    frame = np.floor((1.0 + np.sqrt(8.0 * k - 7.0)) / 2.0)
+    return 0.5 * (k - frame * (frame - 1.0) / 2.0) ** -0.5
+
+
+# By a reviewer, who had read the rules. As they were, at 10^4, 10^5 and 10^6 episodes: 8, 7 and 8
+# right, 8, 5 and 5 undecided, 4, 8 and 7 wrong: very slow powers, swings around a limit. With the
+# rules as they are: 8, 11 and 11 right, 11, 7 and 8 undecided, 1, 2 and 1 wrong. A limit of 0.003
+# under k^-1/4 stays out of sight.
+REVIEWED = [
+    Family("relapse of 0.5 at 60,000", _relapse, DECAY),
+    Family("0.5 k^-0.2 - 2 k^-0.4", lambda k, at: 0.5 * k**-0.2 - 2.0 * k**-0.4, DECAY),
+    Family(
+        "0.1 in 1 % of 10,000",
+        lambda k, at: np.where((k + 1e4 * at.phase) % 1e4 < 100.0, 0.1, 0.0),
+        _only(OSCILLATING),
+    ),
+    Family(
+        "one mistake of 1 at 90,000",
+        lambda k, at: np.where(k == 9e4, 1.0, at.size * k**-0.5),
+        DECAY,
+        0.5,
+    ),
+    Family("0.05 + 0.01 ln k", lambda k, at: 0.05 + 0.01 * np.log(k), _only(WORSENING)),
+    Family("0.1 sqrt(ln k)", lambda k, at: 0.1 * np.sqrt(np.log(k + 1.0)), _only(WORSENING)),
+    Family("0.1 k^0.02", lambda k, at: 0.1 * k**0.02, _only(WORSENING)),
+    Family("k^-0.015", lambda k, at: at.size * k**-0.015, DECAY, 0.015),
+    Family("k^-0.005", lambda k, at: k**-0.005, DECAY, 0.005),
+    Family("1 / ln^2 k", lambda k, at: at.size / np.log(k + 2.0) ** 2, DECAY),
+    Family(
+        "0.05 + 0.3 k^-0.3 sine",
+        lambda k, at: 0.05 + 0.3 * k**-0.3 * np.sin(k / 100.0),
+        _only(SETTLED, OSCILLATING),
+    ),
+    Family(
+        "0.05 + k^-0.3 sine",
+        lambda k, at: 0.05 + k**-0.3 * np.sin(k / 100.0),
+        _only(SETTLED, OSCILLATING),
+    ),
+    Family("0.05 size + k^-0.6", lambda k, at: 0.05 * at.size + k**-0.6, _only(SETTLED)),
+    Family("0.003 + k^-1/4", lambda k, at: 0.003 + k**-0.25, _only(SETTLED), level=0.003),
+    Family("0.3 - k^-0.2", lambda k, at: 0.3 - k**-0.2, _only(SETTLED), level=0.3),
+    Family("0.3 - k^-1/2", lambda k, at: 0.3 - k**-0.5, _only(SETTLED), level=0.3),
+    Family(
+        "0.05 k^-0.05, noise 2 %",
+        lambda k, at: 0.05 * k**-0.05 * (1.0 + 0.02 * _noise(at, k)),
+        EITHER,
+        0.05,
+    ),
+    # The largest of n Cauchy values grows like n: k^-1/2 does not help.
+    Family(
+        "k^-1/2 Cauchy",
+        lambda k, at: k**-0.5 * at.rng.standard_cauchy(len(k)),
+        _only(OSCILLATING, WORSENING),
+    ),
+    Family("sawtooth of 5,000", lambda k, at: 0.1 * (k % 5e3) / 5e3, _only(OSCILLATING)),
+    Family("frames that grow", _frames, _only(OSCILLATING)),
+]
+
+
 def instances(name: str) -> list[Instance]:
     """The eight of a family."""
     made = []
@@ -281,10 +348,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", type=int, default=6, help="a power of ten, at least 4")
     parser.add_argument("--held-out", action="store_true", help="those that no rule was tuned on")
+    parser.add_argument("--reviewed", action="store_true", help="those of a reviewer")
     asked = parser.parse_args()
     stops = [10**power for power in range(4, asked.most + 1)]
     scores = {stop: Counter[str]() for stop in stops}
-    for family in HELD_OUT if asked.held_out else FAMILIES:
+    chosen = REVIEWED if asked.reviewed else HELD_OUT if asked.held_out else FAMILIES
+    for family in chosen:
         for stop, found in zip(stops, judged(family, stops), strict=True):
             scored = score(family, found)
             scores[stop][scored] += 1

@@ -20,7 +20,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.experiments.experiment import parse_experiment
 from cmdplab.files import read_bytes
 from cmdplab.files.write import renamed, writable_folder
-from cmdplab.solvers.frontier import frontier
+from cmdplab.solvers.thresholds.frontier import frontier
 
 SEVERAL = random_problem(4, 3, 3, 6)  # more constraints than are shown
 HOSTILE = "<script>alert(1)</script>\x1b[31m\n" + "x" * 1000

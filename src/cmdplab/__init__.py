@@ -70,6 +70,9 @@ if TYPE_CHECKING:
     from cmdplab.policies import compare_policies, explain, simulate
     from cmdplab.solvers import RobustSolution, Solution, solve, solve_robust
     from cmdplab.solvers.budgeted import BudgetSolution, solve_budgets
+    from cmdplab.solvers.thresholds.conflicts import Conflict, conflict
+    from cmdplab.solvers.thresholds.frontier import Frontier, frontier
+    from cmdplab.solvers.thresholds.sensitivity import Sensitivity, sensitivity
     from cmdplab.studies.compare import compare
     from cmdplab.testing.contract import check_learner
 
@@ -112,6 +115,9 @@ _HOMES = {
     "policies": ["compare_policies", "explain", "simulate"],
     "solvers.budgeted": ["BudgetSolution", "solve_budgets"],
     "solvers": ["RobustSolution", "Solution", "solve", "solve_robust"],
+    "solvers.thresholds.conflicts": ["Conflict", "conflict"],
+    "solvers.thresholds.frontier": ["Frontier", "frontier"],
+    "solvers.thresholds.sensitivity": ["Sensitivity", "sensitivity"],
     "studies.compare": ["compare"],
     "testing.contract": ["check_learner"],
 }
@@ -165,6 +171,7 @@ __all__ = [
     "CVaR",
     "Chance",
     "CmdplabError",
+    "Conflict",
     "Counter",
     "Discounted",
     "EngineError",
@@ -175,6 +182,7 @@ __all__ = [
     "Experiment",
     "Fitted",
     "Forbidden",
+    "Frontier",
     "Grid",
     "InputError",
     "Job",
@@ -187,6 +195,7 @@ __all__ = [
     "Quantiles",
     "RobustSolution",
     "Run",
+    "Sensitivity",
     "Solution",
     "StationaryCMDP",
     "StorageError",
@@ -197,6 +206,7 @@ __all__ = [
     "check_learner",
     "compare",
     "compare_policies",
+    "conflict",
     "describe",
     "evaluate",
     "explain",
@@ -204,6 +214,7 @@ __all__ = [
     "from_counts",
     "from_table",
     "from_trajectories",
+    "frontier",
     "learn",
     "list_algorithms",
     "list_environments",
@@ -212,6 +223,7 @@ __all__ = [
     "quiet",
     "run",
     "run_many",
+    "sensitivity",
     "simulate",
     "solve",
     "solve_budgets",

@@ -77,6 +77,7 @@ class Declared(NamedTuple):
     # same, as version 0.1.0 did: the names of its folders depend on that.
     unread: Literal["refused", "ignored", "kept"] = "refused"
     written_empty: bool = False  # in records: as null where it has no value, not left out
+    unwritten_default: bool = False  # in records: left out where it is the default
     unit: str = ""
     kind: type = float  # float, int or str: filled in from the annotation
 
@@ -179,6 +180,29 @@ class Settings(TypedDict, total=False):
             families=("Planner",),
         ),
     ]
+    dynamics: Annotated[
+        str | None,
+        Declared(
+            default="per-step",
+            choices=("per-step", "stationary"),
+            help="What is counted: per-step, each step by itself; stationary, all together.",
+            meaning="what is counted together",
+            none="per-step, or the preset's own",
+            families=("PrimalDual", "Planner"),
+            unwritten_default=True,
+        ),
+    ]
+    kernel: Annotated[
+        str | None,
+        Declared(
+            default=None,
+            choices=("known",),
+            help="known: the learner is told the kernel; it counts nothing and has no bonus.",
+            meaning="known: it is told the kernel",
+            none="it learns the kernel by counting",
+            families=("PrimalDual",),
+        ),
+    ]
     alpha_eta: Annotated[
         float | None,
         Declared(
@@ -241,7 +265,8 @@ def settings_table() -> list[str]:
     ]
     for name, each in SETTINGS.items():
         value = " or ".join(each.choices) or kinds[each.kind]
-        lines.append(f"| `{name}` | {value} | {each.default} | {each.help} | {each.none} |")
+        default = "-" if each.default is None else each.default
+        lines.append(f"| `{name}` | {value} | {default} | {each.help} | {each.none} |")
     return lines
 
 

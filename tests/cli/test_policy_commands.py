@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 import cmdplab
@@ -32,6 +33,24 @@ def test_a_state_is_explained_by_its_name_and_by_its_number(call):
     assert by_name == call("explain", "media-streaming", "2", "--step", "3")
     assert "state buffer 2 at step 3" in by_name[1]
     assert "fast link" in by_name[1]
+
+
+def test_a_policy_with_memory_is_evaluated_and_explained_at_a_level(call, tmp_path):
+    problem = cmdplab.make("three-state")
+    cost = np.zeros((3, 2))
+    cost[:, 1] = 1.0
+    found = cmdplab.solve_budgets(problem, cmdplab.AlmostSure(cost, 6))
+    path = str(tmp_path / "it.json")
+    found.policy.save(path)
+    said = json.loads(call("evaluate", "three-state", path, "--json")[1])
+    assert said["returns"][0] == pytest.approx(found.value, abs=1e-9)
+    asked = ("explain", "three-state", "0", "--policy", path, "--step", "1")
+    levels = [call(*asked, "--counter", str(each))[1] for each in (0, 1)]
+    visits = cmdplab.explain(problem, 0, 1, policy=found.policy, count=1).visits
+    assert f"{100 * visits:.3g}% of the episodes" in levels[1]
+    code, _, err = call(*asked, "--counter", "99")
+    assert code == 2
+    assert "its levels are" in err
 
 
 @pytest.mark.parametrize(

@@ -202,6 +202,36 @@ def test_states_where_nothing_is_decided_need_no_rows():
             cmdplab.evaluate(problem, Policy(rows[:, :-3]))  # choices are left out
 
 
+def test_a_policy_whose_names_are_in_another_order_is_refused():
+    policy = named()
+    kernel, reward = np.full((3, 2, 3), 1 / 3), np.zeros((1, 3, 2))
+    same = cmdplab.CMDP(kernel, reward, [], horizon=2, labels=NAMES)
+    assert cmdplab.evaluate(same, policy).value == 0.0
+    other = Labels(("busy", "idle", "down"), NAMES.actions, NAMES.steps)
+    moved = cmdplab.CMDP(kernel, reward, [], horizon=2, labels=other)
+    with pytest.raises(InputError, match=r"calls state 0 'idle', but custom calls it 'busy'"):
+        cmdplab.evaluate(moved, policy)
+    unnamed = cmdplab.CMDP(kernel, reward, [], horizon=2)
+    assert cmdplab.evaluate(unnamed, policy).value == 0.0
+    longer = cmdplab.cmdp.horizons.randomly_started(moved, np.full(3, 1 / 3))
+    with pytest.raises(InputError, match=r"calls state 0 'idle', but custom calls it 'busy'"):
+        cmdplab.evaluate(longer, policy)
+    longer = cmdplab.cmdp.horizons.randomly_started(same, np.full(3, 1 / 3))
+    assert cmdplab.evaluate(longer, policy).value == 0.0
+
+
+@pytest.mark.parametrize("rng", [0, None, "seed"])
+def test_an_action_is_drawn_by_a_generator_alone(rng):
+    with pytest.raises(InputError, match="not a generator"):
+        named().act("idle", rng, "early")
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 0.5])
+def test_the_seed_of_an_actor_is_a_whole_number(seed):
+    with pytest.raises(InputError, match="seed is"):
+        named().start(seed)
+
+
 def test_a_closed_action_is_refused_by_name():
     kernel = np.full((3, 2, 3), 1 / 3)
     mask = np.array([[True, True], [True, False], [True, True]])

@@ -140,3 +140,27 @@ def test_other_endings_are_refused_and_tables_need_their_problem(tmp_path):
     some(problem()).save(tmp_path / "it.csv")
     with pytest.raises(InputError, match="is read with its problem"):
         Policy.load(tmp_path / "it.csv")
+
+
+def test_names_that_are_digits_may_come_back_as_numbers():
+    """As pandas reads them from a file: state 2 is the one that is named 2, not the third."""
+    problem = CMDP(
+        np.full((3, 2, 3), 1 / 3),
+        np.zeros((1, 3, 2)),
+        [],
+        horizon=1,
+        labels=Labels(("1", "2", "3"), ("10", "20")),
+    )
+    rows = [{"state": x, "action": 10 if x == 2 else 20, "probability": 1.0} for x in (1, 2, 3)]
+    np.testing.assert_array_equal(Policy.from_table(rows, problem), [[0, 1], [1, 0], [0, 1]])
+
+
+def test_a_counter_too_large_for_any_memory_is_refused(tmp_path):
+    text = (
+        '{"format": "cmdplab-policy-1", "counter": [1000000000000, 0], '
+        '"counter_step": [[0, 0]], "rows": [{}]}'
+    )
+    (tmp_path / "it.json").write_text(text)
+    problem = CMDP(np.ones((1, 2, 1)), np.zeros((1, 1, 2)), [], horizon=1)
+    with pytest.raises(InputError, match="is too large"):
+        Policy.load(tmp_path / "it.json", problem)

@@ -38,7 +38,7 @@ from cmdplab.figures.portraits import EntropyCurve, Portrait
 from cmdplab.figures.side_by_side import comparison
 from cmdplab.figures.sources import per_instance, records_of
 from cmdplab.figures.style import figure_1, literal
-from cmdplab.solvers.frontier import frontier
+from cmdplab.solvers.thresholds.frontier import frontier
 from cmdplab.statistics import Band
 from cmdplab.studies.predefined import Comparison, carry_out
 

@@ -98,6 +98,29 @@ def test_robust_policies_of_data_keep_their_promises_on_the_true_kernel():
     assert robust.value <= solve(found.problem).value
 
 
+def test_an_episode_may_begin_in_a_state_that_is_named_by_a_number():
+    data = [[(1, 0, 1.0, 2), (2, 0, 0.0, 1)]]
+    assert from_trajectories(data, horizon=2, start=2).problem.start == 1
+    assert from_trajectories(data, horizon=2).problem.start == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("X", "most", "skew"), [(2, 30, 1.0), (3, 500, 0.3), (4, 5000, 0.2)])
+def test_boxes_miss_the_truth_less_often_than_delta(X, most, skew):
+    """With delta = 0.3, in 200 draws, among them kernels with rare transitions."""
+    rng = np.random.default_rng(X)
+    missed = 0
+    for _ in range(200):
+        kernel = rng.dirichlet(np.full(X, skew), (X, 2))
+        visits = rng.integers(0, most, (X, 2))
+        counts = np.array(
+            [[rng.multinomial(visits[x, a], kernel[x, a]) for a in range(2)] for x in range(X)]
+        )
+        box = from_counts(counts, np.zeros((X, 2)), horizon=2, delta=0.3).box
+        missed += not ((box.lower <= kernel + 1e-12) & (kernel <= box.upper + 1e-12)).all()
+    assert missed <= 60
+
+
 def test_what_was_never_visited_is_vacuous_and_said():
     counts = np.zeros((2, 2, 2))
     counts[0, 0] = [3, 1]
@@ -173,6 +196,15 @@ def test_counts_may_have_steps_and_episodes_may_begin_anywhere():
                 horizon=2,
             ),
             "the rows of episode 0 are not together",
+        ),
+        (lambda: from_trajectories([3], horizon=2), "episode 0 is 3, not a list of steps"),
+        (
+            lambda: from_trajectories([[(0, 0, 1.0, 1.0, 0)]], horizon=2, utilities={"reward": 1}),
+            "a column is used twice: reward, reward",
+        ),
+        (
+            lambda: from_counts(np.ones((2, 2, 2)), REWARD, horizon=2, **{"cost": [COST]}),
+            "there is no argument 'cost'",
         ),
         (
             lambda: from_trajectories([{"episode": 0, "state": 0}], horizon=2),

@@ -98,7 +98,7 @@ def test_a_random_first_state_changes_no_value():
 # --- one matrix per action -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("form", ["csr_array", "csc_matrix", "coo_array"])
+@pytest.mark.parametrize("form", ["csr_array", "csc_matrix", "coo_array", "dok_array", "dia_array"])
 @pytest.mark.parametrize("dense", [0, 10**6])
 def test_sparse_matrices_are_the_arrays_they_stand_for(form, dense, monkeypatch):
     monkeypatch.setattr(kernels, "DENSE", dense)
@@ -136,6 +136,46 @@ def test_a_large_chain_is_never_written_out():
     problem = from_action_first([stay, ahead], np.ones((n, 2)), discount=0.9)
     assert isinstance(problem.transition, Sparse)
     assert problem.transition.successor.shape == (n, 2, 1)
+
+
+def test_sparse_and_dense_may_be_mixed_and_places_may_stand_twice():
+    a = Arrays(3)
+    wanted = solve(from_state_first(a.P, a.R, discount=0.9)).value
+    rows = [sparse.csr_array(a.P[:, i]) for i in range(3)]
+    boxed = np.empty(3, dtype=object)
+    boxed[:] = rows
+    x, y = np.nonzero(np.ones((4, 4)))
+    halves = sparse.coo_array((np.tile(a.P[:, 0].ravel() / 2, 2), (np.tile(x, 2), np.tile(y, 2))))
+    first = a.P.transpose(1, 0, 2)
+    for P, R in (
+        (boxed, a.R),
+        ([halves, *rows[1:]], a.R),
+        ([a.P[:, 0], *rows[1:]], a.R),
+        (first, sparse.csr_array(a.R)),
+        (first, [sparse.csr_array(np.repeat(a.R[:, [i]], 4, axis=1)) for i in range(3)]),
+    ):
+        assert solve(from_action_first(P, R, discount=0.9)).value == pytest.approx(wanted, rel=1e-9)
+    assert halves.nnz == 32  # what was given is left as it was
+    with pytest.raises(InputError, match="transition is one matrix: give a list"):
+        from_action_first(rows[0], a.R, discount=0.9)
+
+
+@pytest.mark.parametrize("read", [from_state_first, from_action_first])
+def test_a_constraint_that_is_misspelt_is_not_lost(read):
+    P = np.ones((1, 1, 1))
+    with pytest.raises(InputError, match="there is no argument 'cost'"):
+        read(P, [[1.0]], discount=0.5, cost=[[[1.0]]], budget=[1.0])
+
+
+@pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")  # their own checks
+def test_models_of_pymdptoolbox_have_the_values_that_it_finds():
+    mdp = pytest.importorskip("mdptoolbox.mdp")
+    example = pytest.importorskip("mdptoolbox.example")
+    for P, R in (example.forest(S=7), example.forest(S=7, is_sparse=True), example.rand(6, 3)):
+        theirs = mdp.PolicyIteration(P, R, 0.9)
+        theirs.run()
+        ours = solve(from_action_first(P, R, discount=0.9, start=2)).value
+        assert ours == pytest.approx(theirs.V[2], abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -214,6 +254,8 @@ def test_a_real_discrete_dp_has_the_value_that_quantecon_finds():
         ({"a_indices": [0.5] * 11}, "a_indices must be a list of whole numbers"),
         ({"R": [1.0]}, "R has the shape (1,), and there are 11 pairs"),
         ({"discount": 0.5}, "the discount of a DiscreteDP is its beta"),
+        ({"a_indices": None}, "need both s_indices and a_indices"),
+        ({"cost": [[0.0] * 11]}, "there is no argument 'cost': it may be one of horizon"),
     ],
 )
 def test_a_discrete_dp_that_cannot_be_read_is_one_sentence(changes, sentence):
@@ -314,6 +356,36 @@ def test_starts_are_names_or_chances():
     np.testing.assert_array_equal(even.start, [0.5, 0.5])
     broken = from_table(records(), horizon=3, start="broken")
     assert broken.start == 1
+
+
+def counted_from_one() -> list[dict[str, object]]:
+    return [
+        {"state": 1, "action": 5, "next": 2, "probability": 1.0, "reward": 0.25},
+        {"state": 2, "action": 5, "next": 2, "probability": 1.0, "reward": 1.0},
+    ]
+
+
+@pytest.mark.parametrize("start", [2, "2", np.int64(2), {2: 1.0}, {"2": 1.0}, [0.0, 1.0]])
+def test_states_that_are_counted_from_one_start_where_the_table_says(start):
+    problem = from_table(counted_from_one(), discount=0.5, start=start)
+    assert solve(problem).value == pytest.approx(2.0)
+    with pytest.raises(InputError, match="the table has no state 0"):
+        from_table(counted_from_one(), discount=0.5, start=0)
+    with pytest.raises(InputError, match="the chance to start in 2 is 'x', not a number"):
+        from_table(counted_from_one(), discount=0.5, start={2: "x"})  # type: ignore[dict-item]
+
+
+def test_what_pandas_calls_missing_is_no_name_and_columns_stand_once():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(counted_from_one())
+    gone = frame.assign(next=pandas.array([2, None], dtype="Int64"))
+    with pytest.raises(InputError, match="row 2: the next is '', not a name"):
+        from_table(gone, discount=0.5)
+    twice = pandas.concat([frame, frame[["reward"]]], axis=1)
+    with pytest.raises(InputError, match="the table has the column 'reward' twice"):
+        from_table(twice, discount=0.5)
+    with pytest.raises(InputError, match="the limit of reward is 'x', not a number"):
+        from_table(frame, costs={"reward": "x"}, discount=0.5)  # type: ignore[dict-item]
 
 
 @pytest.mark.parametrize(

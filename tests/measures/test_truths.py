@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from truths import FAMILIES, HELD_OUT, judged, score
+from truths import FAMILIES, HELD_OUT, REVIEWED, judged, score
 
 FAMILIES_ENOUGH = 20
 
@@ -21,10 +21,12 @@ def test_wrong_verdicts_are_at_most_one_in_twenty():
     assert found["right"] >= found.total() * 0.7
 
 
-def test_families_that_no_rule_was_written_for_are_rarely_misjudged():
-    # Growing swings are called "oscillating, not shrinking", which is true and too little.
-    found = scores([100_000], HELD_OUT)
-    assert found["wrong"] <= found.total() / 20
+@pytest.mark.parametrize("families", [HELD_OUT, REVIEWED])
+def test_families_that_no_rule_was_written_for_are_rarely_misjudged(families):
+    # Growing swings are called "oscillating, not shrinking", which is true and too little; limits
+    # below a twelfth of the errors are not seen.
+    found = scores([100_000], families)
+    assert found["wrong"] <= (1 if families is HELD_OUT else 2)
 
 
 @pytest.mark.slow

@@ -129,3 +129,16 @@ def test_a_run_gives_the_policy_after_its_last_episode(algorithm):
     assert policy.labels.actions == ("stay", "advance")
     value = cmdplab.evaluate(problem, policy).value
     assert solution.value - value == pytest.approx(longer.summary.final_gap, abs=1e-12)
+
+
+def test_a_policy_with_memory_differs_by_the_steps_that_it_plays_otherwise():
+    """One state: the first two steps are fast, as the counter says, all others are careful."""
+    problem = cmdplab.CMDP(np.ones((1, 2, 1)), np.zeros((1, 1, 2)), [], horizon=5)
+    table = np.zeros((3, 1, 2))
+    table[:2, :, 1] = table[2, :, 0] = 1.0
+    twice = Policy(table, name="twice", counter=Counter(np.array([[0, 1]]), 3))
+    careful = Policy(np.array([[1.0, 0.0]]))
+    found = cmdplab.compare_policies(problem, careful, twice)
+    assert found.distance == pytest.approx(2.0)
+    assert [row["step"] for row in found.rows] == ["0", "1"]
+    assert cmdplab.compare_policies(problem, twice, twice).distance == 0.0

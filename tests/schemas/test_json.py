@@ -18,9 +18,11 @@ SHORT = ("--episodes", "40", "--seeds", "1")
 CALLS: dict[str, list[tuple[str, ...]]] = {
     "solve": [("solve", "three-state", "--policy", "OUT/policy.csv"), ("solve", "media-streaming"),
               ("solve", "OUT/none.npz"), ("solve", "OUT/free.npz")],
+    "theory": [("theory", "three-state"), ("theory", "OUT/free.npz", "--alpha-tau", "0.9")],
     "describe": [("describe", "three-state"), ("describe", "OUT/none.npz"),
                  ("describe", "OUT/free.npz")],
-    "frontier": [("frontier", "three-state", "--points", "3")],
+    "sensitivity": [("sensitivity", "three-state"), ("sensitivity", "OUT/none.npz")],
+    "frontier": [("frontier", "three-state", "--points", "3"), ("frontier", "three-state")],
     "convert": [("convert", "three-state", "OUT/p.npz")],
     "advise": [("advise", "three-state"), ("advise", "three-state", "--safe", "--episodes", "9")],
     "evaluate": [("evaluate", "three-state", "OUT/policy.csv"),

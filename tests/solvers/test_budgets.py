@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from conftest import random_problem
-from scipy.optimize import linprog
+from histories import Tree
 
 from cmdplab import evaluate
 from cmdplab.cmdp.budgets import (
@@ -23,6 +23,7 @@ from cmdplab.cmdp.budgets import (
 )
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 from cmdplab.solvers.budgeted import BudgetSolution, solve_budgets
@@ -36,65 +37,6 @@ def tiny(seed: int, X: int = 2, A: int = 2, H: int = 3, low: int = 0) -> tuple[C
     kernel[sure] = np.eye(X)[rng.integers(X, size=int(sure.sum()))]
     problem = CMDP(kernel, rng.random((1, H, X, A)), [], int(rng.integers(X)))
     return problem, rng.integers(low, 3, (H, X, A)).astype(float)
-
-
-class Tree:
-    """All histories of a problem: a sequence-form program over them, written independently.
-
-    A variable is the probability of reaching a history and taking an action after it.
-    """
-
-    def __init__(self, problem: CMDP, costs: list[np.ndarray]) -> None:
-        self.flow: list[dict[int, float]] = []  # rows: sum of own actions - probability * parent
-        self.source: list[float] = []
-        self.reward: list[float] = []
-        self.ends: list[tuple[int, list[list[float]]]] = []  # (variable, partial sums of each cost)
-        self.visited: list[tuple[int, int, int]] = []
-        self._grow(problem, costs, 0, problem.start, None, 1.0, [[] for _ in costs])
-
-    def _grow(self, problem, costs, h, x, parent, probability, sums):
-        row = {} if parent is None else {parent: -probability}
-        self.flow.append(row)
-        self.source.append(1.0 if parent is None else 0.0)
-        for a in range(problem.actions):
-            var = len(self.reward)
-            row[var] = 1.0
-            self.reward.append(float(problem.reward[0, h, x, a]))
-            self.visited.append((h, x, a))
-            now = [
-                [*s, (s[-1] if s else 0.0) + c[h, x, a]] for s, c in zip(sums, costs, strict=True)
-            ]
-            if h + 1 == problem.horizon:
-                self.ends.append((var, now))
-                continue
-            for y in range(problem.states):
-                if problem.table[h, x, a, y] > 0.0:
-                    self._grow(problem, costs, h + 1, y, var, problem.table[h, x, a, y], now)
-
-    def best(self, upper: list[tuple[np.ndarray, float]], zero: np.ndarray) -> float | None:
-        """max reward with rows . q <= limit and q = 0 where `zero`; None if infeasible."""
-        n = len(self.reward)
-        flow = np.zeros((len(self.flow), n))
-        for i, row in enumerate(self.flow):
-            for j, value in row.items():
-                flow[i, j] = value
-        bounds = [(0.0, 0.0 if z else None) for z in zero]
-        given = {"A_ub": np.array([u for u, _ in upper]), "b_ub": [b for _, b in upper]}
-        found = linprog(
-            -np.array(self.reward),
-            A_eq=flow,
-            b_eq=self.source,
-            bounds=bounds,
-            **(given if upper else {}),
-        )
-        return -found.fun if found.status == 0 else None
-
-    def at_ends(self, of) -> np.ndarray:
-        """A row over variables: of(partial sums) at the last step, nothing before."""
-        row = np.zeros(len(self.reward))
-        for var, sums in self.ends:
-            row[var] = of(sums)
-        return row
 
 
 def same(problem: CMDP, found: BudgetSolution, value: float | None) -> bool:
@@ -221,6 +163,82 @@ def test_forbidden_pairs_and_visit_caps_match_the_program_over_histories():
     assert answers == {True, False}
 
 
+def mixed(seed: int) -> tuple[CMDP, np.ndarray, np.random.Generator]:
+    """A problem that may have closed actions, a constraint, ties and one kernel for all steps."""
+    rng = np.random.default_rng(seed)
+    X, A, H = (int(rng.integers(1, most)) for most in (4, 4, 4))
+    problem, _ = tiny(seed, X, A, H)
+    opened = rng.random((H, X, A)) > 0.2 * rng.integers(0, 2)
+    opened[..., 0] |= ~opened.any(axis=-1)
+    reward = rng.random((1 + int(rng.random() < 0.3), H, X, A))
+    reward = np.rint(reward) if rng.random() < 0.3 else reward
+    kernel = problem.table[0] if rng.random() < 0.4 else problem.table
+    limits = rng.uniform(0.2, 0.6, len(reward) - 1) * H
+    problem = CMDP(kernel, reward, limits, problem.start, H, "mixed", opened)
+    unit = (1.0, 0.1, 1 / 3, 123457.0)[seed % 4]
+    return problem, unit * rng.integers(-2 if rng.random() < 0.4 else 0, 4, (H, X, A)), rng
+
+
+def drawn_budget(problem: CMDP, cost: np.ndarray, kind: int, rng: np.random.Generator, tree: Tree):
+    """A budget, and what it is over histories: rows with limits, zeros, and choices of rows."""
+    none = np.zeros(len(tree.reward), bool)
+    low, high = (getattr(cost, end)(axis=(1, 2)).sum() for end in ("min", "max"))
+    unit = np.abs(cost[cost != 0.0]).min(initial=np.inf) / 4 if cost.any() else 1.0
+    levels = np.unique(np.round([sums[0][-1] / unit for _, sums in tree.ends])) * unit
+    B = float(rng.choice(levels)) - (unit if rng.random() < 0.2 else 0.0)
+    over = B + unit / 2  # sums are not exact in doubles, and no two are closer than a unit
+    if kind in (0, 1):
+        bad = tree.at_ends(lambda s: (max(s[0]) if kind else s[0][-1]) > over) > 0
+        return (Anytime if kind else AlmostSure)(cost, B), [], bad, []
+    if kind in (2, 3):
+        p = float(rng.choice([0.05, 0.3, 1.0]))
+        row = tree.at_ends(lambda s: (max(s[0]) if kind == 3 else s[0][-1]) > over)
+        return Chance(cost, B, p, anytime=kind == 3), [(row, p)], none, []
+    if kind == 4:
+        B = float(low + (high - low) * rng.random())
+        return Expected(cost, B), [(tree.at_ends(lambda s: s[0][-1]), B)], none, []
+    if kind == 5:
+        level = float(rng.choice([0.0, 0.5, 0.9]))
+        choices = [
+            (tree.at_ends(lambda s, z=z: max(s[0][-1] - z, 0.0)), (1 - level) * max(B - z, 0.0))
+            for z in [*levels[levels < over], B]
+        ]
+        return CVaR(cost, level, B), [], none, choices
+    x, h = int(rng.integers(problem.states)), int(rng.integers(problem.horizon))
+    here = np.array([each[:2] == (h, x) for each in tree.visited])
+    if kind == 6:
+        return Forbidden(x, steps=h), [], here, []
+    return VisitCap(x, 0.4, steps=h), [(here.astype(float), 0.4)], none, []
+
+
+def combined(seed: int) -> bool:
+    """Two budgets of any kinds on one cost against the program over histories."""
+    problem, cost, rng = mixed(seed)
+    tree = Tree(problem, [cost])
+    kinds = seed % 8, int(rng.integers(8))
+    asked = [drawn_budget(problem, cost, kind, rng, tree) for kind in kinds]
+    rows = [row for each in asked for row in each[1]]
+    for utility, limit in zip(problem.reward[1:], problem.threshold, strict=True):
+        rows.append((-np.array([utility[each] for each in tree.visited]), -limit))
+    zero = np.logical_or(*(each[2] for each in asked))
+    values = [
+        tree.best([*rows, *choice], zero)
+        for choice in product(*(each[3] for each in asked if each[3]))
+    ]
+    expected = max((each for each in values if each is not None), default=None)
+    return same(problem, solve_budgets(problem, *(each[0] for each in asked)), expected)
+
+
+def test_any_two_budgets_match_the_program_over_histories():
+    assert {combined(seed) for seed in range(40)} == {True, False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 1400, 50))
+def test_many_pairs_of_budgets_match_the_program_over_histories(first):
+    assert {combined(seed) for seed in range(first, first + 50)} == {True, False}
+
+
 def spending(H: int = 6) -> tuple[CMDP, np.ndarray]:
     """Four states in a ring that slips; the better of three actions cost more, in tenths."""
     X, A = 4, 3
@@ -322,8 +340,49 @@ def test_two_sure_budgets_may_be_kept_alone_and_not_together():
     costs = np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])
     one, other = (AlmostSure(each, 0) for each in costs)
     assert solve_budgets(problem, one).feasible
-    assert "not all together" in solve_budgets(problem, one, other).message
+    assert "cannot be kept together" in solve_budgets(problem, one, other).message
     assert solve_budgets(problem, AlmostSure(costs[0], 1), AlmostSure(costs[1], 1)).feasible
+
+
+def test_a_conflict_is_named_by_budgets_of_which_none_can_be_left_out():
+    kernel = np.ones((1, 2, 1))
+    reward = np.array([[[0.0, 0.0]], [[0.0, 1.0]]])
+    problem = CMDP(kernel, reward, [1.5], horizon=2)
+    second = np.array([[0.0, 1.0]])  # of the action that the constraint asks for
+    idle = VisitCap(0, 5.0)
+    found = solve_budgets(problem, idle, Chance(second, 0.0, 0.9), Expected(second, 1.0), idle)
+    assert not found.feasible
+    assert found.message == (
+        "budget 3 (expected cost at most 1) and constraint 1 (constraint 1) "
+        "cannot be kept together, though any fewer of them can"
+    )
+    found = solve_budgets(problem, CVaR(second, 0.0, 0.0), VisitCap(0, 1.0, actions=0))
+    assert "budget 1" in found.message
+    assert "constraint 1" in found.message
+
+
+@pytest.mark.parametrize("horizon", [2, 3, 6, 7])
+@pytest.mark.parametrize("dear", [0.1, 0.3, 0.7, 1 / 3])
+def test_a_budget_that_is_just_possible_is_not_lost_to_rounding(horizon, dear):
+    problem = CMDP(np.ones((1, 2, 1)), np.array([[[0.2, 1.0]]]), [], horizon=horizon)
+    cost = np.array([[0.0, dear]])
+    for budget in (
+        Expected(cost, 0.0),
+        Expected(cost + 0.1, 0.1 * horizon),
+        Expected(cost - dear, -dear * horizon),
+        CVaR(cost, 0.5, 0.0),
+        Chance(cost, 0.0, 0.0),
+    ):
+        assert solve_budgets(problem, budget).value == pytest.approx(0.2 * horizon, abs=1e-9)
+
+
+def test_names_may_be_arrays_and_steps_may_be_written_as_text():
+    problem, _ = spending()
+    assert str(Forbidden(states=np.array([0, 1]))) == "never state 0, 1"
+    one, other = (
+        solve_budgets(problem, Forbidden(actions=2, steps=each)).value for each in ("1", [1])
+    )
+    assert one == other
 
 
 def test_costs_without_a_grid_are_refused_or_rounded_with_a_stated_error():
@@ -340,22 +399,37 @@ def test_costs_without_a_grid_are_refused_or_rounded_with_a_stated_error():
     assert played(problem, loose, odd, 20_000).sum(axis=1).max() <= 0.9 + loose.kept[0].rounding
 
 
-def test_policies_with_several_counters_and_limits_survive_their_files(tmp_path):
-    problem, cost = spending()
+@pytest.mark.parametrize("ending", ["npz", "json"])
+def test_policies_with_several_counters_and_limits_survive_their_files(tmp_path, ending):
+    problem, cost = spending(4)
     mended = np.where(np.arange(4)[:, None] == 0, -0.2, cost)
     for budgets in (
         [AlmostSure(cost, 0.9), Chance(mended, 0.3, 0.2, anytime=True)],
         [Chance(mended, 0.3, 0.2, anytime=True)],
+        [AlmostSure(cost * 7919, 6334)],
     ):
         policy = solve_budgets(problem, *budgets).policy
-        policy.save(tmp_path / "policy.npz")
-        again = Policy.load(tmp_path / "policy.npz")
+        policy.save(tmp_path / f"policy.{ending}")
+        again = Policy.load(tmp_path / f"policy.{ending}", problem)
         np.testing.assert_array_equal(again.array, policy.array)
         for h in range(problem.horizon):
             following = policy.counter.next_levels(h)
             np.testing.assert_array_equal(again.counter.next_levels(h), following)
             k, x, a = policy.counter.levels // 2, 1, 2
             assert again.counter.after(k, h, x, a) == following[k, x, a]
+
+
+def test_memory_is_for_the_sums_that_occur_however_large_they_are():
+    problem, cost = spending(5)
+    few = np.rint(10 * cost)
+    plain = solve_budgets(problem, AlmostSure(few, 8))
+    for one in (10**6 + 3, 2**50 + 1):
+        large = solve_budgets(problem, AlmostSure(few * one, 8 * one))
+        assert large.value == pytest.approx(plain.value, abs=1e-12)
+        odd = solve_budgets(problem, AlmostSure(few * one + (few > 0), 8 * one + 8))
+        assert odd.value == pytest.approx(plain.value, abs=1e-12)
+        assert odd.policy.counter.levels < 60
+        assert evaluate(problem, odd.policy).value == pytest.approx(odd.value, abs=1e-10)
 
 
 def test_a_problem_that_grows_too_large_is_refused_with_its_size():
@@ -396,3 +470,9 @@ def test_the_constraint_of_a_problem_can_be_asked_of_every_episode():
 def test_bad_budgets_are_refused_in_a_sentence(make, words):
     with pytest.raises(InputError, match=words):
         solve_budgets(spending()[0], make())
+
+
+def test_budgets_are_refused_without_a_horizon():
+    endless = StationaryCMDP(np.ones((1, 2, 1)), np.zeros((1, 1, 2)), [], Discounted(0.9), 0)
+    with pytest.raises(InputError, match="no CMDP with a horizon"):
+        solve_budgets(endless, AlmostSure(np.zeros((1, 2)), 1))

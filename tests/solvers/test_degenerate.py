@@ -28,9 +28,9 @@ from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import Box, plan, solve
 from cmdplab.solvers.certified import attempt
 from cmdplab.solvers.fixed_point import WholePricing
-from cmdplab.solvers.frontier import frontier
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.rational import Program, Vertex
+from cmdplab.solvers.thresholds.frontier import frontier
 
 OPT_CMDP = ("--algorithm", "OptCMDP", "--episodes", "5")
 

@@ -14,9 +14,9 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import known as known_module
-from cmdplab.solvers.frontier import frontier
 from cmdplab.solvers.induction import Lists, Table, rows_of
 from cmdplab.solvers.known import Known
+from cmdplab.solvers.thresholds.frontier import frontier
 
 
 @pytest.fixture

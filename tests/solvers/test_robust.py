@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from cmdplab import CMDP, solve
 from cmdplab.cmdp.exact import greedy, returns
+from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers import Box, policy_bounds, solve_robust
 from cmdplab.solvers.robust import _slopes
@@ -162,3 +163,74 @@ def test_closed_actions_stay_closed_and_a_box_may_serve_every_step():
     assert one.value == pytest.approx(solve_robust(problem, Box.around(problem.table, width)).value)
     with pytest.raises(InputError, match="the box has the shape"):
         solve_robust(problem, Box(np.zeros((3, 3)), np.ones((3, 3))))
+
+
+@pytest.mark.parametrize(
+    ("box", "words"),
+    [
+        (None, "must be a Box"),
+        ((np.zeros((2, 2, 2)), np.ones((2, 2, 2))), "must be a Box"),
+        (Box("low", "high"), "the box is not an array of real numbers"),
+        (Box(np.full((2, 2, 2), np.nan), np.ones((2, 2, 2))), "holds no kernel"),
+        (Box(np.full((2, 2, 2), 0.6), np.ones((2, 2, 2))), "holds no kernel"),
+        (Box(np.zeros((2, 2, 2)), np.full((2, 2, 2), 0.4)), "holds no kernel"),
+    ],
+)
+@pytest.mark.parametrize("N", [0, 1])
+def test_a_box_that_is_none_is_refused_in_a_sentence(box, words, N):
+    with pytest.raises(InputError, match=words):
+        solve_robust(problem_of(0, N=N), box)
+
+
+def test_a_problem_without_a_horizon_is_refused():
+    endless = StationaryCMDP(np.ones((1, 2, 1)), np.zeros((1, 1, 2)), [], Discounted(0.9), 0)
+    with pytest.raises(InputError, match="has no horizon"):
+        solve_robust(endless, Box(np.ones((1, 2, 1)), np.ones((1, 2, 1))))
+
+
+def vertices(lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """All vertices of {lower <= p <= upper, sum p = 1}: all entries but one at an end."""
+    X, found = len(lower), []
+    for free in range(X):
+        others = [y for y in range(X) if y != free]
+        for ends in itertools.product((0, 1), repeat=X - 1):
+            p = np.zeros(X)
+            p[others] = np.where(ends, upper[others], lower[others])
+            p[free] = 1.0 - p.sum()
+            if lower[free] - 1e-12 <= p[free] <= upper[free] + 1e-12:
+                found.append(p)
+    return np.array(found)
+
+
+def worst_by_vertices(corners, reward: np.ndarray, policy: np.ndarray | None) -> float:
+    """min over kernels of V[r] from state 0: of a policy, or of the one that is best for it."""
+    value = np.zeros(reward.shape[1])
+    for h in reversed(range(len(reward))):
+        q = reward[h] + np.array([[(each @ value).min() for each in row] for row in corners[h]])
+        value = q.max(axis=-1) if policy is None else (policy[h] * q).sum(axis=-1)
+    return float(value[0])
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 10**6), X=st.integers(1, 3), part=st.floats(0.6, 1.05))
+def test_one_threshold_is_met_exactly_where_the_safest_policy_meets_it(seed, X, part):
+    """Three states and boxes of every shape, by enumeration of the vertices of every row."""
+    rng = np.random.default_rng(seed)
+    A, H = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    estimate = rng.dirichlet(np.ones(X), (H, X, A))
+    box = Box.around(estimate, rng.uniform(0.0, 0.4, estimate.shape) * rng.integers(0, 2))
+    corners = [
+        [[vertices(box.lower[h, x, a], box.upper[h, x, a]) for a in range(A)] for x in range(X)]
+        for h in range(H)
+    ]
+    reward = rng.random((2, H, X, A))
+    safest = worst_by_vertices(corners, reward[1], None)
+    problem = CMDP(estimate, reward, [min(part * safest, H)])
+    found = solve_robust(problem, box)
+    assert found.feasible == (part <= 1.0)
+    if found.feasible:
+        policy = np.asarray(found.policy)
+        worst = [worst_by_vertices(corners, each, policy) for each in reward]
+        assert found.value == pytest.approx(worst[0], abs=1e-9)
+        assert worst[1] >= problem.threshold[0] - 1e-8
+        assert worst[0] <= found.upper + 1e-9

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import runpy
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import problems, random_policy, random_problem
+from conftest import ROOT, problems, random_policy, random_problem
 from hypothesis import assume, given, settings, strategies as st
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
-from cmdplab.algorithms.confidence import uniform_pac
+from cmdplab.algorithms.confidence import appendix_c_bonus, uniform_pac
 from cmdplab.algorithms.equations import confidence_radius
 from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, PrimalDualState, uncapped, unit
 from cmdplab.algorithms.schedules import Constant
@@ -20,6 +22,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
+from cmdplab.experiments.run import run
 from cmdplab.solvers import solve
 
 
@@ -232,3 +235,21 @@ def test_a_real_run_of_ten_million_episodes_stays_finite():
         chunk = session.play(1_000_000)
         assert np.all(np.isfinite(chunk.returns))
     assert np.all(np.isfinite(session.state().log_policy))
+
+
+def test_little_regret_is_not_few_mistakes_and_a_bonus_with_ln_k_never_stops():
+    """Appendices A and C, by the learners of examples/infinitely_many_mistakes.py."""
+    shown = runpy.run_path(str(ROOT / "examples" / "infinitely_many_mistakes.py"))
+    squares, naive, uniform = (run(shown["doors"](), each, 3000) for each in shown["LEARNERS"])
+    mistakes = [each.curves["strong_regret"] / 0.5 for each in (squares, naive, uniform)]
+    at = [np.searchsorted(squares.curves["episode"], k) for k in (30, 300, 3000)]
+    assert [int(mistakes[0][k]) for k in at] == [5, 17, 54]  # the squares up to there
+    assert list(np.diff([mistakes[1][k] for k in at]) > 0) == [True, True]
+    # Once phi(n) < 1/2, the bad door stays shut for ever: its index does not depend on k.
+    phi = {n: math.sqrt((shown["iterated"](n) + math.log(10.0)) / n) for n in range(1, 99)}
+    most = min(n for n in phi if phi[n] < 0.5)
+    assert mistakes[2][-1] <= most
+    # Of the naive bonus no such number exists: visits grow like ln K, and pass every bound.
+    needed = [shown["needed"](appendix_c_bonus, 10**e) for e in (3, 30, 300)]
+    assert needed[2] / needed[1] == pytest.approx(10.0, rel=0.1)
+    assert len({shown["needed"](uniform_pac, 10**e) for e in (3, 30, 300)}) == 1

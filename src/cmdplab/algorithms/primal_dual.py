@@ -11,6 +11,9 @@ Every episode k of every member does the same four things (paper, Algorithms 1 a
 What differs between algorithms, and between the paper's text and its released notebook, is a field
 of `PrimalDual`. `numbers` resolves a row for given sizes; the engines see only those numbers, so
 that no choice of algorithm or hyper-parameter ever compiles anything again.
+
+L below is H where each step has counts of its own, and 1 where stationary dynamics let the steps
+share them: step h then reads layer min(h, L - 1) of every array of counts.
 """
 
 from __future__ import annotations
@@ -26,29 +29,38 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.schedules import Constant, Power, Schedule, Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.settings import SETTINGS
+from cmdplab.settings import SETTINGS, check_setting
 from cmdplab.types import Array
 
 
 class PrimalDualState(NamedTuple):
     """All that a primal-dual learner carries from one episode to the next."""
 
-    counts: Array  # [H, X, A, X], visits to (h, x, a, y); [H, X, A, S] where the kernel is lists
+    counts: Array  # [L, X, A, X], visits to (h, x, a, y), or P; other forms: counts.py
     log_policy: Array  # [H, X, A], ln pi_h(a | x)
     policy: Array  # [H, X, A]; exp(log_policy) can differ in the last bit, and resuming is exact
     multiplier: Array  # [N]
     episode: int  # episodes done
-    reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, H, X, A] of samples; empty if known
+    reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, L, X, A] of samples; empty if known
 
     @classmethod
-    def initial(cls, task: Task, successors: int | None = None) -> PrimalDualState:
-        """No visits, the uniform policy, multipliers zero; `successors` is S of lists."""
+    def initial(
+        cls, task: Task, counts: Array | None = None, layers: int | None = None
+    ) -> PrimalDualState:
+        """No visits, the uniform policy, multipliers zero.
+
+        `counts` are a table unless given, `layers` is L, H unless given. Who knows the kernel has
+        it in the place of visits: one to every pair, shared out by P.
+        """
         rewards, H, X, A = task.reward.shape
+        layers = H if layers is None else layers
         policy = task.uniform
         log_policy = np.log(np.where(policy > 0.0, policy, 1.0)) + task.closed
-        counts = np.zeros((H, X, A, successors or X))
+        if counts is None:
+            known = task.known_rows(None)
+            counts = np.zeros((layers, X, A, X)) if known is None else known
         multiplier = np.zeros(rewards - 1)
-        return cls(counts, log_policy, policy, multiplier, 0, task.no_samples)
+        return cls(counts, log_policy, policy, multiplier, 0, task.no_samples[:, :layers])
 
 
 class Bonus(NamedTuple):
@@ -63,6 +75,11 @@ class Bonus(NamedTuple):
     flat: float = 0.0
     tail: float = 0.0
     iterated: float = 0.0
+
+
+def no_bonus(s: Setting) -> Bonus:
+    """Nothing to explore: beta = 0."""
+    return Bonus(log=0.0)
 
 
 class Unvisited(NamedTuple):
@@ -124,6 +141,7 @@ class PrimalDualNumbers(NamedTuple):
     prior_visits: float
     mixing: float
     reward_scale: float
+    visit: float  # what a visit adds to the counts: 1, or 0 where the kernel is known
 
 
 # The fields whose exponents are settings.
@@ -150,14 +168,25 @@ class PrimalDual(Row):
     entropy_weighting: float = 0.0  # 1: the entropy is weighted by pi twice (released)
     terminal_entropy: float = 0.0  # 1: V_{H+1} is the entropy of pi_H instead of 0 (released)
     dual_lookahead: float = 0.0  # 1: the dual step averages Q~^k with pi^{k+1} (released)
+    kernel: str | None = None  # known: Pbar = P and beta = 0 (Appendix A's setting)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.radius_cap > 0.0:
             raise InputError(f"radius_cap is {self.radius_cap:g}, not a positive number")
+        if self.kernel is not None:
+            check_setting("kernel", self.kernel)
+        if self.kernel is not None and self.pooled:
+            raise InputError(f"{self.name} with a known kernel counts nothing: no dynamics")
 
     def numbers(self, task: Task) -> PrimalDualNumbers:
-        """This row, resolved for a task."""
+        """This row, resolved for a task. A known kernel is the only estimate, and has no bonus."""
+        if self.knows_kernel:
+            return (
+                replace(self, bonus=no_bonus, unvisited=ZERO_ROW, prior_visits=0.0, kernel=None)
+                .numbers(task)
+                ._replace(visit=0.0)
+            )
         setting = self.setting(task)
         bonus = self.bonus(setting)
         multiplier, entropy = self.bonus_multiplier(setting)
@@ -184,6 +213,7 @@ class PrimalDual(Row):
             prior_visits=self.prior_visits,
             mixing=self.mixing(setting),
             reward_scale=0.0 if self.reward_bonus else width,
+            visit=1.0,
         )
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
@@ -214,10 +244,17 @@ class PrimalDual(Row):
 
     def reads(self, name: str) -> bool:
         """Whether a setting changes anything: only a power of k has an exponent."""
-        return super().reads(name) and self._value(name) is not None
+        if name == "dynamics" and self.knows_kernel:
+            return False
+        return super().reads(name) and (name not in _EXPONENTS or self._value(name) is not None)
 
     def _may_have(self, name: str) -> bool:
         return name in _EXPONENTS or super()._may_have(name)  # `_change` says why one is missing
+
+    @property
+    def knows_kernel(self) -> bool:
+        """Whether it is told the kernel, and learns nothing of it."""
+        return self.kernel is not None
 
     @property
     def has_margin(self) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.checks import checked_policy
 from cmdplab.cmdp.problem import CMDP, closed_pairs
+from cmdplab.cmdp.transitions import Kernel, Sparse
 from cmdplab.errors import InputError
 from cmdplab.messages import warn_renamed
 from cmdplab.types import Array, Mask
@@ -27,7 +28,7 @@ class Baseline(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a learner is told: everything but the kernel.
+    """What a learner is told: everything but the kernel, which few know (the setting `kernel`).
 
     Where rewards are observed, `reward` gives a learner no more than its shape. `slater_gap`
     is an input of the algorithms that clip or scale by it; `baseline` one of the algorithms
@@ -42,6 +43,7 @@ class Task(NamedTuple):
     mask: Mask | None = None  # [H, X, A], true where an action may be taken; None: everywhere
     feedback: Feedback = "known"
     support: Mask | None = None  # [X, A, X], true where a state can follow; None: nobody said
+    kernel: Kernel | None = None  # None: it is not told
 
     @classmethod
     def of(
@@ -64,6 +66,20 @@ class Task(NamedTuple):
         """`slater_gap`: the name of version 0.1.0."""
         warn_renamed("Task.slack", "Task.slater_gap")
         return self.slater_gap
+
+    def known_rows(self, successors: int | None) -> Array | None:
+        """P [H, X, A, X] as a learner was told it, or [H, X, A, S] as lists; None if it was not.
+
+        `successors` is S of lists.
+        """
+        H = self.reward.shape[1]
+        if self.kernel is None:
+            return None
+        if not isinstance(self.kernel, Sparse):
+            rows = self.kernel.table
+        else:
+            rows = self.kernel.probability if successors else self.kernel.dense()
+        return np.array(np.broadcast_to(rows, (H, *rows.shape[-3:])))
 
     @property
     def observed(self) -> bool:

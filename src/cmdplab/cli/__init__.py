@@ -13,23 +13,18 @@ from typing import Annotated, Any
 import typer
 
 from cmdplab import __version__
-from cmdplab.cli.advise import advise_command
 from cmdplab.cli.audit import audit_command
 from cmdplab.cli.check import bench_command, verify_command
 from cmdplab.cli.compare import compare_command
 from cmdplab.cli.plot import plot_command, portrait_command
-from cmdplab.cli.policy import evaluate_command, explain_command
-from cmdplab.cli.problem import (
-    convert_command,
-    describe_command,
-    frontier_command,
-    list_command,
-    solve_command,
-)
+from cmdplab.cli.policy import advise_command, evaluate_command, explain_command
+from cmdplab.cli.problem import convert_command, describe_command, list_command, solve_command
 from cmdplab.cli.report import report_command
 from cmdplab.cli.reproduce import reproduce_command
 from cmdplab.cli.run import run_command
 from cmdplab.cli.sweep import export_command, resume_command, status_command, sweep_command
+from cmdplab.cli.theory import theory_command
+from cmdplab.cli.thresholds import frontier_command, sensitivity_command
 from cmdplab.errors import CmdplabError
 
 INTERRUPTED = 130
@@ -52,7 +47,9 @@ app.command("run")(run_command)
 app.command("solve")(solve_command)
 app.command("describe")(describe_command)
 app.command("advise")(advise_command)
+app.command("sensitivity")(sensitivity_command)
 app.command("frontier")(frontier_command)
+app.command("theory")(theory_command)
 app.command("convert")(convert_command)
 app.command("evaluate")(evaluate_command)
 app.command("explain")(explain_command)

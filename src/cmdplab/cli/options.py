@@ -113,6 +113,19 @@ class AskedAny(NamedTuple):
     cmdp: CMDP | StationaryCMDP
 
 
+def in_its_units(asked: Asked | AskedAny) -> CMDP | StationaryCMDP:
+    """The problem, with the units of its source as labels where an environment of ours has them."""
+    from dataclasses import replace
+
+    from cmdplab.cmdp.stationary import StationaryCMDP
+    from cmdplab.environments import named
+
+    problem, known = asked.cmdp, named(asked.name)
+    if known is None or problem.labels.signals or isinstance(problem, StationaryCMDP):
+        return problem
+    return problem.changed(labels=replace(problem.labels, signals=known.units))
+
+
 def asked_any(
     problem: Annotated[
         str,

@@ -1,4 +1,4 @@
-"""`cmdplab evaluate` and `explain`: what a policy earns, and what it does in a state and why."""
+"""`cmdplab evaluate` and `explain`: what a policy earns, does, and why; `advise`: who learns it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from cmdplab.cli.options import (
-    Asked,
+    AskedAny,
     Json,
-    asked_problem,
+    asked_any,
     console,
     count,
     given,
+    in_its_units,
     print_json,
     print_line,
 )
@@ -23,9 +24,9 @@ PolicyFile = Annotated[
 ]
 
 
-@given(asked_problem)
+@given(asked_any)
 def evaluate_command(
-    asked: Asked,
+    asked: AskedAny,
     policy: PolicyFile,
     episodes: Annotated[
         int | None, count("Play so many episodes too, and give means with 95 % intervals.")
@@ -41,7 +42,7 @@ def evaluate_command(
     from cmdplab import Policy, evaluate, simulate
     from cmdplab.display.terminal import grid, number
 
-    problem = asked.cmdp
+    problem = in_its_units(asked)
     loaded = Policy.load(policy, problem)
     exact = evaluate(problem, loaded)
     played = None if episodes is None else simulate(problem, loaded, episodes, seed)
@@ -51,38 +52,55 @@ def evaluate_command(
         found |= {"returns": exact.returns, "threshold": problem.threshold}
         found |= {"violation": exact.violation, "meets_every_threshold": _met(exact.violation)}
         found |= {"episodes": episodes, "seed": None if played is None else seed}
+        found["units"] = [each._asdict() for each in problem.labels.signals]
+        found["cut"] = None if played is None else list(played.cut)
         found["simulated"] = None if played is None else [each._asdict() for each in played.earned]
         print_json("evaluate", found)
         return
-    header = ["", "exact", "threshold", "violation"]
+    header = ["", "exact", "limit", "missing"]
     header += ["mean", "95 % from", "to"] if played else []
     rows = []
-    for n, name in enumerate(names):
+    for n in range(1 + problem.constraints):
+        scale = problem.labels.signal(n)
         limits = ["–", "–"]
         if n:
-            limits = [number(problem.threshold[n - 1], 6), number(exact.violation[n - 1], 6)]
-        row = [name, number(exact.returns[n], 6), *limits]
+            sign = "<=" if scale.factor < 0.0 else ">="
+            missing = abs(scale.factor) * exact.violation[n - 1]
+            limits = [f"{sign} {scale.published(problem.threshold[n - 1]):.6g}", number(missing, 6)]
+        row = [scale.of, number(scale.published(exact.returns[n]), 6), *limits]
         if played:
             each = played.earned[n]
-            row += [number(each.mean, 6), number(each.low, 6), number(each.high, 6)]
+            ends = sorted(map(scale.published, (each.low, each.high)))
+            row += [number(value, 6) for value in (scale.published(each.mean), *ends)]
         rows.append(row)
     grid(console(), f"{loaded.name} on {problem.name}", header, rows)
     if problem.constraints:
         met = "meets every threshold" if _met(exact.violation) else "misses a threshold"
-        print_line(f"the policy {met}; a violation above 0 is what is missing")
+        print_line(f"the policy {met}; what is missing is below 0 where there is room")
+    if played and any(played.cut):
+        cut = ", ".join(f"{each:.2g}" for each in played.cut)
+        print_line(
+            f"paths of {played.steps:,} steps: what comes after them changes the returns by at "
+            f"most {cut}, which the intervals include"
+        )
 
 
 def _met(violation: Any) -> bool:
     return bool((violation <= 1e-9).all())  # but for rounding
 
 
-@given(asked_problem)
+@given(asked_any)
 def explain_command(
-    asked: Asked,
+    asked: AskedAny,
     state: Annotated[str, typer.Argument(help="A state, by its name or its number.")],
-    step: Annotated[str, typer.Option(help="The step, by its name or its number.")] = "0",
+    step: Annotated[
+        str | None, typer.Option(help="The step, by its name or its number; the first.")
+    ] = None,
     policy: Annotated[
         Path | None, typer.Option(help="A file with another policy than the optimal one.")
+    ] = None,
+    counter: Annotated[
+        int | None, count("The level of its counter, if it has one; default: where it starts.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -94,9 +112,9 @@ def explain_command(
     from cmdplab import Policy, explain
     from cmdplab.display.terminal import grid
 
-    problem = asked.cmdp
+    problem = in_its_units(asked)
     played = None if policy is None else Policy.load(policy, problem)
-    found = explain(problem, state, step, policy=played)
+    found = explain(problem, state, step, policy=played, count=counter)
     if as_json:
         values = found._asdict()
         print_json("explain", values | {"text": found.text})
@@ -104,3 +122,51 @@ def explain_command(
     print_line(found.text)
     header, rows = found.table()
     grid(console(), "", header, rows)
+
+
+def advise_command(
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A name of `cmdplab list`, a problem file, or a Gymnasium identifier.",
+            show_default=False,
+        ),
+    ],
+    horizon: Annotated[int | None, count("H, for environments that do not say theirs.")] = None,
+    constraints: Annotated[int, count("How many there will be, for an environment.")] = 1,
+    episodes: Annotated[int | None, count("How many there will be.")] = None,
+    safe: Annotated[
+        bool, typer.Option("--safe", help="No episode may break a limit while learning.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Which algorithm to try first, and why: rules from a table of small measurements."""
+    from cmdplab.live.advice import advise
+
+    asked = _found(target)
+    found = advise(asked, horizon=horizon, constraints=constraints, episodes=episodes, safe=safe)
+    if as_json:
+        values: dict[str, Any] = {"target": target, **found._asdict()}
+        print_json("advise", values | {"sizes": found.sizes._asdict()})
+        return
+    print(found)
+
+
+def _found(target: str) -> Any:
+    """The problem of a name or a file, else the environment of a Gymnasium identifier."""
+    from cmdplab.errors import CmdplabError, InputError
+    from cmdplab.formats.find import find
+
+    try:
+        return find(target)
+    except CmdplabError as error:
+        unknown = str(error)
+    try:
+        import gymnasium
+
+        return gymnasium.make(target)
+    except ImportError:
+        raise InputError(f"{unknown}; Gymnasium is not installed") from None
+    except Exception as error:  # whatever an environment raises while it is made
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{unknown}; and for Gymnasium: {first}") from None

@@ -16,7 +16,7 @@ which is found if there is one; else `grid` chooses it, and costs are rounded up
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -212,7 +212,7 @@ def as_cost(problem: CMDP, constraint: int) -> tuple[Array, float]:
     return 1.0 - problem.reward[constraint], budget
 
 
-def without(problem: CMDP, constraints: Sequence[int]) -> CMDP:
+def without(problem: CMDP, constraints: Collection[int]) -> CMDP:
     """The problem without some of its constraints, counted from 1."""
     kept = [n for n in range(1 + problem.constraints) if n not in constraints]
     limits = problem.threshold[[n - 1 for n in kept[1:]]]
@@ -256,26 +256,22 @@ def chosen_pairs(problem: CMDP, states: Names, actions: Names, steps: Names) -> 
     """[H, X, A], true at the given steps, states and actions; None means all of them."""
     labels = problem.labels
     chosen = np.zeros(problem.reward.shape[1:], dtype=bool)
-    x = _numbers(states, lambda each: labels.find_state(each, problem.states), problem.states)
-    a = _numbers(actions, lambda each: labels.find_action(each, problem.actions), problem.actions)
-    h = _numbers(steps, lambda each: _step(each, problem), problem.horizon)
+    h = _numbers(steps, labels.find_step, problem.horizon)
+    x = _numbers(states, labels.find_state, problem.states)
+    a = _numbers(actions, labels.find_action, problem.actions)
     chosen[np.ix_(h, x, a)] = True
     return chosen
 
 
-def _step(given: int | str, problem: CMDP) -> int:
-    if isinstance(given, str) and given in problem.labels.steps:
-        return problem.labels.steps.index(given)
-    if is_whole(given) and 0 <= int(given) < problem.horizon:
-        return int(given)
-    raise InputError(f"there is no step {given!r}: the steps are 0..{problem.horizon - 1}")
-
-
-def _numbers(given: Names, find: object, size: int) -> list[int]:
+def _numbers(given: Names, find: Callable[[int | str, int], int], size: int) -> list[int]:
     if given is None:
         return list(range(size))
-    each = [given] if isinstance(given, int | str | np.integer) else list(given)
-    return [find(one) for one in each]  # type: ignore[operator]
+    return [find(each, size) for each in _each(given)]
+
+
+def _each(given: Sequence[int | str] | int | str) -> list[int | str]:
+    """What a person names, one or several, as a list."""
+    return [given] if isinstance(given, int | str | np.integer) else list(given)
 
 
 def _places(verb: str, states: Names, actions: Names, steps: Names) -> str:
@@ -284,8 +280,8 @@ def _places(verb: str, states: Names, actions: Names, steps: Names) -> str:
     return f"{verb} {', '.join(parts)}"
 
 
-def _listed(given: Names, most: int = 6) -> str:
-    each = [given] if isinstance(given, int | str | np.integer) else list(given or ())
+def _listed(given: Sequence[int | str] | int | str, most: int = 6) -> str:
+    each = _each(given)
     return ", ".join(map(str, each[:most])) + (", ..." if len(each) > most else "")
 
 

@@ -30,14 +30,17 @@ class Counter:
     step : [H, X, A] or [X, A], whole numbers, by how much a pair moves the counter.
     levels : K >= 1, how many values the counter has.
     start : its value before the first step.
-    limit : a level above it becomes the last one, which is then never left: what was exceeded once
+    limit : a sum above it becomes the last level, which is then never left: what was exceeded once
         stays exceeded, even where steps are negative. None where there is none.
+    sums : [K], ascending: the sum that each level stands for, where few of many sums can occur. A
+        sum between two of them counts as the higher one. None: level k stands for k.
     """
 
     step: Indices
     levels: int
     start: int = 0
     limit: int | None = None
+    sums: Indices | None = None
 
     def __post_init__(self) -> None:
         given = np.asarray(self.step)
@@ -50,12 +53,19 @@ class Counter:
         step.flags.writeable = False
         levels = whole_number("the number of levels of a counter", self.levels, 1)
         start = whole_number("the start of a counter", self.start)
-        if self.limit is not None and not self.limit < levels - 1:
-            raise InputError(f"a counter of {levels} levels cannot have the limit {self.limit}")
+        sums = None if self.sums is None else _checked_sums(self.sums, levels)
+        highest = levels - 1 if sums is None else int(sums[-1])
+        if self.limit is not None and not self.limit < highest:
+            raise InputError(f"a counter up to {highest} cannot have the limit {self.limit}")
         if start >= levels:
             raise InputError(f"a counter of {levels} levels cannot start at {start}")
-        for field, value in (("step", step), ("levels", levels), ("start", start)):
+        for field, value in (("step", step), ("levels", levels), ("start", start), ("sums", sums)):
             object.__setattr__(self, field, value)
+
+    @property
+    def every_sum(self) -> Indices:
+        """[K], the sum that each level stands for."""
+        return np.arange(self.levels) if self.sums is None else self.sums
 
     def at(self, h: int) -> Indices:
         """[X, A], the increments of step h."""
@@ -64,9 +74,14 @@ class Counter:
     def moved(self, level: npt.ArrayLike, step: npt.ArrayLike) -> Indices:
         """The levels after steps from levels: clip(k + step, 0, K - 1), and the limit."""
         level, last = np.asarray(level), self.levels - 1
-        after = np.clip(level + np.asarray(step), 0, last)
+        if self.sums is None:
+            total = level + np.asarray(step)
+            after = np.clip(total, 0, last)
+        else:
+            total = self.sums[level] + np.asarray(step)
+            after = np.minimum(np.searchsorted(self.sums, total), last)
         if self.limit is not None:
-            after = np.where((level == last) | (after > self.limit), last, after)
+            after = np.where((level == last) | (total > self.limit), last, after)
         return np.asarray(after)
 
     def after(self, k: int, h: int, x: int, a: int) -> int:
@@ -76,6 +91,15 @@ class Counter:
     def next_levels(self, h: int) -> Indices:
         """[K, X, A], the level after each pair from each level."""
         return self.moved(np.arange(self.levels)[:, None, None], self.at(h))
+
+
+def _checked_sums(given: npt.ArrayLike, levels: int) -> Indices:
+    sums = np.asarray(given)
+    if sums.dtype.kind not in "iu" or sums.shape != (levels,) or (sums[1:] <= sums[:-1]).any():
+        raise InputError(f"the sums of a counter must be {levels} ascending whole numbers")
+    sums = sums.astype(np.int64)
+    sums.flags.writeable = False
+    return sums
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,18 +16,16 @@ import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from cmdplab import display
+from cmdplab.checks import whole_number
+from cmdplab.cmdp import policy_files
 from cmdplab.cmdp.checks import check_distributions, check_open, checked_policy, floats
 from cmdplab.cmdp.labels import Labels
-from cmdplab.cmdp.memory import Counter, Counters, Memory, level_of
-from cmdplab.cmdp.policy_tables import Row, csv_rows, csv_text, reached, read_rows, written_rows
+from cmdplab.cmdp.memory import Counters, Memory, level_of
+from cmdplab.cmdp.policy_tables import Row, axes_of, reached, read_rows, written_rows
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
-from cmdplab.errors import EngineError, InputError, StorageError
-from cmdplab.files import read_json, read_sealed_npz, read_text, write_sealed_npz
-from cmdplab.files.write import to_json, write_text
-from cmdplab.types import Array, Indices
-
-FORMAT = "cmdplab-policy-1"
+from cmdplab.errors import EngineError, InputError
+from cmdplab.types import Array
 
 
 @display.shown
@@ -100,8 +98,7 @@ class Policy(NDArrayOperatorsMixin):
     @property
     def axes(self) -> str:
         """A letter for each axis of the array: h step, k counter, x state, a action."""
-        memory = "" if self.counter is None else "k"
-        return ("h" if self.array.ndim == 3 + len(memory) else "") + memory + "xa"
+        return axes_of(self.array, self.counter)
 
     @property
     def randomised(self) -> int:
@@ -153,6 +150,8 @@ class Policy(NDArrayOperatorsMixin):
 
         Every call takes one uniform number from `rng`, whether the row needs it or not.
         """
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(f"rng is {rng!r}, not a generator such as np.random.default_rng(0)")
         a = drawn(self.row(state, step, count), rng.random())
         return self.labels.action(a) if isinstance(state, str) else a
 
@@ -217,75 +216,17 @@ class Policy(NDArrayOperatorsMixin):
         .npz : everything, with a digest (never pickle). .csv and .json : the rows of `to_table`,
         which `load` reads together with the problem; .json keeps the counter too.
         """
-        kind = Path(path).suffix
-        if kind == ".npz":
-            write_sealed_npz(path, self._arrays())
-        elif kind == ".json":
-            write_text(path, to_json(self._written(), indent=1) + "\n")
-        elif kind == ".csv":
-            if self.counter is not None:
-                raise InputError(f"{path}: a .csv cannot hold the counter; .npz and .json can")
-            write_text(path, csv_text(self.to_table()))
-        else:
-            raise InputError(f"{path} is no .npz, .csv or .json, which a policy can be written to")
+        policy_files.write(
+            path, policy_files.Parts(self.array, self.labels, self.name, self.counter)
+        )
 
     @classmethod
     def load(cls, path: str | Path, problem: CMDP | StationaryCMDP | None = None) -> Policy:
         """Read what `save` wrote; .csv and .json need the problem, for its sizes and names."""
-        kind = Path(path).suffix
         try:
-            if kind not in (".csv", ".json"):
-                return cls._from_arrays(path, read_sealed_npz(path))
-            if problem is None:
-                raise InputError(f"a policy in a {kind} file is read with its problem")
-            if kind == ".csv":
-                return cls.from_table(csv_rows(read_text(path)), problem, name=Path(path).stem)
-            return cls._from_written(read_json(path), problem)
-        except StorageError:
-            raise
+            return cls(*policy_files.read(path, problem))
         except InputError as error:
             raise error if str(path) in str(error) else InputError(f"{path}: {error}") from None
-
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
-        arrays: dict[str, npt.NDArray[Any]] = {"probability": self.array}
-        arrays |= {"format": np.array(FORMAT), "name": np.array(self.name)}
-        if self.labels != Labels():
-            arrays["labels"] = np.array(self.labels.to_json())
-        if self.counter is not None:
-            arrays |= _counter_arrays(self.counter)
-        return arrays
-
-    @classmethod
-    def _from_arrays(cls, path: str | Path, arrays: dict[str, npt.NDArray[Any]]) -> Policy:
-        missing = {"format", "name", "probability"} - arrays.keys()
-        if missing or str(arrays["format"]) != FORMAT:
-            what = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"
-            raise InputError(f"{path} is not a cmdplab policy: it {what}")
-        labels = Labels.from_json(str(arrays.get("labels", "{}")))
-        counter = _stored_counter(arrays.get("counter_step"), arrays.get("counter"))
-        return cls(arrays["probability"], labels, str(arrays["name"]), counter)
-
-    def _written(self) -> dict[str, Any]:
-        """As .json has it."""
-        written: dict[str, Any] = {"format": FORMAT, "name": self.name}
-        if self.counter is not None:
-            sizes = [self.counter.levels, self.counter.start]
-            written |= {"counter_step": self.counter.step, "counter": sizes}
-        return written | {"rows": self.to_table()}
-
-    @classmethod
-    def _from_written(cls, values: Any, problem: CMDP | StationaryCMDP) -> Policy:
-        if not isinstance(values, dict) or values.get("format") != FORMAT or "rows" not in values:
-            raise InputError(f"it is not a policy: an object of format {FORMAT!r} and rows")
-        step, sizes = values.get("counter_step"), values.get("counter")
-        if (step is None) != (sizes is None):
-            raise InputError("a counter needs both 'counter_step' and 'counter'")
-        try:
-            numbers = [None if each is None else np.asarray(each) for each in (step, sizes)]
-        except ValueError:
-            raise InputError("'counter_step' and 'counter' must be whole numbers") from None
-        counter = _stored_counter(*numbers)
-        return cls.from_table(values["rows"], problem, counter, str(values.get("name", "policy")))
 
     # The array that it is.
 
@@ -324,7 +265,7 @@ class Actor:
 
     def __init__(self, policy: Policy, seed: int = 0) -> None:
         self.policy = policy
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(whole_number("seed", seed))
         self.step = 0
         self.count: int | None = None
         self.reset()
@@ -373,6 +314,7 @@ def fitted(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Ar
         raise InputError(
             f"the policy has {_sizes(policy)}, but {problem.name} has {_sizes(problem)}"
         )
+    _check_names(problem, policy)
     axes = "h" * len(steps) + "k" * len(levels) + "xa"
     check_open("the policy", array, opened[..., None, :, :] if levels else opened, axes, labels)
     return array
@@ -394,9 +336,12 @@ def _completed(problem: CMDP, policy: npt.ArrayLike | Policy) -> npt.ArrayLike |
     if lead < 0 or not _undecided(problem, states) or not _led(problem, states, lead):
         return policy
     rows = problem.opened / problem.opened.sum(axis=-1, keepdims=True)
-    rows[lead:, :states] = policy.array if isinstance(policy, Policy) else policy
-    name = policy.name if isinstance(policy, Policy) else "policy"
-    return Policy(rows, problem.labels, name)
+    if not isinstance(policy, Policy):
+        rows[lead:, :states] = policy
+        return Policy(rows, problem.labels)
+    _check_names(problem, policy)
+    rows[lead:, :states] = policy.array
+    return Policy(rows, problem.labels, policy.name)
 
 
 def _undecided(problem: CMDP, first: int) -> bool:
@@ -442,6 +387,19 @@ def _sizes(one: Policy | CMDP | StationaryCMDP) -> str:
     return f"{steps:,} steps, {words}" if steps else f"{words} and no last step"
 
 
+def _check_names(problem: CMDP | StationaryCMDP, policy: Policy) -> None:
+    """Where policy and problem both have names, they are the same in the same order."""
+    for what in ("state", "action", "step"):
+        both = getattr(policy.labels, f"{what}s"), getattr(problem.labels, f"{what}s")
+        if what == "step" and len(both[0]) < len(both[1]):
+            continue  # the steps that a policy may lack are the first ones
+        for n, (ours, theirs) in enumerate(zip(*both, strict=False)):
+            if ours != theirs:
+                raise InputError(
+                    f"the policy calls {what} {n} {ours!r}, but {problem.name} calls it {theirs!r}"
+                )
+
+
 def _shapes(memory: int) -> str:
     return "[H, K, X, A] or [K, X, A]" if memory else "[H, X, A] or [X, A]"
 
@@ -457,35 +415,3 @@ def _check_counter(counter: Memory | None, shape: tuple[int, ...], steps: int) -
             f"the policy has the shape {shape}, but its counter has {counter.levels} levels and "
             f"steps of the shape {found}"
         )
-
-
-NO_LIMIT = np.iinfo(np.int64).max  # stands in files for a counter without one
-
-
-def _counter_arrays(counter: Memory) -> dict[str, npt.NDArray[Any]]:
-    """What a file holds of a counter: [2], levels and start; of several, or one with a limit, more.
-
-    `counter` is then [parts, 3], with the limits, and `counter_step` has an axis of parts first.
-    """
-    if isinstance(counter, Counter) and counter.limit is None:
-        sizes = np.array([counter.levels, counter.start])
-        return {"counter_step": counter.step, "counter": sizes}
-    parts = counter.parts if isinstance(counter, Counters) else (counter,)
-    limited = [
-        (each.levels, each.start, NO_LIMIT if each.limit is None else each.limit) for each in parts
-    ]
-    return {"counter_step": Counters(parts).step, "counter": np.array(limited)}
-
-
-def _stored_counter(step: Indices | None, sizes: Indices | None) -> Memory | None:
-    if step is None or sizes is None:
-        return None
-    if sizes.dtype.kind not in "iu" or sizes.shape not in ((2,), (len(step), 3)):
-        raise InputError("the array 'counter' must be two whole numbers: its levels and its start")
-    if sizes.ndim == 1:
-        return Counter(step, int(sizes[0]), int(sizes[1]))
-    parts = tuple(
-        Counter(each, levels, start, None if limit == NO_LIMIT else limit)
-        for each, (levels, start, limit) in zip(step, sizes.tolist(), strict=True)
-    )
-    return parts[0] if len(parts) == 1 else Counters(parts)

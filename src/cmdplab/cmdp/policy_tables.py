@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,14 @@ from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask
 
 Row = dict[str, Any]
+LARGEST = 500_000_000  # numbers of a policy: 4 GB
 COLUMNS = {"h": "step", "k": "counter", "x": "state", "a": "action"}
+
+
+def axes_of(array: Array, counter: Memory | None) -> str:
+    """A letter for each axis of a policy: h step, k counter, x state, a action."""
+    memory = "" if counter is None else "k"
+    return ("h" if array.ndim == 3 + len(memory) else "") + memory + "xa"
 
 
 def written_rows(array: Array, axes: str, labels: Labels, kept: Mask | None = None) -> list[Row]:
@@ -63,7 +71,10 @@ def read_rows(table: Any, problem: CMDP | StationaryCMDP, counter: Memory | None
     axes = ("h" if stepwise else "") + ("k" if counter is not None else "") + "xa"
     sizes = {"h": len(opened), "x": problem.states, "a": problem.actions}
     sizes["k"] = 1 if counter is None else counter.levels
-    array, first = np.zeros([sizes[axis] for axis in axes]), dict[tuple[int, ...], int]()
+    shape = [sizes[axis] for axis in axes]
+    if prod(shape) > LARGEST:
+        raise InputError(f"a policy of {' x '.join(map(str, shape))} numbers is too large")
+    array, first = np.zeros(shape), dict[tuple[int, ...], int]()
     finds = [_finder(axis, sizes[axis], problem.labels) for axis in axes]
     for number, record in enumerate(records, start=1):
         index = tuple(find(record, number) for find in finds)
@@ -103,10 +114,8 @@ def _finder(axis: str, size: int, labels: Labels) -> Any:
             raise InputError(f"row {number} of the table has no {what!r}")
         given = record[what]
         if is_whole(given) or (isinstance(given, float | np.floating) and given.is_integer()):
-            given = int(given)
-            if 0 <= given < size:
-                return given
-        found = known.get(given) if isinstance(given, str) else None
+            given = int(given)  # names that are digits come back from pandas as numbers
+        found = known.get(str(given)) if isinstance(given, int | str) else None
         if found is None:
             say = f"the {what}s are 0..{size - 1}"
             raise InputError(f"row {number} of the table: there is no {what} {given!r}: {say}")

@@ -80,7 +80,8 @@ def _kind(run: Wanted) -> tuple[object, ...]:
     """What the runs of one launch have in common."""
     listed = isinstance(run.problem.transition, Sparse)
     sizes = (run.task.reward.shape, run.episodes)
-    return type(run.algorithm), *sizes, run.task.observed, listed, run.precision
+    told = (run.task.observed, run.task.kernel is not None)
+    return type(run.algorithm), *sizes, *told, listed, run.precision
 
 
 def _has(run: Wanted) -> bool:

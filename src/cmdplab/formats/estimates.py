@@ -25,8 +25,9 @@ from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import Episodes, Listed, Problem, Signal, judged, problem_of, signals
-from cmdplab.formats.layouts import Given, names_of
+from cmdplab.formats.layouts import Given, check_words, names_of
 from cmdplab.formats.logs import Log, log_of
+from cmdplab.formats.tables import start_of
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def from_counts(
     reward, and each utility and cost in `Given` : [X, A], or of the shape of the visits. A reward
     of -inf closes a pair. delta : the probability with which the box may miss the true kernel.
     """
+    check_words(given)
     seen = _checked(counts)
     tables = [floats("reward", reward)]
     tables += [floats("utility", each) for each in given.get("utilities", ())]
@@ -109,6 +111,7 @@ def from_trajectories(
         tables.append(table)
         if varies:
             notes.append(f"{column} varies in {varies} pairs: means are taken, and not bounded")
+    labels = Labels(log.states, log.actions, signals=tuple(map(Scale, log.signals)))
     told: Given = {
         "horizon": horizon,
         "discount": discount,
@@ -117,9 +120,9 @@ def from_trajectories(
         "thresholds": [*utilities.values()],
         "costs": [*costs],
         "budgets": [*costs.values()],
-        "start": _first(log, notes) if start is None else start,
+        "start": _first(log, notes) if start is None else start_of(start, labels, log.sizes[0]),
         "name": name,
-        "labels": Labels(log.states, log.actions, signals=tuple(map(Scale, log.signals))),
+        "labels": labels,
     }
     return _estimated(seen, tables, notes, delta, told)
 
@@ -214,8 +217,11 @@ def confidence_widths(
         phi = math.sqrt(rule.log / n)
         return scaled_width(interval_width(p, phi, rule.flat, rule.dev, rule.tail), 1.0, rule.cap)
 
+    # Few pairs (share, visits) differ, and most shares are zero: each is looked up once.
     every = np.broadcast_to(visits[..., None], estimate.shape)
-    return np.asarray(np.vectorize(width, otypes=[np.float64])(estimate, every))
+    differ, place = np.unique(estimate + 1j * every, return_inverse=True)
+    found = [width(p, n) for p, n in zip(differ.real.tolist(), differ.imag.tolist(), strict=True)]
+    return np.array(found)[place].reshape(estimate.shape)
 
 
 def _with_start(box: Box, first: Array, horizon: int) -> Box:

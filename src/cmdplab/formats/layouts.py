@@ -82,6 +82,7 @@ def from_state_first(
 
     A `CMDP` where a horizon is given, else a `StationaryCMDP`.
     """
+    check_words(given)
     kernel = floats("transition", transition)
     if kernel.ndim != 3 or kernel.shape[0] != kernel.shape[2] or 0 in kernel.shape:
         raise InputError(f"transition must have the shape [S, A, S], not {kernel.shape}")
@@ -97,7 +98,11 @@ def from_action_first(transition: Any, reward: Any, **given: Unpack[Given]) -> P
     Rewards, utilities and costs are [S], [S, A] or [A, S, S], or a list with a vector [S] or a
     matrix [S, S] for each action. This is what pymdptoolbox takes.
     """
-    if matrices.is_sparse(transition):
+    check_words(given)
+    if hasattr(transition, "tocoo"):
+        raise InputError("transition is one matrix: give a list with a matrix for each action")
+    paid = (reward, *given.get("utilities", ()), *given.get("costs", ()))
+    if any(hasattr(each, "tocoo") or matrices.is_sparse(each) for each in (transition, *paid)):
         rows = matrices.read(transition, given.get("labels", Labels()))
         return made(
             Read(
@@ -113,6 +118,14 @@ def from_action_first(transition: Any, reward: Any, **given: Unpack[Given]) -> P
     given["costs"] = [_state_first("cost", each, shape) for each in given.get("costs", ())]
     kernel = _swapped(floats("transition", transition))
     return from_state_first(kernel, _state_first("reward", reward, shape), **given)
+
+
+def check_words(given: Given) -> None:
+    """Refuse what `Given` has not: a constraint that is misspelt must not be lost."""
+    unknown = [each for each in given if each not in Given.__annotations__]
+    if unknown:
+        known = ", ".join(Given.__annotations__)
+        raise InputError(f"there is no argument {unknown[0]!r}: it may be one of {known}")
 
 
 def made(read: Read, given: Given) -> Problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,8 @@ class Log(NamedTuple):
 
 def log_of(data: Any, signals: list[str]) -> Log:
     """The log of a table, or of a list of episodes of (state, action, reward, ..., next)."""
+    if len(set(signals)) < len(signals):
+        raise InputError(f"a column is used twice: {', '.join(signals)}")
     rows = _of_episodes(data, signals) if _episodes(data) else columns_of(data)
     for column in ("episode", "state", "action"):
         rows.column(column)
@@ -72,6 +74,8 @@ def _of_episodes(data: Any, signals: list[str]) -> Columns:
     called: list[str] = []
     header = ["state", "action", *signals, "next"]
     for k, episode in enumerate(data):
+        if not isinstance(episode, Iterable):
+            raise InputError(f"episode {k} is {episode!r}, not a list of steps")
         for h, step in enumerate(episode):
             if not isinstance(step, list | tuple) or len(step) != len(header):
                 raise InputError(f"episode {k}, step {h} is not ({', '.join(header)})")

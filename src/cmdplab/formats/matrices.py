@@ -21,7 +21,8 @@ from cmdplab.types import Array, Indices
 
 def is_sparse(given: Any) -> bool:
     """Whether something is a list of matrices of which one is sparse."""
-    return isinstance(given, list | tuple) and any(hasattr(each, "tocoo") for each in given)
+    listed = isinstance(given, list | tuple) or getattr(given, "dtype", None) == np.dtype(object)
+    return listed and any(hasattr(each, "tocoo") for each in given)
 
 
 def per_action(given: Any, actions: int) -> bool:

@@ -20,7 +20,7 @@ from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import Problem
 from cmdplab.formats.kernels import Transitions, normalised, stored
-from cmdplab.formats.layouts import Given, Read, from_state_first, made
+from cmdplab.formats.layouts import Given, Read, check_words, from_state_first, made
 from cmdplab.formats.matrices import checked, entries
 from cmdplab.types import Array, Indices, Mask
 
@@ -49,7 +49,10 @@ def from_quantecon(
         raise InputError("the discount of a DiscreteDP is its beta")
     if given.get("criterion") is None:
         given["discount"] = real_number("beta", beta)
-    if s_indices is None or a_indices is None:
+    check_words(given)
+    if (s_indices is None) != (a_indices is None):
+        raise InputError("state-action pairs need both s_indices and a_indices")
+    if s_indices is None:
         return from_state_first(Q, model, **given)
     return _from_pairs(model, Q, s_indices, a_indices, given)
 

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.checks import is_whole, real_number
+from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels
 from cmdplab.errors import InputError
 from cmdplab.files import read_text
@@ -56,7 +58,7 @@ def columns_of(table: Any) -> Columns:
     if isinstance(table, str | Path):
         return _of_file(table)
     if hasattr(table, "columns") and hasattr(table, "to_dict"):  # pandas
-        values = {str(name): table[name].tolist() for name in table.columns}
+        values = _of_frame(table)
     elif isinstance(table, Mapping):
         values = {str(name): list(column) for name, column in table.items()}
     else:
@@ -65,6 +67,20 @@ def columns_of(table: Any) -> Columns:
     if len(sizes) != 1 or not max(sizes):
         raise InputError("the table is empty, or its columns have different lengths")
     return Columns(values, [f"row {n + 1}" for n in range(sizes.pop())])
+
+
+def _of_frame(table: Any) -> dict[str, list[Any]]:
+    """The columns of a DataFrame; what pandas calls missing, in any of its ways, is None."""
+    names = [str(name) for name in table.columns]
+    if len(set(names)) < len(names):
+        twice = next(each for each in names if names.count(each) > 1)
+        raise InputError(f"the table has the column {twice!r} twice")
+    found = {}
+    for n, name in enumerate(names):
+        column = table.iloc[:, n]
+        cells = zip(column.tolist(), column.isna().tolist(), strict=True)
+        found[name] = [None if absent else cell for cell, absent in cells]
+    return found
 
 
 def _of_records(table: Any) -> dict[str, list[Any]]:
@@ -100,7 +116,7 @@ def from_table(
     horizon: int | None = None,
     discount: float | None = None,
     criterion: str | None = None,
-    start: str | int | npt.ArrayLike | Mapping[str, float] | None = None,
+    start: str | int | npt.ArrayLike | Mapping[Any, float] | None = None,
     name: str = "table",
 ) -> Problem:
     """The problem of a long table with columns state, action, next, probability and rewards.
@@ -125,7 +141,7 @@ def from_table(
     def signal(column: str, limit: float = 0.0) -> Signal:
         paid = np.zeros(mask.shape)
         np.add.at(paid, every.pair, every.probability * numbers(given, column))
-        return Signal(column, paid, float(limit))
+        return Signal(column, paid, real_number(f"the limit of {column}", limit))
 
     model = Listed(
         stored(every, mask, name),
@@ -136,7 +152,8 @@ def from_table(
         rows.labels,
         name,
     )
-    return problem_of(model, how, _start(start, rows))
+    first = _first_row(rows) if start is None else start_of(start, rows.labels, rows.sizes[0])
+    return problem_of(model, how, first)
 
 
 def read_csv(path: str | Path, roles: Roles | None = None) -> Problem:
@@ -297,22 +314,24 @@ def _mask(rows: Rows, first: int | None) -> Mask:
     return mask
 
 
-def _start(given: Any, rows: Rows) -> int | Array:
-    """The first state by number, or the distribution [X] of it."""
-    states = rows.sizes[0]
-    if given is None:
-        return _first_row(rows)
+def start_of(given: Any, labels: Labels, states: int) -> int | Array:
+    """The first state as a table calls it, by number, or the distribution [X] of it."""
     if isinstance(given, Mapping):
         weights = np.zeros(states)
         for name, weight in given.items():
-            weights[_state(name, rows.labels, states)] = weight
+            chance = real_number(f"the chance to start in {name}", weight)
+            weights[_state(name, labels, states)] = chance
         return weights
-    if isinstance(given, str | int):
-        return _state(given, rows.labels, states)
-    return np.asarray(given)
+    if isinstance(given, str) or is_whole(given):
+        return _state(given, labels, states)  # type: ignore[arg-type]
+    return floats("the start distribution", given)
 
 
 def _state(given: str | int, labels: Labels, states: int) -> int:
-    """A state by its name; where states are numbers, digits are one."""
-    number = isinstance(given, str) and not labels.states and given.isdecimal()
-    return labels.find_state(int(given) if number else given, states)
+    """A state by its name. Where names are whole numbers, such as 1 to X, so is what is given."""
+    text = str(given)
+    if text in labels.states:
+        return labels.states.index(text)
+    if text.isdecimal() and any(map(str.isdecimal, labels.states)):
+        raise InputError(f"the table has no state {text}")
+    return labels.find_state(given, states)

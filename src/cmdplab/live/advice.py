@@ -30,9 +30,9 @@ class Sizes(NamedTuple):
     known: bool  # whether the kernel is known
 
     @property
-    def counts(self) -> float:
-        """H X^2 A, the entries of a table of counts by step."""
-        return float(self.horizon) * self.states**2 * self.actions
+    def policy(self) -> float:
+        """H X A, the numbers of a policy."""
+        return float(self.horizon) * self.states * self.actions
 
 
 @display.shown
@@ -77,12 +77,6 @@ def advised(sizes: Sizes, episodes: int | None, safe: bool) -> Advice:
     besides = _besides(sizes, episodes)
     if safe:
         return Advice("OptPress-LP", *_safe(sizes, besides), sizes)
-    if sizes.counts > LARGEST:
-        why = (
-            f"counts by step would be {sizes.counts:.1e} numbers, more than {LARGEST:.1e}: "
-            "Triple-Q keeps tables of H X A only",
-        )
-        return Advice("Triple-Q", why, tuple(besides), sizes)
     return Advice(FIRST, _first(sizes), tuple(besides), sizes)
 
 
@@ -128,8 +122,6 @@ def _safe(sizes: Sizes, besides: list[str]) -> tuple[tuple[str, ...], tuple[str,
         "at the scales of the proof they play the baseline for very long; smaller scales are "
         "faster and promise nothing",
     )
-    if sizes.counts > LARGEST:
-        besides = [*besides, "its counts are too large here: take coarser states"]
     return why, tuple(besides)
 
 
@@ -142,6 +134,11 @@ def _besides(sizes: Sizes, episodes: int | None) -> list[str]:
         found.append(
             f"{pairs:,} pairs are too many for {episodes:,} episodes of {sizes.horizon} steps: "
             "most will be tried a few times or never"
+        )
+    if sizes.policy > LARGEST:
+        found.append(
+            f"a policy of {sizes.policy:.1e} numbers is more than can be learned, {LARGEST:.1e}: "
+            "take a shorter horizon or coarser states"
         )
     if sizes.constraints > 1:
         found.append(

@@ -11,7 +11,6 @@ import numpy as np
 
 from cmdplab.algorithms.row import SAFE_POLICY, SLATER_GAP, Row
 from cmdplab.algorithms.task import Baseline as TaskBaseline, Task
-from cmdplab.engines.families import family
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import check_counts
 from cmdplab.live.checkpoints import Settings
@@ -25,7 +24,7 @@ from cmdplab.types import Array, Mask
 
 SEVERAL = "several"
 RESETS = 20  # before learning, to see whether episodes begin in one state or in several
-LARGEST = 1 << 28  # entries of a learner's counts, 2 GB
+LARGEST = 1 << 25  # pairs of step, state and action: a learner has about ten numbers of each
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,7 @@ class Asked:
     mask: Mask | None = None  # [H, X, A], where an action may be tried; None: nothing was said
     clip: bool = False  # whether signals beyond their range are clipped
     baseline: Baseline | None = None  # for the algorithms that begin with a safe policy
+    auto: bool = False  # whether the bonus scale is chosen on the way
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, self.seed)
@@ -70,6 +70,8 @@ class Asked:
             "environment": _name(env),
             "algorithm": f"{self.row.name} ({self.row.preset})",
             "constants": _constants(self.row),
+            "dynamics": self.row.dynamics,
+            "bonus_scale": "auto" if self.auto else "fixed",
             "spaces": _spaces(self.spaces),
             "horizon": self.horizon,
             self.demand.what: self.demand.limit.tolist(),
@@ -106,11 +108,11 @@ class Asked:
     def task(self, setup: Setup, baseline: TaskBaseline | None = None) -> Task:
         """What the learner is told: sizes and thresholds; rewards come as samples."""
         shape = (len(setup.names), setup.steps, setup.states, self.spaces.actions)
-        entries = float(np.prod([*map(float, shape[1:]), float(setup.states)]))
-        if hasattr(family(self.row).state, "counts") and entries > LARGEST:
+        entries = float(np.prod([*map(float, shape[1:])]))
+        if entries > LARGEST:
             raise InputError(
                 f"{setup.states} states, {self.spaces.actions} actions and {setup.steps} steps "
-                f"need {entries:.1e} counts, more than {LARGEST:.1e}"
+                f"are a policy of {entries:.1e} numbers, more than {LARGEST:.1e}"
             )
         slack = 1.0 if self.slack is None else self.slack  # rows that need none read none
         told = (self.threshold(setup), setup.first, slack, baseline)

@@ -15,6 +15,8 @@ import numpy.typing as npt
 from cmdplab import display
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
+from cmdplab.algorithms.planner import Planner
+from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.cmdp.policy import Policy
 from cmdplab.engines.families import live_session
@@ -45,6 +47,7 @@ from cmdplab.live.model.data import played_from
 from cmdplab.live.model.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
 from cmdplab.live.model.plans import merit, missed, promised_by, shortfall
 from cmdplab.live.progress import OnProgress
+from cmdplab.live.scales import AUTO, BEGINNING, Chooser, check
 from cmdplab.live.session import Playing, advanced, patient
 from cmdplab.live.signals import Given, checked_range, demand
 from cmdplab.live.spaces import Discretiser, Spaces
@@ -71,6 +74,9 @@ def learn(
     slater_gap: float | None = None,
     mask: Masking | None = None,
     baseline: Any = None,
+    bonus_scale: float | str | None = None,
+    dynamics: str | None = None,
+    replan: str | None = None,
     seed: int = 0,
     evaluate: int = 10_000,
     data: Any = None,
@@ -102,6 +108,13 @@ def learn(
         a state to [A]; None: all may, but for those that info["action_mask"] closes.
     baseline : for the algorithms that begin with a safe policy (DOPE, OptPress-LP): a policy, or
         `cmdplab.live.Baseline`, which says how it is certified.
+    bonus_scale : a number, or "auto": tournaments on what was learned choose it at 16, 32, 64, ...
+        episodes (live/scales.py); None: the algorithm's own.
+    dynamics : "stationary": transitions and signals are estimated over all steps together, the
+        default of an algorithm that can; "per-step": for each step by itself, where a step
+        changes what an action does.
+    replan : "doubling": a planner whose multipliers are optimal plans anew when the visits of some
+        pair have doubled, the default here; "every-episode".
     seed : of the environment's first reset, and of the learner's actions.
     evaluate : episodes on which the last policy is estimated, and as many for the plan; 0: none.
     data : what is known before: a `Learned` of the same algorithm and sizes, whose learner goes on
@@ -127,8 +140,9 @@ def learn(
         limits: Any = budget if threshold is None else threshold
         sizes = Sizes(spaces.states, spaces.actions, steps, int(np.size(limits)), known=False)
         advice = advised(sizes, None, safe=baseline is not None)
+    chosen = algorithm if advice is None else advice.algorithm
     asked = Asked(
-        row=as_row(algorithm if advice is None else advice.algorithm),
+        row=_as_live(as_row(chosen), dynamics, replan, bonus_scale),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities, cost_range),
@@ -142,6 +156,7 @@ def learn(
         baseline=baseline
         if baseline is None or isinstance(baseline, Baseline)
         else Baseline(baseline),
+        auto=bonus_scale == AUTO,
     )
     if not real_number("every", every) >= 0.0:
         raise InputError(f"every is {every}, not a number of seconds")
@@ -169,6 +184,27 @@ def learn(
     return _learned(asked, playing, last, plan, [*notes, *more], seconds)
 
 
+def _as_live(row: Row, dynamics: str | None, replan: str | None, scale: float | str | None) -> Row:
+    """The row with the defaults of live learning: counts pooled over the steps, fewer plans.
+
+    Multipliers of a queue change in every episode, and such a planner plans in every episode.
+    """
+    if dynamics is None and row.reads("dynamics"):
+        dynamics = "stationary"
+    searched = isinstance(row, Planner) and row.queue is None
+    if replan is None and searched and row.settings()["replan"] == "every-episode":
+        replan = "doubling"
+    row = row.with_settings(dynamics=dynamics, replan=replan)
+    if scale is None:
+        return row
+    if isinstance(scale, str) and scale != AUTO:
+        raise InputError(f'bonus_scale is {scale!r}, not a number > 0 or "auto"')
+    if not row.reads("bonus_scale"):
+        raise InputError(f"{row.name} has no bonus_scale")
+    fixed = BEGINNING if isinstance(scale, str) else real_number("bonus_scale", scale)
+    return row.with_settings(bonus_scale=fixed)
+
+
 def _begun(
     env: Env, asked: Asked, settings: Settings, folder: Path | None, data: Any
 ) -> tuple[Playing, list[str]]:
@@ -188,16 +224,20 @@ def _begun(
     reset_checked(env, seed=_later(asked.seed, done) if done else asked.seed)
     settings["start"] = first_state(env, asked.spaces, settings["start"])
 
+    trail = None if saved is None else saved.chosen
+    scales = Chooser(asked.row, asked.task, asked.seed, trail) if asked.auto else None
     setup = asked.setup(settings["start"])
     safe = _certified(env, asked, setup, settings)
 
     def begin(setup: Setup, state: Any) -> LiveSession:
-        told = None if safe is None else safe.told
-        return live_session(asked.row, asked.task(setup, told), state)
+        task = asked.task(setup, None if safe is None else safe.told)
+        if scales is not None:
+            check(asked.row, task)
+        return live_session(asked.row if scales is None else scales.row(), task, state)
 
     known = data.seen.episodes if isinstance(data, Learned) else 0
     seed = _later(asked.seed, known) if known else asked.seed
-    playing = Playing(env, setup, begin, seed, saved)
+    playing = Playing(env, setup, begin, seed, saved, scales)
     if safe is not None:
         for played in safe.played if fresh else []:
             playing.take(played)

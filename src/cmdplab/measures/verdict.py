@@ -6,16 +6,18 @@ never on the size of an error: a slow decay is no bias, and a small constant no 
 - *converging at k^-p*: errors fall without swings, and p is stable: E extrapolated from the last
   three quadruplings (Aitken's limit) is zero and the end of the run does not flatten, or the end
   falls no slower than before;
-- *settled at c*: errors neither fall nor grow over the last two quadruplings, or what they lose
-  dies out and their extrapolated limit c is within a tenth;
+- *settled at c*: errors neither fall nor grow over the last two quadruplings, as far as their own
+  noise lets one see, or what they lose dies out and their extrapolated limit c is within a tenth;
 - *oscillating, not shrinking*, and *oscillating, shrinking at k^-p*: in each of the last two
   quadruplings errors rise and fall by a quarter of the largest of them, or more;
-- *worsening*: the largest error within a quadrupling grows from each to the next;
+- *worsening*: the largest error within a quadrupling grows from each to the next, and not by less
+  and less, as it would towards a limit;
 - *undecided*: none of these. The episodes that would tell are those at which a power law and a
   limit, both continued from here, differ by a quarter.
 
 A verdict describes the run up to its end. What comes later may be different: bursts that are rarer
-than quadruplings, or swings slower than the run, cannot be seen by anyone.
+than quadruplings, or swings slower than the run, cannot be seen by anyone. Nor can a limit below a
+twelfth of E: *converging* says that none is in sight. benchmarks/truths.py has the score.
 """
 
 from __future__ import annotations
@@ -33,11 +35,14 @@ from cmdplab.types import Array
 NEGATIVE_GAP = "a negative gap means more reward than the optimum, paid for by a violation"
 ROUNDING = 1e-9  # of H: what is smaller is rounding
 SWINGS = 0.25  # of the largest error of a quadrupling
-FLAT = 0.02  # a local exponent below: 3 % in a quadrupling
-GROWS = 0.05  # a local exponent below -0.05: 7 % in a quadrupling
+FLAT = 0.02  # of noisy errors, a local exponent below: 3 % in a quadrupling
+GROWS = 0.05  # of noisy errors, a local exponent below -0.05: 7 % in a quadrupling
+SHARP = 0.002  # of smooth errors: exponents beyond are seen, however small
 NOISE = 0.15  # instead of it for swings: the largest of n draws of noise grows like sqrt(ln n)
 STEADY = 0.08  # of E: an extrapolated limit below is none, within that share above one is
 SHARE = 0.9
+HIDDEN = 0.35  # of E: an extrapolated limit above may be what is left when a swing has died out
+ON = 0.9  # of what a quadrupling added: errors to which the next adds less grow towards a limit
 LOOSE = 0.5  # by which the exponents of a swing may differ, relatively: its peaks are few
 NOISY = 0.1  # of the largest error: a swing from which on exponents need be no steadier than that
 DYING = 0.85  # the end's exponent beside the last, at most, of a decay that dies out
@@ -108,8 +113,9 @@ def verdict(curves: dict[str, Array], horizon: int) -> Verdict:
 def judge(found: Envelope, exponents: tuple[float, ...]) -> Verdict:
     """The rules in the order of the module's description."""
     level = float(found.highest[-1])
-    swings = bool(np.all(found.swing[-2:] >= SWINGS * found.highest[-2:]))
-    if _worsens(found, NOISE if swings else GROWS):
+    swinging = found.swing[-2:] >= SWINGS * found.highest[-2:]
+    swings, one_swing = bool(np.all(swinging)), bool(np.any(swinging) and not np.all(swinging))
+    if not one_swing and _worsens(found, NOISE if swings else seen(found, GROWS)):
         return Verdict(Kind.worsening, exponents, None, level, "", None)
     grows = found.exponents_within()[-2:]
     if swings and np.all(grows <= FLAT) and grows[-1] >= -NOISE:
@@ -118,13 +124,13 @@ def judge(found: Envelope, exponents: tuple[float, ...]) -> Verdict:
     noisy = bool(np.all(found.swing[-2:] >= NOISY * found.highest[-2:]))
     if noisy and _falls_loosely(found, exponents):
         return Verdict(falls, exponents, exponents[-1], None, "", None)
-    if swings:
+    if swings or one_swing:  # one: the first, or the last
         return _undecided(found, exponents)
-    if np.any(found.swing[-2:] >= SWINGS * found.highest[-2:]):  # one swing: the first, or the last
-        return _undecided(found, exponents)
-    limit = extrapolated(found.sup)
+    limit, above = extrapolated(found.sup), _levels_off(found)
     if _flat(found):
         return Verdict(Kind.settled, exponents, None, found.end, "", None)
+    if above is not None:
+        return Verdict(Kind.settled, exponents, None, above, "", None)
     if limit is not None and limit >= SHARE * found.sup[-1] and _dies_out(found):
         return Verdict(Kind.settled, exponents, None, limit, "", None)
     steady = limit is not None and abs(limit) <= STEADY * found.sup[-1] and _goes_on(found)
@@ -145,17 +151,36 @@ def extrapolated(sup: Array) -> float | None:
 
 
 def _worsens(found: Envelope, clearly: float) -> bool:
-    """From each quadrupling to the next, and not at less than half the rate before."""
+    """From each quadrupling to the next, and not by less and less, as it would towards a limit."""
     grows = found.exponents_within()[1 - FEWEST :]
-    steady = grows[-1] <= 0.5 * grows[-2]
-    return bool(np.all(grows < -clearly) and steady and found.end >= found.highest[-2])
+    before, last = np.diff(found.highest[-3:])
+    return bool(np.all(grows < -clearly) and last >= ON * before and found.end >= found.highest[-2])
+
+
+def _levels_off(found: Envelope) -> float | None:
+    """The limit of errors that grow by less and less, where it is near."""
+    before, last = np.diff(found.highest[-3:])
+    if not 0.0 < last < ON * before or found.end < found.highest[-1]:
+        return None
+    limit = float(found.highest[-1] + last**2 / (before - last))
+    return limit if SHARE * limit <= found.highest[-1] else None
+
+
+def noise(found: Envelope) -> float:
+    """By how much errors rise and fall in the last quadrupling, as a share of the largest."""
+    return float(found.swing[-1] / found.highest[-1])
+
+
+def seen(found: Envelope, most: float) -> float:
+    """The smallest exponent that noise lets one see; `most`, at most."""
+    return min(most, max(SHARP, noise(found)))
 
 
 def _flat(found: Envelope) -> bool:
     """From K/16 to K/4 and from there to the end, but for noise within the last quadrupling."""
-    noise = float(found.swing[-1] / found.highest[-1])
     rates = np.array([found.exponents_within()[-1], found.last_exponent])
-    return bool(np.all(rates <= FLAT + np.array([0.0, noise])) and np.all(rates >= -GROWS - noise))
+    falls = rates > seen(found, FLAT) + np.array([0.0, noise(found)])
+    return not np.any(falls | (rates < -seen(found, GROWS) - noise(found)))
 
 
 def _dies_out(found: Envelope) -> bool:
@@ -171,13 +196,15 @@ def _dies_out(found: Envelope) -> bool:
 def _goes_on(found: Envelope) -> bool:
     """Whether the end of the run falls as fast as what was before, but for a third."""
     rate = found.exponents()[-1]
-    noise = float(found.swing[-1] / found.highest[-1])
-    return bool(abs(found.last_exponent - rate) <= rate / 3.0 + noise)
+    return bool(abs(found.last_exponent - rate) <= rate / 3.0 + noise(found))
 
 
 def _falls_loosely(found: Envelope, exponents: tuple[float, ...]) -> bool:
-    """Whether errors that swing fall in each quadrupling, at rates of the same size."""
+    """Whether errors that swing fall in each quadrupling, at rates of the same size, and to 0."""
     if min(exponents) <= FLAT or np.ptp(exponents) > LOOSE * np.mean(exponents):
+        return False
+    limit = extrapolated(found.sup)
+    if limit is not None and limit > HIDDEN * found.sup[-1]:
         return False
     return found.last_exponent >= LOOSE * exponents[-1]
 
@@ -195,6 +222,8 @@ def _undecided(found: Envelope, exponents: tuple[float, ...]) -> Verdict:
     listed = ", ".join(f"{p:.2g}" for p in exponents)
     K = 4.0 * found.start[-1]
     why = f"the local exponents {listed} of the envelope are neither zero nor steady"
+    if found.highest[-1] > found.highest[-2]:
+        why = "the largest errors still grow, and not steadily"
     needs = int(float(f"{K * 4.0 ** _quadruplings(found):.2g}"))
     return Verdict(Kind.undecided, exponents, None, None, why, needs)
 

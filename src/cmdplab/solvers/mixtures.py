@@ -52,7 +52,7 @@ class Pool:
     """Policies found so far, and the search for better mixtures of them.
 
     sizes : the largest return of the objective and of the utilities; returns are of order one in
-    the program. threshold : [N].
+    the program. threshold : [N]. gain : relative; a policy that is better by less is none.
     """
 
     def __init__(
@@ -61,14 +61,16 @@ class Pool:
         threshold: Array,
         sizes: tuple[float, float] = (1.0, 1.0),
         known: Iterable[Column] = (),
+        gain: float = GAIN,
     ) -> None:
-        self._price, self.threshold, self.sizes = price, threshold, sizes
+        self._price, self.threshold, self.sizes, self.gain = price, threshold, sizes, gain
         N = len(threshold)
         fixed = np.zeros((N + 1, N + 1))  # the surpluses, then the shortfall
         fixed[1:, :N] = -np.eye(N)
         fixed[1:, N] = 1.0
         self._matrix, self._earned = fixed, np.zeros(N + 1)
         self.columns: list[Column] = []
+        self._seen: set[bytes] = set()  # returns
         for each in known:
             self.add(each)
 
@@ -78,6 +80,7 @@ class Pool:
         self._matrix = np.column_stack([self._matrix, np.concatenate([[1.0], over])])
         self._earned = np.append(self._earned, column.returns[0] / self.sizes[0])
         self.columns.append(column)
+        self._seen.add(column.returns.tobytes())
         return len(self._earned) - 1
 
     def widest(self) -> Found:
@@ -118,7 +121,7 @@ class Pool:
             weights = np.maximum(-prices[1:], 0.0)
             found = self._priced(objective, weights)
             worth, size = self._worth(objective, weights, found)
-            if worth - prices[0] <= GAIN * (1.0 + size) or self._has(found):
+            if worth - prices[0] <= self.gain * (1.0 + size) or self._has(found):
                 break
             self.add(found)
         return self._found(objective, basis, share, prices)
@@ -136,7 +139,7 @@ class Pool:
 
     def _has(self, column: Column) -> bool:
         """Whether a policy with the same returns is there already."""
-        return any(np.array_equal(each.returns, column.returns) for each in self.columns)
+        return column.returns.tobytes() in self._seen
 
     def _found(self, objective: float, basis: list[int], share: Array, prices: Array) -> Found:
         N = len(self.threshold)

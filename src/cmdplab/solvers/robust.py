@@ -22,6 +22,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from cmdplab import display
+from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
@@ -105,8 +106,13 @@ def _answer(
 
 def _fitting(problem: CMDP, box: Box) -> Box:
     """The box with steps, for the open actions of the problem."""
+    if not isinstance(problem, CMDP):
+        what = getattr(problem, "name", repr(problem))
+        raise InputError(f"a worst kernel is looked for over episodes: {what} has no horizon")
+    if not isinstance(box, Box):
+        raise InputError("the box must be a Box, such as that of from_counts, or Box.around(P, w)")
     shape = (problem.horizon, problem.states, problem.actions, problem.states)
-    ends = [np.asarray(each, dtype=np.float64) for each in box[:2]]
+    ends = [floats("the box", each) for each in box[:2]]
     for each in ends:
         if each.shape not in (shape, shape[1:]):
             raise InputError(f"the box has the shape {each.shape}, not {shape} or {shape[1:]}")

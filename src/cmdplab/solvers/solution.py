@@ -14,10 +14,12 @@ from cmdplab import display
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
+from cmdplab.errors import InputError
 from cmdplab.messages import warn_renamed
 from cmdplab.solvers.certified import SHORT, Optimum, optimum, unconstrained, widest
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.stationary import certified as stationary
+from cmdplab.solvers.thresholds.conflicts import conflict
 from cmdplab.types import Array
 
 SLATER_TOLERANCE = 1e-9  # per step of the horizon; a smaller slack is no slack
@@ -46,7 +48,7 @@ class Solution(NamedTuple):
     primal: float | None
     dual: float | None
     message: str = ""
-    mixed: tuple[Any, ...] = ()  # the policies [H, X] that `policy` mixes, for a warm start
+    mixed: tuple[Any, ...] = ()  # the policies [H, X] or [X] of the mixture, for a warm start
 
     def _facts(self) -> tuple[str, display.Facts]:
         facts = [("Slater gap", display.number(self.slater_gap))]
@@ -90,38 +92,52 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
     similar problem (other thresholds, rewards or a few other rows): the search begins with its
     policies and multipliers. It may save time, and changes nothing that is certified.
     """
+    if warm is not None and not isinstance(warm, Solution):
+        raise InputError(f"warm is {type(warm).__name__}, not a Solution")
     if isinstance(problem, StationaryCMDP):
-        return _stationary(problem)
-    begun = () if warm is None else warm.mixed
+        return _stationary(problem, warm)
+    if not isinstance(problem, CMDP):
+        raise InputError(f"the problem is {type(problem).__name__}, not a CMDP")
+    begun, first = _begun(warm, problem.constraints)
     known = Known(problem, problem.reward, problem.threshold, begun)
     if problem.constraints == 0:
         return _solution(problem, unconstrained(known), None)
     pool = known.pool()
     safe = widest(known, pool)
     if safe.slack < -SHORT * problem.horizon:
-        why = f"no policy meets the thresholds: the best falls short by {-safe.slack:.6g}"
-        return Solution(False, None, None, None, None, safe.slack, None, None, why)
+        return _infeasible(problem, safe.slack)
     slack = safe.slack if safe.slack > SLATER_TOLERANCE * problem.horizon else 0.0
-    first = None if warm is None else warm.multiplier
-    if first is not None and len(first) != problem.constraints:
-        first = None
     return _solution(problem, optimum(known, safe, pool, first), slack)
 
 
-def _stationary(problem: StationaryCMDP) -> Solution:
+def _begun(warm: Solution | None, constraints: int) -> tuple[tuple[Any, ...], Array | None]:
+    """The policies and the multipliers [N] that a search begins with."""
+    if warm is None:
+        return (), None
+    fits = warm.multiplier is not None and len(warm.multiplier) == constraints
+    return warm.mixed, warm.multiplier if fits else None
+
+
+def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
     """The optimum of a problem without an end."""
-    best = stationary.optimum(problem)
+    best = stationary.optimum(problem, *_begun(warm, problem.constraints))
     if best.policy is None or best.returns is None:
-        short = -float(best.slack or 0.0)
-        why = f"no policy meets the thresholds: the best falls short by {short:.6g}"
-        return Solution(False, None, None, None, None, best.slack, None, None, why)
+        return _infeasible(problem, float(best.slack or 0.0))
     slack = best.slack
     if slack is not None and slack <= SLATER_TOLERANCE * float(np.abs(best.occupancy).sum()):  # type: ignore[arg-type]
         slack = 0.0
     value, message = float(best.returns[0]), NO_SLACK if slack == 0.0 else ""
     policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
     given = (policy, best.occupancy, best.multiplier, slack, value, best.dual, message)
-    return Solution(True, value, *given)
+    return Solution(True, value, *given, best.mixed)
+
+
+def _infeasible(problem: CMDP | StationaryCMDP, slack: float) -> Solution:
+    """No optimum, and the thresholds that conflict."""
+    found = conflict(problem)
+    why = f"the best falls short by {-slack:.6g}" if found is None else found.sentence
+    why = f"no policy meets the thresholds: {why}"
+    return Solution(False, None, None, None, None, slack, None, None, why)
 
 
 def _solution(problem: CMDP, best: Optimum, slack: float | None) -> Solution:

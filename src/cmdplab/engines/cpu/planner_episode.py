@@ -76,7 +76,7 @@ def count(learner, model, numbers, P, states, actions, samples):
     for h in range(len(actions)):
         layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
-        add_visit(learner.counts, layer, states[h + 1], i, True)
+        add_visit(learner.counts, layer, states[h + 1], i, True, 1.0)
         learner.visits[layer, i] += 1.0
         for n in range(len(samples)):
             learner.reward_sums[n, layer, i] += samples[n, h]

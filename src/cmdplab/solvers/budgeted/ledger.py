@@ -10,8 +10,8 @@ import numpy as np
 from cmdplab.cmdp.budgets import AlmostSure, Budget, Chance, CVaR, Forbidden
 from cmdplab.cmdp.memory import Counter, Counters
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.whole_costs import WholeCosts, whole_costs
-from cmdplab.solvers.budgeted.augmented import NEVER, Augmented, augmented, needed
+from cmdplab.solvers.budgeted.augmented import Augmented, augmented, needed
+from cmdplab.solvers.budgeted.whole_costs import WholeCosts, whole_costs
 from cmdplab.types import Indices, Mask
 
 Counting = AlmostSure | Chance | CVaR
@@ -75,20 +75,6 @@ class Ledger(NamedTuple):
         """[H, X, A], the least that budget n must have left before each pair, in steps."""
         each = self.account[n]
         return needed(self.problem, each.whole.step, self.forbidden, each.anytime)
-
-    def conflict(self) -> str:
-        """Why no policy keeps the budgets that must be kept surely."""
-        first = self.problem.start
-        idle = np.zeros(self.forbidden.shape, dtype=np.int64)
-        if needed(self.problem, idle, self.forbidden, False)[0, first].min() >= NEVER:
-            return "no policy surely avoids what is forbidden"
-        lacking = []
-        for n, each in self.account.items():
-            least = int(self.need(n)[0, first].min()) if each.surely else each.most
-            if least > each.most:
-                kept = f"the least budget that can be kept surely is {each.whole.value(least):.9g}"
-                lacking.append(f"budget {n + 1} ({each.budget}): {kept}")
-        return "; ".join(lacking) or "each budget can be kept surely alone, but not all together"
 
 
 def ledger(problem: CMDP, budgets: Sequence[Budget], surely: frozenset[int]) -> Ledger:

@@ -29,13 +29,13 @@ class Limit(NamedTuple):
 
     @property
     def threshold(self) -> float:
-        """What V[utility] must reach; zero where it always does, above H where it cannot."""
-        return max((self.offset - self.limit) / self.scale, 0.0)
+        """What V[utility] must reach; zero where it always does, above H where it cannot.
 
-    @property
-    def least_thinkable(self) -> float:
-        """The quantity if every step had utility 1."""
-        return self.offset - self.scale * len(self.utility)
+        A limit that asks for all of H, as a budget of zero does, asks for no more by a rounding.
+        """
+        asked = max((self.offset - self.limit) / self.scale, 0.0)
+        most = float(len(self.utility))
+        return most if most < asked <= most * (1.0 + SHORT) else asked
 
     def quantity(self, utility: float) -> float:
         """The quantity itself, of V[utility]."""

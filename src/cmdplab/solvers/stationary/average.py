@@ -5,8 +5,6 @@ A policy may have several recurrent classes, periodic or not, and gains that dep
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.linalg import splu
@@ -14,31 +12,40 @@ from scipy.sparse.linalg import splu
 from cmdplab.cmdp import exact_stationary as exact
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import OpenCertificateError
-from cmdplab.solvers.rational import Vertex
+from cmdplab.solvers.mixtures import Column
 from cmdplab.types import Array
 
 MOST_POLICIES = 1_000
 
 
 class Pricing:
-    """Policies for weights (w, multipliers), with their returns; see `rational.Program`."""
+    """Policies for weights [1 + N], with their returns."""
 
     def __init__(self, problem: StationaryCMDP) -> None:
         self.problem = problem
         self.reward = np.ascontiguousarray(problem.reward.transpose(1, 2, 0))  # [X, A, 1 + N]
         self.size = np.abs(problem.reward).max(axis=(1, 2))
         self.actions = np.argmax(problem.opened, axis=1)
-        self.known: dict[bytes, Vertex] = {}
         self.gains, self.values = self.evaluate()
 
-    def price(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
-        """The best policy and its returns."""
-        self.improve(np.array([float(weight), *map(float, multiplier)]))
-        key = self.actions.astype(np.int32).tobytes()
-        if key not in self.known:
-            found = tuple(map(Fraction, (self.problem.start @ self.gains).tolist()))
-            self.known[key] = Vertex(found, self.actions.astype(np.int32))
-        return self.known[key]
+    def best(self, weights: Array) -> Column:
+        """The best policy, and its returns."""
+        self.improve(weights)
+        return self._column()
+
+    def followed(self, actions: Array) -> Column:
+        """A policy [X] of one action a state, and its returns; prices go on from there."""
+        self.actions = actions.astype(np.int64)
+        self.gains, self.values = self.evaluate()
+        return self._column()
+
+    def _column(self) -> Column:
+        policy = self.actions.astype(np.min_scalar_type(self.problem.actions))
+        return Column(np.asarray(self.problem.start @ self.gains), policy)
+
+    def value(self, weights: Array) -> Array:
+        """[X]: the weighted biases of the last policy."""
+        return np.asarray(self.values @ weights)
 
     def improve(self, weights: Array) -> None:
         """Policy iteration from the last policy: more gain first, then more bias."""

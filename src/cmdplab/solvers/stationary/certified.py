@@ -1,29 +1,34 @@
 """Optima of stationary problems with a certificate that closes, or no answer at all.
 
-The program over mixtures of deterministic policies is solved in fractions (rational.py). What it
-finds becomes one stationary policy, which is evaluated by the plain code of exact_stationary.py;
-the multipliers are priced by a bound that holds for any value function at all. A doubt that remains
-is an `OpenCertificateError`.
+The program over mixtures of deterministic policies is solved in doubles (mixtures.py), and in
+fractions (rational.py) where these leave a doubt. What it finds becomes one stationary policy,
+which is evaluated by the plain code of exact_stationary.py; the multipliers are priced by a bound
+that holds for any value function at all. A doubt that remains is an `OpenCertificateError`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.cmdp import exact_stationary as exact
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import OpenCertificateError
-from cmdplab.solvers.rational import Mixture, Program, penalised
+from cmdplab.solvers.mixtures import Column, Found, Pool
+from cmdplab.solvers.rational import Mixture, Program, Vertex, penalised
 from cmdplab.solvers.stationary import average, discounted
 from cmdplab.types import Array, Indices
 
 LARGE = 5_000  # states from which linear systems are solved by iteration
 CLOSED = (1e-9, 1e-8)  # of the largest value there can be: small problems, large ones
 SHORT = 1e-9  # of the largest utility there can be: thresholds missed by less are met
+EDGE = 1e-8  # of the same: a slack below it is found again in rational arithmetic
 SEARCH = (1e-13, 1e-11)  # of the same: gains that are not looked for
+MARGIN = 1e-9  # of the same: gains of the largest margin that are not, in large problems
+ROUGH = (1e-7, 1e-6)  # accuracy and gains of a first search, which finds where to look
 
 
 class Optimum(NamedTuple):
@@ -36,71 +41,152 @@ class Optimum(NamedTuple):
     dual: float | None
     slack: float | None  # of the safest mixture; None for N = 0
     doubt: float  # how far the value may be from the optimum
+    mixed: tuple[Any, ...] = ()  # the policies [X] of the mixture
+
+
+class Safest(NamedTuple):
+    """The mixture with the largest smallest slack."""
+
+    slack: float
+    value: float  # of the objective
 
 
 class Search:
-    """One problem with what pricing remembers."""
+    """One problem with what pricing remembers, and policies [X] to begin with."""
 
-    def __init__(self, problem: StationaryCMDP) -> None:
+    def __init__(self, problem: StationaryCMDP, warm: Iterable[Any] = ()) -> None:
         self.problem = problem
         self.large = problem.states > LARGE
         gamma = problem.criterion.discount if isinstance(problem.criterion, Discounted) else 0.0
         self.steps = 1.0 / (1.0 - gamma)
-        self.scale = self.steps * (float(np.abs(problem.reward).max()) or 1.0)
-        self.size = self.steps * (float(np.abs(problem.reward[0]).max()) or 1.0)
+        most = np.array([np.abs(each).max() for each in problem.reward])
+        self.scale = self.steps * (float(most.max()) or 1.0)
+        self.size = self.steps * (float(most[0]) or 1.0)
         self.pricing: discounted.Pricing | average.Pricing
         if isinstance(problem.criterion, Discounted):
             self.pricing = discounted.Pricing(problem, 1e-12 if self.large else 1e-14)
         else:
             self.pricing = average.Pricing(problem)
-        self.tolerance = Fraction(SEARCH[self.large] * self.scale)
+        self.known: dict[bytes, Column] = {}
+        self.warm = [each for each in warm if self._open(each)]
 
-    @property
-    def thresholds(self) -> list[Fraction]:
-        """The thresholds, exactly."""
-        return [Fraction(b) for b in self.problem.threshold.tolist()]
+    def _open(self, actions: Any) -> bool:
+        """Whether a policy [X] has the shape of this problem and takes open actions alone."""
+        p = self.problem
+        if actions.shape != (p.states,) or actions.max() >= p.actions:
+            return False
+        return p.mask is None or bool(p.mask[np.arange(p.states), actions].all())
+
+    def best(self, weights: Array) -> Column:
+        """The best policy for weights on the returns; the same column when it comes again."""
+        found = self.pricing.best(weights)
+        return self.known.setdefault(found.policy.tobytes(), found)
+
+    def price(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
+        """The same for the program in fractions."""
+        found = self.best(np.array([float(weight), *map(float, multiplier)]))
+        return Vertex(tuple(map(Fraction, found.returns.tolist())), found.policy)
+
+    def pool(self, gain: float, warm: Iterable[Any]) -> Pool:
+        """A search that begins with policies [X]."""
+        known = [self.pricing.followed(each) for each in warm]
+        return Pool(self.best, self.problem.threshold, (self.size, self.scale), known, gain)
+
+    def roughly(self) -> tuple[list[Any], Array]:
+        """Policies and multipliers near the optimum, at a third of its price."""
+        assert isinstance(self.pricing, discounted.Pricing)
+        accuracy, gain = ROUGH
+        accuracy, self.pricing.accuracy = self.pricing.accuracy, accuracy
+        pool = self.pool(gain, ())
+        safe = pool.widest()
+        best = pool.best() if safe.value > 0.0 else safe
+        self.pricing.accuracy = accuracy
+        self.known.clear()  # their returns are rough
+        return [each.policy for each in (*safe.columns, *best.columns)], best.multiplier
 
     def bound(self, weight: float, multiplier: Array) -> float:
         """An upper bound on w J[r^0] + sum_n multiplier[n] (J[r^n] - b^n) of every policy."""
         weights = np.array([weight, *multiplier])
         self.pricing.improve(weights)
-        reward = np.tensordot(weights, self.problem.reward, axes=1)
-        value = self.pricing.values @ weights
+        reward = self.problem.reward[0]
+        if len(weights) > 1 or weight != 1.0:
+            reward = np.tensordot(weights, self.problem.reward, axes=1)
+        value = self.pricing.value(weights)
         if isinstance(self.pricing, discounted.Pricing):
             found = exact.bound(self.problem, reward, value)
         else:
             found = exact.gain_bound(self.problem, reward, self.pricing.gains @ weights, value)
         return found - float(multiplier @ self.problem.threshold)
 
-    def played(self, mixture: Mixture) -> Array:
-        """[X, A]: one policy with the visits of a mixture; elsewhere that of its first vertex."""
+    def played(self, found: Found) -> tuple[Array, Array | None]:
+        """[X, A]: one policy with the visits of a mixture, elsewhere its first; and the visits.
+
+        States that a mixture spends no time in but passes are passed as it passes them: that is
+        what decides where it ends up (Kallenberg's rule).
+        """
         X, A = self.problem.states, self.problem.actions
-        states, pairs = np.arange(X), np.zeros((X, A))
-        first = np.zeros((X, A))
-        first[states, mixture.vertices[0].policy] = 1.0
-        if len(mixture.vertices) == 1:
-            return first
-        for vertex, share in zip(mixture.vertices, mixture.shares, strict=True):
-            policy = np.zeros((X, A))
-            policy[states, vertex.policy] = 1.0
-            visited = exact.visits(self.problem, policy).states
-            pairs[states, vertex.policy] += float(share) * np.maximum(visited, 0.0)
-        mass = pairs.sum(axis=1, keepdims=True)
-        return np.where(mass > 0.0, pairs / np.where(mass > 0.0, mass, 1.0), first)
+        states, pairs, passed = np.arange(X), np.zeros((X, A)), np.zeros((X, A))
+        policy, visited = np.zeros((X, A)), None
+        policy[states, found.columns[0].policy] = 1.0
+        if len(found.columns) == 1:
+            return policy, None
+        for each, share in zip(found.columns, found.shares, strict=True):
+            one = np.zeros((X, A))
+            one[states, each.policy] = 1.0
+            visits = exact.visits(self.problem, one, visited)
+            visited = visits.states
+            pairs[states, each.policy] += float(share) * np.maximum(visited, 0.0)
+            if visits.passing is not None:
+                passed[states, each.policy] += float(share) * np.maximum(visits.passing, 0.0)
+        for counted in (passed, pairs):
+            mass = counted.sum(axis=1, keepdims=True)
+            np.divide(counted, mass, out=policy, where=mass > 0.0)
+        return policy, visited
 
 
-def optimum(problem: StationaryCMDP) -> Optimum:
-    """The certified optimum."""
-    search = Search(problem)
-    N = problem.constraints
-    if not N:
-        vertex = search.pricing.price(Fraction(1), [])
-        one = Mixture(
-            [vertex], [Fraction(1)], [], vertex.returns[0], vertex.returns[0], Fraction(0)
-        )
-        return _judged(search, one, None, 0.0, 0.0)
-    program = Program(search.thresholds)
-    safe = program.best(None, search.pricing.price, search.tolerance)
+def optimum(
+    problem: StationaryCMDP, warm: Iterable[Any] = (), first: Array | None = None
+) -> Optimum:
+    """The certified optimum, from policies [X] and multipliers [N] to begin with."""
+    search = Search(problem, warm)
+    if not problem.constraints:
+        for each in search.warm[:1]:
+            search.pricing.followed(each)
+        column = search.best(np.ones(1))
+        value = float(column.returns[0])
+        best = _judged(search, Found([column], np.ones(1), np.zeros(0), value, 0.0), None, 0.0)
+    else:
+        found = _quickly(search, first)
+        best = _exactly(search) if found is None else found
+    return best
+
+
+def _quickly(search: Search, first: Array | None) -> Optimum | None:
+    """The optimum by a search in doubles; None where it leaves a doubt."""
+    warm, gain = search.warm, SEARCH[search.large]
+    if search.large and not warm and isinstance(search.pricing, discounted.Pricing):
+        warm, first = search.roughly()
+    pool = search.pool(MARGIN if search.large else gain, warm)
+    safe = pool.widest()
+    most = search.bound(0.0, safe.multiplier)
+    if most < -SHORT * search.scale:
+        return Optimum(None, None, None, None, None, safe.value, 0.0)
+    if safe.value <= EDGE * search.scale or most - safe.value > CLOSED[search.large] * search.scale:
+        return None
+    pool.gain = gain
+    found = pool.best(first)
+    if found.shortfall > SHORT * search.scale:
+        return None
+    best = _bounded(search, found, Safest(safe.value, float(safe.returns[0])), 0.0)
+    return best if best.doubt <= CLOSED[search.large] * search.size else None
+
+
+def _exactly(search: Search) -> Optimum:
+    """The optimum by fractions, which no rounding of the search can blur."""
+    problem, tolerance = search.problem, Fraction(SEARCH[search.large] * search.scale)
+    thresholds = [Fraction(b) for b in problem.threshold.tolist()]
+    program = Program(thresholds)
+    safe = program.best(None, search.price, tolerance)
     slack = float(safe.value)
     most = search.bound(0.0, np.array([float(each) for each in safe.multiplier]))
     if most < -SHORT * search.scale:
@@ -110,52 +196,67 @@ def optimum(problem: StationaryCMDP) -> Optimum:
     lowered = max(-safe.value, Fraction(0))
     # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
     hair = Fraction(search.scale) / (1 << 60) if slack <= SHORT * search.scale else Fraction(0)
-    program = Program([b - lowered - hair for b in search.thresholds], program.vertices)
-    mixture = penalised(program, search.pricing.price, search.tolerance, 0.0)
+    program = Program([b - lowered - hair for b in thresholds], program.vertices)
+    mixture = penalised(program, search.price, tolerance, 0.0)
     if mixture.shortfall > 0:
         raise _refusal(problem, "its thresholds are met by less than rounding")
     value = float(sum(s * v.returns[0] for v, s in zip(safe.vertices, safe.shares, strict=True)))
-    return _judged(search, mixture, slack, value, float(lowered + hair))
+    return _judged(search, _rounded(mixture), Safest(slack, value), float(lowered + hair))
 
 
-def _judged(
-    search: Search, mixture: Mixture, slack: float | None, safe: float, lowered: float
-) -> Optimum:
+def _rounded(mixture: Mixture) -> Found:
+    """A mixture in doubles."""
+    columns = [Column(np.array([float(u) for u in v.returns]), v.policy) for v in mixture.vertices]
+    shares, multiplier = (
+        np.array([float(each) for each in given]) for given in (mixture.shares, mixture.multiplier)
+    )
+    return Found(columns, shares, multiplier, float(mixture.value), float(mixture.shortfall))
+
+
+def _bounded(search: Search, found: Found, safe: Safest | None, lowered: float) -> Optimum:
     """A mixture's policy with the bounds that it proves, however it was found.
 
     A policy that falls short by a rounding is worth what is left of it after mixing in as much of
     the safest policy as makes up for that.
     """
-    problem = search.problem
-    policy = search.played(mixture)
-    visits = exact.visits(problem, policy)
+    problem, multiplier = search.problem, found.multiplier
+    policy, begun = search.played(found)
+    visits = exact.visits(problem, policy, begun)
     pairs = visits.states[:, None] * policy
     returns = exact.earned(problem, pairs)
-    multiplier = np.array([float(each) for each in mixture.multiplier])
     dual = search.bound(1.0, multiplier)
     short = float(np.max(problem.threshold - returns[1:], initial=0.0)) - lowered
     error = visits.error * float(np.abs(problem.reward[0]).max())
     doubt = abs(dual - float(returns[0])) + error + lowered * float(multiplier.sum())
-    if short > 0.0 and slack is not None:
-        room = short / (short + slack) if slack > 0.0 else 1.0
-        doubt += min(room * abs(float(returns[0]) - safe), short * float(multiplier.sum()) + error)
-    met = short <= SHORT * search.scale
-    if not (doubt <= CLOSED[search.large] * search.size and met):
-        raise _refusal(problem, _why(search, mixture, policy, doubt))
-    return Optimum(policy, pairs, returns, multiplier, dual, slack, doubt)
+    if short > 0.0 and safe is not None:
+        room = short / (short + safe.slack) if safe.slack > 0.0 else 1.0
+        lost = room * abs(float(returns[0]) - safe.value)
+        doubt += min(lost, short * float(multiplier.sum()) + error)
+    if short > SHORT * search.scale:
+        doubt = np.inf
+    slack, mixed = None if safe is None else safe.slack, tuple(c.policy for c in found.columns)
+    return Optimum(policy, pairs, returns, multiplier, dual, slack, doubt, mixed)
 
 
-def _why(search: Search, mixture: Mixture, policy: Array, doubt: float) -> str:
+def _judged(search: Search, found: Found, safe: Safest | None, lowered: float) -> Optimum:
+    """The same, or the reason why the bounds are too far apart."""
+    best = _bounded(search, found, safe, lowered)
+    if not best.doubt <= CLOSED[search.large] * search.size:
+        raise _refusal(search.problem, _why(search, best))
+    return best
+
+
+def _why(search: Search, best: Optimum) -> str:
     """The sentence for an optimum that no policy was found to attain."""
-    if isinstance(search.pricing, average.Pricing):
-        classes = exact.recurrent(exact.chain(search.problem, policy))
+    if isinstance(search.pricing, average.Pricing) and best.policy is not None:
+        classes = exact.recurrent(exact.chain(search.problem, best.policy))
         if len(classes) > 1:
             names = " and ".join(_named(search.problem, each) for each in classes[:4])
             return (
                 f"its optimum divides the time between the recurrent classes {names}, which one "
                 "stationary policy was not found to do"
             )
-    return f"the optimum is known to {doubt:.1e} only"
+    return f"the optimum is known to {best.doubt:.1e} only"
 
 
 def _named(problem: StationaryCMDP, states: Indices) -> str:

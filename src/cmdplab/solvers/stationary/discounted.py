@@ -6,77 +6,132 @@ values at once, so that a price asked for next to the last one takes a policy or
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Dense, Sparse, lists
-from cmdplab.solvers.rational import Vertex
+from cmdplab.solvers.mixtures import Column
 from cmdplab.solvers.stationary import sweeps
+from cmdplab.solvers.stationary.linear import solved
 from cmdplab.types import Array
 
 MOST_POLICIES = 1_000  # of one policy iteration; some ten are needed
 ROUNDING = 4e-15
-RESTARTS = 20  # of one linear solve
-PATIENCE = 40  # steps without a gain of a tenth
-TINY = 1e-300
 TABLES = 300  # states up to which a table is factorised: faster than iterating over lists
+FIRST_SWEEPS = 3  # over all actions, before a table is factorised for the first time
+INNER = 0.2  # of what a policy can still gain: what its values may be off by
+LOOSEST = 0.2  # of rewards: and at most this
 
 
 class Pricing:
-    """Policies for weights (w, multipliers), with their returns; see `rational.Program`."""
+    """Policies for weights [1 + N], with their returns.
+
+    Rewards and values have a first axis of blocks of sweeps.WIDTH rewards, filled up with zeros:
+    one block of all of them where tables are factorised.
+    """
 
     def __init__(self, problem: StationaryCMDP, accuracy: float) -> None:
         assert isinstance(problem.criterion, Discounted)
         self.problem, self.discount = problem, problem.criterion.discount
-        self.reward = np.ascontiguousarray(problem.reward.transpose(1, 2, 0))  # [X, A, 1 + N]
-        self.size = np.abs(problem.reward).max(axis=(1, 2))  # [1 + N]
         # Of residuals, relative to rewards. Values are of size 1 / (1 - gamma): what is less than
         # their rounding cannot be told from it, and would turn policies in circles.
         self.accuracy = max(accuracy, ROUNDING / (1.0 - self.discount))
-        self.actions = np.argmax(problem.opened, axis=1)
-        self.values = np.zeros((problem.states, len(problem.reward)))
-        self.known: dict[bytes, Vertex] = {}
-        kernel = problem.transition
-        if problem.states <= TABLES:
-            table = kernel.dense() if isinstance(kernel, Sparse) else kernel
-            self.table: Array | None = table
-            return
-        self.table = None
-        listed = kernel if isinstance(kernel, Sparse) else lists(Dense(kernel[None]))
-        if listed is None:
-            self.table = np.asarray(kernel)
-            return
+        self.table = _table(problem)
+        X, A, K = problem.states, problem.actions, len(problem.reward)
+        width = K if self.table is not None or K == 1 else sweeps.WIDTH
+        blocks = -(-K // width)
+        self.reward = np.zeros((blocks, X, A, width))
+        for k, each in enumerate(problem.reward):
+            self.reward[k // width, :, :, k % width] = each
+        self.size = np.zeros(blocks * width)  # the largest of each reward
+        self.size[:K] = [np.abs(each).max() for each in problem.reward]
+        self.values = np.zeros((blocks, X, width))
+        self.left = np.inf  # what the residuals of the values are below, relative to rewards
+        self.actions = np.zeros(X, np.int64)
+        if problem.mask is not None:
+            self.actions = np.argmax(problem.mask, axis=1)
+        self.settled: Array | None = None  # the weights for which the policy is the best
+        if self.table is None:
+            self._lay_out(lists_of(problem))
+
+    def _lay_out(self, listed: Sparse) -> None:
+        """Lists in 32 bits, and room for the rows of one policy."""
         self.successor = listed.successor.astype(np.int32)
         self.probability = listed.probability
+        _, X, width = self.values.shape
+        self.where = np.empty((X, self.successor.shape[2]), np.int32)
+        self.share = np.empty(self.where.shape)
+        self.right, self.spare = np.empty((X, width)), np.empty((X, width))
 
-    def price(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
-        """The best policy and its returns."""
-        weights = np.array([float(weight), *map(float, multiplier)])
+    def best(self, weights: Array) -> Column:
+        """The best policy, and its returns."""
         self.improve(weights)
-        key = self.actions.astype(np.int32).tobytes()
-        if key not in self.known:
-            found = tuple(map(Fraction, (self.problem.start @ self.values).tolist()))
-            self.known[key] = Vertex(found, self.actions.astype(np.int32))
-        return self.known[key]
+        return self._column()
+
+    def followed(self, actions: Array) -> Column:
+        """A policy [X] of one action a state, and its returns; prices go on from there."""
+        self.actions, self.settled = actions.astype(np.int64), None
+        self.evaluate(self.accuracy)
+        return self._column()
+
+    def _column(self) -> Column:
+        returns = (np.asarray(self.problem.start) @ self.values).ravel()
+        policy = self.actions.astype(np.min_scalar_type(self.problem.actions))
+        return Column(returns[: len(self.problem.reward)], policy)
+
+    def value(self, weights: Array) -> Array:
+        """[X]: the weighted values of the last policy."""
+        return self._weighed(self.values, weights)
+
+    def _weighed(self, given: Array, weights: Array) -> Array:
+        """sum_n weights[n] given[..., n] over the blocks."""
+        blocks, width = len(given), given.shape[-1]
+        if width == len(weights):
+            return np.asarray(given[0] @ weights)
+        full = np.zeros(blocks * width)
+        full[: len(weights)] = weights
+        parts = full.reshape(blocks, width)
+        return np.asarray(sum(each @ w for each, w in zip(given, parts, strict=True)))
 
     def improve(self, weights: Array) -> None:
         """Policy iteration from the last policy."""
-        reward = np.where(self.problem.opened, self.reward @ weights, -np.inf)
-        scale = float(np.abs(weights) @ self.size) or 1.0
+        if self.settled is not None and np.array_equal(self.settled, weights):
+            return
+        self.settled = weights
+        reward = self._weighed(self.reward, weights)
+        if self.problem.mask is not None:
+            reward = np.where(self.problem.mask, reward, -np.inf)
+        scale = float(np.abs(weights) @ self.size[: len(weights)]) or 1.0
         fine = self.accuracy * scale
-        if not self.values.any():
-            self.evaluate(1e-3)
-        tolerance = 1.0 if self.table is None else 0.0
+        value = self.value(weights) if self.left < np.inf else self._first(reward)
         for _ in range(MOST_POLICIES):
-            changed, excess = self._better(reward, self.values @ weights, 0.1 * fine)
-            if not changed and tolerance <= self.accuracy:
+            changed, excess = self._better(reward, value, 0.1 * fine)
+            sharp = self.left <= self.accuracy
+            if sharp and (not changed or excess <= 2.0 * fine):
+                if changed:  # by less than the values are sure of: theirs are wanted all the same
+                    self.evaluate(self.accuracy)
                 return
-            tolerance = self.accuracy
-            if changed and self.table is None:
-                tolerance = max(tolerance, min(1e-2 * excess / scale, 1e-3))
-            self.evaluate(tolerance)
+            wanted = self.accuracy
+            if changed:
+                wanted = max(wanted, min(INNER * excess / scale, LOOSEST))
+            self.evaluate(wanted)
+            value = self.value(weights)
+
+    def _first(self, reward: Array) -> Array:
+        """Values [X] to begin with: those of a few steps where that is cheap."""
+        value = np.zeros(self.problem.states)
+        if self.table is not None:
+            for _ in range(FIRST_SWEEPS):
+                value = self._ahead(reward, value).max(axis=1)
+        return value
+
+    def _ahead(self, reward: Array, value: Array) -> Array:
+        """[X, A]: reward + gamma P value, by tables."""
+        assert self.table is not None
+        found = (self.table.reshape(reward.size, -1) @ value).reshape(reward.shape)
+        found *= self.discount
+        found += reward
+        return found
 
     def _better(self, reward: Array, value: Array, tie: float) -> tuple[int, float]:
         if self.table is None:
@@ -84,9 +139,8 @@ class Pricing:
                 self.successor, self.probability, reward, self.discount, value, tie, self.actions
             )
             return int(found[0]), float(found[1])
-        X, A = reward.shape
-        q = reward + self.discount * (self.table.reshape(X * A, X) @ value).reshape(X, A)
-        states = np.arange(X)
+        q = self._ahead(reward, value)
+        states = np.arange(len(q))
         best = q.argmax(axis=1)
         most = q[states, best]
         better = most > q[states, self.actions] + tie
@@ -94,81 +148,36 @@ class Pricing:
         return int(better.sum()), float(np.max(most - value))
 
     def evaluate(self, tolerance: float) -> None:
-        """The values [X, 1 + N] of the policy, with residuals below tolerance times rewards."""
-        states = np.arange(len(self.actions))
-        right = self.reward[states, self.actions]
+        """The values of the policy, with residuals below tolerance times rewards."""
         if self.table is not None:
+            states = np.arange(len(self.actions))
             matrix = self.table[states, self.actions] * -self.discount
             matrix[states, states] += 1.0
-            self.values = np.linalg.solve(matrix, right)
+            self.values = np.linalg.solve(matrix, self.reward[0, states, self.actions])[None]
+            self.left = 0.0
             return
-        where = self.successor[states, self.actions]
-        share = self.probability[states, self.actions]
-        limit = tolerance * np.where(self.size > 0.0, self.size, 1.0)
-        solved(where, share, self.discount, right, self.values, limit)
+        limit = tolerance * np.where(self.size > 0.0, self.size, 1.0).reshape(len(self.values), -1)
+        given = (self.successor, self.probability)
+        for reward, value, each in zip(self.reward, self.values, limit, strict=True):
+            sweeps.pick(*given, reward, self.actions, self.where, self.share, self.right)
+            rows = (self.where, self.share, self.discount, self.right)
+            solved(*rows, value, self.spare, each)
+        self.left = tolerance
 
 
-def solved(
-    where: Array, share: Array, discount: float, right: Array, value: Array, limit: Array
-) -> None:
-    """value - gamma P value = right for K right sides [X, K], in place, to residuals of limit [K].
-
-    BiCGSTAB for all columns side by side, begun again where it does not get on. Sweeps go on
-    where it never does: they contract by gamma, whatever the chain.
-    """
-    for _ in range(RESTARTS):
-        if _closer(where, share, discount, right, value, limit):
-            return
-    _contract(where, share, discount, right, value, limit)
+def _table(problem: StationaryCMDP) -> Array | None:
+    """[X, A, X] where tables are factorised: few states, or rows with many successors."""
+    kernel = problem.transition
+    if problem.states <= TABLES:
+        return kernel.dense() if isinstance(kernel, Sparse) else kernel
+    if isinstance(kernel, Sparse) or lists(Dense(kernel[None])) is not None:
+        return None
+    return kernel
 
 
-def _residual(where: Array, share: Array, discount: float, right: Array, value: Array) -> Array:
-    left = np.empty_like(right)
-    sweeps.operate(where, share, discount, value, right, left, np.zeros((2, right.shape[1])))
-    return right - left
-
-
-def _closer(
-    where: Array, share: Array, discount: float, right: Array, value: Array, limit: Array
-) -> bool:
-    """BiCGSTAB from where it is, until it is done (true) or goes in circles (false)."""
-    left = _residual(where, share, discount, right, value)
-    image, other, dots = np.empty_like(right), np.empty_like(right), np.zeros((2, len(limit)))
-    first, direction = left.copy(), left.copy()
-    rho, most = np.sum(first * left, axis=0), np.abs(left).max(axis=0)
-    best, since = np.inf, 0
-    while not (most <= limit).all():
-        worst = float(np.max(most / limit))
-        since = 0 if worst < 0.9 * best else since + 1
-        best = min(best, worst)
-        if since > PATIENCE or not worst < np.inf:
-            return False
-        done = (most <= limit) | (rho == 0.0)
-        sweeps.operate(where, share, discount, direction, first, image, dots)
-        alpha = np.where(done, 0.0, rho / (dots[0] + TINY))
-        sweeps.half_step(left, image, alpha)
-        sweeps.operate(where, share, discount, left, left, other, dots)
-        omega = np.where(done, 0.0, dots[0] / (dots[1] + TINY))
-        sweeps.whole_step(value, left, first, direction, other, alpha, omega, dots)
-        beta = np.where(done, 0.0, dots[0] / (rho + TINY) * alpha / (omega + TINY))
-        rho, most = dots[0].copy(), np.where(done, most, dots[1])
-        sweeps.turn(direction, left, image, beta, omega)
-    return bool(
-        (np.abs(_residual(where, share, discount, right, value)).max(axis=0) <= 2.0 * limit).all()
-    )
-
-
-def _contract(
-    where: Array, share: Array, discount: float, right: Array, value: Array, limit: Array
-) -> None:
-    if not np.isfinite(value).all():
-        value[:] = 0.0
-    best, since = np.inf, 0
-    while since < 10 * PATIENCE:  # rounding alone keeps it from ending
-        left = _residual(where, share, discount, right, value)
-        value += left
-        worst = float(np.max(np.abs(left).max(axis=0) / limit))
-        since = 0 if worst < best else since + 1
-        best = min(best, worst)
-        if worst <= 1.0:
-            return
+def lists_of(problem: StationaryCMDP) -> Sparse:
+    """The kernel as lists, which it has."""
+    kernel = problem.transition
+    listed = kernel if isinstance(kernel, Sparse) else lists(Dense(kernel[None]))
+    assert listed is not None
+    return listed

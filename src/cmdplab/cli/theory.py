@@ -1,0 +1,154 @@
+"""`cmdplab theory`: what the paper's theory says of a problem, each number with its lemma."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cmdplab.cli.options import (
+    Asked,
+    Json,
+    asked_problem,
+    console,
+    count,
+    given,
+    print_json,
+    print_note,
+)
+
+if TYPE_CHECKING:
+    from cmdplab.theory.summary import Terms, Theory
+
+Lines = list[list[str]]
+
+
+@given(asked_problem)
+def theory_command(
+    asked: Asked,
+    alpha_eta: Annotated[float, typer.Option(help="eta_k = (k + 3)^-alpha_eta.")] = 0.53,
+    alpha_tau: Annotated[float, typer.Option(help="tau_k = (k + 3)^-alpha_tau.")] = 0.4,
+    epsilon: Annotated[float, typer.Option(help="Accuracy at which mistakes are bounded.")] = 0.1,
+    episodes: Annotated[int, count("K, at which regret is bounded, such as 1e5.")] = 100_000,
+    temperature: Annotated[
+        float | None, typer.Option(help="tau of the saddle point; by default tau_K.")
+    ] = None,
+    step: Annotated[
+        float | None, typer.Option(help="eta of which stability is asked; by default eta_K.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Probability with which all may fail.")] = 0.1,
+    as_json: Json = False,
+) -> None:
+    """What the paper's theory says of a problem, each number with its lemma.
+
+    Constants of the proofs, k*, the terms (i) and (ii) of the bounds, the saddle point at tau, and
+    how long a step may be there. The defaults are the paper's experiment; Corollary 4.2 is
+    --alpha-eta 0.785714 --alpha-tau 0.142857. Bounds are orders, without constants and logarithms:
+    they say how mistakes and regret grow, not how many there will be.
+    """
+    from cmdplab.theory.bounds import Exponents
+    from cmdplab.theory.summary import theory_of
+
+    found = theory_of(
+        asked.cmdp,
+        Exponents(alpha_eta, alpha_tau),
+        epsilon=epsilon,
+        episodes=episodes,
+        temperature=temperature,
+        step=step,
+        delta=delta,
+    )
+    if as_json:
+        print_json("theory", found)
+        return
+    _print(found)
+
+
+def _print(t: Theory) -> None:
+    from cmdplab.display.terminal import grid
+
+    sizes = f"X = {t.states}, A = {t.actions}, H = {t.horizon}, N = {t.constraints}"
+    header = ["", "where", "value"]
+    for title, rows in (
+        (f"{t.name}: {sizes}", _problem(t)),
+        ("constants of the proofs", _constants(t)),
+        (f"Theorem 4.1 at eta_k = (k+3)^-{t.alpha_eta:g}, tau_k = (k+3)^-{t.alpha_tau:g}", _of(t)),
+        (f"saddle point of L_tau, tau = {t.saddle.temperature:.4g}", _saddle(t)),
+        (f"Eqs. 4 and 5 with a known kernel, eta = {t.saddle.step:.4g}", _stability(t)),
+    ):
+        if rows:
+            grid(console(), title, header, rows, left=2)
+    if t.outside:
+        print_note(f"no bound: {t.outside}")
+    print_note(
+        "orders without constants and logarithms; as claimed: docs/errata.md says what does not "
+        "hold as printed"
+    )
+
+
+def _problem(t: Theory) -> Lines:
+    from cmdplab.display.terminal import number, numbers
+
+    return [
+        ["optimal value V*", "Section 2.1", number(t.optimum, 6)],
+        ["multipliers lambda*", "Eq. 9", numbers(t.multiplier)],
+        ["Slater gap b_gap", "Assumption 2.1", number(t.slater_gap, 6)],
+    ]
+
+
+def _constants(t: Theory) -> Lines:
+    return [
+        ["H_ent = H (1 + ln A)", "Appendix E", f"{t.entropy_horizon:.5g}"],
+        ["ln(4 X A H / delta)", "Appendix H.1, F^N", f"{t.visits_log:.5g}"],
+        ["C_1, of squared action values", "Lemma H.7", f"{t.first:.4g}"],
+        ["C_2, of squared logarithms", "Lemma H.7", f"{t.second:.4g}"],
+        ["C_3, of squared dual gradients", "Lemma H.8", f"{t.third:.4g}"],
+        ["C = C_1 + C_2 + C_3", "Appendix H.4", f"{t.combined:.4g}"],
+        ["H (C_1 + C_2) + C_3", "Lemma H.7 corrected", f"{t.summed_over_steps:.4g}"],
+        ["Phi^1, at most", "proof of Lemma H.9", f"{t.first_potential:.4g}"],
+    ]
+
+
+def _of(t: Theory) -> Lines:
+    if t.mistakes is None or t.regret is None or t.log10_burn_in is None:
+        return []
+    burn_in = [["k*, from where the bounds hold", "Lemma H.9", _power(t.log10_burn_in)]]
+    mistakes = _terms(t.mistakes, f"mistakes of {t.epsilon:g}", "Theorem 4.1", "eps^-")
+    regret = _terms(t.regret, f"regret, K = {t.episodes:,}", "Theorem 2.3 (3)", "K^")
+    return burn_in + mistakes + regret
+
+
+def _terms(terms: Terms, what: str, where: str, power: str) -> Lines:
+    first, second = (f"{power}{each:.4g}" for each in terms.powers)
+    return [
+        [f"{what}: (i) learning, {first}", f"{where}, (i)", _power(terms.optimisation)],
+        [f"{what}: (ii) bias, {second}", f"{where}, (ii)", _power(terms.bias)],
+    ]
+
+
+def _power(log10: float) -> str:
+    return f"{10.0**log10:.3g}" if log10 < 6.0 else f"10^{log10:.1f}"
+
+
+def _saddle(t: Theory) -> Lines:
+    from cmdplab.display.terminal import numbers
+
+    s = t.saddle
+    return [
+        ["multipliers", "Lemma 3.1", numbers(s.multiplier)],
+        ["their sum, at most", "Lemma F.4", f"{s.multiplier_bound:.4g}"],
+        ["violation = tau multiplier", "proof of Lemma F.4", numbers(s.violation)],
+        ["violation, at most", "Lemma F.4", f"{s.violation_bound:.4g}"],
+        ["gap", "Section 2.2", f"{s.gap:.6f}"],
+        ["gap, at most tau H_ent", "proof of Lemma F.5", f"{s.gap_bound:.4g}"],
+    ]
+
+
+def _stability(t: Theory) -> Lines:
+    s = t.saddle
+    word = "settles" if s.growth < 1.0 else "is driven away"
+    return [
+        ["coupling C", "not in the paper", f"{s.coupling:.4g}"],
+        ["settles below eta =", "2 tau / (C + tau^2)", f"{s.largest_step:.4g}"],
+        [f"one update multiplies by: it {word}", "its linearisation", f"{s.growth:.6f}"],
+    ]

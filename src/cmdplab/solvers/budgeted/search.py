@@ -1,0 +1,164 @@
+"""The search for the optimum under budgets: one problem with memory for every choice of z.
+
+A budget that is kept surely closes actions of the problem with memory (augmented.py), the others
+are constraints of it (limits.py). CVaR is a union: CVaR_level(C) <= bound where for some z
+
+    E (C - z)_+ <= (1 - level) (bound - z)
+
+For a given policy the best z is a quantile of C, hence a total that can occur: the union over
+these is exact, and each z is one problem. For z = bound it says that no episode costs more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, combinations, product
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.budgets import Budget, Chance, CVaR, Expected, VisitCap
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import InputError
+from cmdplab.solvers.budgeted.augmented import Augmented
+from cmdplab.solvers.budgeted.ledger import Ledger, ledger
+from cmdplab.solvers.budgeted.limits import (
+    Limit,
+    chance_limit,
+    cvar_limit,
+    expected_limit,
+    visit_limit,
+)
+from cmdplab.solvers.solution import Solution, solve
+from cmdplab.types import Array
+
+MOST_CHOICES = 10_000  # of z, all CVaR budgets together
+BETTER = 1e-12  # of H: what a further choice of z must promise to be looked at
+
+
+class Answer(NamedTuple):
+    """A solved problem with memory."""
+
+    book: Ledger
+    space: Augmented
+    problem: CMDP
+    limits: dict[int, Limit]  # by the place of a budget
+    solution: Solution
+
+
+def best_answer(problem: CMDP, budgets: Sequence[Budget]) -> Answer | None:
+    """The best over all choices of z; None where no policy keeps the budgets."""
+    best: Answer | None = None
+    for book in _books(problem, budgets):
+        space = book.space()
+        if space is not None:
+            best = _better(book, space, best)
+    return best
+
+
+def _books(problem: CMDP, budgets: Sequence[Budget]) -> Iterator[Ledger]:
+    """The budgets, and again with CVaR bounds kept surely: the choices z = bound.
+
+    That is a choice of its own only where the bound is a total on the grid.
+    """
+    first = ledger(problem, budgets, frozenset())
+    edges = []
+    for n, each in first.account.items():
+        bound = each.whole.value(each.most)
+        if isinstance(each.budget, CVaR) and not bound < each.budget.bound - each.whole.tiny:
+            edges.append(n)
+    yield first
+    subsets = chain.from_iterable(combinations(edges, r + 1) for r in range(len(edges)))
+    for some in subsets:
+        yield ledger(problem, budgets, frozenset(some))
+
+
+def _better(book: Ledger, space: Augmented, best: Answer | None) -> Answer | None:
+    """The best answer over all choices of z and the one that is known."""
+    limits = fixed_limits(book, space)
+    for choice in _choices(book, space):
+        asked = dict(sorted((limits | choice).items()))
+        problem = constrained(book.problem, space, asked)
+        if problem is None or (best and not _promises(problem, best)):
+            continue
+        solution = solve(problem)
+        if solution.feasible and (best is None or solution.value > best.solution.value):  # type: ignore[operator]
+            best = Answer(book, space, problem, asked, solution)
+    return best
+
+
+def fixed_limits(book: Ledger, space: Augmented) -> dict[int, Limit]:
+    """The constraints that do not depend on a choice of z."""
+    limits = {}
+    for n, each in enumerate(book.budgets):
+        if isinstance(each, Expected):
+            limits[n] = expected_limit(each, space, book.problem)
+        elif isinstance(each, VisitCap):
+            limits[n] = visit_limit(each, space, book.problem)
+        elif isinstance(each, Chance) and not book.account[n].surely:
+            limits[n] = chance_limit(each, space, book.totals(n, space), book.account[n].most)
+    return limits
+
+
+def _choices(book: Ledger, space: Augmented) -> Iterator[dict[int, Limit]]:
+    """The constraints of CVaR budgets, for every choice of z below the bounds."""
+    options: dict[int, list[float]] = {}
+    for n, each in book.account.items():
+        if isinstance(each.budget, CVaR) and not each.surely:
+            totals = map(each.whole.value, map(int, possible_totals(book, space, n)))
+            options[n] = [z for z in totals if z < each.budget.bound - each.whole.tiny]
+    if prod(map(len, options.values())) > MOST_CHOICES:
+        raise InputError(
+            f"the CVaR budgets leave {prod(map(len, options.values())):,} choices of totals, above "
+            f"{MOST_CHOICES:,}: a coarser grid=... leaves fewer"
+        )
+    for chosen in product(*options.values()):
+        pairs = zip(options, chosen, strict=True)
+        yield {n: cvar_at(book, space, n, z) for n, z in pairs}
+
+
+def cvar_at(book: Ledger, space: Augmented, n: int, z: float) -> Limit:
+    """The constraint of CVaR budget n for one z."""
+    each = book.account[n]
+    assert isinstance(each.budget, CVaR)
+    return cvar_limit(each.budget, space, each.whole.values(book.totals(n, space)), z)
+
+
+def possible_totals(book: Ledger, space: Augmented, n: int) -> Array:
+    """The totals of budget n with which an episode can end, ascending."""
+    return np.unique(book.totals(n, space)[space.mask[-1] & space.last[:, None]])
+
+
+def constrained(problem: CMDP, space: Augmented, limits: dict[int, Limit]) -> CMDP | None:
+    """The problem with memory and these constraints; None where one is beyond all reach."""
+    extra = [each.utility for each in limits.values()]
+    threshold = [each.threshold for each in limits.values()]
+    if max(threshold, default=0.0) > problem.horizon:
+        return None
+    return CMDP(
+        space.kernel,
+        np.concatenate([problem.reward[:, :, space.x], np.reshape(extra, (-1, *space.sizes))]),
+        np.concatenate([problem.threshold, threshold]),
+        space.start,
+        problem.horizon,
+        f"{problem.name} with memory",
+        space.mask,
+    )
+
+
+def _promises(problem: CMDP, known: Answer) -> bool:
+    """Whether a choice may be better than the one known: by the bound of its multipliers.
+
+    max over policies of V[r^0] + sum_n multiplier[n] (V[r^n] - b^n) is above every feasible value.
+    One sweep; a solution takes about ten.
+    """
+    multiplier = known.solution.multiplier
+    assert multiplier is not None
+    assert known.solution.value is not None
+    if len(multiplier) != problem.constraints:
+        return True
+    weighted = np.tensordot(np.array([1.0, *multiplier]), problem.reward, axes=1)
+    bound = exact.greedy(problem, weighted)[0] - float(multiplier @ problem.threshold)
+    return bound > known.solution.value + BETTER * problem.horizon

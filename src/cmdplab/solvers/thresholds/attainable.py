@@ -1,0 +1,204 @@
+"""The returns that policies attain, as a convex set that is asked for best points.
+
+For a problem with N constraints it is a polytope in 1 + N dimensions, with or without an end: what
+prices a policy is the sweep of known.py or the policy iteration of stationary/. Mixtures are found
+by mixtures.py and, where that leaves a doubt, in fractions by rational.py. Every answer comes with
+the distance between a point that is attained and a bound that holds for every policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import StationaryCMDP
+from cmdplab.errors import OpenCertificateError
+from cmdplab.solvers import certified
+from cmdplab.solvers.known import Known
+from cmdplab.solvers.mixtures import Column, Found, Pool
+from cmdplab.solvers.rational import Mixture, Pricing, Program, Vertex, penalised
+from cmdplab.solvers.stationary import certified as stationary
+from cmdplab.types import Array, Indices
+
+SHARP = 1e-12  # of the largest return: a doubt below it is not looked at again
+CLOSED = 1e-8  # of the same: the certificate that is promised
+
+
+class Margin(NamedTuple):
+    """The largest smallest slack that thresholds leave, each slack divided by its scale."""
+
+    value: float  # of a mixture that exists
+    bound: float  # on that of every policy
+    weights: Array  # [N], of the slacks in the bound; they sum to one
+    returns: Array  # [1 + N], of the mixture
+    points: tuple[Array, ...]  # what it mixes, each [1 + N]
+
+
+class Point(NamedTuple):
+    """The best attainable returns in a direction, under thresholds."""
+
+    returns: Array  # [1 + N]
+    multiplier: Array  # [N], zero where there is no threshold
+    doubt: float  # how far the direction's value may be from the best
+    points: tuple[Array, ...]  # what it mixes, each [1 + N]
+
+
+class Attainable:
+    """The returns [1 + N] of all policies of a problem.
+
+    size : the largest return of any reward there can be; short : by how much a threshold may be
+    missed and still count as met, as `solve` does.
+    """
+
+    def __init__(self, problem: CMDP | StationaryCMDP) -> None:
+        self.problem = problem
+        self._known: Known | None = None
+        self._search: stationary.Search | None = None
+        if isinstance(problem, StationaryCMDP):
+            self._search = stationary.Search(problem)
+            self.size, self.short = self._search.scale, stationary.SHORT * self._search.scale
+        else:
+            self._known = Known(problem, problem.reward, problem.threshold)
+            self.size, self.short = float(problem.horizon), certified.SHORT * problem.horizon
+
+    def best(self, weights: Array) -> Array:
+        """The returns [1 + N] of a best policy for weights [1 + N] of any sign."""
+        if self._known is not None:
+            return self._known.best(weights).returns
+        assert self._search is not None
+        return self._search.best(weights).returns
+
+    def bound(self, weights: Array) -> float:
+        """An upper bound on weights times the returns of every policy, whatever found it."""
+        if self._known is not None:
+            value, _ = self._known.swept(weights)
+            return self._known.proved(weights, value)
+        assert self._search is not None
+        over = float(weights[1:] @ self.problem.threshold)
+        return self._search.bound(float(weights[0]), weights[1:]) + over
+
+    def margin(
+        self,
+        which: Sequence[int] | Indices,
+        scale: Array | None = None,
+        begun: Iterable[Array] = (),
+    ) -> Margin:
+        """The largest smallest slack of some thresholds, counted from 0, over their scales [N]."""
+        chosen, sizes = np.asarray(which), np.ones(self.problem.constraints)
+        sizes = sizes if scale is None else scale
+        limits = (self.problem.threshold / sizes)[chosen]
+
+        def priced(weights: Array) -> Column:
+            returns = self.best(self._weights(np.zeros(len(sizes) + 1), chosen, weights[1:], sizes))
+            return Column(np.array([0.0, *(returns[1:] / sizes)[chosen]]), returns)
+
+        known = [Column(np.array([0.0, *(each[1:] / sizes)[chosen]]), each) for each in begun]
+        unit = float(np.max(self.size / sizes[chosen]))
+        found = self._margin(Pool(priced, limits, (1.0, unit), known).widest(), chosen, sizes)
+        if not found.bound - found.value <= SHARP * unit:
+            program = Program(list(map(Fraction, limits.tolist())))
+            exact = program.best(None, _in_fractions(priced), Fraction(unit) / (1 << 52))
+            again = self._margin(exact, chosen, sizes)
+            found = min(found, again, key=lambda each: each.bound - each.value)
+        return found
+
+    def _margin(self, found: Found | Mixture, chosen: Indices, sizes: Array) -> Margin:
+        """A mixture with what it proves."""
+        points, shares, multiplier = _mixed(found)
+        weights = np.zeros(len(sizes))
+        weights[chosen] = multiplier / (multiplier.sum() or 1.0)
+        returns = shares @ np.array(points)
+        slack = (returns[1:] - self.problem.threshold)[chosen] / sizes[chosen]
+        bound = self.bound(np.array([0.0, *(weights / sizes)]))
+        bound -= float(weights / sizes @ self.problem.threshold)
+        return Margin(float(slack.min()), bound, weights, returns, tuple(points))
+
+    def optimum(self, direction: Array, limits: Array, begun: Iterable[Array] = ()) -> Point:
+        """The best returns for weights [1 + N], with utilities of at least limits [N].
+
+        A limit of -inf is none. The others must be met by some policy, but for rounding. begun :
+        returns that are known to be attained.
+        """
+        chosen = np.flatnonzero(np.isfinite(limits))
+        if not len(chosen):
+            returns = self.best(direction)
+            doubt = abs(self.bound(direction) - float(direction @ returns))
+            return Point(returns, np.zeros(len(limits)), doubt, (returns,))
+
+        def column(returns: Array) -> Column:
+            return Column(np.array([direction @ returns, *returns[1:][chosen]]), returns)
+
+        def priced(weights: Array) -> Column:
+            scaled = weights[0] * direction
+            return column(
+                self.best(self._weights(scaled, chosen, weights[1:], np.ones(len(limits))))
+            )
+
+        known = [column(each) for each in begun]
+        unit = self.size * (float(np.abs(direction).sum()) or 1.0)
+        pool = Pool(priced, limits[chosen], (unit, self.size), known)
+        found = self._judged(pool.best(), direction, limits, chosen)
+        if not found.doubt <= SHARP * unit:
+            exact = self._exactly(_in_fractions(priced), limits[chosen], unit)
+            again = self._judged(exact, direction, limits, chosen)
+            found = min(found, again, key=lambda each: each.doubt)
+        return found
+
+    def _exactly(self, price: Pricing, limits: Array, unit: float) -> Mixture:
+        """The best mixture in fractions; thresholds missed by a rounding are lowered by it."""
+        thresholds = [Fraction(b) for b in limits.tolist()]
+        tolerance = Fraction(self.size) / (1 << 52)
+        program = Program(thresholds)
+        slack = program.best(None, price, tolerance).value
+        lowered = max(-slack, Fraction(0))
+        # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
+        hair = Fraction(self.size) / (1 << 60) if slack <= SHARP * self.size else Fraction(0)
+        program = Program([b - lowered - hair for b in thresholds], program.vertices)
+        return penalised(program, price, Fraction(unit) / (1 << 52), 0.0)
+
+    def _judged(
+        self, found: Found | Mixture, direction: Array, limits: Array, chosen: Indices
+    ) -> Point:
+        """A mixture with how far it may be from the best; what it misses counts at its price."""
+        points, shares, priced = _mixed(found)
+        returns = shares @ np.array(points)
+        multiplier = np.zeros(len(limits))
+        multiplier[chosen] = priced
+        weights = direction + np.array([0.0, *multiplier])
+        most = self.bound(weights) - float(multiplier[chosen] @ limits[chosen])
+        short = float(np.max(limits[chosen] - returns[1:][chosen], initial=0.0))
+        doubt = abs(most - float(direction @ returns)) + max(short, 0.0) * float(priced.sum())
+        return Point(returns, multiplier, doubt if short <= self.short else np.inf, tuple(points))
+
+    def _weights(self, direction: Array, chosen: Indices, weights: Array, sizes: Array) -> Array:
+        """[1 + N]: weights of the chosen utilities, over their scales, beside a direction."""
+        full = np.array(direction, dtype=np.float64)
+        full[chosen + 1] += weights / sizes[chosen]
+        return full
+
+    def refusal(self, why: str) -> OpenCertificateError:
+        """What is raised where no answer can be certified."""
+        return OpenCertificateError(f"{self.problem.name}: {why}")
+
+
+def _mixed(found: Found | Mixture) -> tuple[list[Array], Array, Array]:
+    """The points, shares and multipliers of a mixture, in floats."""
+    if isinstance(found, Found):
+        return [each.policy for each in found.columns], found.shares, found.multiplier
+    shares = np.array([float(each) for each in found.shares])
+    multiplier = np.array([float(each) for each in found.multiplier])
+    return [each.policy for each in found.vertices], shares, multiplier
+
+
+def _in_fractions(priced: Callable[[Array], Column]) -> Pricing:
+    """The pricing of rational.py made of that of mixtures.py."""
+
+    def price(weight: Fraction, multiplier: list[Fraction]) -> Vertex:
+        found = priced(np.array([float(weight), *map(float, multiplier)]))
+        return Vertex(tuple(map(Fraction, found.returns.tolist())), found.policy)
+
+    return price

@@ -1,0 +1,137 @@
+"""An infeasibility explained: thresholds that conflict, none of which can be left out of the blame.
+
+An irreducible set of thresholds cannot be met together, and all of them but any one can. It is what
+remains of those that the proof of infeasibility weighs, after leaving out one after another.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab import display
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import StationaryCMDP
+from cmdplab.solvers.thresholds.attainable import Attainable
+from cmdplab.types import Array
+
+
+class Limit(NamedTuple):
+    """One threshold of a conflict, in the units of the labels."""
+
+    constraint: int  # counted from 1
+    name: str
+    cost: bool  # whether it is a budget, which must not be exceeded
+    threshold: float
+    reachable: float  # the best that policies reach where they meet the others of the conflict
+
+    @property
+    def wanted(self) -> str:
+        """In words: "energy at most 3"."""
+        return _at(self.name, self.cost, self.threshold)
+
+    @property
+    def instead(self) -> str:
+        """In words: "energy at least 4.1"."""
+        return _at(self.name, not self.cost, self.reachable)
+
+
+@display.shown
+class Conflict(NamedTuple):
+    """Thresholds that no policy meets together; without any one of them the others can be met."""
+
+    limits: tuple[Limit, ...]
+    short: float  # the least by which the worst of them is missed, in the units of `solve`
+    nearest: Array  # [N], thresholds that can be met, in the units of the labels
+    share: float  # by which part of its range the most changed of these differs from what was asked
+    names: tuple[str, ...]  # [N]
+    costs: tuple[bool, ...]  # [N], whether each is a budget, which must not be exceeded
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        facts = [(each.wanted, f"the others leave {each.instead}") for each in self.limits]
+        if len(self.limits) == 1:
+            facts = [(each.wanted, f"policies have {each.instead}") for each in self.limits]
+        return "Conflict", [*facts, ("limits that can be met", self.instead)]
+
+    @property
+    def instead(self) -> str:
+        """The nearest limits that can be met, in words."""
+        each = zip(self.names, self.costs, self.nearest, strict=True)
+        return joined([_at(name, cost, float(limit)) for name, cost, limit in each])
+
+    @property
+    def sentence(self) -> str:
+        """The conflict in one sentence without an end."""
+        wanted = joined([each.wanted for each in self.limits])
+        instead = joined([each.instead for each in self.limits])
+        if len(self.limits) == 1:
+            return f"{wanted} is out of reach: every policy has {instead}"
+        others = "the other" if len(self.limits) == 2 else "the others"
+        return f"{wanted} conflict: where {others} can be met, every policy has {instead}"
+
+
+def conflict(problem: CMDP | StationaryCMDP) -> Conflict | None:
+    """An irreducible set of thresholds that conflict; None where all can be met.
+
+    A threshold counts as met as in `solve`: but for rounding. `nearest` lowers thresholds so that
+    the largest change is least, each measured by the range of what policies reach.
+    """
+    if not problem.constraints:
+        return None
+    space = Attainable(problem)
+    whole = space.margin(range(problem.constraints))
+    if not whole.bound < -space.short:
+        return None
+    chosen, short = irreducible(space, np.flatnonzero(whole.weights > 0.0).tolist())
+    limits = tuple(_limit(space, n, [m for m in chosen if m != n]) for n in chosen)
+    nearest, share = _nearest(space)
+    scales = [problem.labels.signal(n + 1) for n in range(problem.constraints)]
+    published = [each.published(float(b)) for each, b in zip(scales, nearest, strict=True)]
+    names, costs = zip(*((each.of, each.factor < 0.0) for each in scales), strict=True)
+    return Conflict(limits, short, np.array(published), share, names, costs)
+
+
+def irreducible(space: Attainable, infeasible: list[int]) -> tuple[list[int], float]:
+    """A conflict within thresholds, counted from 0, that conflict, and by how much it is missed."""
+    kept, short = infeasible, space.margin(infeasible).value
+    for n in infeasible:
+        rest = [m for m in kept if m != n]
+        if not rest:
+            break
+        found = space.margin(rest)
+        if found.bound < -space.short:
+            kept, short = rest, found.value
+    return kept, -short
+
+
+def _limit(space: Attainable, n: int, others: list[int]) -> Limit:
+    """A threshold, and the best that is left for it where others are met."""
+    problem = space.problem
+    limits, direction = np.full(problem.constraints, -np.inf), np.zeros(problem.constraints + 1)
+    limits[others], direction[n + 1] = problem.threshold[others], 1.0
+    begun = space.margin(others).points if others else ()
+    best = float(space.optimum(direction, limits, begun).returns[n + 1])
+    scale = problem.labels.signal(n + 1)
+    asked = scale.published(float(problem.threshold[n]))
+    return Limit(n + 1, scale.of, scale.factor < 0.0, asked, scale.published(best))
+
+
+def _nearest(space: Attainable) -> tuple[Array, float]:
+    """Thresholds [N] that can be met, and the largest change as a share of its range."""
+    problem = space.problem
+    units = np.eye(problem.constraints + 1)[1:]
+    spread = np.array([space.best(e) @ e - space.best(-e) @ e for e in units])
+    scale = np.where(spread > space.short, spread, 1.0)
+    found = space.margin(range(problem.constraints), scale)
+    nearest = np.minimum(problem.threshold, found.returns[1:])
+    return nearest, float(np.max((problem.threshold - nearest) / scale))
+
+
+def _at(name: str, most: bool, limit: float) -> str:
+    return f"{name} {'at most' if most else 'at least'} {limit + 0.0:.6g}"
+
+
+def joined(words: list[str]) -> str:
+    """Words as a list in a sentence: "a, b and c"."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
