@@ -17,6 +17,7 @@ RUN = [
     "docs/add-an-algorithm.md",
     "docs/budgets.md",
     "docs/learn-live.md",
+    "docs/which-algorithm.md",
     "docs/policies.md",
     "docs/python.md",
     "docs/sensitivity.md",
