@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from cmdplab.experiments.sweep import sweep
     from cmdplab.formats.estimates import Estimated, from_counts, from_trajectories
     from cmdplab.formats.tables import from_table
-    from cmdplab.live import learn
+    from cmdplab.live import Fitted, Grid, Learned, Quantiles, advise, fit, learn
     from cmdplab.messages import quiet
     from cmdplab.policies import compare_policies, explain, simulate
     from cmdplab.solvers import RobustSolution, Solution, solve, solve_robust
@@ -110,7 +110,7 @@ _HOMES = {
     "experiments.sweep": ["sweep"],
     "formats.estimates": ["Estimated", "from_counts", "from_trajectories"],
     "formats.tables": ["from_table"],
-    "live": ["learn"],
+    "live": ["Fitted", "Grid", "Learned", "Quantiles", "advise", "fit", "learn"],
     "messages": ["quiet"],
     "policies": ["compare_policies", "explain", "simulate"],
     "solvers.budgeted": ["BudgetSolution", "solve_budgets"],
@@ -180,15 +180,19 @@ __all__ = [
     "Evaluation",
     "Expected",
     "Experiment",
+    "Fitted",
     "Forbidden",
     "Frontier",
+    "Grid",
     "InputError",
     "Job",
     "Labels",
+    "Learned",
     "Learner",
     "LearnerError",
     "Policy",
     "PrimalDual",
+    "Quantiles",
     "RobustSolution",
     "Run",
     "Sensitivity",
@@ -197,6 +201,7 @@ __all__ = [
     "StorageError",
     "Task",
     "VisitCap",
+    "advise",
     "algorithm",
     "check_learner",
     "compare",
@@ -205,6 +210,7 @@ __all__ = [
     "describe",
     "evaluate",
     "explain",
+    "fit",
     "from_counts",
     "from_table",
     "from_trajectories",

@@ -62,7 +62,7 @@ def sampled(problem, policy, episodes, rng, noisy=False):
             actions.append(a)
             signals.append((rng.random(len(r)) < r).astype(float) if noisy else r)
             x = rng.choice(problem.states, p=problem.table[h, x, a])
-        seen.add(np.array(states), np.array(actions), int(x), np.array(signals).T)
+        seen.add(np.array(states), np.array(actions), None, np.array(signals).T)
     return seen
 
 
@@ -130,6 +130,21 @@ def test_the_errors_of_a_promise_are_those_of_repeated_experiments():
     )
 
 
+def test_the_end_of_the_time_is_not_an_end_of_the_world():
+    """Our environments terminate at step H, whatever the pair: the model must not believe it."""
+    gymnasium = pytest.importorskip("gymnasium")
+    gym = pytest.importorskip("cmdplab.gym")
+    env = gymnasium.make(gym.identifier("media-streaming"))
+    learned = learn(env, "UOpt-RPGPD", episodes=2000, evaluate=0)
+    model, problem = learned.model(), env.unwrapped.problem
+    often = model.visits > 1000
+    found = model.problem.table[0, : problem.states][often]
+    np.testing.assert_allclose(found[:, : problem.states], problem.table[0][often], atol=0.06)
+    assert not found[:, problem.states].any()
+    best = cmdplab.solve(problem).value
+    assert cmdplab.evaluate(problem, learned.planned.policy).value == pytest.approx(best, abs=0.1)
+
+
 def test_what_was_never_tried_is_feared():
     """Staying was seen in state 0 alone: going on is closed there, state 1 pays the worst."""
     told = world(stationary(3, 2, 4))
@@ -150,7 +165,7 @@ def test_a_plan_finds_the_optimum_where_everything_was_tried(starts):
     assert learned.planned.promised.objective.mean == pytest.approx(1.0)
     assert learned.planned.promised.constrained[0].mean == pytest.approx(1.0)
     assert learned.policy.shape == (4, 3, 2)
-    assert "learned.policy is the plan" in learned.summary()
+    assert f"learned.policy is {learned.chosen}" in learned.summary()
 
 
 def test_the_policy_is_the_better_one_and_says_so():

@@ -24,6 +24,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "sensitivity": [("sensitivity", "three-state"), ("sensitivity", "OUT/none.npz")],
     "frontier": [("frontier", "three-state", "--points", "3"), ("frontier", "three-state")],
     "convert": [("convert", "three-state", "OUT/p.npz")],
+    "advise": [("advise", "three-state"), ("advise", "three-state", "--safe", "--episodes", "9")],
     "evaluate": [("evaluate", "three-state", "OUT/policy.csv"),
                  ("evaluate", "three-state", "OUT/policy.csv", "--episodes", "100")],
     "explain": [("explain", "three-state", "0"), ("explain", "three-state", "1", "--step", "1")],

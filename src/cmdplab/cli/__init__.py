@@ -17,7 +17,7 @@ from cmdplab.cli.audit import audit_command
 from cmdplab.cli.check import bench_command, verify_command
 from cmdplab.cli.compare import compare_command
 from cmdplab.cli.plot import plot_command, portrait_command
-from cmdplab.cli.policy import evaluate_command, explain_command
+from cmdplab.cli.policy import advise_command, evaluate_command, explain_command
 from cmdplab.cli.problem import convert_command, describe_command, list_command, solve_command
 from cmdplab.cli.report import report_command
 from cmdplab.cli.reproduce import reproduce_command
@@ -47,6 +47,7 @@ app.command("compare")(compare_command)
 app.command("run")(run_command)
 app.command("solve")(solve_command)
 app.command("describe")(describe_command)
+app.command("advise")(advise_command)
 app.command("sensitivity")(sensitivity_command)
 app.command("frontier")(frontier_command)
 app.command("theory")(theory_command)

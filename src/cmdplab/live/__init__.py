@@ -4,20 +4,28 @@ learned = cmdplab.learn(env, "OptCMDP", horizon=20, episodes=200_000, budget=4.0
 print(learned.summary())
 """
 
+from cmdplab.live.advice import Advice, advise
 from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.learned import Learned
+from cmdplab.live.model.baseline import Baseline
+from cmdplab.live.offline import Fitted, fit
 from cmdplab.live.progress import shown
 from cmdplab.live.run import learn
 from cmdplab.live.spaces import Grid, Quantiles
 from cmdplab.statistics.means import Estimate
 
 __all__ = [
+    "Advice",
+    "Baseline",
     "Curve",
     "Estimate",
     "Evaluation",
+    "Fitted",
     "Grid",
     "Learned",
     "Quantiles",
+    "advise",
+    "fit",
     "learn",
     "shown",
 ]

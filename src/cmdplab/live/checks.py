@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from cmdplab.algorithms.row import SAFE_POLICY, SLATER_GAP, Row
-from cmdplab.algorithms.task import Task
+from cmdplab.algorithms.task import Baseline as TaskBaseline, Task
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import check_counts
 from cmdplab.live.checkpoints import Settings
 from cmdplab.live.environment import Env, reset_checked
 from cmdplab.live.episodes import Setup
 from cmdplab.live.masks import digest
+from cmdplab.live.model.baseline import Baseline
 from cmdplab.live.signals import Demand
 from cmdplab.live.spaces import Spaces, Whole, described
-from cmdplab.types import Mask
+from cmdplab.types import Array, Mask
 
 SEVERAL = "several"
 RESETS = 20  # before learning, to see whether episodes begin in one state or in several
@@ -41,17 +42,20 @@ class Asked:
     evaluate: int
     mask: Mask | None = None  # [H, X, A], where an action may be tried; None: nothing was said
     clip: bool = False  # whether signals beyond their range are clipped
+    baseline: Baseline | None = None  # for the algorithms that begin with a safe policy
     auto: bool = False  # whether the bonus scale is chosen on the way
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, self.seed)
         if self.evaluate == 1:
             raise InputError("evaluate is 1, and an interval needs two episodes; 0 makes none")
-        if SAFE_POLICY in self.row.needs:
+        if SAFE_POLICY in self.row.needs and self.baseline is None:
             raise InputError(
-                f"{self.row.name} needs a safe policy with known returns, "
-                "which a live environment does not give"
+                f"{self.row.name} needs a safe policy to begin with: pass baseline=, a policy that "
+                "its own episodes can certify"
             )
+        if SAFE_POLICY not in self.row.needs and self.baseline is not None:
+            raise InputError(f"{self.row.name} takes no baseline")
         if SLATER_GAP in self.row.needs and self.slack is None:
             raise InputError(
                 f"{self.row.name} needs the Slater gap, "
@@ -83,6 +87,7 @@ class Asked:
             "slack": self.slack or 0.0,
             "seed": self.seed,
             "start": start,
+            **({} if self.baseline is None else {"baseline": None}),
         }
 
     def setup(self, start: int | str) -> Setup:
@@ -95,7 +100,12 @@ class Asked:
         told = (read, scale, ("reward", *names), self.mask, self.clip)
         return Setup(self.spaces, self.horizon, at, *told)
 
-    def task(self, setup: Setup) -> Task:
+    def threshold(self, setup: Setup) -> Array:
+        """[N], the limits as the learner sees them."""
+        limits = np.array([0.0, *self.demand.limit])
+        return setup.scale.to_unit(limits, setup.steps)[1:]
+
+    def task(self, setup: Setup, baseline: TaskBaseline | None = None) -> Task:
         """What the learner is told: sizes and thresholds; rewards come as samples."""
         shape = (len(setup.names), setup.steps, setup.states, self.spaces.actions)
         entries = float(np.prod([*map(float, shape[1:])]))
@@ -104,10 +114,8 @@ class Asked:
                 f"{setup.states} states, {self.spaces.actions} actions and {setup.steps} steps "
                 f"are a policy of {entries:.1e} numbers, more than {LARGEST:.1e}"
             )
-        limits = np.array([0.0, *self.demand.limit])
-        threshold = setup.scale.to_unit(limits, setup.steps)[1:]
         slack = 1.0 if self.slack is None else self.slack  # rows that need none read none
-        told = (threshold, setup.first, slack)
+        told = (self.threshold(setup), setup.first, slack, baseline)
         return Task(np.zeros(shape), *told, mask=setup.mask, feedback="bounded")
 
 

@@ -84,6 +84,10 @@ class Played(NamedTuple):
     last: int = 0  # where the last of them led; the absorbing state after an end
     clipped: int = 0  # signals that were beyond their range
 
+    def leads(self, setup: Setup) -> int | None:
+        """Where the last step led; None at the horizon, where an end may be that of the time."""
+        return None if self.length == setup.horizon else self.last
+
 
 class Masked(NamedTuple):
     """What an environment tells of closed actions, and the policy to draw others from."""
@@ -146,7 +150,7 @@ def roll_out(
     states[: len(visited)] = visited
     actions = np.zeros(setup.steps, dtype=np.int64)
     actions[: len(taken)] = taken
-    signals, clipped = _checked(earned, setup, episode)
+    signals, clipped = checked_signals(earned, setup, episode)
     early = bool(cut and not ended) and not whole
     return Played(states, actions, signals, early, length, last, clipped)
 
@@ -165,7 +169,7 @@ def _start(setup: Setup, observation: Any) -> int:
     return x
 
 
-def _checked(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> tuple[Array, int]:
+def checked_signals(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> tuple[Array, int]:
     """[1 + N, S], and how many were clipped; the first that is no number in its range is named."""
     signals = np.zeros((len(setup.names), setup.steps))
     played = slice(setup.lead, setup.lead + len(earned))

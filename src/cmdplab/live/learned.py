@@ -6,19 +6,16 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.algorithms.row import Row
-from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.policy import Policy
-from cmdplab.errors import InputError
 from cmdplab.live import storage
 from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Curve, Evaluation
-from cmdplab.live.model import Experience, LearnedModel, Planned, model_of, planned_on
-from cmdplab.live.signals import checked_limit
+from cmdplab.live.model import Experience, Planned
+from cmdplab.live.model.known import Known
 from cmdplab.statistics.means import Estimate
 from cmdplab.types import Array, Indices
 
@@ -31,7 +28,7 @@ LAST, PLAN = "the last policy", "the plan"
 
 @display.shown
 @dataclass(frozen=True, eq=False)
-class Learned:
+class Learned(Known):
     """A policy, and what episodes say about it. All numbers are in the user's units.
 
     `policy` is the better one, by its pessimistic bound, of the last policy that the algorithm
@@ -59,28 +56,6 @@ class Learned:
     seen: Experience  # every transition, pooled over the steps
     state: Any  # the learner's, to go on from
 
-    def model(self, delta: float = 0.05) -> LearnedModel:
-        """The learned CMDP with its confidence box: to be solved, made robust, saved, reported."""
-        return model_of(self.seen, self.world, self.limit, delta)
-
-    def plan(
-        self,
-        budget: npt.ArrayLike | None = None,
-        margin: npt.ArrayLike = 0.0,
-        *,
-        threshold: npt.ArrayLike | None = None,
-    ) -> Planned:
-        """The best policy of the learned model, for these limits or for others.
-
-        budget, threshold : of costs, or of utilities; None keeps what was learned for. margin : by
-        how much less is spent, or more is earned, in the model: one number, or N.
-        """
-        limit = self._limit(budget, threshold)
-        more = np.broadcast_to(floats("margin", margin), limit.shape)
-        if not (np.isfinite(more) & (more >= 0.0)).all():
-            raise InputError(f"margin is {display.numbers(more)}, not a number >= 0")
-        return planned_on(self.seen, self.world, limit, more)
-
     def with_budget(
         self, budget: npt.ArrayLike | None = None, *, threshold: npt.ArrayLike | None = None
     ) -> Learned:
@@ -88,9 +63,8 @@ class Learned:
 
         The policy of the result is the plan, which was not played yet: `evaluation` is None.
         """
-        limit = self._limit(budget, threshold)
-        plan = planned_on(self.seen, self.world, limit, np.zeros_like(limit))
-        words = display.numbers(limit)
+        plan = self.plan(budget, threshold=threshold)
+        words, limit = display.numbers(plan.limit), plan.limit
         note = f"Planned for {words} on what was learned for {display.numbers(self.limit)}."
         told = (note, *([plan.message] if plan.message else []))
         return replace(
@@ -101,26 +75,7 @@ class Learned:
             chosen=PLAN,
             limit=limit,
             notes=told,
-            last_evaluation=self.last_evaluation,
         )
-
-    def _limit(self, budget: npt.ArrayLike | None, threshold: npt.ArrayLike | None) -> Array:
-        given, other = (budget, threshold) if self.world.costs else (threshold, budget)
-        name = "budget" if self.world.costs else "threshold"
-        if other is not None:
-            raise InputError(f"what was learned has a {name}: pass {name}=")
-        if given is None:
-            return self.limit
-        scale, steps = self.world.scale, self.world.horizon
-        ends = np.sort([scale.worst[1:], scale.best[1:]], axis=0).T.tolist()
-        limit = checked_limit(name, given, steps, ends)
-        if limit.shape != self.limit.shape:
-            raise InputError(f"{name} holds {len(limit)} numbers for {len(self.limit)} constraints")
-        return limit
-
-    def actor(self, seed: int = 0) -> Actor:
-        """The policy as the environment meets it: call it with an observation."""
-        return Actor(self, seed)
 
     def save(self, path: str | Path) -> None:
         """Write everything as one .npz, without pickle, whole or not at all."""
@@ -178,25 +133,6 @@ class Learned:
         ):
             lines.append(f"  {_line(name, each)}, {rule} {limit:g} wanted, multiplier {price:.4g}")
         return lines
-
-
-class Actor:
-    """A learned policy in the middle of an episode: an observation in, an action out.
-
-    Both are the environment's own, cells, tuples and dictionaries included.
-    """
-
-    def __init__(self, learned: Learned, seed: int = 0) -> None:
-        self._spaces = learned.world.spaces
-        self._actor = learned.policy.start(seed)
-
-    def reset(self) -> None:
-        """Begin the next episode."""
-        self._actor.reset()
-
-    def __call__(self, observation: Any) -> Any:
-        """The action to play."""
-        return self._spaces.action(self._actor(self._spaces.state(observation)))
 
 
 def _line(name: str, found: Estimate) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab import display
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
 from cmdplab.algorithms.planner import Planner
@@ -25,8 +26,9 @@ from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
 from cmdplab.files.locks import BusyError
 from cmdplab.files.write import writable_folder
 from cmdplab.live import checkpoints
-from cmdplab.live.checkpoints import Settings
-from cmdplab.live.checks import Asked, first_state
+from cmdplab.live.advice import Sizes, advised
+from cmdplab.live.checkpoints import Saved, Settings
+from cmdplab.live.checks import SEVERAL, Asked, first_state
 from cmdplab.live.environment import (
     Env,
     check_env,
@@ -40,8 +42,10 @@ from cmdplab.live.evaluation import LATE, Evaluation, Tally
 from cmdplab.live.learned import LAST, PLAN, Learned
 from cmdplab.live.masks import Masking, opened
 from cmdplab.live.model import Experience, Planned, planned_on
-from cmdplab.live.model.plans import merit, promised_by
-from cmdplab.live.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
+from cmdplab.live.model.baseline import Baseline, Certified, certified, recalled
+from cmdplab.live.model.data import played_from
+from cmdplab.live.model.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
+from cmdplab.live.model.plans import merit, missed, promised_by, shortfall
 from cmdplab.live.progress import OnProgress
 from cmdplab.live.scales import AUTO, BEGINNING, Chooser, check
 from cmdplab.live.session import Playing, advanced, patient
@@ -69,11 +73,13 @@ def learn(
     start: Any = None,
     slater_gap: float | None = None,
     mask: Masking | None = None,
+    baseline: Any = None,
     bonus_scale: float | str | None = None,
     dynamics: str | None = None,
     replan: str | None = None,
     seed: int = 0,
     evaluate: int = 10_000,
+    data: Any = None,
     checkpoint: str | Path | None = None,
     every: float = CHECKPOINT_EVERY,
     on_progress: OnProgress | None = None,
@@ -84,7 +90,8 @@ def learn(
     E[sum of utilities] >= threshold. Rewards, costs and utilities are learnt from samples.
     Tuple, Dict, MultiDiscrete and MultiBinary spaces are flattened, Box is cut by `discretise`.
 
-    algorithm : a row, the name of one, or a learner from outside: `cmdplab.algorithms.as_row`.
+    algorithm : a row, the name of one, or a learner from outside: `cmdplab.algorithms.as_row`;
+        "auto" takes the advice of `cmdplab.advise`, and says so.
     horizon : H. What runs longer is cut; after an earlier end nothing is earned or spent. Our own
         environments know theirs, and their thresholds and masks.
     budget, threshold : a number, or one for each of N constraints.
@@ -99,6 +106,8 @@ def learn(
     slater_gap : for the algorithms that must be told it; `slack` is its name of 0.1.0.
     mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
         a state to [A]; None: all may, but for those that info["action_mask"] closes.
+    baseline : for the algorithms that begin with a safe policy (DOPE, OptPress-LP): a policy, or
+        `cmdplab.live.Baseline`, which says how it is certified.
     bonus_scale : a number, or "auto": tournaments on what was learned choose it at 16, 32, 64, ...
         episodes (live/scales.py); None: the algorithm's own.
     dynamics : "stationary": transitions and signals are estimated over all steps together, the
@@ -108,6 +117,9 @@ def learn(
         pair have doubled, the default here; "every-episode".
     seed : of the environment's first reset, and of the learner's actions.
     evaluate : episodes on which the last policy is estimated, and as many for the plan; 0: none.
+    data : what is known before: a `Learned` of the same algorithm and sizes, whose learner goes on
+        with these limits, or logged episodes, as `cmdplab.fit` takes them, from which it learns
+        first.
     checkpoint : a folder to go on from, and to leave a checkpoint in `every` so many seconds, at
         the end, on Ctrl-C, and where the environment fails (`EnvironmentFailed`). The learner goes
         on to the last bit; the environment, whose own random numbers nobody can save, is seeded
@@ -123,8 +135,14 @@ def learn(
     if own is not None and budget is None and threshold is None:
         threshold = own.threshold
     given = own.mask if own is not None and mask is None else mask
+    advice = None
+    if algorithm == "auto":
+        limits: Any = budget if threshold is None else threshold
+        sizes = Sizes(spaces.states, spaces.actions, steps, int(np.size(limits)), known=False)
+        advice = advised(sizes, None, safe=baseline is not None)
+    chosen = algorithm if advice is None else advice.algorithm
     asked = Asked(
-        row=_as_live(as_row(algorithm), dynamics, replan, bonus_scale),
+        row=_as_live(as_row(chosen), dynamics, replan, bonus_scale),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities, cost_range),
@@ -135,6 +153,9 @@ def learn(
         evaluate=whole_number("evaluate", evaluate),
         mask=opened(given, spaces, steps),
         clip=bool(clip),
+        baseline=baseline
+        if baseline is None or isinstance(baseline, Baseline)
+        else Baseline(baseline),
         auto=bonus_scale == AUTO,
     )
     if not real_number("every", every) >= 0.0:
@@ -143,7 +164,9 @@ def learn(
         folder = None if checkpoint is None else _held(stack, Path(checkpoint))
         stop = stack.enter_context(patient())
         settings = asked.settings(env, start)
-        playing, notes = _begun(env, asked, settings, folder)
+        playing, notes = _begun(env, asked, settings, folder, data)
+        if advice is not None:
+            notes = [f"{advice.algorithm} was chosen: {advice.because[0]}.", *notes]
         save = _saver(playing, folder, settings, every)
         try:
             seconds = _learn(playing, asked.episodes, save, stop, on_progress)
@@ -157,9 +180,7 @@ def learn(
             raise failed from error.__cause__
         judge = partial(_evaluate, playing, asked.evaluate, stop=stop, on_progress=on_progress)
         last = judge() if asked.evaluate else None
-        plan, more = _plan(asked, playing)
-        if plan is not None and asked.evaluate:
-            plan = plan._replace(evaluation=judge(rows=plan.policy.array))
+        plan, more = _plan(asked, playing, judge if asked.evaluate else None)
     return _learned(asked, playing, last, plan, [*notes, *more], seconds)
 
 
@@ -185,12 +206,16 @@ def _as_live(row: Row, dynamics: str | None, replan: str | None, scale: float | 
 
 
 def _begun(
-    env: Env, asked: Asked, settings: Settings, folder: Path | None
+    env: Env, asked: Asked, settings: Settings, folder: Path | None, data: Any
 ) -> tuple[Playing, list[str]]:
     """A run at its beginning, or where its checkpoint left it; the settings are completed."""
     sizes = (asked.spaces.states, asked.spaces.actions, 1 + len(asked.demand.limit))
     found = checkpoints.find(folder, settings, asked.row, Experience(*sizes)) if folder else None
     saved, notes = (None, []) if found is None else found
+    fresh = saved is None
+    if fresh and isinstance(data, Learned):
+        saved = _taken_up(data, asked, settings)
+        notes = [*notes, f"Began with what was learned from {data.episodes:,} episodes before."]
     done = 0 if saved is None else saved.tally.episodes
     if done > asked.episodes:
         raise InputError(f"the checkpoint in {folder} has {done} episodes, beyond {asked.episodes}")
@@ -201,17 +226,67 @@ def _begun(
 
     trail = None if saved is None else saved.chosen
     scales = Chooser(asked.row, asked.task, asked.seed, trail) if asked.auto else None
+    setup = asked.setup(settings["start"])
+    safe = _certified(env, asked, setup, settings)
 
     def begin(setup: Setup, state: Any) -> LiveSession:
-        task = asked.task(setup)
+        task = asked.task(setup, None if safe is None else safe.told)
         if scales is not None:
             check(asked.row, task)
         return live_session(asked.row if scales is None else scales.row(), task, state)
 
-    playing = Playing(env, asked.setup(settings["start"]), begin, asked.seed, saved, scales)
+    known = data.seen.episodes if isinstance(data, Learned) else 0
+    seed = _later(asked.seed, known) if known else asked.seed
+    playing = Playing(env, setup, begin, seed, saved, scales)
+    if safe is not None:
+        for played in safe.played if fresh else []:
+            playing.take(played)
+        notes = [*notes, safe.note]
+    if fresh and data is not None and not isinstance(data, Learned):
+        logged = 0
+        for played in played_from(data, playing.setup):
+            playing.take(played)
+            logged += 1
+        notes = [*notes, f"Began with {logged:,} logged episodes."]
     if folder:
         packed(asked.row.name, playing.session.state())  # refuses now what cannot be stored
     return playing, notes
+
+
+def _certified(env: Env, asked: Asked, setup: Setup, settings: Settings) -> Certified | None:
+    """The baseline as the learner is told it: certified now, or as its checkpoint has it."""
+    if asked.baseline is None:
+        return None
+    if settings["baseline"] is not None:
+        returns = np.array(settings["baseline"]["returns"])
+        return recalled(asked.baseline, setup, returns, settings["baseline"]["note"])
+    found = certified(asked.baseline, env, setup, asked.threshold(setup), asked.seed)
+    settings["baseline"] = {"returns": found.told.returns.tolist(), "note": found.note}
+    return found
+
+
+def _taken_up(data: Learned, asked: Asked, settings: Settings) -> Saved:
+    """What a learner of before needs to go on; one of another kind or size is refused."""
+    row, world = asked.row, data.world
+    ours = (row.name, row.preset, asked.spaces, asked.horizon, 1 + len(asked.demand.limit))
+    theirs = data.algorithm.name, data.algorithm.preset, world.spaces, world.horizon
+    for what, here, there in zip(
+        ("algorithm", "preset", "spaces", "horizon", "number of signals"),
+        ours,
+        (*theirs, len(data.names)),
+        strict=True,
+    ):
+        if here != there:
+            raise InputError(f"data= was learned with another {what}: {there} there, {here} here")
+    start = SEVERAL if world.start is None else world.start + asked.spaces.first_state
+    settings["start"] = start if settings["start"] is None else settings["start"]
+    shape = (world.steps, world.states, asked.spaces.actions)
+    visits = np.zeros(shape, dtype=np.int64)
+    visits[world.lead :, : asked.spaces.states] = data.visits
+    sizes = (asked.spaces.states, asked.spaces.actions)
+    seen = Experience.of_arrays(*sizes, data.seen.arrays())
+    told = None if asked.mask is not None else world.opened
+    return Saved(data.state, Tally(len(data.names)), visits, 0, seen, told)
 
 
 def _learn(
@@ -255,13 +330,35 @@ def _evaluate(
     return playing.evaluation(tally)
 
 
-def _plan(asked: Asked, playing: Playing) -> tuple[Planned | None, list[str]]:
-    """A plan on what was seen, or why there is none."""
-    limit = asked.demand.limit
+def _plan(
+    asked: Asked, playing: Playing, judge: Callable[..., Evaluation] | None
+) -> tuple[Planned | None, list[str]]:
+    """A plan on what was seen, played where there is a judge, or why there is none.
+
+    The best policy of an estimated model is the one whose costs were estimated too low. Where it
+    certainly misses a limit when it is played, it is planned once more with that as a margin.
+    """
+    limit, setup = asked.demand.limit, playing.setup
     try:
-        return planned_on(playing.seen, playing.setup, limit, np.zeros_like(limit)), []
+        plan = planned_on(playing.seen, setup, limit, np.zeros_like(limit))
     except InputError as error:
         return None, [f"No plan was made: {error}."]
+    if judge is None:
+        return plan, []
+    played = judge(rows=plan.policy.array)
+    plan = plan._replace(evaluation=played)
+    if not plan.feasible or not shortfall(played, limit, setup, certain=True):
+        return plan, []
+    margin = missed(played, limit, setup)
+    careful = planned_on(playing.seen, setup, limit, margin)
+    if not careful.feasible:
+        return plan, []
+    again, told = judge(rows=careful.policy.array), (limit, plan.multiplier, setup)
+    if merit(again, *told) <= merit(played, *told):
+        return plan, []
+    careful = careful._replace(evaluation=again)
+    words = (display.numbers(margin), display.numbers(plan.limit))
+    return careful, [f"The plan leaves a margin of {words[0]}: without it, it missed {words[1]}."]
 
 
 def _saver(

@@ -15,9 +15,10 @@ from cmdplab.engines.protocol import LiveSession
 from cmdplab.experiments.play import CHUNK_SECONDS
 from cmdplab.live.checkpoints import Saved
 from cmdplab.live.environment import Env
-from cmdplab.live.episodes import Act, Masked, Played, Setup, roll_out
+from cmdplab.live.episodes import Masked, Played, Setup, roll_out
 from cmdplab.live.evaluation import Evaluation, Tally
 from cmdplab.live.masks import ToldMask, projected
+from cmdplab.live.model.baseline import by_rows
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.progress import OnProgress, Standing
 from cmdplab.live.scales import Chooser
@@ -97,7 +98,7 @@ class Playing:
         lead = self.setup.lead
         real = slice(lead, lead + played.length)
         states, actions = played.states[real], played.actions[real]
-        self.seen.add(states, actions, played.last, played.signals[:, real])
+        self.seen.add(states, actions, played.leads(self.setup), played.signals[:, real])
 
     def policy(self) -> Array:
         """[H, X, A], what the learner would play next, without what is known to be closed."""
@@ -151,19 +152,6 @@ class Playing:
                 masked = None if self.told is None else Masked(self.told, row)
                 act = self.session.act if other is None else other
                 yield roll_out(self.env, self.setup, act, noise[e], begin + e, masked)
-
-
-def by_rows(rows: Array, lead: int) -> Act:
-    """The actions of a policy [H, X, A] by inverse CDF; a step in which nothing is chosen has 0."""
-    sums = np.cumsum(rows, axis=-1)
-    sums[rows[..., ::-1].cumsum(axis=-1)[..., ::-1] == 0.0] = np.inf
-    last = rows.shape[-1] - 1 - np.argmax(rows[..., ::-1] > 0.0, axis=-1)
-
-    def act(h: int, x: int, u: float) -> int:
-        a = int(sums[h - lead, x].searchsorted(u, side="right"))
-        return min(a, int(last[h - lead, x]))  # the sums may end below 1 by a rounding
-
-    return act
 
 
 def advanced(

@@ -39,6 +39,10 @@ class Scale(NamedTuple):
         worst, best = self.worst.reshape(shape), self.best.reshape(shape)
         return (values - steps * worst) / (best - worst)
 
+    def from_unit(self, sums: Array, steps: int = 1) -> Array:
+        """[1 + N], sums over so many steps back in the user's units."""
+        return np.asarray(steps * self.worst + (self.best - self.worst) * sums)
+
 
 class Demand(NamedTuple):
     """The constraints: what is read at a step, which way it is bounded, and by how much."""

@@ -13,6 +13,7 @@ VERSIONS = {  # a name for each command, or for each of its forms
     "compare": 1,
     "run": 1,
     "solve": 1,
+    "advise": 1,
     "describe": 2,
     "sensitivity": 1,
     "frontier": 1,

@@ -23,6 +23,7 @@ MODELS: dict[str, type[Part]] = {
     "frontier": thresholds.FrontierPage,
     "theory": theory.TheoryPage,
     "convert": checks.Written,
+    "advise": policies.AdvisePage,
     "evaluate": policies.EvaluatePage,
     "explain": policies.ExplainPage,
     "list-algorithms": problems.ListAlgorithms,

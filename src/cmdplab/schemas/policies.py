@@ -1,4 +1,4 @@
-"""JSON of the commands about policies: evaluate and explain."""
+"""JSON of the commands about policies: evaluate and explain, and advise."""
 
 from __future__ import annotations
 
@@ -57,3 +57,23 @@ class ExplainPage(Part):
     worth: list[float] = field("the same at the prices", RETURN)
     beside: bool = field("whether values are differences from what is played")
     text: str = field("all of it in words")
+
+
+class AdvisedSizes(Part):
+    """What the rules of the advice read."""
+
+    states: int = field("X")
+    actions: int = field("A")
+    horizon: int = field("H")
+    constraints: int = field("N")
+    known: bool = field("whether the kernel is known")
+
+
+class AdvisePage(Part):
+    """`cmdplab advise`: which algorithm to try first."""
+
+    target: str = field("the problem or environment that was asked about")
+    algorithm: str = field("its name")
+    because: list[str] = field("reasons, a sentence each")
+    besides: list[str] = field("what else to think of, a sentence each")
+    sizes: AdvisedSizes = field("of the problem")

@@ -69,7 +69,8 @@ def model_problem(seen: Experience, world: Setup, limit: Array, name: str = "lea
     unit = np.clip(world.scale.to_unit(paid), 0.0, 1.0)
     opened = _opened(visits, world.opened, H)
     flat: Mask = np.asarray(opened.any(axis=0))
-    kernel = stored(_transitions(entries, visits, flat), flat, name)
+    moves = seen.moves()
+    kernel = stored(_transitions(moves, seen.number(moves), flat), flat, name)
     threshold = np.clip(world.scale.to_unit(np.append(0.0, limit), H)[1:], 0.0, H)
     made = CMDP(
         kernel,
@@ -103,11 +104,11 @@ def model_of(seen: Experience, world: Setup, limit: Array, delta: float = 0.05) 
         notes.append("episodes begin in several states: their shares are taken, and not bounded")
     table = problem.table[0]
     width = np.zeros_like(table)
-    tried = visits > 0.0
-    here = np.flatnonzero(tried.ravel())
+    moves = seen.number(seen.moves())
+    here = np.flatnonzero(moves.ravel())
     rows = table[: seen.states].reshape(-1, X)[here]
     width[: seen.states].reshape(-1, X)[here] = confidence_widths(
-        rows, visits.ravel()[here], (seen.states + 1, seen.actions), delta
+        rows, moves.ravel()[here], (seen.states + 1, seen.actions), delta
     )
     width[..., seen.states + 1 :] = 0.0  # nobody has seen the states that stand for no place
     return LearnedModel(problem, Box.around(table, width), visits, tuple(notes))
@@ -118,11 +119,12 @@ def standard_errors(problem: CMDP, seen: Experience, world: Setup, policy: Array
 
     The delta method: a sample (r, y) of the pair (x, a) moves V by sum_h w_h(x, a) (r + V_{h+1}(y))
     over n(x, a); the start by V(x_1) over the episodes. Right for many visits; pairs that were
-    tried once seem certain.
+    tried once, or at the last step only, seem certain.
     """
     lead = problem.horizon - world.horizon
     width = np.abs(world.scale.best - world.scale.worst)
-    entries, visits = seen.entries(), seen.visits()
+    entries = seen.moves()
+    visits = seen.number(entries)
     occupancy = exact.occupancy(problem, policy)[lead:, : seen.states]
     weight = occupancy.sum(axis=0)[entries.state, entries.action]
     pair = entries.state * seen.actions + entries.action
@@ -188,7 +190,7 @@ def _opened(visits: Array, told: Mask | None, horizon: int) -> Mask:
 
 
 def _transitions(entries: Entries, visits: Array, opened: Mask) -> Transitions:
-    """The estimated kernel over X + 2 states; pairs that are open and untried lead to the last."""
+    """The estimated kernel over X + 2 states; open pairs of no known end lead to the last."""
     X = len(visits)
     untried = np.argwhere(opened[:X] & (visits == 0.0))
     ends = np.array([[X, 0, X], [X + 1, 0, X + 1]])

@@ -3,7 +3,8 @@
     n(x, a, y),   the sums of each signal over those transitions, and of their squares
 
 Learners keep counts of their own, by step or by none, and some keep none; these are the same for
-every algorithm, hold the last steps of episodes that were cut too, and are what a plan is made on.
+every algorithm, and are what a plan is made on. Where the last of H steps led is not counted: many
+environments end there because the time is over, which says nothing about the pair.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.types import Array, Indices
+from cmdplab.types import Array, Indices, Mask
 
 WAITING = 65_536  # steps that wait before they are counted together
 
@@ -23,18 +24,23 @@ class Entries(NamedTuple):
 
     state: Indices  # [E]
     action: Indices  # [E]
-    following: Indices  # [E], X after the end of an episode
+    following: Indices  # [E], X after the end of an episode, X + 1 where the last step led
     times: Array  # [E]
     sums: Array  # [1 + N, E], of the signals, in the user's units
     squares: Array  # [1 + N, E]
 
+    def kept(self, where: Mask) -> Entries:
+        """Some of them."""
+        pairs = (self.state[where], self.action[where], self.following[where])
+        return Entries(*pairs, self.times[where], self.sums[:, where], self.squares[:, where])
+
 
 class Experience:
-    """Counts of X states and A actions; state X follows the end of an episode."""
+    """Counts of X states and A actions; X follows the end of an episode, X + 1 the last step."""
 
     def __init__(self, states: int, actions: int, signals: int) -> None:
         self.states, self.actions = states, actions
-        self._key: Indices = np.zeros(0, dtype=np.int64)  # (x A + a) (X + 1) + y
+        self._key: Indices = np.zeros(0, dtype=np.int64)  # (x A + a) (X + 2) + y
         self._count: Array = np.zeros(0)
         self._sums = np.zeros((2, signals, 0))  # of the signals and of their squares
         self._began: Indices = np.zeros(0, dtype=np.int64)  # states in which episodes began
@@ -43,10 +49,13 @@ class Experience:
         self._first: list[int] = []
         self._steps = 0  # that wait
 
-    def add(self, states: Indices, actions: Indices, following: int, signals: Array) -> None:
-        """One episode of T steps: states [T], actions [T], where the last led, [1 + N, T]."""
-        after = np.append(states[1:], following)
-        key = (states * self.actions + actions) * (self.states + 1) + after
+    def add(self, states: Indices, actions: Indices, following: int | None, signals: Array) -> None:
+        """One episode of T steps: states [T], actions [T], where the last led, [1 + N, T].
+
+        following : None where T is the horizon.
+        """
+        after = np.append(states[1:], self.states + 1 if following is None else following)
+        key = (states * self.actions + actions) * (self.states + 2) + after
         self._waiting.append((key, signals))
         self._first.append(int(states[0]))
         self._steps += len(states)
@@ -93,13 +102,21 @@ class Experience:
     def entries(self) -> Entries:
         """All transitions so far."""
         self._settle()
-        pair, y = np.divmod(self._key, self.states + 1)
+        pair, y = np.divmod(self._key, self.states + 2)
         x, a = np.divmod(pair, self.actions)
         return Entries(x, a, y, self._count.copy(), *self._sums.copy())
 
+    def moves(self) -> Entries:
+        """Those that say where they led."""
+        found = self.entries()
+        return found.kept(found.following <= self.states)
+
     def visits(self) -> Array:
         """[X, A]: how often each pair was tried."""
-        found = self.entries()
+        return self.number(self.entries())
+
+    def number(self, found: Entries) -> Array:
+        """[X, A]: how many of some transitions begin with each pair."""
         visits = np.zeros((self.states, self.actions))
         np.add.at(visits, (found.state, found.action), found.times)
         return visits

@@ -120,6 +120,12 @@ def out_of_reach(promised: Evaluation, limit: Array, world: Setup) -> str:
     return "In the learned model " + " and ".join(parts) + " under the best of policies for it."
 
 
+def missed(found: Evaluation, limit: Array, world: Setup) -> Array:
+    """[N], by how much each limit is missed on average, zero where it is kept."""
+    means = np.array([each.mean for each in found.constrained])
+    return np.asarray(np.maximum(means - limit if world.costs else limit - means, 0.0))
+
+
 def shortfall(found: Evaluation, limit: Array, world: Setup, certain: bool) -> float:
     """By how much limits are missed in all, each in units of its range of a step.
 

@@ -3,7 +3,7 @@
 What belongs here knows spaces and single observations; it plays nothing and learns nothing.
 """
 
-from cmdplab.live.spaces.codecs import Cells, Code, Several, Whole, described, restored
+from cmdplab.live.spaces.codecs import Cells, Code, Named, Several, Whole, described, restored
 from cmdplab.live.spaces.discretise import Discretiser, Grid, Quantiles
 from cmdplab.live.spaces.numbering import Spaces
 
@@ -12,6 +12,7 @@ __all__ = [
     "Code",
     "Discretiser",
     "Grid",
+    "Named",
     "Quantiles",
     "Several",
     "Spaces",

@@ -47,6 +47,37 @@ class Whole:
 
 
 @dataclass(frozen=True)
+class Named:
+    """Values that go by their names, as logs have them."""
+
+    words: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.words)
+
+    def number(self, value: Any) -> int:
+        """The number of a name."""
+        word = str(_scalar(value))
+        if word not in self._places:
+            raise InputError(f"{word!r} is none of {', '.join(self.words[:6])}, ...")
+        return self._places[word]
+
+    def value(self, number: int) -> str:
+        """The name itself."""
+        return self.words[number]
+
+    def name(self, number: int) -> str:
+        """The name itself."""
+        return self.words[number]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {word: n for n, word in enumerate(self.words)}
+
+
+@dataclass(frozen=True)
 class Cells:
     """A number of a Box, cut at the edges: cell i holds edges[i - 1] <= v < edges[i].
 
@@ -162,7 +193,7 @@ class Several:
         return values
 
 
-Code = Whole | Cells | Several
+Code = Whole | Named | Cells | Several
 
 
 def names(code: Code) -> tuple[str, ...]:
@@ -177,6 +208,8 @@ def described(code: Code) -> dict[str, Any]:
     """A code as plain data, from which `restored` makes it again."""
     if isinstance(code, Whole):
         return {"kind": "whole", "size": code.size, "start": code.start}
+    if isinstance(code, Named):
+        return {"kind": "named", "words": list(code.words)}
     if isinstance(code, Cells):
         kind = "levels" if isinstance(code, Levels) else "cells"
         return {"kind": kind, "edges": list(code.edges), "points": list(code.points)}
@@ -191,6 +224,8 @@ def restored(values: Any) -> Code:
         kind = values["kind"]
         if kind == "whole":
             return Whole(int(values["size"]), int(values["start"]))
+        if kind == "named":
+            return Named(tuple(map(str, values["words"])))
         if kind in ("cells", "levels"):
             made = Levels if kind == "levels" else Cells
             ends = [tuple(float(v) for v in values[each]) for each in ("edges", "points")]

@@ -6,8 +6,7 @@ import numpy as np
 
 from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Evaluation
-from cmdplab.live.model import Planned
-from cmdplab.live.model.plans import shortfall
+from cmdplab.live.model.plans import Planned, shortfall
 from cmdplab.types import Array
 
 GROWN = 1.3  # a multiplier that grows like the root of the episodes has 1.4 at twice as many

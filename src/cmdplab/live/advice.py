@@ -1,0 +1,148 @@
+"""Which algorithm? Rules by sizes, horizon, constraints and need for safety, each with a reason.
+
+The rules rest on `benchmarks/advice.py`, whose table is in docs/which-algorithm.md: seven small
+environments, a few thousand episodes, two seeds. They are advice for a first try, no theorem.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cmdplab import display
+from cmdplab.checks import whole_horizon, whole_number
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import InputError
+from cmdplab.live.checks import LARGEST
+from cmdplab.live.environment import own_problem
+from cmdplab.live.spaces import Discretiser, Spaces
+
+FIRST = "UOpt-RPGPD"  # the best data at the lowest price in most of the table
+LONG = 50  # steps from which a plan needs the states that only luck reaches
+
+
+class Sizes(NamedTuple):
+    """What the rules read."""
+
+    states: int
+    actions: int
+    horizon: int
+    constraints: int
+    known: bool  # whether the kernel is known
+
+    @property
+    def policy(self) -> float:
+        """H X A, the numbers of a policy."""
+        return float(self.horizon) * self.states * self.actions
+
+
+@display.shown
+class Advice(NamedTuple):
+    """An algorithm for a first try, why, and what else to think of."""
+
+    algorithm: str
+    because: tuple[str, ...]
+    besides: tuple[str, ...]
+    sizes: Sizes
+
+    def _facts(self) -> tuple[str, display.Facts]:
+        facts = [("because", each) for each in self.because]
+        return f"Advice: {self.algorithm}", facts + [("besides", each) for each in self.besides]
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [self.algorithm, *(f"  {each}" for each in (*self.because, *self.besides))]
+        )
+
+
+def advise(
+    target: Any,
+    *,
+    horizon: int | None = None,
+    constraints: int = 1,
+    episodes: int | None = None,
+    safe: bool = False,
+    discretise: Discretiser | None = None,
+) -> Advice:
+    """Advise on the algorithm for a problem or a Gymnasium environment.
+
+    safe : whether no episode may break a limit while learning. episodes : how many there will be.
+    """
+    if episodes is not None:
+        whole_number("episodes", episodes, least=1)
+    return advised(sizes_of(target, horizon, constraints, discretise), episodes, safe)
+
+
+def advised(sizes: Sizes, episodes: int | None, safe: bool) -> Advice:
+    """The rules."""
+    besides = _besides(sizes, episodes)
+    if safe:
+        return Advice("OptPress-LP", *_safe(sizes, besides), sizes)
+    return Advice(FIRST, _first(sizes), tuple(besides), sizes)
+
+
+def sizes_of(
+    target: Any, horizon: int | None, constraints: int, discretise: Discretiser | None
+) -> Sizes:
+    """The sizes of a problem, or of an environment that is not played."""
+    if isinstance(target, CMDP):
+        told = (target.states, target.actions, target.horizon, target.constraints)
+        return Sizes(*told, known=True)
+    for name in ("observation_space", "action_space"):
+        if not hasattr(target, name):
+            raise InputError(f"{type(target).__name__} is neither a problem nor an environment")
+    own = own_problem(target)
+    if own is not None and horizon is None:
+        told = (own.states, own.actions, own.horizon, own.constraints)
+        return Sizes(*told, known=False)
+    spec = getattr(target, "spec", None)
+    limit = getattr(spec, "max_episode_steps", None)
+    steps = whole_horizon(limit if horizon is None else horizon)
+    spaces = Spaces.of(target, discretise)
+    number = whole_number("constraints", constraints, least=1)
+    return Sizes(spaces.states, spaces.actions, steps, number, known=False)
+
+
+def _first(sizes: Sizes) -> tuple[str, ...]:
+    found = [
+        "in the table of docs/which-algorithm.md its data gave plans as good as any other's, "
+        "for the least time an episode"
+    ]
+    if sizes.horizon >= LONG:
+        found.append(
+            f"with {sizes.horizon} steps its last policy will be far from good: rely on the plan, "
+            "learned.policy"
+        )
+    return tuple(found)
+
+
+def _safe(sizes: Sizes, besides: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    why = (
+        "no episode may break a limit: only OptPress-LP and DOPE promise that, and both begin with "
+        "a baseline= that is certified",
+        "at the scales of the proof they play the baseline for very long; smaller scales are "
+        "faster and promise nothing",
+    )
+    return why, tuple(besides)
+
+
+def _besides(sizes: Sizes, episodes: int | None) -> list[str]:
+    pairs = sizes.states * sizes.actions
+    found = []
+    if sizes.known:
+        found.append("the kernel is known: cmdplab solve gives the optimum, learning a study of it")
+    if episodes is not None and pairs * 10 > episodes * sizes.horizon:
+        found.append(
+            f"{pairs:,} pairs are too many for {episodes:,} episodes of {sizes.horizon} steps: "
+            "most will be tried a few times or never"
+        )
+    if sizes.policy > LARGEST:
+        found.append(
+            f"a policy of {sizes.policy:.1e} numbers is more than can be learned, {LARGEST:.1e}: "
+            "take a shorter horizon or coarser states"
+        )
+    if sizes.constraints > 1:
+        found.append(
+            f"{sizes.constraints} constraints: the table has one; margins (learned.plan(margin=)) "
+            "help where several are tight"
+        )
+    return found

@@ -1,0 +1,154 @@
+"""A safe policy whose returns nobody knows exactly: certified by episodes that it has played.
+
+For n independent episodes whose sums lie in [low, high], with probability 1 - delta,
+
+    V >= mean - sqrt(2 s^2 ln(2 / delta) / n) - 7 (high - low) ln(2 / delta) / (3 (n - 1)),
+
+Maurer and Pontil's empirical Bernstein bound (2009, Theorem 4), s^2 the sample variance. It holds
+for every n, unlike the normal interval; delta is shared by the N constraints.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from cmdplab.algorithms import task
+from cmdplab.checks import real_number, whole_number
+from cmdplab.cmdp.policy import Policy
+from cmdplab.errors import InputError
+from cmdplab.live.environment import Env
+from cmdplab.live.episodes import Act, Played, Setup, roll_out
+from cmdplab.live.masks import projected
+from cmdplab.live.model.data import played_from
+from cmdplab.numerics.noise import uniforms
+from cmdplab.types import Array
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A policy that is believed to be safe, and how it is certified.
+
+    policy : [H, X, A], or [X, A] for every step: a `Policy` or an array.
+    data : logged episodes of this very policy, as `cmdplab.fit` takes them. Without them it is
+    played in the environment, before the learning, for so many episodes.
+    confidence : with which its returns are known.
+    """
+
+    policy: npt.ArrayLike | Policy
+    data: Any = None
+    episodes: int = 1000
+    confidence: float = 0.95
+
+
+class Certified(NamedTuple):
+    """A baseline with returns that hold with confidence, and the episodes that say so."""
+
+    told: task.Baseline  # in the learner's units and states
+    played: list[Played]
+    note: str
+
+
+def bernstein_low(values: Array, width: float, delta: float) -> float:
+    """The lower end for the mean of values [n] whose range is `width` wide."""
+    n, log = len(values), math.log(2.0 / delta)
+    spread = float(np.var(values, ddof=1))
+    return (
+        float(np.mean(values))
+        - math.sqrt(2.0 * spread * log / n)
+        - 7.0 * width * log / (3.0 * (n - 1))
+    )
+
+
+def certified(given: Baseline, env: Env, setup: Setup, threshold: Array, seed: int) -> Certified:
+    """Certify a baseline from its log or by playing it; one that cannot be is refused.
+
+    threshold : [N], in the learner's units.
+    """
+    rows = baseline_rows(given, setup)
+    confidence = real_number("confidence", given.confidence)
+    if not 0.0 < confidence < 1.0:
+        raise InputError(f"the confidence of the baseline is {confidence:g}, outside (0, 1)")
+    if given.data is not None:
+        played = list(played_from(given.data, setup))
+    else:
+        played = _played(env, setup, rows, whole_number("episodes", given.episodes, least=2), seed)
+    if len(played) < 2:
+        raise InputError("a baseline needs at least two episodes to be certified")
+    sums = np.stack([setup.scale.to_unit(each.signals).sum(axis=1) for each in played])
+    delta = (1.0 - confidence) / max(len(threshold), 1)
+    low = np.array([bernstein_low(each, float(setup.horizon), delta) for each in sums.T])
+    _refuse(setup, low, sums.mean(axis=0), threshold, len(played), confidence)
+    bound = ", ".join(_in_words(setup, n, low) for n in range(1, len(low)))
+    where = "logged" if given.data is not None else "played"
+    note = (
+        f"The baseline has {bound} with confidence {confidence:g}, from {len(played):,} episodes "
+        f"that were {where}: what the algorithm promises rests on that, too."
+    )
+    return Certified(task.Baseline(_for_learner(rows, setup), low), played, note)
+
+
+def recalled(given: Baseline, setup: Setup, returns: Array, note: str) -> Certified:
+    """A baseline that was certified before, with the returns that were found then."""
+    told = task.Baseline(_for_learner(baseline_rows(given, setup), setup), returns)
+    return Certified(told, [], note)
+
+
+def baseline_rows(given: Baseline, setup: Setup) -> Array:
+    """[H, X, A], checked."""
+    policy = given.policy if isinstance(given.policy, Policy) else Policy(np.asarray(given.policy))
+    shape = (setup.horizon, setup.spaces.states, setup.spaces.actions)
+    if policy.counter is not None or policy.array.shape not in (shape, shape[1:]):
+        raise InputError(f"the baseline has the shape {policy.array.shape}, not {shape}")
+    return projected(np.broadcast_to(policy.array, shape), setup.opened)
+
+
+def _for_learner(rows: Array, setup: Setup) -> Array:
+    """[S, states, A]: with the steps and states in which nothing is chosen."""
+    made = np.zeros((setup.steps, setup.states, setup.spaces.actions))
+    made[..., 0] = 1.0
+    made[: setup.lead] = setup.mask[: setup.lead] / setup.mask[: setup.lead].sum(-1, keepdims=True)
+    made[setup.lead :, : setup.spaces.states] = rows
+    return made
+
+
+def _played(env: Env, setup: Setup, rows: Array, episodes: int, seed: int) -> list[Played]:
+    act = by_rows(rows, setup.lead)
+    noise = uniforms(seed, 1, episodes, setup.steps)[:, :, 1].tolist()
+    return [roll_out(env, setup, act, each, k + 1) for k, each in enumerate(noise)]
+
+
+def _refuse(
+    setup: Setup, low: Array, mean: Array, threshold: Array, episodes: int, confidence: float
+) -> None:
+    for n, b in enumerate(threshold, start=1):
+        if low[n] <= b:
+            limit = setup.scale.from_unit(np.append(0.0, threshold), setup.steps)[n]
+            about = setup.scale.from_unit(mean, setup.steps)[n]
+            rule = "at most" if setup.costs else "at least"
+            raise InputError(
+                f"the baseline cannot be certified: {episodes:,} episodes say {setup.names[n]} "
+                f"{about:.4g}, {_in_words(setup, n, low)} with confidence {confidence:g}, and "
+                f"{rule} {limit:g} is wanted; more episodes or a safer policy are needed"
+            )
+
+
+def _in_words(setup: Setup, n: int, low: Array) -> str:
+    bound = setup.scale.from_unit(low, setup.steps)[n]
+    return f"{setup.names[n]} {'at most' if setup.costs else 'at least'} {bound:.4g}"
+
+
+def by_rows(rows: Array, lead: int) -> Act:
+    """The actions of a policy [H, X, A] by inverse CDF; a step in which nothing is chosen has 0."""
+    sums = np.cumsum(rows, axis=-1)
+    last = rows.shape[-1] - 1 - np.argmax(rows[..., ::-1] > 0.0, axis=-1)
+
+    def act(h: int, x: int, u: float) -> int:
+        a = int(sums[h - lead, x].searchsorted(u, side="right"))
+        return min(a, int(last[h - lead, x]))  # the sums may end below 1 by a rounding
+
+    return act

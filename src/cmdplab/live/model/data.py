@@ -1,0 +1,200 @@
+"""Episodes that were logged elsewhere, as if they had been played here.
+
+    a list of episodes, each a list of (state, action, reward, costs ..., next state)
+    a long table with columns episode, state, action, reward, costs ... and next
+    episodes with observations, actions, rewards, terminations and infos, as Minari has them
+
+A next state of None, or an empty cell, means that the episode ended there; where the last next
+state is given, the log was cut. Costs may be left out where a function computes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cmdplab.errors import CmdplabError, InputError
+from cmdplab.formats.tables import columns_of
+from cmdplab.live.episodes import Played, Setup, checked_signals
+
+MINARI = ("observations", "actions", "rewards", "terminations")
+
+
+class Step(NamedTuple):
+    """One logged step, in the environment's own words."""
+
+    state: Any
+    action: Any
+    reward: Any
+    costs: tuple[Any, ...]  # N of them, or none
+    following: Any  # None after the end
+    info: Mapping[str, Any]
+
+
+def episodes_of(data: Any, signals: Sequence[str]) -> Iterator[list[Step]]:
+    """The episodes of a log, whichever way it was written; signals : the names of N costs."""
+    if isinstance(data, list | tuple) and not (data and isinstance(data[0], Mapping)):
+        if data and all(hasattr(data[0], each) for each in MINARI):
+            yield from (_of_minari(each) for each in data)
+        else:
+            yield from (_of_list(k, each, signals) for k, each in enumerate(data))
+    elif isinstance(data, Iterable) and not hasattr(data, "columns") and _plain_iterator(data):
+        yield from (_of_minari(each) for each in data)
+    else:
+        yield from _of_table(data, signals)
+
+
+def _plain_iterator(data: Any) -> bool:
+    return not isinstance(data, str | Mapping | list | tuple) and not hasattr(data, "__fspath__")
+
+
+def _of_list(k: int, episode: Any, signals: Sequence[str]) -> list[Step]:
+    wanted = ("state", "action", "reward", *signals, "next")
+    steps = []
+    if not isinstance(episode, list | tuple):
+        raise InputError(
+            f"episode {k} of the data is {type(episode).__name__}, not a list of steps"
+        )
+    for h, step in enumerate(episode):
+        size = len(step) if isinstance(step, list | tuple) else 0
+        if size not in (4, len(wanted)):
+            raise InputError(f"step {h} of episode {k} of the data is not ({', '.join(wanted)})")
+        state, action, reward, *costs, following = step
+        steps.append(Step(state, action, reward, tuple(costs), following, {}))
+    return steps
+
+
+def _of_table(data: Any, signals: Sequence[str]) -> Iterator[list[Step]]:
+    rows = columns_of(data)
+    for column in ("episode", "state", "action", "reward"):
+        rows.column(column)
+    has = all(each in rows.values for each in signals)
+    costs = list(zip(*(rows.column(each) for each in signals), strict=True)) if has else None
+    names, states = rows.values["episode"], rows.values["state"]
+    after = rows.values.get("next")
+    steps: list[Step] = []
+    seen: set[Any] = set()
+    for n, name in enumerate(names):
+        last = n + 1 == len(names) or names[n + 1] != name
+        if after is not None:
+            following = None if _blank(after[n]) else after[n]
+        else:
+            following = None if last else states[n + 1]
+        paid = () if costs is None else tuple(map(_number, costs[n]))
+        told = (states[n], rows.values["action"][n], _number(rows.values["reward"][n]))
+        steps.append(Step(*told, paid, following, {}))
+        if last:
+            if name in seen:
+                raise InputError(f"the rows of episode {name} are not together")
+            seen.add(name)
+            yield steps
+            steps = []
+
+
+def _blank(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and np.isnan(value))
+
+
+def _number(cell: Any) -> Any:
+    """A cell of a file as a number; what is none stays as it is, for the checks to name."""
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return cell
+
+
+def _of_minari(episode: Any) -> list[Step]:
+    """An episode of arrays, T + 1 observations and T actions; infos may hold costs."""
+    for each in MINARI:
+        if not hasattr(episode, each):
+            raise InputError(f"a logged episode is {type(episode).__name__}: it has no {each}")
+    infos = getattr(episode, "infos", None) or {}
+    length = len(episode.rewards)
+    steps = []
+    for h in range(length):
+        ended = h + 1 == length and bool(episode.terminations[h])
+        following = None if ended else _at(episode.observations, h + 1)
+        info = {key: _at(value, h) for key, value in infos.items() if _long(value, length)}
+        place = (_at(episode.observations, h), _at(episode.actions, h))
+        steps.append(Step(*place, float(episode.rewards[h]), (), following, info))
+    return steps
+
+
+def _long(value: Any, length: int) -> bool:
+    return hasattr(value, "__len__") and len(value) >= length
+
+
+def _at(values: Any, h: int) -> Any:
+    """Entry h of an array, or of every part of a Dict or Tuple of arrays."""
+    if isinstance(values, Mapping):
+        return {key: _at(each, h) for key, each in values.items()}
+    if isinstance(values, tuple):
+        return tuple(_at(each, h) for each in values)
+    return values[h]
+
+
+def played_from(data: Any, world: Setup) -> Iterator[Played]:
+    """The episodes of a log, in the numbers of the learner; a complaint names episode and step."""
+    return played_as(episodes_of(data, world.names[1:]), world)
+
+
+def played_as(logged: Iterable[list[Step]], world: Setup) -> Iterator[Played]:
+    """The same of episodes that were read."""
+    found = False
+    for k, steps in enumerate(logged):
+        if steps:
+            found = True
+            yield _played(k, steps, world)
+    if not found:
+        raise InputError("there is no step in the logged episodes")
+
+
+def _played(k: int, steps: list[Step], world: Setup) -> Played:
+    spaces, lead = world.spaces, world.lead
+    if len(steps) > world.horizon:
+        raise InputError(f"episode {k} of the data has {len(steps)} steps, beyond {world.horizon}")
+    states = np.full(world.steps + 1, world.absorbing)
+    states[:lead] = world.first
+    actions = np.zeros(world.steps, dtype=np.int64)
+    earned = []
+    for h, step in enumerate(steps):
+        try:
+            states[lead + h] = numbered(spaces.observed, spaces.labels.states, step.state)
+            actions[lead + h] = numbered(spaces.chosen, spaces.labels.actions, step.action)
+            if step.costs:
+                signals = (step.reward, *step.costs)
+            else:
+                told = (step.state, step.action, step.following, step.reward, step.info)
+                signals = (step.reward, *world.read(*told))
+        except CmdplabError as error:
+            raise InputError(f"step {h} of episode {k} of the data: {error}") from None
+        earned.append(signals)
+        after = steps[h + 1].state if h + 1 < len(steps) else None
+        if after is not None and step.following is None:
+            raise InputError(f"episode {k} of the data goes on after its end, step {h}")
+    if world.start is not None and states[lead] != world.start:
+        raise InputError(
+            f"episode {k} of the data begins in {steps[0].state!r}, not where the environment "
+            'does: pass start="several"'
+        )
+    end = steps[-1].following
+    last = world.absorbing
+    if end is not None:
+        last = numbered(spaces.observed, spaces.labels.states, end)
+        if len(steps) == world.horizon:
+            states[-1] = last
+    sums, clipped = checked_signals(earned, world, k)
+    cut = end is not None and len(steps) < world.horizon
+    return Played(states, actions, sums, cut, len(steps), last, clipped)
+
+
+def numbered(code: Any, names: tuple[str, ...], value: Any) -> int:
+    """The number of a state or an action, by the environment's word for it or by its name."""
+    if isinstance(value, str):
+        if value in names:
+            return names.index(value)
+        if value.lstrip("-").isdecimal():
+            value = int(value)
+    return int(code.number(value))
