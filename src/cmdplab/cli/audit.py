@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cmdplab.cli.failure_events import count_events
 from cmdplab.cli.options import (
     Engine,
     EngineOption,
@@ -22,6 +21,7 @@ from cmdplab.cli.options import (
     print_note,
     warn,
 )
+from cmdplab.cli.theory import count_events
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
