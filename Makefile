@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SIDE_BY_SIDE := -n logical --dist loadfile
 
-.PHONY: help reproduce test test-all coverage test-ray test-browser test-gpu torture fuzz check guarantees bench-planner bench-lists bench-gpu bench build figures docs docs-open clean
+.PHONY: help reproduce test test-all coverage test-ray test-browser test-gpu torture fuzz check guarantees bench-planner bench-lists bench-solvers bench-gpu bench build figures docs docs-open clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -55,6 +55,10 @@ bench-planner: .venv/ready-dev  ## the interval planner against HiGHS, and episo
 
 bench-lists: .venv/ready  ## large grids: time and memory against the number of transitions
 	$(BIN)/python benchmarks/sparse.py
+
+bench-solvers: .venv/ready-benchmarks  ## certified optima against QuantEcon, HiGHS, Storm and others
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -W ignore benchmarks/solvers.py
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/solvers.py --large 1e5
 
 bench-gpu: .venv/ready-gpu  ## the GPU engine: speed, limits, where it overtakes the cores
 	$(BIN)/python benchmarks/gpu.py --part device speed triple_q
@@ -113,6 +117,10 @@ clean:  ## remove the environment and everything built
 
 .venv/ready-gpu: .venv/ready-dev pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,gpu]'
+	@touch $@
+
+.venv/ready-benchmarks: .venv/ready pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[benchmarks]'
 	@touch $@
 
 .venv/ready-dev: .venv/ready pyproject.toml

@@ -3,15 +3,25 @@
 Every peer comes from its package (the extra `cmdplab[benchmarks]`); one that is not installed is
 left out and named. Problems are drawn from a seed; building them, and the matrices of the linear
 programs, is not timed: only solving is, after one solve that compiles. Columns: CPU milliseconds
-(the fastest of a few), how many times ours, and value - ours.
+(the fastest of a few), how many times ours, and value - ours. Everyone has one thread. Storm gives
+a value and no policy; the peers give no certificate. QuantEcon's policy iteration is not asked
+where it would factorise 10,000 states that are linked at random, which takes minutes.
 
-    python benchmarks/solvers.py [--only WORD] [--repeats 5]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/solvers.py
+        [--only WORD] [--repeats 5] [--before SRC] [--large 1e5]
+
+--before : the folder `src` of an older checkout, which solves the episodes in a process of its own.
+--large : discounted problems up to so many states, ours alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
+import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +38,8 @@ from cmdplab.cmdp.transitions import Sparse
 from cmdplab.formats import write_drn
 
 Solver = Callable[[], float]  # solves, and returns the value from the start
-LONGEST = 60.0  # seconds of one solve above which a peer is not asked again
+PATIENCE = 60.0  # seconds that a linear program may take
+LONG = 1.0  # seconds of one solve above which nobody is asked again
 
 
 class Work(NamedTuple):
@@ -37,6 +48,7 @@ class Work(NamedTuple):
     name: str
     ours: Solver
     peers: dict[str, Callable[[], Solver]]  # name -> prepare, which is not timed
+    episodes: CMDP | None = None  # the problem, where an older version can solve it
 
 
 def rows(rng: np.random.Generator, states: int, actions: int, successors: int) -> Sparse:
@@ -105,7 +117,10 @@ def highs(program: Program, method: str) -> Solver:
             A_eq=program.flow,
             b_eq=program.source,
             method=method,
+            options={"time_limit": PATIENCE},
         )
+        if found.status == 1:
+            raise TimeoutError(f"no answer within {PATIENCE:g} s")
         return float(-found.fun)
 
     return run
@@ -126,9 +141,13 @@ def clarabel(program: Program) -> Solver:
         sizes = [clarabel.ZeroConeT(cones.zero), clarabel.NonnegativeConeT(cones.nonneg)]
         options = clarabel.DefaultSettings()
         options.verbose = False
+        options.time_limit = PATIENCE
         n = len(data["c"])
         args = (sparse.csc_matrix((n, n)), data["c"], data["A"].tocsc(), data["b"], sizes, options)
-        return float(-clarabel.DefaultSolver(*args).solve().obj_val)
+        found = clarabel.DefaultSolver(*args).solve()
+        if str(found.status) != "Solved":
+            raise TimeoutError(f"{found.status} after {PATIENCE:g} s or less")
+        return float(-found.obj_val)
 
     return run
 
@@ -174,7 +193,7 @@ def toolbox_episode(problem: CMDP) -> Solver:
     kernel, reward = toolbox_matrices(problem)
 
     def run() -> float:
-        model = mdp.FiniteHorizon(kernel, reward, 1.0, problem.horizon, skip_check=True)
+        model = mdp.FiniteHorizon(kernel, reward, 1.0, problem.horizon)
         model.run()
         return float(model.V[problem.start, 0])
 
@@ -188,7 +207,7 @@ def toolbox_discounted(problem: StationaryCMDP) -> Solver:
     kernel, reward = toolbox_matrices(problem)
 
     def run() -> float:
-        model = mdp.PolicyIteration(kernel, reward, problem.criterion.discount, skip_check=True)
+        model = mdp.PolicyIteration(kernel, reward, problem.criterion.discount)
         model.run()
         return float(problem.start @ np.array(model.V))
 
@@ -202,17 +221,17 @@ def mdpsolver_discounted(problem: StationaryCMDP) -> Solver:
     table = problem.transition
     if isinstance(table, Sparse):
         kernel: dict[str, Any] = {
-            "tranMatElems": table.probability.tolist(),
+            "tranMatProbs": table.probability.tolist(),
             "tranMatColumns": table.successor.tolist(),
         }
     else:
-        kernel = {"tranMat": table.tolist()}
+        kernel = {"tranMatWithZeros": table.tolist()}
     model = mdpsolver.model()
     discount = problem.criterion.discount
     model.mdp(discount=discount, rewards=problem.reward[0].tolist(), **kernel)
 
     def run() -> float:
-        model.solve(algorithm="mpi", tolerance=1e-9, verbose=False)
+        model.solve(algorithm="mpi", tolerance=1e-9, parallel=False)
         return float(problem.start @ np.array(model.getValueVector()))
 
     return run
@@ -226,15 +245,14 @@ def storm(problem: CMDP) -> Solver:
         path = Path(folder) / "model.drn"
         write_drn(problem, path)
         model = stormpy.build_model_from_drn(str(path))
-    names = list(model.reward_models)
     H = problem.horizon
-    wanted = [f'R{{"{names[0]}"}}max=? [C<={H}]']
+    wanted = [f'R{{"objective"}}max=? [C<={H}]']
     wanted += [
-        f'R{{"{name}"}}>={limit:.17g} [C<={H}]'
-        for name, limit in zip(names[1:], problem.threshold, strict=True)
+        f'R{{"utility_{n + 1}"}}>={limit:.17g} [C<={H}]'
+        for n, limit in enumerate(problem.threshold)
     ]
     formula = stormpy.parse_properties(f"multi({', '.join(wanted)})")[0]
-    return lambda: float(stormpy.model_checking(model, formula).at(problem.start))
+    return lambda: float(stormpy.model_checking(model, formula).get_value(problem.start))
 
 
 # --- the table -------------------------------------------------------------------------------
@@ -273,7 +291,7 @@ def episode_work(rng: np.random.Generator, states: int, successors: int, constra
         peers["Storm"] = lambda: storm(problem)
     how = f"{successors} successors" if successors else "dense"
     name = f"episodes, N={constraints} X={states:,} A={actions} H={H} {how}"
-    return Work(name, lambda: float(solve(problem).value or np.nan), peers)
+    return Work(name, lambda: float(solve(problem).value or np.nan), peers, problem)
 
 
 def discounted_works(rng: np.random.Generator) -> Iterator[Work]:
@@ -300,7 +318,8 @@ def discounted_work(
     problem = problem_with(rewards, thresholds(problem_with, rewards))
     peers: dict[str, Callable[[], Solver]] = {}
     if constraints == 0:
-        peers["QuantEcon policy iteration"] = lambda: quantecon_discounted(problem, "pi")
+        if states <= 1_000:
+            peers["QuantEcon policy iteration"] = lambda: quantecon_discounted(problem, "pi")
         peers["QuantEcon modified"] = lambda: quantecon_discounted(problem, "mpi")
         peers["mdpsolver"] = lambda: mdpsolver_discounted(problem)
         if not successors:
@@ -335,7 +354,7 @@ def fastest(run: Solver, repeats: int) -> tuple[float, float]:
         began = time.process_time()
         value = run()
         best = min(best, time.process_time() - began)
-        if best > LONGEST / 10.0:
+        if best > LONG:
             break
     return best, value
 
@@ -354,19 +373,71 @@ def missing(peer: str) -> bool:
     return package is not None and importlib.util.find_spec(package) is None
 
 
-def show(work: Work, repeats: int) -> None:
+OLDER = """
+import sys, time
+import numpy as np
+from cmdplab import CMDP, solve
+given = np.load(sys.argv[1])
+problem = CMDP(given["kernel"], given["reward"], given["threshold"], horizon=int(given["horizon"]))
+solve(problem)
+best = 1e9
+for _ in range(int(sys.argv[2])):
+    began = time.process_time()
+    value = solve(problem).value
+    best = min(best, time.process_time() - began)
+print(best, value)
+"""
+
+
+def older(problem: CMDP, source: str, repeats: int) -> tuple[float, float]:
+    """(CPU seconds, value) of the version at `source`, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "problem.npz"
+        kernel = problem.transition
+        table = kernel.dense() if isinstance(kernel, Sparse) else problem.table[0]
+        given = {"reward": problem.reward, "threshold": problem.threshold}
+        np.savez(path, kernel=table, horizon=problem.horizon, **given)
+        command = [sys.executable, "-c", OLDER, str(path), str(repeats)]
+        environment = {**os.environ, "PYTHONPATH": source}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    took, value = done.stdout.split()[-2:]
+    return float(took), float(value)
+
+
+def show_large(states: int) -> None:
+    """One discounted problem with two constraints, ours alone."""
+    rng = np.random.default_rng(3)
+    kernel, rewards = rows(rng, states, 5, 5), rng.random((3, states, 5))
+
+    def problem_with(tables: np.ndarray, limits: np.ndarray) -> StationaryCMDP:
+        return StationaryCMDP(kernel, tables, limits, Discounted(0.99))
+
+    problem = problem_with(rewards, thresholds(problem_with, rewards))
+    began, wall = time.process_time(), time.perf_counter()
+    found = solve(problem)
+    took, wall = time.process_time() - began, time.perf_counter() - wall
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"  {states:9,} states {took:8.2f} s of CPU, {wall:8.2f} s, {memory:5.2f} GiB, "
+        f"certified to {found.duality_gap:.1e}",
+        flush=True,
+    )
+
+
+def show(work: Work, repeats: int, before: str = "") -> None:
     work.ours()
     took, value = fastest(work.ours, repeats)
     print(f"\n{work.name}\n  {'cmdplab':28} {1e3 * took:12.2f} ms   value {value:.9g}", flush=True)
+    if before and work.episodes is not None and work.episodes.states <= 1_000:
+        theirs, found = older(work.episodes, before, repeats)
+        line = f"{1e3 * theirs:12.2f} ms {theirs / took:9.2f} x   {found - value:+.1e}"
+        print(f"  {'cmdplab before':28} {line}", flush=True)
     for name, prepare in work.peers.items():
         if missing(name):
             print(f"  {name:28} not installed")
             continue
         try:
-            run = prepare()
-            if repeats > 1:
-                run()
-            theirs, found = fastest(run, repeats)
+            theirs, found = fastest(prepare(), repeats + 1)
         except Exception as error:  # a peer that fails is a line of the table, not the end of it
             print(f"  {name:28} failed: {type(error).__name__}: {str(error)[:60]}", flush=True)
             continue
@@ -380,12 +451,20 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--only", default="", help="only works whose name has this word")
     options.add_argument("--repeats", type=int, default=5)
+    options.add_argument("--before", default="", help="the folder src of an older checkout")
+    options.add_argument("--large", type=float, default=0.0, help="states of the largest problem")
     given = options.parse_args()
+    if given.large:
+        print("\ndiscount 0.99, N=2 A=5 5 successors, cmdplab alone")
+        for states in (1_000, 10_000, 100_000, 1_000_000):
+            if states <= given.large:
+                show_large(states)
+        return
     makers = [(episode_works, 0), (discounted_works, 1)]
     for works, seed in makers:
         for work in works(np.random.default_rng(seed)):
             if given.only in work.name:
-                show(work, given.repeats)
+                show(work, given.repeats, given.before)
 
 
 if __name__ == "__main__":

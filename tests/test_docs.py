@@ -182,14 +182,19 @@ def test_examples_run(example, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "example", sorted((ROOT / "examples" / "textbook").glob("*.py")), ids=lambda p: p.name
 )
-def test_textbook_problems_have_the_values_of_their_closed_forms(example, capsys):
+def test_textbook_problems_have_the_values_of_books_closed_forms_and_programs(example, capsys):
     runpy.run_path(str(example), run_name="__main__")
     lines = re.findall(
-        r"(-?\d+\.\d{8})\s+(?:closed form|linear program)\s+(-?\d+\.\d{8})", capsys.readouterr().out
+        r"(-?\d+\.\d{8})\s+(?:closed form|linear program|published)\s+(-?\d+\.\d{8})",
+        capsys.readouterr().out,
     )
     assert len(lines) >= 3
     for ours, theirs in lines:
         assert float(ours) == pytest.approx(float(theirs), abs=2e-8)
+    page = (ROOT / "docs" / "textbook.md").read_text()
+    assert f"`examples/textbook/{example.name}`" in page
+    for ours, _ in lines:  # the page shows what the script prints, to six digits
+        assert f"{float(ours):.6g}" in page
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

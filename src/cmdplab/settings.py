@@ -77,6 +77,7 @@ class Declared(NamedTuple):
     # same, as version 0.1.0 did: the names of its folders depend on that.
     unread: Literal["refused", "ignored", "kept"] = "refused"
     written_empty: bool = False  # in records: as null where it has no value, not left out
+    unwritten_default: bool = False  # in records: left out where it is the default
     unit: str = ""
     kind: type = float  # float, int or str: filled in from the annotation
 
@@ -177,6 +178,18 @@ class Settings(TypedDict, total=False):
             meaning="when it plans anew",
             none="it plans by a rule of its own, or not at all",
             families=("Planner",),
+        ),
+    ]
+    dynamics: Annotated[
+        str | None,
+        Declared(
+            default="per-step",
+            choices=("per-step", "stationary"),
+            help="What is counted: per-step, each step by itself; stationary, all together.",
+            meaning="what is counted together",
+            none="per-step, or the preset's own",
+            families=("PrimalDual", "Planner"),
+            unwritten_default=True,
         ),
     ]
     kernel: Annotated[

@@ -24,13 +24,13 @@ from cmdplab.testing.contract import check_learner
 
 RELEASED = algorithm("OptCMDP", "released")
 PRINTED = algorithm("OptCMDP", "printed")
-POOLED = replace(PRINTED, pooled=True, needs=(*PRINTED.needs, STATIONARY))
+POOLED = PRINTED.with_settings(dynamics="stationary")
 TOLD = replace(PRINTED, needs=(*PRINTED.needs, SUPPORT))
 UNIFORM = replace(PRINTED, uniform_elsewhere=1.0)
-BONUS = replace(algorithm("OptCMDP-bonus"), pooled=True, needs=RELEASED.needs)
-QUEUED = replace(algorithm("OptDual-CMDP"), pooled=True, needs=RELEASED.needs)
+BONUS = replace(algorithm("OptCMDP-bonus"), dynamics="stationary", needs=RELEASED.needs)
+QUEUED = replace(algorithm("OptDual-CMDP"), dynamics="stationary", needs=RELEASED.needs)
 DOPE = algorithm("DOPE", "printed")
-SAFE = replace(DOPE, pooled=True, needs=(*DOPE.needs, STATIONARY, SUPPORT))
+SAFE = replace(DOPE, dynamics="stationary", needs=(*DOPE.needs, STATIONARY, SUPPORT))
 
 
 def told(row, problem, rewards="known"):
@@ -113,7 +113,7 @@ def test_where_a_plan_never_comes_every_open_action_is_as_likely():
 def test_the_estimate_of_pooled_counts_finds_the_kernel_faster():
     problem = make("media-streaming")
     errors = []
-    for row in (RELEASED, replace(RELEASED, pooled=False)):
+    for row in (RELEASED, replace(RELEASED, dynamics="per-step")):
         run, _ = played(row, problem, 400)
         counts = run.state().counts
         seen = counts.sum(axis=-1, keepdims=True)
@@ -159,7 +159,7 @@ def test_the_state_of_other_counts_is_refused():
     problem = make("media-streaming")
     run, task = played(RELEASED, problem, 1)
     with pytest.raises(InputError, match=r"counts of 1 steps, and OptCMDP \(released\) of 10"):
-        session("cpu", problem, replace(RELEASED, pooled=False), task, 0, run.state())
+        session("cpu", problem, replace(RELEASED, dynamics="per-step"), task, 0, run.state())
 
 
 def test_the_default_preset_is_one_that_is_told_nothing_of_the_kernel():

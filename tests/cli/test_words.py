@@ -80,6 +80,7 @@ OTHER = {
     "tightening": 0.9,
     "epsilon": 0.7,
     "replan": "doubling",
+    "dynamics": "stationary",
     "alpha_eta": 0.77,
     "alpha_tau": 0.11,
 }
@@ -203,7 +204,9 @@ def test_a_frontier_says_how_many_points_it_shows_and_has_both_ends(call):
         out = call("frontier", "three-state", "--points", points)[1]
         rows = re.findall(r"^ *(\d+\.\d{4}) +\d+\.\d{4} +\d+\.\d{4} *$", out, flags=re.MULTILINE)
         assert len(rows) == min(points, 14)
-        ends = [f"{all_of_them['threshold'][n]:.4f}" for n in (0, -1)]
+        unit = all_of_them["units"][1]  # the table is in the units of the source
+        ours = [all_of_them["threshold"][n] for n in (0, -1)]
+        ends = [f"{unit['offset'] + unit['factor'] * each:.4f}" for each in ours]
         assert [rows[0], rows[-1]] == ends
         assert (f"14 of {points} points" in out) == (points > 14)
 
@@ -259,6 +262,7 @@ COMMANDS = {
     "solve": ("solve", "five-by-five-3"),
     "describe": ("describe", "five-by-five-3"),
     "frontier": ("frontier", "media-streaming"),
+    "sensitivity": ("sensitivity", "five-by-five-3"),
     "explain": ("explain", "media-streaming", "0"),
     "run": ("run", "three-state", "--algorithm", "UOpt-RPGPD-1/sqrt(k)", "--episodes", "300"),
     "compare": ("compare", "--problem", "three-state", "--episodes", "300", "--seeds", "2",

@@ -8,8 +8,16 @@ from hypothesis import given, strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
+from cmdplab.cmdp.evaluation import evaluate
 from cmdplab.cmdp.exact import greedy
-from cmdplab.cmdp.horizons import averaged, discounted, steps_for, tail_bound, with_random_start
+from cmdplab.cmdp.horizons import (
+    averaged,
+    discounted,
+    steps_for,
+    tail_bound,
+    truncate,
+    with_random_start,
+)
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.environments import make
@@ -235,3 +243,27 @@ def test_what_a_closed_pair_would_do_is_never_read():
 def test_what_cannot_be_cut_is_one_sentence(make_it, sentence):
     with pytest.raises(InputError, match=sentence):
         make_it(*arrays(0))
+
+
+@pytest.mark.parametrize("start", [0, [0.2, 0.3, 0.5]])
+def test_a_problem_cut_short_says_how_far_any_policy_may_be_off(start):
+    rng = np.random.default_rng(0)
+    kernel, reward = rng.dirichlet(np.ones(3), (3, 2)), rng.normal(size=(3, 2))
+    cost = rng.random((3, 2)) + 1.0
+    endless = CMDP.discounted(kernel, reward, 0.9, costs=[cost], budgets=[14.0], start=start)
+    policy = rng.dirichlet(np.ones(2), 3)
+    truth = evaluate(endless, policy).returns
+    for steps in (5, 30):
+        cut = truncate(endless, steps)
+        H, X = cut.problem.horizon, cut.problem.states
+        rows = np.full((H, X, 2), 0.5)
+        rows[:, :3] = policy
+        found = evaluate(cut.problem, rows).returns
+        there = [cut.problem.labels.signal(n).published(float(found[n])) for n in range(2)]
+        off = np.abs(np.array(there) - [truth[0], -truth[1]])  # a cost is shown as a cost
+        assert (off <= cut.error + 1e-12).all()
+        assert (cut.error < 3.0 * 0.9**steps * 10).all()
+    budget = cut.problem.labels.signal(1).published(float(cut.problem.threshold[0]))
+    assert budget == pytest.approx(14.0)
+    with pytest.raises(InputError, match="no bound on what is left out holds for every policy"):
+        truncate(CMDP.average(kernel, reward), 5)

@@ -213,6 +213,11 @@ def test_a_policy_whose_names_are_in_another_order_is_refused():
         cmdplab.evaluate(moved, policy)
     unnamed = cmdplab.CMDP(kernel, reward, [], horizon=2)
     assert cmdplab.evaluate(unnamed, policy).value == 0.0
+    longer = cmdplab.cmdp.horizons.randomly_started(moved, np.full(3, 1 / 3))
+    with pytest.raises(InputError, match=r"calls state 0 'idle', but custom calls it 'busy'"):
+        cmdplab.evaluate(longer, policy)
+    longer = cmdplab.cmdp.horizons.randomly_started(same, np.full(3, 1 / 3))
+    assert cmdplab.evaluate(longer, policy).value == 0.0
 
 
 @pytest.mark.parametrize("rng", [0, None, "seed"])

@@ -62,6 +62,17 @@ def test_every_row_learns_the_same_from_lists(row, stationary):
     np.testing.assert_allclose(ours.multiplier, theirs.multiplier, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", ["UOpt-RPGPD", "OPDOP", "OptCMDP", "OptPress-PD"])
+@pytest.mark.parametrize("rewards", ["known", "bernoulli"])
+def test_what_steps_count_together_is_the_same_in_lists(name, rewards):
+    problem = few_successors(1, True, 2)
+    problem = replace(problem, reward=np.repeat(problem.reward[:, :1], problem.horizon, axis=1))
+    row = algorithm(name).with_settings(dynamics="stationary")
+    task = task_for(row, problem, solve(problem), rewards=rewards)
+    dense, listed = (session("cpu", each, row, task, 3) for each in (problem, as_lists(problem)))
+    np.testing.assert_allclose(listed.play(150).returns, dense.play(150).returns, atol=1e-9)
+
+
 @ROWS
 def test_neither_chunks_nor_a_resume_change_a_bit_of_lists(row):
     problem = as_lists(few_successors(2, True))
@@ -131,7 +142,7 @@ def test_states_are_interchangeable_where_the_problem_is_a_table():
     row = algorithm("UOpt-RPGPD")
     task = task_for(row, problem, solve(problem))
     assert isinstance(Box.of(problem), Lists)
-    assert Storage.of(problem).listed is not None
+    assert Storage.of(problem, task).listed is not None
     cpu = session("cpu", problem, row, task, 1)
     cpu.play(20)
     state = cpu.state()

@@ -167,6 +167,7 @@ def test_a_constraint_that_is_misspelt_is_not_lost(read):
         read(P, [[1.0]], discount=0.5, cost=[[[1.0]]], budget=[1.0])
 
 
+@pytest.mark.filterwarnings("ignore::scipy.sparse.SparseEfficiencyWarning")  # their own checks
 def test_models_of_pymdptoolbox_have_the_values_that_it_finds():
     mdp = pytest.importorskip("mdptoolbox.mdp")
     example = pytest.importorskip("mdptoolbox.example")

@@ -468,12 +468,21 @@ def test_truncation_before_the_horizon_is_noted(tmp_path):
     assert "20 episodes were truncated before step 5" in resumed.summary()
 
 
-def test_a_table_beyond_memory_is_refused_before_it_is_made():
+def test_a_policy_beyond_memory_is_refused_before_it_is_made():
     class Huge(Walk):
-        observation_space = discrete(100_000, 5)
+        observation_space = discrete(10_000_000, 5)
 
-    with pytest.raises(InputError, match="100001 states, 2 actions and 3 steps"):
+    with pytest.raises(InputError, match="10000001 states, 2 actions and 3 steps are a policy of"):
         learn(Huge(), "OptCMDP", horizon=3, budget=1.0, episodes=5)
+
+
+@pytest.mark.parametrize("name", ["UOpt-RPGPD", "OptCMDP"])
+def test_many_states_of_which_few_are_seen_are_learned(name):
+    class Wide(Walk):
+        observation_space = discrete(50_000, 5)  # a table of counts would take 40 GB
+
+    learned = learn(Wide(), name, horizon=3, budget=1.0, episodes=5, evaluate=2)
+    assert learned.visits.sum() >= 15
 
 
 def test_algorithms_that_must_be_told_more_say_so():

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from conftest import random_problem
-from scipy.optimize import linprog
+from histories import Tree
 
 from cmdplab import evaluate
 from cmdplab.cmdp.budgets import (
@@ -37,65 +37,6 @@ def tiny(seed: int, X: int = 2, A: int = 2, H: int = 3, low: int = 0) -> tuple[C
     kernel[sure] = np.eye(X)[rng.integers(X, size=int(sure.sum()))]
     problem = CMDP(kernel, rng.random((1, H, X, A)), [], int(rng.integers(X)))
     return problem, rng.integers(low, 3, (H, X, A)).astype(float)
-
-
-class Tree:
-    """All histories of a problem: a sequence-form program over them, written independently.
-
-    A variable is the probability of reaching a history and taking an action after it.
-    """
-
-    def __init__(self, problem: CMDP, costs: list[np.ndarray]) -> None:
-        self.flow: list[dict[int, float]] = []  # rows: sum of own actions - probability * parent
-        self.source: list[float] = []
-        self.reward: list[float] = []
-        self.ends: list[tuple[int, list[list[float]]]] = []  # (variable, partial sums of each cost)
-        self.visited: list[tuple[int, int, int]] = []
-        self._grow(problem, costs, 0, problem.start, None, 1.0, [[] for _ in costs])
-
-    def _grow(self, problem, costs, h, x, parent, probability, sums):
-        row = {} if parent is None else {parent: -probability}
-        self.flow.append(row)
-        self.source.append(1.0 if parent is None else 0.0)
-        for a in range(problem.actions):
-            var = len(self.reward)
-            row[var] = 1.0
-            self.reward.append(float(problem.reward[0, h, x, a]))
-            self.visited.append((h, x, a))
-            now = [
-                [*s, (s[-1] if s else 0.0) + c[h, x, a]] for s, c in zip(sums, costs, strict=True)
-            ]
-            if h + 1 == problem.horizon:
-                self.ends.append((var, now))
-                continue
-            for y in range(problem.states):
-                if problem.table[h, x, a, y] > 0.0:
-                    self._grow(problem, costs, h + 1, y, var, problem.table[h, x, a, y], now)
-
-    def best(self, upper: list[tuple[np.ndarray, float]], zero: np.ndarray) -> float | None:
-        """max reward with rows . q <= limit and q = 0 where `zero`; None if infeasible."""
-        n = len(self.reward)
-        flow = np.zeros((len(self.flow), n))
-        for i, row in enumerate(self.flow):
-            for j, value in row.items():
-                flow[i, j] = value
-        bounds = [(0.0, 0.0 if z else None) for z in zero]
-        given = {"A_ub": np.array([u for u, _ in upper]), "b_ub": [b for _, b in upper]}
-        found = linprog(
-            -np.array(self.reward),
-            A_eq=flow,
-            b_eq=self.source,
-            bounds=bounds,
-            **(given if upper else {}),
-        )
-        return -found.fun if found.status == 0 else None
-
-    def at_ends(self, of) -> np.ndarray:
-        """A row over variables: of(partial sums) at the last step, nothing before."""
-        row = np.zeros(len(self.reward))
-        for var, sums in self.ends:
-            row[var] = of(sums)
-        return row
 
 
 def same(problem: CMDP, found: BudgetSolution, value: float | None) -> bool:
@@ -220,6 +161,82 @@ def test_forbidden_pairs_and_visit_caps_match_the_program_over_histories():
         expected = tree.best([(visits, 1.2)], zero | (bad > 0))
         answers.add(same(problem, solve_budgets(problem, *budgets), expected))
     assert answers == {True, False}
+
+
+def mixed(seed: int) -> tuple[CMDP, np.ndarray, np.random.Generator]:
+    """A problem that may have closed actions, a constraint, ties and one kernel for all steps."""
+    rng = np.random.default_rng(seed)
+    X, A, H = (int(rng.integers(1, most)) for most in (4, 4, 4))
+    problem, _ = tiny(seed, X, A, H)
+    opened = rng.random((H, X, A)) > 0.2 * rng.integers(0, 2)
+    opened[..., 0] |= ~opened.any(axis=-1)
+    reward = rng.random((1 + int(rng.random() < 0.3), H, X, A))
+    reward = np.rint(reward) if rng.random() < 0.3 else reward
+    kernel = problem.table[0] if rng.random() < 0.4 else problem.table
+    limits = rng.uniform(0.2, 0.6, len(reward) - 1) * H
+    problem = CMDP(kernel, reward, limits, problem.start, H, "mixed", opened)
+    unit = (1.0, 0.1, 1 / 3, 123457.0)[seed % 4]
+    return problem, unit * rng.integers(-2 if rng.random() < 0.4 else 0, 4, (H, X, A)), rng
+
+
+def drawn_budget(problem: CMDP, cost: np.ndarray, kind: int, rng: np.random.Generator, tree: Tree):
+    """A budget, and what it is over histories: rows with limits, zeros, and choices of rows."""
+    none = np.zeros(len(tree.reward), bool)
+    low, high = (getattr(cost, end)(axis=(1, 2)).sum() for end in ("min", "max"))
+    unit = np.abs(cost[cost != 0.0]).min(initial=np.inf) / 4 if cost.any() else 1.0
+    levels = np.unique(np.round([sums[0][-1] / unit for _, sums in tree.ends])) * unit
+    B = float(rng.choice(levels)) - (unit if rng.random() < 0.2 else 0.0)
+    over = B + unit / 2  # sums are not exact in doubles, and no two are closer than a unit
+    if kind in (0, 1):
+        bad = tree.at_ends(lambda s: (max(s[0]) if kind else s[0][-1]) > over) > 0
+        return (Anytime if kind else AlmostSure)(cost, B), [], bad, []
+    if kind in (2, 3):
+        p = float(rng.choice([0.05, 0.3, 1.0]))
+        row = tree.at_ends(lambda s: (max(s[0]) if kind == 3 else s[0][-1]) > over)
+        return Chance(cost, B, p, anytime=kind == 3), [(row, p)], none, []
+    if kind == 4:
+        B = float(low + (high - low) * rng.random())
+        return Expected(cost, B), [(tree.at_ends(lambda s: s[0][-1]), B)], none, []
+    if kind == 5:
+        level = float(rng.choice([0.0, 0.5, 0.9]))
+        choices = [
+            (tree.at_ends(lambda s, z=z: max(s[0][-1] - z, 0.0)), (1 - level) * max(B - z, 0.0))
+            for z in [*levels[levels < over], B]
+        ]
+        return CVaR(cost, level, B), [], none, choices
+    x, h = int(rng.integers(problem.states)), int(rng.integers(problem.horizon))
+    here = np.array([each[:2] == (h, x) for each in tree.visited])
+    if kind == 6:
+        return Forbidden(x, steps=h), [], here, []
+    return VisitCap(x, 0.4, steps=h), [(here.astype(float), 0.4)], none, []
+
+
+def combined(seed: int) -> bool:
+    """Two budgets of any kinds on one cost against the program over histories."""
+    problem, cost, rng = mixed(seed)
+    tree = Tree(problem, [cost])
+    kinds = seed % 8, int(rng.integers(8))
+    asked = [drawn_budget(problem, cost, kind, rng, tree) for kind in kinds]
+    rows = [row for each in asked for row in each[1]]
+    for utility, limit in zip(problem.reward[1:], problem.threshold, strict=True):
+        rows.append((-np.array([utility[each] for each in tree.visited]), -limit))
+    zero = np.logical_or(*(each[2] for each in asked))
+    values = [
+        tree.best([*rows, *choice], zero)
+        for choice in product(*(each[3] for each in asked if each[3]))
+    ]
+    expected = max((each for each in values if each is not None), default=None)
+    return same(problem, solve_budgets(problem, *(each[0] for each in asked)), expected)
+
+
+def test_any_two_budgets_match_the_program_over_histories():
+    assert {combined(seed) for seed in range(40)} == {True, False}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 1400, 50))
+def test_many_pairs_of_budgets_match_the_program_over_histories(first):
+    assert {combined(seed) for seed in range(first, first + 50)} == {True, False}
 
 
 def spending(H: int = 6) -> tuple[CMDP, np.ndarray]:

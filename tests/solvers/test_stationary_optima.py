@@ -25,8 +25,13 @@ def program(problem: StationaryCMDP) -> float | None:
         flow, source = np.vstack([flow, np.ones(X * A)]), np.append(np.zeros(X), 1.0)
     limits = (-problem.reward[1:].reshape(N, -1), -problem.threshold) if N else (None, None)
     tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    found = linprog(-problem.reward[0].ravel(), *limits, flow, source, options=tight)
-    return -found.fun if found.status == 0 else None
+    for presolve in (True, False):  # which with tight tolerances finds conflicts that are none
+        options = tight | {"presolve": presolve}
+        found = linprog(-problem.reward[0].ravel(), *limits, flow, source, options=options)
+        if found.status == 0:
+            return -found.fun
+    assert found.status == 2
+    return None
 
 
 def random_problem(seed: int) -> StationaryCMDP:
@@ -140,6 +145,91 @@ def test_a_published_average_reward_problem():
     assert solution.value == pytest.approx(0.2572528, abs=1e-7)
     assert solution.slater_gap == pytest.approx(0.1378949, abs=1e-7)
     assert solution.multiplier[0] == pytest.approx(0.3982, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_another_solution_is_where_a_search_begins_and_not_where_it_ends(seed):
+    problem = random_problem(seed)
+    plain = solve(problem)
+    nearby = StationaryCMDP(
+        problem.transition,
+        problem.reward,
+        problem.threshold - 0.01,
+        problem.criterion,
+        problem.start,
+    )
+    warm = solve(problem, warm=solve(nearby))
+    assert warm.feasible == plain.feasible
+    if plain.feasible:
+        gamma = problem.criterion.discount if isinstance(problem.criterion, Discounted) else 0.0
+        size = np.abs(problem.reward).max() / (1.0 - gamma)
+        assert warm.value == pytest.approx(plain.value, abs=2e-9 * size)
+        assert warm.duality_gap <= 1e-9 * size
+
+
+def test_a_solution_of_another_shape_is_no_place_to_begin_and_no_harm():
+    small, large = random_problem(1), random_problem(3)
+    assert small.states != large.states
+    assert solve(small, warm=solve(large)).value == pytest.approx(solve(small).value)
+
+
+def slow_chain(gamma: float) -> StationaryCMDP:
+    """A walk on 6,000 states, slow to mix: up or down by one, the other way with 0.3."""
+    X = 6_000
+    at = np.arange(X)
+    up, down = np.minimum(at + 1, X - 1), np.maximum(at - 1, 0)
+    down, up = np.where(down == up, at, down), np.where(up == at, np.maximum(at, 1), up)
+    successor = np.stack([np.stack([up, down], -1), np.stack([up, down], -1)], axis=1)
+    successor[0], successor[-1] = [0, 1], [X - 2, X - 1]
+    share = np.broadcast_to(np.array([[0.7, 0.3], [0.3, 0.7]]), successor.shape)
+    reward = np.stack(
+        [np.repeat((at / X)[:, None], 2, 1), np.repeat(1.0 - (at / X)[:, None], 2, 1)]
+    )
+    start = np.full(X, 1.0 / X)
+    kernel = Sparse(successor, share)
+    limit = (0.5 + 0.2 * gamma / (1.0 - gamma) / X) / (1.0 - gamma)  # half of what can be had
+    return StationaryCMDP(kernel, reward, np.array([limit]), Discounted(gamma), start)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gamma", [0.9, 0.99])
+def test_chains_that_hardly_mix_are_certified_too(gamma):
+    # The utility is 1 - reward: what it takes, the objective loses.
+    problem = slow_chain(gamma)
+    solution = solve(problem)
+    assert solution.value == pytest.approx(1.0 / (1.0 - gamma) - problem.threshold[0], rel=1e-8)
+    assert solution.duality_gap <= 1e-8 / (1.0 - gamma)
+
+
+def test_an_optimum_that_doubles_cannot_tell_is_refused():
+    kernel, reward = np.full((2, 2, 2), 0.5), np.array([[1.0, 0.0], [0.5, 0.2]])
+    with pytest.raises(OpenCertificateError, match="known to"):
+        solve(CMDP.discounted(kernel, reward, 1.0 - 1e-12))
+
+
+BAD = {
+    "the discount is 1, outside": {"discount": 1.0},
+    "the discount is -0.1, outside": {"discount": -0.1},
+    "the discount is nan, outside": {"discount": float("nan")},
+    "the discount is None, not a number": {"discount": None},
+    r"transition\[1, 0\] sums to 0.9, not 1": {"transition": [[[0.5, 0.5]], [[0.5, 0.4]]]},
+    r"transition\[0, 0, 0\] is -0.5": {"transition": [[[-0.5, 1.5]], [[0.5, 0.5]]]},
+    r"reward\[0, 0\] is nan": {"reward": [[np.nan], [0.0]]},
+    r"cost 1\[1, 0\] is inf": {"costs": [[[0.0], [np.inf]]], "budgets": [1.0]},
+    "budget 1 is nan": {"costs": [[[0.0], [1.0]]], "budgets": [np.nan]},
+    "the budget is not an array of real": {"costs": [[[0.0], [1.0]]], "budgets": ["a"]},
+    "give one budget for each cost: 1": {"costs": [[[0.0], [1.0]]], "budgets": [1.0, 2.0]},
+    "the start is 2, but the states are 0..1": {"start": 2},
+    "start distribution sums to 0.9, not 1": {"start": [0.5, 0.4]},
+    r"mask\[0\] leaves no action": {"mask": np.array([[False], [True]])},
+}
+
+
+@pytest.mark.parametrize("sentence", BAD)
+def test_bad_input_gets_a_sentence_that_names_the_place(sentence):
+    good = {"transition": np.full((2, 1, 2), 0.5), "reward": [[1.0], [0.0]], "discount": 0.9}
+    with pytest.raises(InputError, match=sentence):
+        CMDP.discounted(**(good | BAD[sentence]))
 
 
 def test_a_problem_survives_its_file(tmp_path):

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.schedules import Setting
+from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
+from cmdplab.engines.families import session
+from cmdplab.engines.plain.primal_dual import PlainPrimalDual
+from cmdplab.environments import find
+from cmdplab.solvers import solve
 from cmdplab.theory import bounds, constants, conversions, nice
 from cmdplab.theory.potential import drift
 from cmdplab.theory.saddle import saddle_point
@@ -33,6 +40,35 @@ def test_the_mirror_descent_inequality_fails_as_printed():
     assert left == pytest.approx(4.966, abs=1e-3)
     assert printed == pytest.approx(4.647, abs=1e-3)
     assert left <= shifted
+
+
+def test_the_condition_of_lemma_f8_fails_in_the_first_hundred_episodes():
+    """eta (Q~ - tau ln pi) <= 1 is what its proof needs; at the paper's size, bonus scale 1."""
+    problem = find("random-printed", 0)
+    solution = solve(problem)
+    row = replace(UOPT_RPGPD, bonus_scale=1.0)
+    task = task_for(row, problem, solution)
+    sizes = constants.setting_of(problem, solution.slater_gap)
+    bound = constants.entropy_horizon(sizes) * (1.0 + sizes.H / sizes.slack)
+    assert row.schedule(task, 1, 1)[0, 0] * bound == pytest.approx(31.9, abs=0.1)
+    run, learner, reached = session("cpu", problem, row, task, 0), PlainPrimalDual(row, task), []
+    for episodes in (1, 102, 1):  # after 1, 103 and 104 of them
+        run.play(episodes)
+        state = run.state()
+        eta, _, tau, _ = row.schedule(task, state.episode, 1)[0]
+        q = learner.evaluate(state, tau).q
+        total = q[0] + state.multiplier[0] * q[1] - tau * state.log_policy
+        reached.append(float(eta * total.max()))
+    assert reached == pytest.approx([8.125, 1.0025, 0.9969], abs=1e-3)
+
+
+def test_the_gradient_inequality_has_the_wrong_sign():
+    """Lemma F.9: lambda' = clip(lambda + eta l, 0, u) with lambda = l = eta = 1, lambda* = 0."""
+    at, best, ell, eta = 1.0, 0.0, 1.0, 1.0
+    after = min(max(at + eta * ell, 0.0), 10.0)
+    right = ((at - best) ** 2 - (after - best) ** 2) / (2 * eta) + eta / 2 * ell**2
+    assert (ell * (at - best), right) == (1.0, -1.0)  # printed: the first <= the second
+    assert -ell * (at - best) <= right
 
 
 def random_steps(largest):

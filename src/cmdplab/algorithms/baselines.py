@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cmdplab.algorithms.row import SAFE_POLICY, STATIONARY, SUPPORT, Row
+from cmdplab.algorithms.row import SAFE_POLICY, SUPPORT, Row
 from cmdplab.algorithms.task import Baseline, Feedback, Task, checked_baseline, told_gap
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
@@ -40,7 +40,7 @@ def task_for(
     elif SAFE_POLICY in row.needs and problem.constraints:
         safe = safe_baseline(problem, solution, row.tightening)
     safe = safe if SAFE_POLICY in row.needs else None
-    if STATIONARY in row.needs:
+    if row.pooled:
         check_stationary(row, problem, rewards)
     support = possible_successors(problem) if SUPPORT in row.needs else None
     task = Task.of(problem, solution.slater_gap, safe, rewards, support)

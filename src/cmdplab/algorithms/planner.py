@@ -127,7 +127,7 @@ def nothing(s: Setting) -> float:
 class PlannerState(NamedTuple):
     """All that a planner carries from one episode to the next."""
 
-    counts: Array  # [L, X, A, X], visits to (h, x, a, y); [L, X, A, S] where the kernel is lists
+    counts: Array  # [L, X, A, X], visits to (h, x, a, y); other forms: counts.py
     planned: Array  # [L, X, A], visits when the policy was planned
     policy: Array  # [H, X, A], played next
     promised: Array  # [1 + N], its returns in the model it was planned with
@@ -139,12 +139,12 @@ class PlannerState(NamedTuple):
     reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, L, X, A] of samples; empty if known
 
     @classmethod
-    def empty(cls, task: Task, layers: int, successors: int | None = None) -> PlannerState:
-        """Before the first plan; `layers` is L, `successors` is S where a list is kept."""
+    def empty(cls, task: Task, layers: int, counts: Array | None = None) -> PlannerState:
+        """Before the first plan; `layers` is L, `counts` are of no visits, a table unless given."""
         rewards, _, X, A = task.reward.shape
         none = np.zeros(rewards - 1)
         return cls(
-            counts=np.zeros((layers, X, A, successors or X)),
+            counts=np.zeros((layers, X, A, X)) if counts is None else counts,
             planned=np.zeros((layers, X, A)),
             policy=task.uniform,
             promised=np.zeros(rewards),
@@ -200,12 +200,7 @@ class Planner(Row):
     warm_up: Coefficient = nothing  # episodes that the baseline is played in any case
     replan: Callable[[Setting], Replan] = REPLANS[SETTINGS["replan"].default]
     epsilon: float = SETTINGS["epsilon"].default
-    pooled: bool = False  # whether the steps share their counts, as a stationary kernel allows
     uniform_elsewhere: float = 0.0  # where a plan never comes: 0 its greedy action, 1 any action
-
-    def layers(self, task: Task) -> int:
-        """L: how many steps have counts of their own."""
-        return 1 if self.pooled else task.reward.shape[1]
 
     def setting(self, task: Task) -> Setting:
         """The sizes and constants that this row's formulas read."""

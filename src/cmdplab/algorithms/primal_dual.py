@@ -11,6 +11,9 @@ Every episode k of every member does the same four things (paper, Algorithms 1 a
 What differs between algorithms, and between the paper's text and its released notebook, is a field
 of `PrimalDual`. `numbers` resolves a row for given sizes; the engines see only those numbers, so
 that no choice of algorithm or hyper-parameter ever compiles anything again.
+
+L below is H where each step has counts of its own, and 1 where stationary dynamics let the steps
+share them: step h then reads layer min(h, L - 1) of every array of counts.
 """
 
 from __future__ import annotations
@@ -33,25 +36,31 @@ from cmdplab.types import Array
 class PrimalDualState(NamedTuple):
     """All that a primal-dual learner carries from one episode to the next."""
 
-    counts: Array  # [H, X, A, X], visits to (h, x, a, y), or P; [H, X, A, S] for lists
+    counts: Array  # [L, X, A, X], visits to (h, x, a, y), or P; other forms: counts.py
     log_policy: Array  # [H, X, A], ln pi_h(a | x)
     policy: Array  # [H, X, A]; exp(log_policy) can differ in the last bit, and resuming is exact
     multiplier: Array  # [N]
     episode: int  # episodes done
-    reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, H, X, A] of samples; empty if known
+    reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, L, X, A] of samples; empty if known
 
     @classmethod
-    def initial(cls, task: Task, successors: int | None = None) -> PrimalDualState:
-        """No visits, the uniform policy, multipliers zero; `successors` is S of lists.
+    def initial(
+        cls, task: Task, counts: Array | None = None, layers: int | None = None
+    ) -> PrimalDualState:
+        """No visits, the uniform policy, multipliers zero.
 
-        Who knows the kernel has it in the place of visits: one to every pair, shared out by P.
+        `counts` are a table unless given, `layers` is L, H unless given. Who knows the kernel has
+        it in the place of visits: one to every pair, shared out by P.
         """
-        rewards = len(task.reward)
+        rewards, H, X, A = task.reward.shape
+        layers = H if layers is None else layers
         policy = task.uniform
         log_policy = np.log(np.where(policy > 0.0, policy, 1.0)) + task.closed
-        counts = task.known_rows(successors)
+        if counts is None:
+            known = task.known_rows(None)
+            counts = np.zeros((layers, X, A, X)) if known is None else known
         multiplier = np.zeros(rewards - 1)
-        return cls(counts, log_policy, policy, multiplier, 0, task.no_samples)
+        return cls(counts, log_policy, policy, multiplier, 0, task.no_samples[:, :layers])
 
 
 class Bonus(NamedTuple):
@@ -167,6 +176,8 @@ class PrimalDual(Row):
             raise InputError(f"radius_cap is {self.radius_cap:g}, not a positive number")
         if self.kernel is not None:
             check_setting("kernel", self.kernel)
+        if self.kernel is not None and self.pooled:
+            raise InputError(f"{self.name} with a known kernel counts nothing: no dynamics")
 
     def numbers(self, task: Task) -> PrimalDualNumbers:
         """This row, resolved for a task. A known kernel is the only estimate, and has no bonus."""
@@ -233,6 +244,8 @@ class PrimalDual(Row):
 
     def reads(self, name: str) -> bool:
         """Whether a setting changes anything: only a power of k has an exponent."""
+        if name == "dynamics" and self.knows_kernel:
+            return False
         return super().reads(name) and (name not in _EXPONENTS or self._value(name) is not None)
 
     def _may_have(self, name: str) -> bool:

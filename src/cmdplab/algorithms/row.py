@@ -42,10 +42,11 @@ class Row:
     tuned_for: int = SETTINGS["tuned_for"].default
     slack_factor: float = SETTINGS["slack_factor"].default
     tightening: float = SETTINGS["tightening"].default
+    dynamics: str = SETTINGS["dynamics"].default
     summary: str = ""  # one line for `cmdplab list algorithms`
     paper: str = ""
     needs: tuple[str, ...] = ()  # what the learner must be told beyond the task's arrays
-    guarantee: str = ""  # as proved, at scale 1
+    guarantee: str = ""  # as its paper claims, at scale 1
     safe: bool = False  # whether the paper promises that no episode violates
     unknown_rewards: str = OUR_EXTENSION  # whether the paper treats rewards that are only observed
     provenance: str = ""  # where the update and each constant come from
@@ -84,7 +85,7 @@ class Row:
     def settings(self) -> dict[str, Any]:
         """What `with_settings` takes, with this row's values; None where one has no meaning."""
         return {
-            name: self._value(name) if self.reads(name) or declared.unread == "kept" else None
+            name: self._written(name) if self.reads(name) or declared.unread == "kept" else None
             for name, declared in SETTINGS.items()
         }
 
@@ -96,6 +97,8 @@ class Row:
         families = {each.__name__ for each in type(self).__mro__}
         needed = (*self.needs, MARGIN) if self.has_margin else self.needs
         mine = not declared.families or not families.isdisjoint(declared.families)
+        if name == "dynamics" and STATIONARY in self.needs:
+            return False  # a preset that counts all steps together, whatever is asked for
         return mine and (not declared.needs or declared.needs in needed)
 
     def _may_have(self, name: str) -> bool:
@@ -106,9 +109,23 @@ class Row:
         """The value of a setting, by default a field of that name."""
         return getattr(self, name)
 
+    def _written(self, name: str) -> Any:
+        """The value of a setting in records: None where a default leaves no trace."""
+        declared, value = SETTINGS[name], self._value(name)
+        return None if declared.unwritten_default and value == declared.default else value
+
     def _change(self, name: str, value: Any) -> dict[str, Any]:
         """The fields that a setting changes, by default the one of that name."""
         return {name: value}
+
+    @property
+    def pooled(self) -> bool:
+        """Whether the steps share their counts, as stationary dynamics allow."""
+        return self.dynamics == "stationary"
+
+    def layers(self, task: Task) -> int:
+        """L: how many steps have counts of their own."""
+        return 1 if self.pooled else task.reward.shape[1]
 
     @property
     def knows_kernel(self) -> bool:
@@ -172,6 +189,8 @@ class Row:
             return f"margin scale {self.margin_scale:g}: {claim} is heuristic"
         if self.bonus_scale < 1.0:
             return f"bonus scale {self.bonus_scale:g}: optimism is heuristic"
+        if self.pooled:
+            return "counts of all steps together: what is proved is about counts of each step"
         return "with unverified constants nothing is proved" if self.unverified else ""
 
     def outside_theorem(self) -> str:

@@ -67,14 +67,14 @@ class Task(NamedTuple):
         warn_renamed("Task.slack", "Task.slater_gap")
         return self.slater_gap
 
-    def known_rows(self, successors: int | None) -> Array:
-        """P [H, X, A, X] as a learner was told it, or [H, X, A, S] as lists; zeros if it was not.
+    def known_rows(self, successors: int | None) -> Array | None:
+        """P [H, X, A, X] as a learner was told it, or [H, X, A, S] as lists; None if it was not.
 
-        `successors` is S of lists. Zeros are the visits of a learner that begins to count.
+        `successors` is S of lists.
         """
-        _, H, X, A = self.reward.shape
+        H = self.reward.shape[1]
         if self.kernel is None:
-            return np.zeros((H, X, A, successors or X))
+            return None
         if not isinstance(self.kernel, Sparse):
             rows = self.kernel.table
         else:

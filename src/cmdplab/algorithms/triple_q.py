@@ -46,13 +46,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, Row
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import Task
+from cmdplab.errors import InputError
 from cmdplab.types import Array
 
 # The formulas of both engines: scalars in, scalar out, as in equations.py. The argmax makes a bit
@@ -240,6 +241,17 @@ class TripleQ(Row):
             *self.exploration,
         )
         return TripleQNumbers(*map(float, resolved))
+
+    def _may_have(self, name: str) -> bool:
+        return name == "dynamics" or super()._may_have(name)  # `_change` says why it has none
+
+    def _change(self, name: str, value: Any) -> dict[str, Any]:
+        if name != "dynamics":
+            return super()._change(name, value)
+        raise InputError(
+            f"{self.name} has no dynamics: it estimates the values of each step, which differ "
+            "where kernels do not, and its theorem has counts of each step"
+        )
 
     @property
     def has_margin(self) -> bool:

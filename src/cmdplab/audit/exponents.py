@@ -8,7 +8,7 @@ from cmdplab.algorithms import confidence
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.experiments.records.groups import Group
 from cmdplab.measures.envelope import SHORTEST
-from cmdplab.statistics import Exponent, power_law
+from cmdplab.statistics import Exponent, power_law, too_few
 from cmdplab.theory.bounds import exponents_of, mistake_exponents, regret_exponents
 from cmdplab.types import Array
 
@@ -62,6 +62,12 @@ def exponent_of_regret(episodes: Array, regrets: Array) -> Exponent:
     if fit.why_not:
         return _no_fit(len(regrets), "regret does not grow: " + fit.why_not)
     return _no_fit(len(regrets), TRANSIENT) if fit.slope > 1.0 + ROUNDING else fit
+
+
+def too_few_for_exponents(samples: int, noun: str) -> Exponent | None:
+    """No exponent, and what is missing; None where the samples are enough."""
+    few = too_few(samples, noun, "an exponent")
+    return _no_fit(samples, few) if few else None
 
 
 def strong_regrets(group: Group) -> Array:

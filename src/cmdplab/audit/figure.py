@@ -71,7 +71,7 @@ def _mistakes(axes: Axes, finding: Finding, look: Look, n: int) -> None:
     if band is not None:
         low = np.where(band.high > 0.0, np.maximum(band.low, 1e-3), np.nan)
         high = np.minimum(band.high, finding.episodes)
-        axes.fill_between(epsilon, low, high, color=look.colour, alpha=0.2, lw=0)
+        axes.fill_between(epsilon, low, high, color=look.colour, alpha=0.13, lw=0)
     quiet = np.inf if finding.quiet is None else finding.quiet
     shown = visible(middle, finding.episodes)
     for here, width in ((epsilon <= quiet, 0.8), (epsilon >= quiet, 1.8)):

@@ -17,6 +17,7 @@ from cmdplab.audit.exponents import (
     exponent_of_regret,
     strong_regrets,
     theorem_of,
+    too_few_for_exponents,
 )
 from cmdplab.audit.verdicts import Joint, joint_verdict
 from cmdplab.experiments.records.groups import Group, Units, units_of
@@ -79,6 +80,7 @@ def audit(group: Group) -> Finding:
     whole = series[-1]
     quiet = _quiet(epsilon, last[whole], group.episodes)
     constrained = len(series) > 1
+    none = too_few_for_exponents(units.samples, units.noun)
     return Finding(
         label=group.label,
         environment=group.environment,
@@ -103,12 +105,10 @@ def audit(group: Group) -> Finding:
         counts=counts,
         last=last,
         quiet=quiet,
-        mistake_exponent=exponent_of_mistakes(
-            epsilon, units.reduced(counts[whole]), quiet, group.episodes
-        ),
-        regret_exponent=exponent_of_regret(
-            group.curves[0]["episode"], units.reduced(strong_regrets(group))
-        ),
+        mistake_exponent=none
+        or exponent_of_mistakes(epsilon, units.reduced(counts[whole]), quiet, group.episodes),
+        regret_exponent=none
+        or exponent_of_regret(group.curves[0]["episode"], units.reduced(strong_regrets(group))),
         theorem=theorem_of(group),
         heuristic=group.row.heuristic,
     )

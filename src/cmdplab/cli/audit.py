@@ -169,22 +169,23 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
     from cmdplab.audit.findings import extent
     from cmdplab.display.terminal import grid, number
 
-    header = ["algorithm", "verdict", "gap", "viol.", "mistakes ~ (1/ε)^", "regret ~ k^"]
+    header = ["algorithm", "verdict", "gap", "viol."]
+    powers = ["exponents", "mistakes ~ (1/ε)^", "(i), (ii)", "regret ~ k^", "(i), (ii)"]
     for environment in dict.fromkeys(f.environment for f in findings):
         mine = [f for f in findings if f.environment == environment]
-        rows = []
+        rows, slopes = [], []
         for f in mine:
             gaps = [number(i.middle if i else None, 3) for i in (f.final_gap, f.final_violation)]
-            slopes = [
-                _exponent(f, f.mistake_exponent, "mistakes"),
-                _exponent(f, f.regret_exponent, "regret"),
-            ]
-            rows.append([f.label, f.verdict, *gaps, *slopes])
+            rows.append([f.label, f.verdict, *gaps])
+            fitted = {"mistakes": f.mistake_exponent, "regret": f.regret_exponent}
+            pairs = [(_exponent(fit), _terms(f, what)) for what, fit in fitted.items()]
+            slopes.append([f.label, *pairs[0], *pairs[1]])
         grid(console(), f"{environment}: {extent(mine)}", header, rows, left=2)
+        grid(console(), "", powers, slopes)
     print_note(
-        "medians (of an instance: over its seeds first); exponents with 95 % intervals, those of "
-        "the theorem's terms (i) and (ii) in brackets; local: slopes differ over two decades, and "
-        "this is the last of them; – where the data carry none"
+        "medians (of an instance: over its seeds first); exponents with 95 % intervals, (i) and "
+        "(ii) those of the terms of Theorem 4.1; local: slopes differ over two decades, and this "
+        "is the last of them; – where the data carry none"
     )
     if any(f.theorem and f.heuristic for f in findings):
         print_note("~ no guarantee applies as it was run (audit.json: why)")
@@ -218,16 +219,17 @@ def _print_unanswered(findings: list[Finding]) -> None:
         print_note(f"no {what}: {why} ({words})", soft_wrap=True)
 
 
-def _exponent(finding: Finding, fit: Exponent, what: str) -> str:
+def _terms(finding: Finding, what: str) -> str:
+    """The powers of terms (i) and (ii); none where the theorem is not about the algorithm."""
+    if finding.theorem is None:
+        return ""
+    return "{:.3g}, {:.3g}".format(*finding.theorem[what]) + "~" * bool(finding.heuristic)
+
+
+def _exponent(fit: Exponent) -> str:
     from cmdplab.audit.exponents import TRANSIENT
 
     words = f"{fit.slope:.2f} [{fit.low:.2f}, {fit.high:.2f}]"
     if fit.why_not:
         words = TRANSIENT if fit.why_not == TRANSIENT else "–"
-    elif not fit.low <= fit.high:  # too few samples for an interval
-        words = f"{fit.slope:.2f}"
-    words = f"local {words}" if fit.local else words
-    if finding.theorem is None:
-        return words
-    first, second = finding.theorem[what]
-    return f"{words} (i {first:.3g}, ii {second:.3g}{'~' * bool(finding.heuristic)})"
+    return f"local {words}" if fit.local else words

@@ -296,12 +296,6 @@ def say(sentence: str) -> None:
         errors().print(sentence, highlight=False, soft_wrap=True)
 
 
-def in_words(problem: CMDP | StationaryCMDP, n: int, limit: float) -> str:
-    """A limit of constraint n as a person wrote it: "energy at most 15"."""
-    scale = problem.labels.signal(n)
-    return f"{scale.of} {'at most' if scale.factor < 0.0 else 'at least'} {limit:.6g}"
-
-
 def print_line(text: str, soft_wrap: bool = False) -> None:
     """Print a sentence on standard output, broken between words, or by the terminal."""
     console().print(text, highlight=False, soft_wrap=soft_wrap)

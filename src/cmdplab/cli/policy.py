@@ -8,12 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from cmdplab.cli.options import (
-    Asked,
+    AskedAny,
     Json,
-    asked_problem,
+    asked_any,
     console,
     count,
     given,
+    in_its_units,
     print_json,
     print_line,
 )
@@ -23,9 +24,9 @@ PolicyFile = Annotated[
 ]
 
 
-@given(asked_problem)
+@given(asked_any)
 def evaluate_command(
-    asked: Asked,
+    asked: AskedAny,
     policy: PolicyFile,
     episodes: Annotated[
         int | None, count("Play so many episodes too, and give means with 95 % intervals.")
@@ -41,7 +42,7 @@ def evaluate_command(
     from cmdplab import Policy, evaluate, simulate
     from cmdplab.display.terminal import grid, number
 
-    problem = asked.cmdp
+    problem = in_its_units(asked)
     loaded = Policy.load(policy, problem)
     exact = evaluate(problem, loaded)
     played = None if episodes is None else simulate(problem, loaded, episodes, seed)
@@ -51,36 +52,50 @@ def evaluate_command(
         found |= {"returns": exact.returns, "threshold": problem.threshold}
         found |= {"violation": exact.violation, "meets_every_threshold": _met(exact.violation)}
         found |= {"episodes": episodes, "seed": None if played is None else seed}
+        found["units"] = [each._asdict() for each in problem.labels.signals]
+        found["cut"] = None if played is None else list(played.cut)
         found["simulated"] = None if played is None else [each._asdict() for each in played.earned]
         print_json("evaluate", found)
         return
-    header = ["", "exact", "threshold", "violation"]
+    header = ["", "exact", "limit", "missing"]
     header += ["mean", "95 % from", "to"] if played else []
     rows = []
-    for n, name in enumerate(names):
+    for n in range(1 + problem.constraints):
+        scale = problem.labels.signal(n)
         limits = ["–", "–"]
         if n:
-            limits = [number(problem.threshold[n - 1], 6), number(exact.violation[n - 1], 6)]
-        row = [name, number(exact.returns[n], 6), *limits]
+            sign = "<=" if scale.factor < 0.0 else ">="
+            missing = abs(scale.factor) * exact.violation[n - 1]
+            limits = [f"{sign} {scale.published(problem.threshold[n - 1]):.6g}", number(missing, 6)]
+        row = [scale.of, number(scale.published(exact.returns[n]), 6), *limits]
         if played:
             each = played.earned[n]
-            row += [number(each.mean, 6), number(each.low, 6), number(each.high, 6)]
+            ends = sorted(map(scale.published, (each.low, each.high)))
+            row += [number(value, 6) for value in (scale.published(each.mean), *ends)]
         rows.append(row)
     grid(console(), f"{loaded.name} on {problem.name}", header, rows)
     if problem.constraints:
         met = "meets every threshold" if _met(exact.violation) else "misses a threshold"
-        print_line(f"the policy {met}; a violation above 0 is what is missing")
+        print_line(f"the policy {met}; what is missing is below 0 where there is room")
+    if played and any(played.cut):
+        cut = ", ".join(f"{each:.2g}" for each in played.cut)
+        print_line(
+            f"paths of {played.steps:,} steps: what comes after them changes the returns by at "
+            f"most {cut}, which the intervals include"
+        )
 
 
 def _met(violation: Any) -> bool:
     return bool((violation <= 1e-9).all())  # but for rounding
 
 
-@given(asked_problem)
+@given(asked_any)
 def explain_command(
-    asked: Asked,
+    asked: AskedAny,
     state: Annotated[str, typer.Argument(help="A state, by its name or its number.")],
-    step: Annotated[str, typer.Option(help="The step, by its name or its number.")] = "0",
+    step: Annotated[
+        str | None, typer.Option(help="The step, by its name or its number; the first.")
+    ] = None,
     policy: Annotated[
         Path | None, typer.Option(help="A file with another policy than the optimal one.")
     ] = None,
@@ -97,7 +112,7 @@ def explain_command(
     from cmdplab import Policy, explain
     from cmdplab.display.terminal import grid
 
-    problem = asked.cmdp
+    problem = in_its_units(asked)
     played = None if policy is None else Policy.load(policy, problem)
     found = explain(problem, state, step, policy=played, count=counter)
     if as_json:

@@ -1,4 +1,4 @@
-"""`cmdplab solve`, `describe`, `frontier`, `convert` and `list`: all there is before learning."""
+"""`cmdplab solve`, `describe`, `convert` and `list`: all there is before learning."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from cmdplab.cli.options import (
     console,
     count,
     given,
+    in_its_units,
     print_file,
     print_json,
     print_line,
@@ -26,9 +27,11 @@ from cmdplab.cli.options import (
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
+    from cmdplab.cmdp.labels import Scale
+    from cmdplab.cmdp.problem import CMDP
+    from cmdplab.cmdp.stationary import StationaryCMDP
     from cmdplab.environments.description import ThresholdRange
-
-SHOWN = 14  # points of a frontier in a table
+    from cmdplab.solvers import Solution
 
 
 @given(asked_any)
@@ -51,7 +54,7 @@ def solve_command(
 
     if policy is not None and policy.suffix not in (".npz", ".csv", ".json"):
         raise InputError(f"{policy} is no .npz, .csv or .json")
-    s = solve(asked.cmdp)
+    s = solve(in_its_units(asked))
     if policy is not None:
         if s.policy is None:
             raise InputError(f"{asked.cmdp.name} has no optimal policy: {s.message}")
@@ -65,19 +68,36 @@ def solve_command(
         found |= {"message": s.message, "without_guarantee": lost}
         print_json("solve", found | as_published)
         return
+    problem = in_its_units(asked)
     rows = [("feasible", _feasible(s.feasible, s.message))]
     rows += [("value", number(s.value, 10))]
     if as_published["published_value"] is not None:
         words = "{published_value:.10f} ({published_unit})".format(**as_published)
         rows += [("in the units of its source", words)]
     rows += [("multiplier", numbers(s.multiplier))]
+    rows += _prices(problem, s)
     rows += [("Slater gap", number(s.slater_gap, 6))]
     rows += [("primal", number(s.primal, 10)), ("dual", number(s.dual, 10))]
     rows += [
         ("certificate |dual - primal|", "–" if s.duality_gap is None else f"{s.duality_gap:.1e}")
     ]
     rows += [("lose their guarantee", ", ".join(lost))] * bool(lost)
-    facts(console(), asked.cmdp.name, rows)
+    facts(console(), problem.name, rows)
+
+
+def _prices(problem: CMDP | StationaryCMDP, s: Solution) -> list[tuple[str, str]]:
+    """For each constraint that has a name: its limit, what the optimum has, the price of a unit."""
+    if not problem.labels.signals or s.multiplier is None or s.occupancy is None:
+        return []
+    first, *scales = problem.labels.signals
+    rows = []
+    for n, scale in enumerate(scales, start=1):
+        reached = scale.published(float((problem.reward[n] * s.occupancy).sum()))
+        price = s.multiplier[n - 1] * abs(first.factor / scale.factor)
+        limit = "at most" if scale.factor < 0.0 else "at least"
+        words = f"{reached:.6g}, {limit} {scale.published(float(problem.threshold[n - 1])):.6g}"
+        rows.append((scale.of, f"{words}; price {price:.6g} of {first.of}"))
+    return rows
 
 
 def _as_published(asked: AskedAny, value: float | None) -> dict[str, Any]:
@@ -96,53 +116,96 @@ def _feasible(feasible: bool, message: str) -> str:
     return ("yes" if feasible else "no") + (f": {message}" if message else "")
 
 
-@given(asked_problem)
-def describe_command(asked: Asked, as_json: Json = False) -> None:
+@given(asked_any)
+def describe_command(asked: AskedAny, as_json: Json = False) -> None:
     """What a problem is like: sizes, which constraints bind, what they cost, how much slack.
 
     And how to choose a threshold: what policies can reach, what reward-optimal ones reach, and
-    the price along the way.
+    the price along the way. In the units of its labels, where it has any.
     """
     from cmdplab.display.terminal import facts, number, numbers
     from cmdplab.environments.description import describe
 
-    d = describe(asked.cmdp)
+    problem = in_its_units(asked)
+    d = describe(problem)
     if as_json:
-        print_json("describe", d)
+        print_json("describe", d._asdict() | {"units": [each._asdict() for each in d.units]})
         return
-    sizes = f"{d.states} states, {d.actions} actions, horizon {d.horizon}, start {d.start}"
-    rows = [("sizes", sizes), ("constraints", str(d.constraints))]
-    rows += [("thresholds", numbers(d.threshold, 4))]
-    rows += [("largest utility", numbers(d.largest_utility, 4))]
+    labels, named = problem.labels, bool(d.units)
+    ends = "no end" if d.horizon is None else f"horizon {d.horizon}"
+    first = "a random state" if d.start is None else labels.state(d.start)
+    rows = [("sizes", f"{d.states} states, {d.actions} actions, {ends}, start {first}")]
+    rows += [("rewards", d.criterion)] * (d.horizon is None)
+    rows += [("constraints", str(d.constraints))]
+    signals = [labels.signal(n) for n in range(1 + d.constraints)]
+    if named:
+        limits = zip(signals[1:], d.threshold, d.largest_utility, strict=True)
+        for scale, b, most in limits:
+            words = "at most" if scale.factor < 0.0 else "at least"
+            reach = f"{scale.published(b):.6g}; {scale.published(most):.6g} can be reached alone"
+            rows.append((scale.of, f"{words} {reach}"))
+    else:
+        rows += [("thresholds", numbers(d.threshold, 4))]
+        rows += [("largest utility", numbers(d.largest_utility, 4))]
     rows += [("feasible", _feasible(d.feasible, d.message))]
-    rows += [("optimum", number(d.optimum, 6))]
-    rows += [("without constraints", number(d.unconstrained_optimum, 6))]
-    binding = [str(n + 1) for n, binds in enumerate(d.binding or []) if binds]
+    best = None if d.optimum is None else signals[0].published(d.optimum)
+    rows += [(f"optimum ({signals[0].of})" if named else "optimum", number(best, 6))]
+    rows += [("without constraints", number(signals[0].published(d.unconstrained_optimum), 6))]
+    names = [each.of if named else str(n) for n, each in enumerate(signals)]
+    binding = [name for name, binds in zip(names[1:], d.binding or [], strict=False) if binds]
     rows += [("binding", ", ".join(binding) or "none"), ("multiplier", numbers(d.multiplier))]
     rows += [("Slater gap", number(d.slater_gap, 6))]
     rows += [("lose their guarantee", ", ".join(d.without_guarantee))] * bool(d.without_guarantee)
     facts(console(), d.name, rows)
     for range_ in d.ranges:
-        _print_range(range_, d.horizon)
+        if named:
+            _print_named_range(range_, signals[0], signals[range_.constraint])
+        else:
+            _print_range(range_, d.horizon)
 
 
-def _print_range(r: ThresholdRange, horizon: int) -> None:
-    """Print the range of one threshold, and the price along it."""
+def _print_named_range(r: ThresholdRange, objective: Scale, scale: Scale) -> None:
+    """Print the range of one threshold in the units of its labels, and the price along it."""
     from cmdplab.display.terminal import grid, number
 
+    ends = sorted(scale.published(each) for each in (r.smallest, r.largest_alone))
     print_line(
-        f"threshold {r.constraint}: policies reach utilities from {r.smallest:.4g} to "
-        f"{r.largest_alone:.4g} (as a cost 1 - utility: {horizon - r.largest_alone:.4g} to "
-        f"{horizon - r.smallest:.4g}); a reward-optimal policy reaches {r.reward_optimal:.4g}"
+        f"{scale.of}: policies reach {ends[0]:.6g} to {ends[1]:.6g}; one that is best without "
+        f"this constraint {scale.published(r.reward_optimal):.6g}"
     )
     if r.threshold is None or r.value is None or r.multiplier is None:
         print_line("the other constraints cannot be met, whatever this one")
         return
+    price = abs(objective.factor / scale.factor)
     rows = [
-        [number(b), number(horizon - b), number(v), number(m)]
+        [number(scale.published(b)), number(objective.published(v)), number(price * m)]
         for b, v, m in zip(r.threshold, r.value, r.multiplier, strict=True)
     ]
+    limit = "at most" if scale.factor < 0.0 else "at least"
+    header = [f"{scale.of} {limit}", f"best {objective.of}", "price of a unit"]
+    grid(console(), "free up to the first, impossible beyond the last", header, rows, left=0)
+
+
+def _print_range(r: ThresholdRange, horizon: int | None) -> None:
+    """Print the range of one threshold, and the price along it."""
+    from cmdplab.display.terminal import grid, number
+
+    cost = ""
+    if horizon is not None:
+        ends = f"{horizon - r.largest_alone:.4g} to {horizon - r.smallest:.4g}"
+        cost = f" (as a cost 1 - utility: {ends})"
+    print_line(
+        f"threshold {r.constraint}: policies reach utilities from {r.smallest:.4g} to "
+        f"{r.largest_alone:.4g}{cost}; a reward-optimal policy reaches {r.reward_optimal:.4g}"
+    )
+    if r.threshold is None or r.value is None or r.multiplier is None:
+        print_line("the other constraints cannot be met, whatever this one")
+        return
     header = ["threshold", "as a budget", "optimal value", "multiplier"]
+    rows = [
+        [number(b), "–" if horizon is None else number(horizon - b), number(v), number(m)]
+        for b, v, m in zip(r.threshold, r.value, r.multiplier, strict=True)
+    ]
     grid(console(), "free up to the first, impossible beyond the last", header, rows, left=0)
 
 
@@ -222,57 +285,11 @@ def _print_algorithms(rows: list[dict[str, Any]]) -> None:
         orders += [line["violation"] + "+" * line["violation_strong"], line["pac"] or "–"]
         cells.append([name + "'" * bool(line["slip"]), *orders, ", ".join(needs) or "nothing"])
     header = ["Table 1, N = 1", "regret", "violation", "PAC", "needs to know"]
-    grid(console(), "guarantees, as proved at scale 1", header, cells, left=5)
+    grid(console(), "guarantees, as claimed at scale 1", header, cells, left=5)
     console().print("+ strong; ' see the note below; orders up to logarithms", style="dim")
     for name, line, _ in lines:
         if line["slip"]:
             print_note(f"{name}: {line['slip']}")
-
-
-@given(asked_problem)
-def frontier_command(
-    asked: Asked,
-    constraint: Annotated[int, count("Which constraint, counted from 1.")] = 1,
-    points: Annotated[int, count("How many thresholds.")] = 41,
-    figure: Annotated[Path | None, typer.Option(help="Draw it: .png, .pdf or .svg.")] = None,
-    as_json: Json = False,
-) -> None:
-    """The price of a promise: the optimal value against a threshold, with multipliers.
-
-    From where the constraint begins to bind to the largest threshold that can be met: the answer
-    to "how should I choose the threshold?".
-    """
-    from cmdplab.display.terminal import grid, number
-    from cmdplab.figures.plots import draw_frontier
-    from cmdplab.solvers.thresholds.frontier import frontier
-
-    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
-        raise InputError(f"{figure} is no .png, .pdf or .svg")
-    name = asked.cmdp.name
-    found = frontier(asked.cmdp, constraint, points)
-    if figure is not None:
-        draw_frontier(found, name, figure)
-    if as_json:
-        print_json("frontier", found)
-        return
-    shown = _some(points)
-    rows = [
-        [number(found.threshold[n]), number(found.value[n]), number(found.multiplier[n])]
-        for n in shown
-    ]
-    title = f"{name}, constraint {constraint}"
-    grid(console(), title, ["threshold", "optimal value", "multiplier"], rows, left=0)
-    if len(shown) < points:
-        console().print(f"{len(shown)} of {points} points; --json has all", style="dim")
-    words = f"free up to {found.free:.6g}, impossible beyond {found.largest:.6g}; "
-    words += f"its own threshold is {found.given:.6g}; certified to {found.certificate:.0e}"
-    print_line(words)
-
-
-def _some(points: int) -> list[int]:
-    """Which points of a frontier a table shows: about a dozen, the first and the last always."""
-    rows = min(points, SHOWN)
-    return [round(n * (points - 1) / (rows - 1)) for n in range(rows)]
 
 
 @given(asked_problem)

@@ -29,6 +29,9 @@ class Visits(NamedTuple):
 
     states: Array  # [X]
     error: float
+    passing: Array | None = (
+        None  # [X]: of states that are left for ever, where rewards are averaged
+    )
 
 
 def chain(problem: StationaryCMDP, policy: Array) -> sparse.csr_array:
@@ -56,7 +59,7 @@ def visits(problem: StationaryCMDP, policy: Array, begun: Array | None = None) -
     begun : [X], visits of a similar policy, from which an iteration may begin.
     """
     if not isinstance(problem.criterion, Discounted):
-        return Visits(_long_run(chain(problem, policy), np.asarray(problem.start)), 0.0)
+        return _long_run(chain(problem, policy), np.asarray(problem.start))
     gamma, start = problem.criterion.discount, np.asarray(problem.start)
     if problem.states <= SMALL:
         table = _small_chain(problem, policy).T
@@ -66,7 +69,8 @@ def visits(problem: StationaryCMDP, policy: Array, begun: Array | None = None) -
         follow = chain(problem, policy).T.tocsr()
         found = _discounted(follow, gamma, start, begun)
         residual = start + gamma * (follow @ found) - found
-    return Visits(found, float(np.abs(residual).sum()) / (1.0 - gamma))
+    unsure = np.abs(residual).sum() + np.finfo(np.float64).eps * np.abs(found).sum()
+    return Visits(found, float(unsure) / (1.0 - gamma))
 
 
 def _small_chain(problem: StationaryCMDP, policy: Array) -> Array:
@@ -79,15 +83,14 @@ def _small_chain(problem: StationaryCMDP, policy: Array) -> Array:
 def _discounted(follow: sparse.csr_array, gamma: float, start: Array, begun: Array | None) -> Array:
     """The solution of d = start + gamma follow d."""
     X = len(start)
-    if X <= DIRECT:
-        matrix = sparse.eye_array(X, format="csr") - gamma * follow
-        return np.asarray(splu(matrix.tocsc()).solve(start))
     # Sweeps keep the sum of d, so that only where time is spent has to converge, not how much.
     found = np.full(X, 1.0 / (X * (1.0 - gamma))) if begun is None else begun
     found, done = _swept(follow, gamma, start, found, QUICK)
     if done:
         return found
     matrix = sparse.eye_array(X, format="csr") - gamma * follow
+    if X <= DIRECT:
+        return np.asarray(splu(matrix.tocsc()).solve(start))
     for _ in range(4):  # each from what is left of the last
         left = start - matrix @ found
         if np.abs(left).sum() <= 1e-14:
@@ -121,23 +124,23 @@ def recurrent(follow: sparse.csr_array) -> list[Indices]:
     return [parts[each] for each in np.setdiff1d(np.arange(count), leaving)]
 
 
-def _long_run(follow: sparse.csr_array, start: Array) -> Array:
-    """start P*: where time is spent in the long run."""
+def _long_run(follow: sparse.csr_array, start: Array) -> Visits:
+    """start P*: where time is spent in the long run, and how often other states are passed."""
     classes = recurrent(follow)
     closed = np.concatenate(classes)
     passing = np.setdiff1d(np.arange(len(start)), closed)
-    entered = start.copy()
+    entered, passed = start.copy(), np.zeros(len(start))
     if len(passing):
         within = follow[passing][:, passing]
-        stays = _solve(sparse.eye_array(len(passing)) - within.T, start[passing])
-        entered = start + follow[passing].T @ stays
+        passed[passing] = _solve(sparse.eye_array(len(passing)) - within.T, start[passing])
+        entered = start + follow[passing].T @ passed[passing]
         entered[passing] = 0.0
     found = np.zeros(len(start))
     for each in classes:
         weight = entered[each].sum()
         if weight > 0.0:
             found[each] = weight * _invariant(follow[each][:, each])
-    return found
+    return Visits(found, 0.0, passed)
 
 
 def _invariant(follow: sparse.csr_array) -> Array:
@@ -183,6 +186,44 @@ def action_values(problem: StationaryCMDP, policy: Array, reward: Array) -> Arra
     matrix = sparse.eye_array(problem.states) - gamma * chain(problem, policy)
     value = _solve(matrix, np.sum(policy * reward, axis=1))
     return reward + gamma * ahead(problem, value)
+
+
+def gains_and_biases(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
+    """([X, 1 + N], [X, 1 + N]) of a policy [X, A], averaged: g = P g and g + h = r + P h.
+
+    h is zero at the first state of every recurrent class: only differences of it mean anything.
+    """
+    follow = chain(problem, policy)
+    right = np.einsum("xa,nxa->xn", policy, problem.reward)
+    gains, biases = np.zeros_like(right), np.zeros_like(right)
+    classes = recurrent(follow)
+    for each in classes:  # the gain takes the place of the first state's bias
+        matrix = (sparse.eye_array(len(each)) - follow[each][:, each]).tolil()
+        matrix[:, [0]] = np.ones((len(each), 1))
+        found = _solve(matrix.tocsr(), right[each])
+        gains[each], biases[each[1:]] = found[0], found[1:]
+    passing = np.setdiff1d(np.arange(problem.states), np.concatenate(classes))
+    if len(passing):
+        rows = follow[passing]
+        matrix = sparse.eye_array(len(passing)) - rows[:, passing]
+        gains[passing] = _solve(matrix, rows @ gains)
+        biases[passing] = _solve(matrix, right[passing] - gains[passing] + rows @ biases)
+    return gains, biases
+
+
+def relative_values(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
+    """([1 + N, X, A], [1 + N, X, A]): r - g + P h, and by how much an action changes the gain.
+
+    The first is what an action earns beside the average if the policy goes on as it is. It means
+    something where the second is zero: elsewhere one action is better for ever.
+    """
+    gains, biases = gains_and_biases(problem, policy)
+    values = [
+        problem.reward[n] - gains[:, n, None] + ahead(problem, biases[:, n])
+        for n in range(len(problem.reward))
+    ]
+    changes = [ahead(problem, gains[:, n]) - gains[:, n, None] for n in range(len(problem.reward))]
+    return np.stack(values), np.stack(changes)
 
 
 def greedy(problem: StationaryCMDP, reward: Array) -> tuple[float, Array]:

@@ -19,7 +19,9 @@ import numpy.typing as npt
 
 from cmdplab.checks import is_whole, real_number, whole_horizon, whole_number
 from cmdplab.cmdp.checks import check_sizes, checked_mask, floats, kernel_rows
+from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Indices, Mask
@@ -74,6 +76,48 @@ def discounted(
     rows, weighted, first = with_random_start(rows, weighted, start)
     opened = _with_steps_before(opened, weighted.shape[1] - H, weighted.shape[2] - X)
     return CMDP(rows, weighted, bounds, first, name=name, mask=opened)
+
+
+class Truncated(NamedTuple):
+    """A problem with an end in place of one without, and what is lost by that."""
+
+    problem: CMDP
+    error: Array  # [1 + N], by how much returns of any policy may differ, in units of the labels
+
+
+def truncate(problem: StationaryCMDP, horizon: int) -> Truncated:
+    """A discounted problem as one of H steps that learners can take: rewards mapped onto [0, 1].
+
+    Labels lead back: `labels.signal(n).published` of a return is that of the original, but for
+    `error`, at most gamma^H / (1 - gamma) times the largest reward. An average has no such bound
+    for every policy, and is refused.
+    """
+    if not isinstance(problem.criterion, Discounted):
+        raise InputError(
+            f"{problem.name} is {problem.criterion}: after a number of steps no bound on what is "
+            "left out holds for every policy; `averaged` makes a problem without one"
+        )
+    gamma, N = problem.criterion.discount, problem.constraints
+    low = np.minimum(problem.reward.min(axis=(1, 2)), 0.0)
+    span = np.maximum(problem.reward.max(axis=(1, 2)), 0.0) - low
+    span[span == 0.0] = 1.0
+    total = float(np.sum(gamma ** np.arange(whole_horizon(horizon))))
+    threshold = np.maximum((problem.threshold - low[1:] * total) / span[1:], 0.0)
+    scaled = (problem.reward - low[:, None, None]) / span[:, None, None]
+    units = [problem.labels.signal(n) for n in range(1 + N)]
+    factors = np.array([each.factor for each in units])
+    signals = tuple(
+        Scale(each.of, each.factor * float(size), each.offset + each.factor * float(least) * total)
+        for each, size, least in zip(units, span, low, strict=True)
+    )
+    start = np.asarray(problem.start)
+    given = (gamma, int(np.argmax(start)), horizon, problem.name, problem.mask)
+    made = discounted(problem.transition, scaled, threshold, *given)
+    made = made.changed(labels=replace(problem.labels, signals=signals))
+    if start.max() < 1.0:
+        made = randomly_started(made, start)
+    largest = np.abs(problem.reward).max(axis=(1, 2))
+    return Truncated(made, np.abs(factors) * tail_bound(gamma, horizon) * largest)
 
 
 def averaged(

@@ -85,16 +85,6 @@ class Labels:
             return self.signals[n]
         return Scale("objective" if n == 0 else f"constraint {n}")
 
-    def shown(self, n: int) -> Scale:
-        """What reward n counts where sums are of a part of an episode: labels without an offset.
-
-        An offset belongs to whole episodes; where there is one, our own units are shown.
-        """
-        scale = self.signal(n)
-        if scale.offset == 0.0:
-            return scale
-        return Scale("objective" if n == 0 else f"constraint {n}")
-
     def find_state(self, given: int | str, states: int) -> int:
         """The number of a state that a person names."""
         return _found("state", given, self.states, states)

@@ -336,9 +336,12 @@ def _completed(problem: CMDP, policy: npt.ArrayLike | Policy) -> npt.ArrayLike |
     if lead < 0 or not _undecided(problem, states) or not _led(problem, states, lead):
         return policy
     rows = problem.opened / problem.opened.sum(axis=-1, keepdims=True)
-    rows[lead:, :states] = policy.array if isinstance(policy, Policy) else policy
-    name = policy.name if isinstance(policy, Policy) else "policy"
-    return Policy(rows, problem.labels, name)
+    if not isinstance(policy, Policy):
+        rows[lead:, :states] = policy
+        return Policy(rows, problem.labels)
+    _check_names(problem, policy)
+    rows[lead:, :states] = policy.array
+    return Policy(rows, problem.labels, policy.name)
 
 
 def _undecided(problem: CMDP, first: int) -> bool:
@@ -386,14 +389,15 @@ def _sizes(one: Policy | CMDP | StationaryCMDP) -> str:
 
 def _check_names(problem: CMDP | StationaryCMDP, policy: Policy) -> None:
     """Where policy and problem both have names, they are the same in the same order."""
-    for what in ("states", "actions", "steps"):
-        ours, theirs = getattr(policy.labels, what), getattr(problem.labels, what)
-        if ours and theirs and ours != theirs:
-            n = next(n for n, pair in enumerate(zip(ours, theirs, strict=True)) if len({*pair}) > 1)
-            raise InputError(
-                f"the policy calls {what[:-1]} {n} {ours[n]!r}, "
-                f"but {problem.name} calls it {theirs[n]!r}"
-            )
+    for what in ("state", "action", "step"):
+        both = getattr(policy.labels, f"{what}s"), getattr(problem.labels, f"{what}s")
+        if what == "step" and len(both[0]) < len(both[1]):
+            continue  # the steps that a policy may lack are the first ones
+        for n, (ours, theirs) in enumerate(zip(*both, strict=False)):
+            if ours != theirs:
+                raise InputError(
+                    f"the policy calls {what} {n} {ours!r}, but {problem.name} calls it {theirs!r}"
+                )
 
 
 def _shapes(memory: int) -> str:

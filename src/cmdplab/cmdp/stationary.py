@@ -91,10 +91,12 @@ class StationaryCMDP:
             raise InputError(f"reward[{index}] is {number:g}, not a finite number")
         kernel = _checked_kernel(self.transition, reward.shape[1:], mask)
         threshold = np.atleast_1d(floats("threshold", self.threshold))
-        if threshold.shape != (len(reward) - 1,) or not np.isfinite(threshold).all():
-            raise InputError(
-                f"threshold must be {len(reward) - 1} finite numbers, not {threshold.shape}"
-            )
+        if threshold.shape != (len(reward) - 1,):
+            raise InputError(f"threshold must be {len(reward) - 1} numbers, not {threshold.shape}")
+        wrong = ~np.isfinite(threshold)
+        if wrong.any():
+            index, number = first_wrong(threshold, wrong)
+            raise InputError(f"threshold[{index}] is {number:g}, not a finite number")
         _check_criterion(self.criterion)
         start = _distribution(self.start, reward.shape[1])
         for array in (reward, threshold, start):
@@ -266,16 +268,24 @@ def _stationary(
     mask: Mask | None,
     labels: Labels | None,
 ) -> StationaryCMDP:
-    if len(utilities) != len(thresholds) or len(costs) != len(budgets):
-        raise InputError("give one threshold for each utility and one budget for each cost")
-    tables = [floats("reward", reward)]
-    tables += [floats(f"utility {n + 1}", each) for n, each in enumerate(utilities)]
-    tables += [-floats(f"cost {n + 1}", each) for n, each in enumerate(costs)]
-    for table in tables:
+    limits = np.concatenate(
+        [
+            _limits("threshold", thresholds, "utility", utilities),
+            -_limits("budget", budgets, "cost", costs),
+        ]
+    )
+    names = ["reward", *(f"utility {n + 1}" for n in range(len(utilities)))]
+    names += [f"cost {n + 1}" for n in range(len(costs))]
+    tables = [floats(*each) for each in zip(names, [reward, *utilities, *costs], strict=True)]
+    for what, table in zip(names, tables, strict=True):
         if table.shape != tables[0].shape or table.ndim != 2:
             shapes = ", ".join(str(each.shape) for each in tables)
             raise InputError(f"rewards, utilities and costs must all be [X, A]; they are {shapes}")
-    limits = np.array([*thresholds, *(-np.asarray(budgets, dtype=np.float64))])
+        wrong = ~np.isfinite(table)
+        if wrong.any() and mask is None:  # what a closed pair would earn is never read
+            index, number = first_wrong(table, wrong)
+            raise InputError(f"{what}[{index}] is {number:g}, not a finite number")
+    tables[1 + len(utilities) :] = [-each for each in tables[1 + len(utilities) :]]
     labels = labels or Labels()
     if not labels.signals:
         signals = [Scale("reward")]
@@ -292,6 +302,18 @@ def _stationary(
         mask,
         labels,
     )
+
+
+def _limits(what: str, given: Sequence[float], of: str, tables: Sequence[npt.ArrayLike]) -> Array:
+    """[N]: one finite number for each of the tables."""
+    numbers = np.atleast_1d(floats(f"the {what}", given))
+    if numbers.shape != (len(tables),):
+        raise InputError(f"give one {what} for each {of}: {len(tables)}, not {numbers.shape}")
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if len(wrong):
+        at = int(wrong[0])
+        raise InputError(f"{what} {at + 1} is {numbers[at]:g}, not a finite number")
+    return numbers
 
 
 def _checked_kernel(

@@ -7,15 +7,25 @@ from what came of them (`observe`), but cannot play, nor say what its policies a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from cmdplab.algorithms.learner import Chunk
+from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
 from cmdplab.numerics.noise import reward_uniforms, uniforms
 from cmdplab.types import Array, Indices
+
+
+class Scheduled(Protocol):
+    """A row whose numbers change from episode to episode."""
+
+    def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
+        """[episodes, numbers of one]."""
+        ...
+
 
 World = TypeVar("World")
 Whole = Indices | Sequence[int]
@@ -86,6 +96,34 @@ def checked_sums(task: Task, sums: Array) -> Array:
         before = "observed" if len(sums) else "known"
         raise InputError(f"the state was learnt with {before} rewards, unlike what is to follow")
     return sums if len(sums) else fresh
+
+
+def check_layers(row: Row, task: Task, counts: Array) -> None:
+    """Refuse to go on with counts [L, ...] that a row keeps in another way."""
+    layers = row.layers(task)
+    there = len(counts) if counts.ndim == 4 else layers  # rows say of each visit where it was
+    if counts.ndim == 2 and counts[:, 0].max(initial=0.0) >= layers:
+        there = int(counts[:, 0].max()) + 1
+    if there != layers:
+        counted = f"the state has counts of {there} steps"
+        raise InputError(f"{counted}, and {row.name} ({row.preset}) of {layers}")
+
+
+class StepsAhead:
+    """The schedule of a row episode by episode, computed for many at a time: 20 us an episode."""
+
+    BLOCK = 64
+
+    def __init__(self, row: Scheduled, task: Task) -> None:
+        self._row, self._task, self._first = row, task, 0
+        self._block: Array = np.empty((0, 0))
+
+    def __getitem__(self, episode: int) -> Array:
+        """The numbers of one episode, counted from 1."""
+        if not 0 <= episode - self._first < len(self._block):
+            self._first = episode
+            self._block = self._row.schedule(self._task, episode, self.BLOCK)
+        return np.asarray(self._block[episode - self._first])
 
 
 class Noise(NamedTuple):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from cmdplab.algorithms import needing_slack
-from cmdplab.cmdp.exact import greedy
+from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.transitions import Sparse
+from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import solve
-from cmdplab.solvers.thresholds.frontier import frontier
+from cmdplab.solvers.thresholds.attainable import Attainable
+from cmdplab.solvers.thresholds.frontier import Edge, frontier
 
 POINTS = 5  # thresholds that are tried, from where it binds to the largest
 
@@ -36,9 +36,10 @@ class Description(NamedTuple):
     name: str
     states: int
     actions: int
-    horizon: int
+    horizon: int | None  # None without an end
+    criterion: str  # how rewards add up
     constraints: int
-    start: int
+    start: int | None  # None where the first state is random
     stationary: bool
     threshold: list[float]
     largest_utility: list[float]  # of each constraint on its own: the range of sensible thresholds
@@ -52,23 +53,26 @@ class Description(NamedTuple):
     message: str
     without_guarantee: list[str]  # algorithms that need slack, where there is none
     ranges: list[ThresholdRange]  # of each constraint
+    units: list[Scale]  # of the objective and of each utility, as labels have them; may be empty
 
 
-def describe(problem: CMDP) -> Description:
+def describe(problem: CMDP | StationaryCMDP) -> Description:
     """Solve the problem and put what matters into one record."""
-    solution = solve(problem)
+    solution, space = solve(problem), Attainable(problem)
     multiplier = None if solution.multiplier is None else solution.multiplier.tolist()
+    ends = isinstance(problem, CMDP)
     return Description(
         name=problem.name,
         states=problem.states,
         actions=problem.actions,
-        horizon=problem.horizon,
+        horizon=problem.horizon if isinstance(problem, CMDP) else None,
+        criterion="sum over an episode" if isinstance(problem, CMDP) else str(problem.criterion),
         constraints=problem.constraints,
-        start=problem.start,
-        stationary=problem.stationary,
+        start=_start(problem),
+        stationary=problem.stationary if isinstance(problem, CMDP) else True,
         threshold=problem.threshold.tolist(),
-        largest_utility=[greedy(problem, utility)[0] for utility in problem.reward[1:]],
-        unconstrained_optimum=greedy(problem, problem.reward[0])[0],
+        largest_utility=[_most(space, n + 1) for n in range(problem.constraints)],
+        unconstrained_optimum=_most(space, 0),
         feasible=solution.feasible,
         optimum=solution.value,
         multiplier=multiplier,
@@ -76,25 +80,37 @@ def describe(problem: CMDP) -> Description:
         slater_gap=solution.slater_gap,
         certificate=solution.duality_gap,
         message=solution.message,
-        without_guarantee=needing_slack() if solution.slater_gap == 0.0 else [],
+        without_guarantee=needing_slack() if solution.slater_gap == 0.0 and ends else [],
         ranges=[threshold_range(problem, n + 1) for n in range(problem.constraints)],
+        units=list(problem.labels.signals),
     )
 
 
-def threshold_range(problem: CMDP, constraint: int) -> ThresholdRange:
+def _start(problem: CMDP | StationaryCMDP) -> int | None:
+    """The first state, where there is one."""
+    if isinstance(problem, CMDP):
+        return problem.start
+    first = np.flatnonzero(problem.start)
+    return int(first[0]) if len(first) == 1 else None
+
+
+def _most(space: Attainable, n: int, sign: float = 1.0) -> float:
+    """The largest return of reward n, or with sign -1 the smallest."""
+    weights = np.zeros(1 + space.problem.constraints)
+    weights[n] = sign
+    return float(space.best(weights)[n]) + 0.0
+
+
+def threshold_range(problem: CMDP | StationaryCMDP, constraint: int) -> ThresholdRange:
     """The sensible thresholds of one constraint, the others as they are."""
-    utility = problem.reward[constraint]
-    smallest, largest = 0.0 - greedy(problem, -utility)[0], greedy(problem, utility)[0]
+    space = Attainable(problem)
+    smallest, largest = _most(space, constraint, -1.0), _most(space, constraint)
     try:
         found = frontier(problem, constraint, POINTS)
     except OpenCertificateError:
         raise
     except InputError:  # the other constraints cannot be met: there is no frontier
-        once = problem.stationary and not isinstance(problem.transition, Sparse)
-        kernel = problem.transition[0] if once else problem.transition  # type: ignore[index]
-        rewards, none = problem.reward[[0, constraint]], np.zeros(1)
-        alone = replace(problem, transition=kernel, reward=rewards, threshold=none)
-        free = frontier(alone, 1, 2).free
+        free = Edge(space, constraint, alone=True).free
         return ThresholdRange(constraint, smallest, largest, free, None, None, None)
     along = (found.threshold.tolist(), found.value.tolist(), found.multiplier.tolist())
     return ThresholdRange(constraint, smallest, largest, found.free, *along)

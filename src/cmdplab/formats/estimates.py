@@ -217,8 +217,11 @@ def confidence_widths(
         phi = math.sqrt(rule.log / n)
         return scaled_width(interval_width(p, phi, rule.flat, rule.dev, rule.tail), 1.0, rule.cap)
 
+    # Few pairs (share, visits) differ, and most shares are zero: each is looked up once.
     every = np.broadcast_to(visits[..., None], estimate.shape)
-    return np.asarray(np.vectorize(width, otypes=[np.float64])(estimate, every))
+    differ, place = np.unique(estimate + 1j * every, return_inverse=True)
+    found = [width(p, n) for p, n in zip(differ.real.tolist(), differ.imag.tolist(), strict=True)]
+    return np.array(found)[place].reshape(estimate.shape)
 
 
 def _with_start(box: Box, first: Array, horizon: int) -> Box:

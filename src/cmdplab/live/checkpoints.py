@@ -17,9 +17,14 @@ from cmdplab.files import parse_json
 from cmdplab.files.write import writable_folder
 from cmdplab.live.evaluation import Tally
 from cmdplab.live.model.experience import Experience
-from cmdplab.types import Indices, Mask
+from cmdplab.types import Array, Indices, Mask
 
 Settings = dict[str, Any]
+
+_BEFORE = {
+    "dynamics": "per-step",
+    "bonus_scale": "fixed",
+}  # of checkpoints that are older than a setting
 
 
 class Saved(NamedTuple):
@@ -31,6 +36,7 @@ class Saved(NamedTuple):
     cut: int  # episodes that were truncated before their last step
     seen: Experience  # transitions, pooled over the steps
     told: Mask | None = None  # [H, X, A], what the environment told of closed actions
+    chosen: Array | None = None  # tournaments of bonus scales, as of scales.Chooser
 
 
 def save(folder: Path, settings: Settings, run: Saved) -> None:
@@ -41,6 +47,7 @@ def save(folder: Path, settings: Settings, run: Saved) -> None:
     arrays |= {"visits": run.visits, "cut": np.array(run.cut)}
     arrays |= {f"seen_{k}": v for k, v in run.seen.arrays().items()}
     arrays |= {} if run.told is None else {"told": run.told}
+    arrays |= {} if run.chosen is None else {"chosen": run.chosen}
     stated = {"settings": np.array(json.dumps(settings))}
     checkpoint.save(writable_folder(folder), arrays | stated)
 
@@ -60,7 +67,7 @@ def find(
         return None, found.complaints
     stated = parse_json(str(arrays.get("settings", "{}")), f"the settings in {folder}")
     for name, here in settings.items():
-        there = stated.get(name)
+        there = stated.get(name, _BEFORE.get(name))
         if here is None:
             settings[name] = there
         elif there != json.loads(json.dumps(here)):
@@ -78,7 +85,8 @@ def find(
     if not seen:
         complaints = [*complaints, "The checkpoint of 0.1.0 holds no transitions to plan on."]
     told = arrays["told"].astype(np.bool_) if "told" in arrays else None
-    kept = (Tally.resumed(tally), visits, int(arrays["cut"]), experience, told)
+    counted = (Tally.resumed(tally), visits, int(arrays["cut"]), experience)
+    kept = (*counted, told, arrays.get("chosen"))
     return Saved(saved_state(row, arrays), *kept), complaints
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from cmdplab.algorithms.row import SAFE_POLICY, SLATER_GAP, Row
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.families import family
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import check_counts
 from cmdplab.live.checkpoints import Settings
@@ -24,7 +23,7 @@ from cmdplab.types import Mask
 
 SEVERAL = "several"
 RESETS = 20  # before learning, to see whether episodes begin in one state or in several
-LARGEST = 1 << 28  # entries of a learner's counts, 2 GB
+LARGEST = 1 << 25  # pairs of step, state and action: a learner has about ten numbers of each
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,7 @@ class Asked:
     evaluate: int
     mask: Mask | None = None  # [H, X, A], where an action may be tried; None: nothing was said
     clip: bool = False  # whether signals beyond their range are clipped
+    auto: bool = False  # whether the bonus scale is chosen on the way
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, self.seed)
@@ -66,6 +66,8 @@ class Asked:
             "environment": _name(env),
             "algorithm": f"{self.row.name} ({self.row.preset})",
             "constants": _constants(self.row),
+            "dynamics": self.row.dynamics,
+            "bonus_scale": "auto" if self.auto else "fixed",
             "spaces": _spaces(self.spaces),
             "horizon": self.horizon,
             self.demand.what: self.demand.limit.tolist(),
@@ -96,11 +98,11 @@ class Asked:
     def task(self, setup: Setup) -> Task:
         """What the learner is told: sizes and thresholds; rewards come as samples."""
         shape = (len(setup.names), setup.steps, setup.states, self.spaces.actions)
-        entries = float(np.prod([*map(float, shape[1:]), float(setup.states)]))
-        if hasattr(family(self.row).state, "counts") and entries > LARGEST:
+        entries = float(np.prod([*map(float, shape[1:])]))
+        if entries > LARGEST:
             raise InputError(
                 f"{setup.states} states, {self.spaces.actions} actions and {setup.steps} steps "
-                f"need {entries:.1e} counts, more than {LARGEST:.1e}"
+                f"are a policy of {entries:.1e} numbers, more than {LARGEST:.1e}"
             )
         limits = np.array([0.0, *self.demand.limit])
         threshold = setup.scale.to_unit(limits, setup.steps)[1:]

@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
+from cmdplab.algorithms.planner import Planner
+from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.cmdp.policy import Policy
 from cmdplab.engines.families import live_session
@@ -41,6 +43,7 @@ from cmdplab.live.model import Experience, Planned, planned_on
 from cmdplab.live.model.plans import merit, promised_by
 from cmdplab.live.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
 from cmdplab.live.progress import OnProgress
+from cmdplab.live.scales import AUTO, BEGINNING, Chooser, check
 from cmdplab.live.session import Playing, advanced, patient
 from cmdplab.live.signals import Given, checked_range, demand
 from cmdplab.live.spaces import Discretiser, Spaces
@@ -66,6 +69,9 @@ def learn(
     start: Any = None,
     slater_gap: float | None = None,
     mask: Masking | None = None,
+    bonus_scale: float | str | None = None,
+    dynamics: str | None = None,
+    replan: str | None = None,
     seed: int = 0,
     evaluate: int = 10_000,
     checkpoint: str | Path | None = None,
@@ -93,6 +99,13 @@ def learn(
     slater_gap : for the algorithms that must be told it; `slack` is its name of 0.1.0.
     mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
         a state to [A]; None: all may, but for those that info["action_mask"] closes.
+    bonus_scale : a number, or "auto": tournaments on what was learned choose it at 16, 32, 64, ...
+        episodes (live/scales.py); None: the algorithm's own.
+    dynamics : "stationary": transitions and signals are estimated over all steps together, the
+        default of an algorithm that can; "per-step": for each step by itself, where a step
+        changes what an action does.
+    replan : "doubling": a planner whose multipliers are optimal plans anew when the visits of some
+        pair have doubled, the default here; "every-episode".
     seed : of the environment's first reset, and of the learner's actions.
     evaluate : episodes on which the last policy is estimated, and as many for the plan; 0: none.
     checkpoint : a folder to go on from, and to leave a checkpoint in `every` so many seconds, at
@@ -111,7 +124,7 @@ def learn(
         threshold = own.threshold
     given = own.mask if own is not None and mask is None else mask
     asked = Asked(
-        row=as_row(algorithm),
+        row=_as_live(as_row(algorithm), dynamics, replan, bonus_scale),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities, cost_range),
@@ -122,6 +135,7 @@ def learn(
         evaluate=whole_number("evaluate", evaluate),
         mask=opened(given, spaces, steps),
         clip=bool(clip),
+        auto=bonus_scale == AUTO,
     )
     if not real_number("every", every) >= 0.0:
         raise InputError(f"every is {every}, not a number of seconds")
@@ -149,6 +163,27 @@ def learn(
     return _learned(asked, playing, last, plan, [*notes, *more], seconds)
 
 
+def _as_live(row: Row, dynamics: str | None, replan: str | None, scale: float | str | None) -> Row:
+    """The row with the defaults of live learning: counts pooled over the steps, fewer plans.
+
+    Multipliers of a queue change in every episode, and such a planner plans in every episode.
+    """
+    if dynamics is None and row.reads("dynamics"):
+        dynamics = "stationary"
+    searched = isinstance(row, Planner) and row.queue is None
+    if replan is None and searched and row.settings()["replan"] == "every-episode":
+        replan = "doubling"
+    row = row.with_settings(dynamics=dynamics, replan=replan)
+    if scale is None:
+        return row
+    if isinstance(scale, str) and scale != AUTO:
+        raise InputError(f'bonus_scale is {scale!r}, not a number > 0 or "auto"')
+    if not row.reads("bonus_scale"):
+        raise InputError(f"{row.name} has no bonus_scale")
+    fixed = BEGINNING if isinstance(scale, str) else real_number("bonus_scale", scale)
+    return row.with_settings(bonus_scale=fixed)
+
+
 def _begun(
     env: Env, asked: Asked, settings: Settings, folder: Path | None
 ) -> tuple[Playing, list[str]]:
@@ -164,10 +199,16 @@ def _begun(
     reset_checked(env, seed=_later(asked.seed, done) if done else asked.seed)
     settings["start"] = first_state(env, asked.spaces, settings["start"])
 
-    def begin(setup: Setup, state: Any) -> LiveSession:
-        return live_session(asked.row, asked.task(setup), state)
+    trail = None if saved is None else saved.chosen
+    scales = Chooser(asked.row, asked.task, asked.seed, trail) if asked.auto else None
 
-    playing = Playing(env, asked.setup(settings["start"]), begin, asked.seed, saved)
+    def begin(setup: Setup, state: Any) -> LiveSession:
+        task = asked.task(setup)
+        if scales is not None:
+            check(asked.row, task)
+        return live_session(asked.row if scales is None else scales.row(), task, state)
+
+    playing = Playing(env, asked.setup(settings["start"]), begin, asked.seed, saved, scales)
     if folder:
         packed(asked.row.name, playing.session.state())  # refuses now what cannot be stored
     return playing, notes

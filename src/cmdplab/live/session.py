@@ -20,6 +20,7 @@ from cmdplab.live.evaluation import Evaluation, Tally
 from cmdplab.live.masks import ToldMask, projected
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.progress import OnProgress, Standing
+from cmdplab.live.scales import Chooser
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array
 
@@ -36,14 +37,19 @@ class Playing:
         begin: Callable[[Setup, Any], LiveSession],
         seed: int,
         saved: Saved | None,
+        scales: Chooser | None = None,
     ) -> None:
-        """begin : makes a session of a setup and a state, anew whenever more actions are closed."""
+        """begin : makes a session of a setup and a state, anew whenever more actions are closed.
+
+        scales : chooses the bonus scale on the way; None where it is fixed.
+        """
+        self.scales = scales
         self.env, self.setup, self.seed = env, setup, seed
         self._begin = begin
         sizes = (setup.spaces.states, setup.spaces.actions, len(setup.names))
         shape = (setup.steps, setup.states, setup.spaces.actions)
         fresh = (Tally(len(setup.names)), np.zeros(shape, np.int64), 0, Experience(*sizes), None)
-        self.tally, self.visits, self.cut, self.seen, told = fresh if saved is None else saved[1:]
+        self.tally, self.visits, self.cut, self.seen, told = fresh if saved is None else saved[1:6]
         self.clipped = 0
         self.prices: list[tuple[int, Array]] = []  # (episode, multiplier) at powers of two
         self.told = ToldMask(setup.horizon, setup.spaces) if setup.opened is None else None
@@ -56,7 +62,8 @@ class Playing:
         """The content of a checkpoint."""
         told = None if self.told is None else self.told.opened
         seen = (self.tally, self.visits, self.cut, self.seen)
-        return Saved(self.session.state(), *seen, told)
+        chosen = None if self.scales is None else self.scales.arrays()
+        return Saved(self.session.state(), *seen, told, chosen)
 
     def learn(self, episodes: int) -> Iterator[int]:
         """Learn until so many episodes are done in all; yields their number after each."""
@@ -66,7 +73,14 @@ class Playing:
             done = self.tally.episodes
             if done & (done - 1) == 0:
                 self.prices.append((done, self.multiplier()))
+                self._choose_scale(done)
             yield done
+
+    def _choose_scale(self, episodes: int) -> None:
+        if self.scales is not None:
+            state = self.session.state()
+            if self.scales.choose(self.setup, state, episodes):
+                self.session = self._begin(self.setup, state)
 
     def take(self, played: Played) -> None:
         """Learn from one episode, whoever played it."""
@@ -109,7 +123,7 @@ class Playing:
         return np.asarray(multiplier * width[0] / width[1:])
 
     def remarks(self) -> list[str]:
-        """Remarks on the episodes."""
+        """Remarks on the episodes, and on the bonus scale."""
         remarks = []
         if self.cut:
             remarks.append(
@@ -119,6 +133,8 @@ class Playing:
             )
         if self.clipped:
             remarks.append(f"{self.clipped:,} signals beyond their range were clipped.")
+        if self.scales is not None:
+            remarks += self.scales.remarks()
         return remarks
 
     def _episodes(self, first: int, last: int, rows: Array | None = None) -> Iterator[Played]:

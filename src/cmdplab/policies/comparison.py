@@ -9,8 +9,10 @@ import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.cmdp.evaluation import Evaluation, evaluate
+from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.types import Array
 
 SHOWN = 10  # states of the table
@@ -18,7 +20,11 @@ SHOWN = 10  # states of the table
 
 @display.shown
 class Difference(NamedTuple):
-    """How the second policy differs from the first."""
+    """How the second policy differs from the first.
+
+    Without an end there are no steps, and visits are shares of the time, which sum to one: of
+    discounted time where rewards are discounted.
+    """
 
     names: tuple[str, str]
     signals: tuple[str, ...]  # [1 + N]
@@ -26,58 +32,78 @@ class Difference(NamedTuple):
     threshold: Array  # [N]
     distance: float  # sum over steps and states of how often both come there times the variation
     rows: tuple[dict[str, Any], ...]  # the places that differ most, the most important first
+    units: tuple[Scale, ...] = ()  # [1 + N], of the labels
 
     def _facts(self) -> tuple[str, display.Facts]:
-        facts = [
-            (name, f"{a:.6g} -> {b:.6g} ({b - a:+.3g})")
-            for name, a, b in zip(self.signals, *self.returns, strict=True)
-        ]
-        facts.append(("steps of an episode that differ", display.number(self.distance)))
+        units = self.units or tuple(map(Scale, self.signals))
+        facts = []
+        for scale, a, b in zip(units, *self.returns.tolist(), strict=True):
+            ours, theirs = scale.published(a), scale.published(b)
+            facts.append((scale.of, f"{ours:.6g} -> {theirs:.6g} ({theirs - ours:+.3g})"))
+        steps = any("step" in row for row in self.rows)
+        what = "steps of an episode" if steps else "share of the time"
+        facts.append((f"{what} that differ{'' if steps else 's'}", display.number(self.distance)))
         for row in self.rows[:3]:
-            where = f"step {row['step']}, state {row['state']}"
-            facts.append((where, f"{row['first']} -> {row['second']}, {row['weight']:.3g}"))
+            where = f"step {row['step']}, " if steps else ""
+            words = f"{row['first']} -> {row['second']}, {row['weight']:.3g}"
+            facts.append((f"{where}state {row['state']}", words))
         return f"Difference of {display.name(' and '.join(self.names))}", facts
 
 
 def compare_policies(
-    problem: CMDP, first: npt.ArrayLike | Policy, second: npt.ArrayLike | Policy, rows: int = SHOWN
+    problem: CMDP | StationaryCMDP,
+    first: npt.ArrayLike | Policy,
+    second: npt.ArrayLike | Policy,
+    rows: int = SHOWN,
 ) -> Difference:
     """Where two policies part, by how much occupancy, and what each earns.
 
     The weight of a place (h, x) is (d_1 + d_2) / 2 times the total variation of the two rows, with
     d the probability to be there: how many steps of an episode are played differently there. The
     row of a policy with a counter is how often it takes each action there, whatever it remembers.
+    On a stationary problem d is the share of the time that is spent in a state.
     """
     found = [evaluate(problem, each) for each in (first, second)]
     arrays = [_rows(problem, *each) for each in zip((first, second), found, strict=True)]
     variation = np.abs(arrays[0] - arrays[1]).sum(axis=-1) / 2.0
     visits = np.stack([each.occupancy.sum(axis=-1) for each in found])
+    if isinstance(problem, StationaryCMDP):
+        visits = visits / visits.sum(axis=-1, keepdims=True)
     weight = visits.mean(axis=0) * variation
     order = np.argsort(-weight, axis=None, kind="stable")[:rows]
     places = [tuple(map(int, np.unravel_index(n, weight.shape))) for n in order]
     table = [
-        {
-            "step": problem.labels.step(h),
-            "state": problem.labels.state(x),
-            "weight": float(weight[h, x]),
-            "variation": float(variation[h, x]),
-            "visits_first": float(visits[0, h, x]),
-            "visits_second": float(visits[1, h, x]),
-            "first": in_words(problem, arrays[0][h, x]),
-            "second": in_words(problem, arrays[1][h, x]),
+        _where(problem, place)
+        | {
+            "weight": float(weight[place]),
+            "variation": float(variation[place]),
+            "visits_first": float(visits[(0, *place)]),
+            "visits_second": float(visits[(1, *place)]),
+            "first": in_words(problem, arrays[0][place]),
+            "second": in_words(problem, arrays[1][place]),
         }
-        for h, x in places
-        if weight[h, x] > 0.0
+        for place in places
+        if weight[place] > 0.0
     ]
     names = (_name(first, "first"), _name(second, "second"))
-    signals = tuple(problem.labels.signal(n).of for n in range(len(problem.reward)))
+    units = tuple(problem.labels.signal(n) for n in range(len(problem.reward)))
     returns = np.stack([each.returns for each in found])
-    total = float(weight.sum())
-    return Difference(names, signals, returns, problem.threshold, total, tuple(table))
+    signals, total = tuple(each.of for each in units), float(weight.sum())
+    return Difference(names, signals, returns, problem.threshold, total, tuple(table), units)
 
 
-def _rows(problem: CMDP, policy: npt.ArrayLike | Policy, found: Evaluation) -> Array:
-    """[H, X, A]: what a policy plays, on average over its memory if it has one."""
+def _where(problem: CMDP | StationaryCMDP, place: tuple[int, ...]) -> dict[str, Any]:
+    """The names of a place: its step, where there are steps, and its state."""
+    *steps, x = place
+    labels = problem.labels
+    state = {"state": labels.state(x)}
+    return {"step": labels.step(steps[0]), **state} if steps else state
+
+
+def _rows(
+    problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy, found: Evaluation
+) -> Array:
+    """[H, X, A] or [X, A]: what a policy plays, on average over its memory if it has one."""
     if not isinstance(policy, Policy) or policy.counter is None:
         return fitted(problem, policy)
     visits = found.occupancy.sum(axis=-1, keepdims=True)
@@ -85,7 +111,7 @@ def _rows(problem: CMDP, policy: npt.ArrayLike | Policy, found: Evaluation) -> A
     return np.where(visits > 0.0, found.occupancy / np.where(visits > 0.0, visits, 1.0), even)
 
 
-def in_words(problem: CMDP, row: Array, most: int = 3) -> str:
+def in_words(problem: CMDP | StationaryCMDP, row: Array, most: int = 3) -> str:
     """The actions of a row [A] with their shares, the likeliest first: "serve 70%, wait 30%"."""
     order = [int(a) for a in np.argsort(-row, kind="stable") if row[a] > 0.0]
     words = [problem.labels.action(a) + _share(row[a]) for a in order[:most]]

@@ -12,25 +12,28 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.memory import counted_action_values, counted_occupancy, level_of
 from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import Average, StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.policies.comparison import in_words
 from cmdplab.solvers import Solution, solve
 from cmdplab.types import Array
 
-SAME = 1e-9  # per step of the horizon: values that differ by less are equal but for rounding
+SAME = 1e-9  # per step and unit of reward: values that differ by less are equal but for rounding
 
 
 class Explanation(NamedTuple):
     """What a policy does in one state, and why; `print` it, or look at it in a notebook.
 
-    Values are from this step to the end, if the policy goes on as it is, in the units of the
-    labels: a cost is counted as a cost. Amounts that are given up or gained are better if larger.
+    Values are from this step on, if the policy goes on as it is, in the units of the labels: a
+    cost is counted as a cost. Amounts that are given up or gained are better if larger. Where
+    `beside`, values are differences from what is played: rewards are averaged, or an offset of
+    the labels belongs to whole episodes.
     """
 
     problem: str
     state: str
-    step: str
-    visits: float  # the probability that an episode comes here
+    step: str  # empty where there are no steps
+    visits: float  # the probability that an episode comes here, or the share of time spent here
     played: str  # the actions of positive probability, in words
     signals: tuple[str, ...]  # [1 + N]
     costs: tuple[bool, ...]  # [1 + N], signals that are better if smaller
@@ -39,16 +42,20 @@ class Explanation(NamedTuple):
     given_up: float  # objective of the action that is best for it, beyond that of what is played
     gained: Array  # [N], by how much what is played is better than the same action
     worth: Array  # [N], the same at the prices
+    beside: bool = False  # whether values are differences from what is played
 
     @property
     def text(self) -> str:
         """In words."""
         best = self._best_for_the_objective()
-        lines = [
-            f"{self.problem}: state {self.state} at step {self.step}, "
-            f"where {100 * self.visits:.3g}% of the episodes come.",
-            f"The policy plays {self.played}.",
-        ]
+        share = f"{100 * self.visits:.3g}% of"
+        where = f"at step {self.step}, where {share} the episodes come."
+        if not self.step:
+            where = f"where {share} the time is spent."
+        name = f"state {self.state}{' ' if self.step else ', '}{where}"
+        lines = [f"{self.problem}: {name}", f"The policy plays {self.played}."]
+        if self.beside:
+            lines.append("Values are differences from what is played.")
         more = ["less" if cost else "more" for cost in self.costs]
         if self.given_up == 0.0:
             lines.append(
@@ -74,12 +81,13 @@ class Explanation(NamedTuple):
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Header and rows: a row for each open action, the best in total first."""
         header = ["action", "played", *self.signals, "with prices"]
+        sign = "+" if self.beside else ""
         rows = [
             [
                 each["action"],
                 f"{100 * each['probability']:.4g}%" if each["probability"] > 0.0 else "–",
-                *(f"{value:.5g}" for value in each["values"]),
-                f"{each['total']:.5g}",
+                *(f"{value:{sign if value else ''}.5g}" for value in each["values"]),
+                f"{each['total']:{sign if each['total'] else ''}.5g}",
             ]
             for each in self.actions
         ]
@@ -108,9 +116,9 @@ class Explanation(NamedTuple):
 
 
 def explain(
-    problem: CMDP,
+    problem: CMDP | StationaryCMDP,
     state: int | str,
-    step: int | str = 0,
+    step: int | str | None = None,
     *,
     policy: npt.ArrayLike | Policy | None = None,
     solution: Solution | None = None,
@@ -118,8 +126,11 @@ def explain(
 ) -> Explanation:
     """What a policy does in a state and why: action values, prices, what the constraints cost.
 
-    Without a policy it is the optimal one. Prices are the multipliers of the solution, which is
-    found where it is not given. With a counter, `count` is its level; by default where it starts.
+    Without a policy it is the optimal one, and without a step the first. Prices are the multipliers
+    of the solution, which is found where it is not given. With a counter, `count` is its level; by
+    default where it starts. A problem without an end has no steps; where its rewards are averaged,
+    values are what an action earns beside the average, and an action that changes the average
+    itself has none.
     """
     found = solve(problem) if solution is None else solution
     if found.multiplier is None or found.policy is None:
@@ -127,41 +138,90 @@ def explain(
     played = found.policy if policy is None else policy
     labels = problem.labels
     x = labels.find_state(state, problem.states)
-    h = labels.find_step(step, problem.horizon)
-    rows, visits, values = _seen_from(problem, played, h, x, count)
+    place: tuple[int, ...] = (x,)
+    size = float(np.abs(found.occupancy).sum()) if found.occupancy is not None else 1.0
+    if isinstance(problem, CMDP):
+        place = (labels.find_step(0 if step is None else step, problem.horizon), x)
+        rows, visits, values = _seen_from(problem, played, *place, count)
+    else:
+        if step is not None or count is not None:
+            raise InputError(f"{problem.name} is {problem.criterion}: it has no steps to ask about")
+        rows, visits, values = _seen_for_ever(problem, played, x)
+        size *= float(np.abs(problem.reward).max())
     total = np.array([1.0, *found.multiplier]) @ values
     here = values @ rows
-    order = sorted(np.flatnonzero(problem.opened[h, x]).tolist(), key=lambda a: -total[a])
+    order = sorted(np.flatnonzero(problem.opened[place]).tolist(), key=lambda a: -total[a])
     best = max(order, key=lambda a: values[0, a])
     given_up = float(values[0, best] - here[0])
-    given_up = given_up if given_up > SAME * problem.horizon else 0.0
+    given_up = given_up if given_up > SAME * size else 0.0
     gained = here[1:] - values[1:, best]
-    scales = [labels.shown(n) for n in range(len(problem.reward))]
+    scales = [labels.signal(n) for n in range(len(problem.reward))]
     factor = np.array([each.factor for each in scales])
-    size = np.abs(factor)
+    beside = any(each.offset for each in scales) or _averaged(problem)
+    shown, whole = values, total
+    if beside:
+        shown, whole = (
+            np.where(np.abs(each) > SAME * size, each, 0.0)
+            for each in (values - here[:, None], total - total @ rows)
+        )
+    units = np.abs(factor)
     actions = tuple(
         {
             "action": labels.action(a),
             "probability": float(rows[a]),
-            "values": [float(each) for each in factor * values[:, a]],
-            "total": float(factor[0] * total[a]),
+            "values": [float(each) for each in factor * shown[:, a] + 0.0],
+            "total": float(factor[0] * whole[a]) + 0.0,
         }
         for a in order
     )
     return Explanation(
         problem=problem.name,
         state=labels.state(x),
-        step=labels.step(h),
+        step=labels.step(place[0]) if len(place) == 2 else "",
         visits=visits,
         played=in_words(problem, rows),
         signals=tuple(each.of for each in scales),
         costs=tuple(bool(each < 0.0) for each in factor),
-        prices=size[0] * found.multiplier / size[1:],
+        prices=units[0] * found.multiplier / units[1:],
         actions=actions,
-        given_up=size[0] * given_up,
-        gained=size[1:] * gained,
-        worth=size[0] * found.multiplier * gained,
+        given_up=units[0] * given_up,
+        gained=units[1:] * gained,
+        worth=units[0] * found.multiplier * gained,
+        beside=beside,
     )
+
+
+def _averaged(problem: CMDP | StationaryCMDP) -> bool:
+    """Whether rewards are averaged over all time."""
+    return isinstance(problem, StationaryCMDP) and isinstance(problem.criterion, Average)
+
+
+def _seen_for_ever(
+    problem: StationaryCMDP, policy: npt.ArrayLike | Policy, x: int
+) -> tuple[Array, float, Array]:
+    """The row [A] of a state, the share of time spent there, and the action values [1 + N, A]."""
+    from cmdplab.cmdp import exact_stationary  # SciPy's sparse solvers take a while to load
+
+    if isinstance(policy, Policy) and policy.counter is not None:
+        raise InputError("a policy with a counter is for a problem with a horizon")
+    array = fitted(problem, policy)
+    spent = exact_stationary.visits(problem, array).states
+    share = float(spent[x] / spent.sum())
+    if not _averaged(problem):
+        values = [
+            exact_stationary.action_values(problem, array, each)[x] for each in problem.reward
+        ]
+        return array[x], share, np.stack(values)
+    found, changes = exact_stationary.relative_values(problem, array)
+    opened = problem.opened[x]
+    moved = np.abs(changes[:, x, opened]).max(axis=0) > 1e-9 * np.abs(problem.reward).max()
+    if moved.any():
+        name = problem.labels.action(int(np.flatnonzero(opened)[np.argmax(moved)]))
+        raise InputError(
+            f"{problem.name}: action {name} in state {problem.labels.state(x)} changes the average "
+            "over all time, which no value beside the average can say; evaluate both policies"
+        )
+    return array[x], share, found[:, x]
 
 
 def _seen_from(

@@ -8,79 +8,160 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
-from cmdplab.checks import checked_episodes, whole_number
+from cmdplab.checks import checked_episodes, whole_horizon, whole_number
+from cmdplab.cmdp.horizons import steps_for
+from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.memory import Memory
 from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Sparse
+from cmdplab.errors import InputError
 from cmdplab.numerics.noise import uniforms
 from cmdplab.statistics.means import Estimate, estimate
 from cmdplab.types import Array, Indices
 
 AT_ONCE = 4_000_000  # numbers of a batch: 32 MB
+LEFT = 1e-3  # of the largest discounted sum: what a path leaves out
+LONG = 1_000  # steps of a path whose rewards are averaged
 
 
 @display.shown
 class Simulation(NamedTuple):
-    """What a policy earned in so many episodes; intervals are of level 0.95."""
+    """What a policy earned in so many episodes; intervals are of level 0.95.
+
+    On a stationary problem an episode is a path of `steps` steps. What the rest of time may add to
+    each return is at most `cut`, and the intervals are wider by that: they are of the whole.
+    """
 
     earned: tuple[Estimate, ...]  # [1 + N], the objective and every utility
     threshold: Array  # [N]
     names: tuple[str, ...]  # [1 + N]
     episodes: int
     seed: int
+    steps: int = 0  # of an episode
+    cut: tuple[float, ...] = ()  # [1 + N]; zeros where episodes end by themselves
+    units: tuple[Scale, ...] = ()  # [1 + N], of the labels
 
     def _facts(self) -> tuple[str, display.Facts]:
         facts = [("episodes", f"{self.episodes:,}"), ("seed", str(self.seed))]
-        for name, each in zip(self.names, self.earned, strict=True):
-            facts.append((name, f"{each.mean:.6g} ({each.low:.6g} to {each.high:.6g})"))
+        if any(self.cut):
+            facts.append(("steps of each", f"{self.steps:,}"))
+        for scale, each in zip(self.units or map(Scale, self.names), self.earned, strict=True):
+            low, high = sorted((scale.published(each.low), scale.published(each.high)))
+            facts.append((scale.of, f"{scale.published(each.mean):.6g} ({low:.6g} to {high:.6g})"))
         return "Simulation", [*facts, ("thresholds", display.numbers(self.threshold))]
 
 
 def simulate(
-    problem: CMDP, policy: npt.ArrayLike | Policy, episodes: int, seed: int = 0
+    problem: CMDP | StationaryCMDP,
+    policy: npt.ArrayLike | Policy,
+    episodes: int,
+    seed: int = 0,
+    steps: int | None = None,
 ) -> Simulation:
     """Play a policy on a problem, and estimate what it earns, with intervals of level 0.95.
 
     The seed decides every draw: episode k is the same whatever the number of episodes, and two
     policies on one seed share their random numbers. `evaluate` gives the exact numbers.
+
+    steps : of each path, for problems without an end. By default as many as leave a thousandth of
+    the largest discounted sum, or 1,000 where rewards are averaged. What is cut off is bounded, by
+    gamma^T / (1 - gamma) times the largest reward, or by the span of the policy's biases over T.
     """
     checked_episodes(episodes)
     whole_number("seed", seed)
     rows = fitted(problem, policy)
     counter = policy.counter if isinstance(policy, Policy) else None
+    T = _steps(problem, steps)
+    weights, cut = np.ones(T), np.zeros(len(problem.reward))
+    low, high = np.zeros(len(cut)), np.full(len(cut), float(T))
+    if isinstance(problem, StationaryCMDP):
+        if counter is not None:
+            raise InputError("a policy with a counter is for a problem with a horizon")
+        weights, cut = _unending(problem, rows, T)
+        low, high = problem.reward.min(axis=(1, 2)), problem.reward.max(axis=(1, 2))
+        low, high = weights.sum() * low, weights.sum() * high
     if counter is None:
-        rows = rows[:, None]
-    batch = max(AT_ONCE // (problem.horizon * 2 + _row_length(problem)), 1)
-    total, squares = np.zeros(len(problem.reward)), np.zeros(len(problem.reward))
+        rows = rows[..., None, :, :]
+    batch = max(AT_ONCE // (T * 2 + _row_length(problem)), 1)
+    total, squares = np.zeros(len(cut)), np.zeros(len(cut))
     for done in range(0, episodes, batch):
-        drawn = uniforms(seed, done + 1, min(batch, episodes - done), problem.horizon)
-        earned = _earned(problem, rows, counter, drawn)
+        drawn = uniforms(seed, done + 1, min(batch, episodes - done), T + (rows.ndim == 3))
+        earned = _earned(problem, rows, counter, drawn, weights)
         total += earned.sum(axis=1)
         squares += (earned**2).sum(axis=1)
-    bounds = (0.0, float(problem.horizon))
     found = tuple(
-        estimate(episodes, float(t), float(s), bounds) for t, s in zip(total, squares, strict=True)
+        _widened(estimate(episodes, float(t), float(s), (float(a), float(b))), float(c))
+        for t, s, a, b, c in zip(total, squares, low, high, cut, strict=True)
     )
-    names = tuple(problem.labels.signal(n).of for n in range(len(problem.reward)))
-    return Simulation(found, problem.threshold, names, episodes, seed)
+    units = tuple(problem.labels.signal(n) for n in range(len(cut)))
+    names = tuple(each.of for each in units)
+    return Simulation(
+        found, problem.threshold, names, episodes, seed, T, tuple(cut.tolist()), units
+    )
 
 
-def _earned(problem: CMDP, rows: Array, counter: Memory | None, drawn: Array) -> Array:
-    """[1 + N, E]: what each episode earns; rows [H, K, X, A], uniforms [E, H, 2]."""
+def _steps(problem: CMDP | StationaryCMDP, steps: int | None) -> int:
+    """How many steps an episode has."""
+    if isinstance(problem, CMDP):
+        if steps not in (None, problem.horizon):
+            raise InputError(
+                f"an episode of {problem.name} has {problem.horizon} steps, not {steps}"
+            )
+        return problem.horizon
+    if steps is not None:
+        return whole_horizon(steps)
+    if isinstance(problem.criterion, Discounted) and problem.criterion.discount > 0.0:
+        gamma = problem.criterion.discount
+        return steps_for(gamma, LEFT / (1.0 - gamma))
+    return 1 if isinstance(problem.criterion, Discounted) else LONG
+
+
+def _unending(problem: StationaryCMDP, policy: Array, T: int) -> tuple[Array, Array]:
+    """The weights [T] of the steps of a path, and what the rest of time may add [1 + N]."""
+    if isinstance(problem.criterion, Discounted):
+        gamma = problem.criterion.discount
+        largest = np.abs(problem.reward).max(axis=(1, 2))
+        return np.asarray(gamma ** np.arange(T)), largest * gamma**T / (1.0 - gamma)
+    from cmdplab.cmdp.exact_stationary import gains_and_biases
+
+    # E of the average over T steps is g + (h(x_0) - E h(x_T)) / T.
+    _, biases = gains_and_biases(problem, policy)
+    return np.full(T, 1.0 / T), (biases.max(axis=0) - biases.min(axis=0)) / T
+
+
+def _widened(found: Estimate, cut: float) -> Estimate:
+    return found._replace(low=found.low - cut, high=found.high + cut)
+
+
+def _earned(
+    problem: CMDP | StationaryCMDP,
+    rows: Array,
+    counter: Memory | None,
+    drawn: Array,
+    weights: Array,
+) -> Array:
+    """[1 + N, E]: what each episode earns; rows [H, K, X, A] or [K, X, A], uniforms [E, T, 2]."""
+    ends = isinstance(problem, CMDP)
     levels = np.full(len(drawn), 0 if counter is None else counter.start)
-    states = np.full(len(drawn), problem.start)
+    states = np.full(len(drawn), problem.start if ends else 0)
+    if not ends:  # a path without an end has one pair of uniforms more, for its first state
+        first = np.broadcast_to(problem.start, (len(drawn), problem.states))
+        states = _inverse(first, drawn[:, -1, 0])
     earned = np.zeros((len(problem.reward), len(drawn)))
-    for h in range(problem.horizon):
-        actions = _inverse(rows[h, levels, states], drawn[:, h, 0])
-        earned += problem.reward[:, h, states, actions]
+    for h, weight in enumerate(weights.tolist()):
+        row = rows[h] if ends else rows
+        reward = problem.reward[:, h] if ends else problem.reward
+        actions = _inverse(row[levels, states], drawn[:, h, 0])
+        earned += weight * reward[:, states, actions]
         if counter is not None:
             levels = counter.next_levels(h)[levels, states, actions]
         states = _following(problem, h, states, actions, drawn[:, h, 1])
     return earned
 
 
-def _row_length(problem: CMDP) -> int:
+def _row_length(problem: CMDP | StationaryCMDP) -> int:
     kernel = problem.transition
     return int(kernel.probability.shape[-1] if isinstance(kernel, Sparse) else problem.states)
 
@@ -92,10 +173,13 @@ def _inverse(rows: Array, uniform: Array) -> Indices:
     return np.asarray(np.minimum(below.sum(axis=-1), last))
 
 
-def _following(problem: CMDP, h: int, x: Indices, a: Indices, uniform: Array) -> Indices:
+def _following(
+    problem: CMDP | StationaryCMDP, h: int, x: Indices, a: Indices, uniform: Array
+) -> Indices:
     """[E]: the next states."""
     kernel = problem.transition
     if isinstance(kernel, Sparse):
         chosen = _inverse(kernel.at(h)[x, a], uniform)
         return np.asarray(kernel.successor[x, a, chosen])
-    return _inverse(kernel[h, x, a], uniform)
+    table = kernel[h] if isinstance(problem, CMDP) else kernel
+    return _inverse(table[x, a], uniform)

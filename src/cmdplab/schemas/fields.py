@@ -21,3 +21,11 @@ class Part(BaseModel):
 def field(meaning: str, unit: str = "", **more: Any) -> Any:
     """A field with its meaning and its unit; `default` where it may be left out."""
     return Field(description=meaning, json_schema_extra={"unit": unit} if unit else None, **more)
+
+
+class Unit(Part):
+    """published = offset + factor * ours, of one reward."""
+
+    of: str = field("what the source counts")
+    factor: float = field("negative for a cost")
+    offset: float = field("of the whole episode", "the source's")

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, Field, create_model
 
-from cmdplab.schemas import checks, policies, problems, runs, stamp, theory
+from cmdplab.schemas import checks, policies, problems, runs, stamp, theory, thresholds
 from cmdplab.schemas.fields import Part
 
 MODELS: dict[str, type[Part]] = {
@@ -19,7 +19,8 @@ MODELS: dict[str, type[Part]] = {
     "run": runs.RunPage,
     "solve": problems.Solve,
     "describe": problems.Describe,
-    "frontier": problems.FrontierPage,
+    "sensitivity": thresholds.SensitivityPage,
+    "frontier": thresholds.FrontierPage,
     "theory": theory.TheoryPage,
     "convert": checks.Written,
     "evaluate": policies.EvaluatePage,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cmdplab.schemas.fields import EPISODES, PRICE, RETURN, Part, field
+from cmdplab.schemas.fields import EPISODES, PRICE, RETURN, Part, Unit, field
 
 
 class SimulatedReturn(Part):
@@ -27,6 +27,8 @@ class EvaluatePage(Part):
     episodes: int | None = field("played, with --episodes", EPISODES)
     seed: int | None = field("of the episodes")
     simulated: list[SimulatedReturn] | None = field("in the order of `signals`")
+    units: list[Unit] = field("what leads from these numbers to those of the labels; may be empty")
+    cut: list[float] | None = field("what paths without an end leave out at most", RETURN)
 
 
 class ExplainedAction(Part):
@@ -43,8 +45,8 @@ class ExplainPage(Part):
 
     problem: str = field("its name")
     state: str = field("its name, or its number")
-    step: str = field("its name, or its number")
-    visits: float = field("the probability that an episode comes here")
+    step: str = field("its name, or its number; empty where there are no steps")
+    visits: float = field("how likely an episode comes here, or the share of time spent here")
     played: str = field("the actions with their shares")
     signals: list[str] = field("names of the objective and of each constraint")
     costs: list[bool] = field("for each signal, whether less of it is better")
@@ -53,4 +55,5 @@ class ExplainPage(Part):
     given_up: float = field("objective that the best action for it would have more", RETURN)
     gained: list[float] = field("by how much each utility is better than with that action", RETURN)
     worth: list[float] = field("the same at the prices", RETURN)
+    beside: bool = field("whether values are differences from what is played")
     text: str = field("all of it in words")

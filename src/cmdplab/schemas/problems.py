@@ -1,8 +1,8 @@
-"""JSON of the commands about problems: solve, describe, frontier and list."""
+"""JSON of the commands about problems: solve, describe and list."""
 
 from __future__ import annotations
 
-from cmdplab.schemas.fields import EPISODES, PRICE, RETURN, Part, field
+from cmdplab.schemas.fields import EPISODES, PRICE, RETURN, Part, Unit, field
 
 
 class Solve(Part):
@@ -39,9 +39,10 @@ class Describe(Part):
     name: str = field("of the problem")
     states: int = field("how many")
     actions: int = field("how many")
-    horizon: int = field("steps of an episode", "steps")
+    horizon: int | None = field("steps of an episode; null without an end", "steps")
+    criterion: str = field("how rewards add up")
     constraints: int = field("how many")
-    start: int = field("the first state, counted from 0")
+    start: int | None = field("the first state, counted from 0; null where it is random")
     stationary: bool = field("whether the kernel is the same at every step")
     threshold: list[float] = field("of each constraint", RETURN)
     largest_utility: list[float] = field("the most that each can reach alone", RETURN)
@@ -55,19 +56,7 @@ class Describe(Part):
     message: str = field("why there is no optimum; empty if there is one")
     without_guarantee: list[str] = field("algorithms that need a slack, where there is none")
     ranges: list[ThresholdRange] = field("of each constraint")
-
-
-class FrontierPage(Part):
-    """`cmdplab frontier`: the optimal value against one threshold."""
-
-    constraint: int = field("which, counted from 1")
-    threshold: list[float] = field("every point asked for", RETURN)
-    value: list[float] = field("the optimal values there", RETURN)
-    multiplier: list[float] = field("the prices there", PRICE)
-    certificate: float = field("the largest |dual - primal| along it", RETURN)
-    given: float = field("the problem's own threshold", RETURN)
-    free: float = field("up to here the constraint costs nothing", RETURN)
-    largest: float = field("beyond here nothing is feasible", RETURN)
+    units: list[Unit] = field("of the objective, then of each utility; empty if as here")
 
 
 class TableLine(Part):
@@ -93,7 +82,7 @@ class ListedAlgorithm(Part):
     summary: str = field("one line")
     paper: str = field("where it is from")
     needs: dict[str, list[str]] = field("what it must be told, by preset")
-    guarantee: str = field("as proved, at scale 1; empty if none")
+    guarantee: str = field("as its paper claims, at scale 1; empty if none")
     unknown_rewards: str = field("whether the paper treats rewards that are only observed")
     provenance: dict[str, str] = field("where each constant comes from, by preset")
     unverified: dict[str, str] = field("constants that no source confirms, by preset")
@@ -123,14 +112,6 @@ class PublishedNumbers(Part):
     optimum: float = field("V*", "the source's")
     multipliers: list[float] = field("of each constraint", "the source's")
     unconstrained: float = field("without constraints", "the source's")
-
-
-class Unit(Part):
-    """published = offset + factor * ours, of one reward."""
-
-    of: str = field("what the source counts")
-    factor: float = field("negative for a cost")
-    offset: float = field("of the whole episode", "the source's")
 
 
 class ListedEnvironment(Part):

@@ -84,6 +84,25 @@ class ListedBox(NamedTuple):
     closed: Array  # [H, A * P], zero where an action is open, else too low ever to be the best
 
 
+class SeenBox(NamedTuple):
+    """The same with lists that grow: each pair has places of its own in one pool.
+
+    Whose successors they are is the store's knowledge, with which the first three are shared.
+    """
+
+    begin: Indices  # [L, A * P], where the places of a pair begin
+    used: Indices  # [L, A * P], how many it has
+    state: Indices  # [E], the states with ends of their own
+    lower: Array  # [E]
+    room: Array  # [E], upper - lower
+    floor: Array  # [L, A * P], the lower end of every other state
+    width: Array  # [L, A * P], the room of every other state
+    spare: Array  # [L, A * P], 1 - the sum of the lower ends
+    reward: Array  # [1 + N, H, A * P]
+    threshold: Array  # [N]
+    closed: Array  # [H, A * P], zero where an action is open, else too low ever to be the best
+
+
 class Model(NamedTuple):
     """A box and rewards as the sweeps read them; a pair (x, a) sits at a * P + x.
 

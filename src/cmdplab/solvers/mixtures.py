@@ -70,6 +70,7 @@ class Pool:
         fixed[1:, N] = 1.0
         self._matrix, self._earned = fixed, np.zeros(N + 1)
         self.columns: list[Column] = []
+        self._seen: set[bytes] = set()  # returns
         for each in known:
             self.add(each)
 
@@ -79,6 +80,7 @@ class Pool:
         self._matrix = np.column_stack([self._matrix, np.concatenate([[1.0], over])])
         self._earned = np.append(self._earned, column.returns[0] / self.sizes[0])
         self.columns.append(column)
+        self._seen.add(column.returns.tobytes())
         return len(self._earned) - 1
 
     def widest(self) -> Found:
@@ -137,7 +139,7 @@ class Pool:
 
     def _has(self, column: Column) -> bool:
         """Whether a policy with the same returns is there already."""
-        return any(np.array_equal(each.returns, column.returns) for each in self.columns)
+        return column.returns.tobytes() in self._seen
 
     def _found(self, objective: float, basis: list[int], share: Array, prices: Array) -> Found:
         N = len(self.threshold)

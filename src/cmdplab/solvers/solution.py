@@ -14,6 +14,7 @@ from cmdplab import display
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
+from cmdplab.errors import InputError
 from cmdplab.messages import warn_renamed
 from cmdplab.solvers.certified import SHORT, Optimum, optimum, unconstrained, widest
 from cmdplab.solvers.known import Known
@@ -91,8 +92,12 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
     similar problem (other thresholds, rewards or a few other rows): the search begins with its
     policies and multipliers. It may save time, and changes nothing that is certified.
     """
+    if warm is not None and not isinstance(warm, Solution):
+        raise InputError(f"warm is {type(warm).__name__}, not a Solution")
     if isinstance(problem, StationaryCMDP):
         return _stationary(problem, warm)
+    if not isinstance(problem, CMDP):
+        raise InputError(f"the problem is {type(problem).__name__}, not a CMDP")
     begun, first = _begun(warm, problem.constraints)
     known = Known(problem, problem.reward, problem.threshold, begun)
     if problem.constraints == 0:

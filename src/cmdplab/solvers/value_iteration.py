@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab.numerics.compiling import by_type, compiled, compiled_apart
-from cmdplab.solvers.layout import ListedBox, ListedModel, Model, TableModel
+from cmdplab.solvers.layout import ListedBox, ListedModel, Model, SeenBox, TableModel
 
 
 @compiled
@@ -23,7 +23,9 @@ def sort_states(values, order):
     """Order states by value, highest first, ties by number: unique, whatever order it is given.
 
     An insertion sort: the order of an earlier sweep is nearly right, and sorting it is linear.
+    Where it is not, among many states, a heap is made of them after all: the order is the same.
     """
+    left = PATIENCE * len(order)
     for t in range(1, len(order)):
         y = order[t]
         v = values[y]
@@ -32,6 +34,46 @@ def sort_states(values, order):
             order[s + 1] = order[s]
             s -= 1
         order[s + 1] = y
+        left -= t - 1 - s
+        if left < 0:
+            sort_by_heap(values, order)
+            return
+
+
+PATIENCE = 100  # places that a state may move on average
+
+
+@compiled
+def comes_later(values, y, z):
+    """Whether y stands behind z in the order."""
+    return values[y] < values[z] or (values[y] == values[z] and y > z)
+
+
+@compiled
+def sift(values, order, top, end):
+    """Let the state at `top` of a heap sink to its place: those that come later are above."""
+    y = order[top]
+    child = 2 * top + 1
+    while child < end:
+        if child + 1 < end and comes_later(values, order[child + 1], order[child]):
+            child += 1
+        if not comes_later(values, order[child], y):
+            break
+        order[top] = order[child]
+        top, child = child, 2 * child + 1
+    order[top] = y
+
+
+@compiled
+def sort_by_heap(values, order):
+    """The order of `sort_states` in n ln n steps, in place."""
+    for top in range(len(order) // 2 - 1, -1, -1):
+        sift(values, order, top, len(order))
+    for end in range(len(order) - 1, 0, -1):
+        last = order[end]
+        order[end] = order[0]
+        order[0] = last
+        sift(values, order, 0, end)
 
 
 FINE = 1e11  # see `coarsen`; a plan loses at most H / FINE by it
@@ -197,17 +239,75 @@ def move_in_listed_box(model, h, i, order, mass, ahead):
         t += 1
 
 
+@compiled
+def room_of_seen(model, layer, i, y):
+    """How much more than its lower end a state may get."""
+    begin = model.begin[layer, i]
+    for place in range(begin, begin + model.used[layer, i]):
+        if model.state[place] == y:
+            return model.room[place]
+    return model.width[layer, i]
+
+
+@compiled
+def expect_seen_box(model, h, order, value, work, q):
+    """See `expect`, and `expect_listed_box`."""
+    layer = min(h, len(model.spare) - 1)
+    coarsen(work.total, order)
+    sort_states(work.total, order)
+    for n in range(len(value)):
+        everywhere = 0.0
+        for t in range(len(order)):
+            everywhere += value[n, order[t]]
+        for i in range(q.shape[1]):
+            floor, begin = model.floor[layer, i], model.begin[layer, i]
+            total = floor * everywhere
+            for place in range(begin, begin + model.used[layer, i]):
+                total += (model.lower[place] - floor) * value[n, model.state[place]]
+            q[n, i] = total
+    for i in range(q.shape[1]):
+        left, t = model.spare[layer, i], 0
+        while left > 0.0 and t < len(order):
+            y = order[t]
+            poured = min(room_of_seen(model, layer, i, y), left)
+            for n in range(len(value)):
+                q[n, i] += poured * value[n, y]
+            left -= poured
+            t += 1
+
+
+@compiled
+def move_in_seen_box(model, h, i, order, mass, ahead):
+    """See `move`."""
+    layer = min(h, len(model.spare) - 1)
+    floor, begin = model.floor[layer, i], model.begin[layer, i]
+    if floor > 0.0:
+        for t in range(len(order)):
+            ahead[order[t]] += mass * floor
+    for place in range(begin, begin + model.used[layer, i]):
+        ahead[model.state[place]] += mass * (model.lower[place] - floor)
+    left, t = model.spare[layer, i], 0
+    while left > 0.0 and t < len(order):
+        y = order[t]
+        poured = min(room_of_seen(model, layer, i, y), left)
+        ahead[y] += mass * poured
+        left -= poured
+        t += 1
+
+
 EXPECT = {
     Model: expect_box,
     TableModel: expect_table,
     ListedModel: expect_listed,
     ListedBox: expect_listed_box,
+    SeenBox: expect_seen_box,
 }
 MOVE = {
     Model: move_in_box,
     TableModel: move_in_table,
     ListedModel: move_listed,
     ListedBox: move_in_listed_box,
+    SeenBox: move_in_seen_box,
 }
 
 

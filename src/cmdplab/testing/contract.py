@@ -18,7 +18,7 @@ from cmdplab.algorithms import as_row
 from cmdplab.algorithms.baselines import safe_baseline, task_for
 from cmdplab.algorithms.custom import Checked, Custom, Given, MakeLearner, StoredState, packed
 from cmdplab.algorithms.learner import Chunk, Episode
-from cmdplab.algorithms.row import SAFE_POLICY, STATIONARY, Row
+from cmdplab.algorithms.row import SAFE_POLICY, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
@@ -57,7 +57,7 @@ def check_learner(
         raise InputError(f"episodes is {episodes}: the contract needs at least three")
     row = as_row(learner)
     if problem is None:
-        alike = STATIONARY in row.needs
+        alike = row.pooled
         problems = [random_problem(*shape, stationary=alike) for shape in SHAPES.values()]
         for one in (*problems, random_problem(5, 4, 3, 1, closed=0.4, stationary=alike)):
             check_learner(row, one, episodes=episodes, seed=seed, tolerance=tolerance)

@@ -1,4 +1,4 @@
-"""The box around an estimated row, in a table or around lists, compiled."""
+"""The box around an estimated row: in a table, or around lists; compiled."""
 # Numba infers the types of the compiled functions; solvers/layout.py names the shapes.
 
 from __future__ import annotations
@@ -7,6 +7,8 @@ from typing import Any
 
 from cmdplab.algorithms.equations import interval_width, scaled_width
 from cmdplab.algorithms.planner import box_ends, box_half
+from cmdplab.engines.cpu.seen import SeenCounts
+from cmdplab.engines.cpu.storage import ListedCounts
 from cmdplab.numerics.compiling import by_type, compiled_exactly
 
 
@@ -81,7 +83,28 @@ def listed_row(counts, most, model, numbers, h, i, visits, phi):
     return bonus, margin, lowest
 
 
-@by_type(lambda counts: listed_row if hasattr(counts, "instance_class") else box_row)
+@compiled_exactly
+def seen_row(counts, most, model, numbers, h, i, visits, phi):
+    """See `row_ends`: the same where lists grow; nothing was told of successors then."""
+    X, seen = len(counts.states), visits > 0.0
+    begin, used = counts.begin[h, i], counts.used[h, i]
+    p = 0.0 if seen else 1.0 / X
+    hopeful, fearful, lower, room = ends(p, phi, visits, 1.0, numbers)
+    model.floor[h, i], model.width[h, i] = lower, room
+    others = X - used
+    bonus, margin, lowest = others * hopeful, others * fearful, others * lower
+    for place in range(begin, begin + used):
+        p = counts.visits[place] / visits if seen else 1.0 / X
+        hopeful, fearful, lower, room = ends(p, phi, visits, 1.0, numbers)
+        model.lower[place], model.room[place] = lower, room
+        bonus, margin, lowest = bonus + hopeful, margin + fearful, lowest + lower
+    return bonus, margin, lowest
+
+
+ROWS: dict[Any, Any] = {ListedCounts: listed_row, SeenCounts: seen_row}
+
+
+@by_type(lambda counts: ROWS.get(getattr(counts, "instance_class", None), box_row))
 def row_ends(
     counts: Any, most: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
 ) -> tuple[float, float, float]:

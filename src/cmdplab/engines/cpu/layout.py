@@ -12,15 +12,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.counts import no_rows, visits_of
 from cmdplab.algorithms.equations import count_weight
 from cmdplab.algorithms.primal_dual import PrimalDualNumbers, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse, lists
 from cmdplab.engines import outside
+from cmdplab.engines.cpu import seen
+from cmdplab.engines.cpu.seen import TABLE, SeenCounts
 from cmdplab.engines.cpu.storage import ListedCounts, ListedWorld, World
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
 from cmdplab.types import Array, Indices, Mask
+
+Counts = Array | ListedCounts | SeenCounts
 
 _count_weight = np.vectorize(count_weight, otypes=[float])
 
@@ -29,38 +34,58 @@ class Storage(NamedTuple):
     """How a run stores its counts: in lists where the kernel has few successors.
 
     A state, which is saved, has tables where the problem was given as a table, so that both
-    engines can go on from it.
+    engines can go on from it. Where nobody knows the kernel, lists grow with what is seen, unless
+    there are so few states that a table costs no more.
     """
 
     listed: Sparse | None  # the lists; None: tables
     successors: int | None  # S, where a state keeps lists too
     written: Sparse | None  # the lists, where a state has tables nevertheless
+    seen: bool = False  # whether lists grow with what is seen
 
     @classmethod
-    def of(cls, problem: CMDP | None) -> Storage:
-        """What the data of a problem ask for; a kernel that nobody knows is a table."""
+    def of(cls, problem: CMDP | None, task: Task) -> Storage:
+        """What the data of a problem ask for; what a learner was told of successors is a table."""
         if problem is None:
-            return cls(None, None, None)
+            large = task.reward.shape[2] > TABLE and task.support is None
+            return cls(None, None, None, large)
         if isinstance(problem.transition, Sparse):
             return cls(problem.transition, problem.transition.successor.shape[2], None)
         listed = lists(problem.kernel)
         return cls(listed, None, listed)
 
+    def nothing(self, task: Task, layers: int) -> Array:
+        """Natural counts of no visits; a known kernel in their place."""
+        _, _, X, A = task.reward.shape
+        known = task.known_rows(self.successors)
+        if known is not None:
+            return known
+        return no_rows() if self.seen else np.zeros((layers, X, A, self.successors or X))
+
+    def stored(self, counts: Array, uniform: Array) -> Counts:
+        """Natural counts as a store; `uniform` [L, X, A] marks rows of ones."""
+        if self.seen:
+            return seen.stored(counts, uniform)
+        return stored_counts(counts, uniform, self.listed)
+
 
 class Learner(NamedTuple):
-    """The learner's arrays: H X P A + (6 + R) H P A doubles and some vectors; H S P A for lists."""
+    """The learner's arrays: H X P A + (6 + R) H P A doubles and some vectors; H S P A for lists.
 
-    counts: Array | ListedCounts  # [H, X, A * P], visits; ones in an unvisited uniform row
-    inverse: Array  # [H, A * P], Pbar = counts * inverse
-    visits: Array  # [H, A * P]
-    bonus: Array  # [H, A * P]
+    L is that of the row: H, or 1 where steps share their counts.
+    """
+
+    counts: Counts  # [L, X, A * P], visits; ones in an unvisited uniform row
+    inverse: Array  # [L, A * P], Pbar = counts * inverse
+    visits: Array  # [L, A * P]
+    bonus: Array  # [L, A * P]
     log_policy: Array  # [H, A * P]
     policy: Array  # [H, A * P]
     multiplier: Array  # [N]
-    reward: Array  # [R, H, A * P]
+    reward: Array  # [R, H, A * P], as told; [R, L, A * P] where rewards are observed
     threshold: Array  # [N]
     closed: Array  # [H, A * P], zero where an action is open, else too low ever to be taken
-    reward_sums: Array  # [1 + N, H, A * P], of samples; [0, H, A * P] where rewards are known
+    reward_sums: Array  # [1 + N, L, A * P], of samples; none where rewards are known
 
 
 class Scratch(NamedTuple):
@@ -120,10 +145,11 @@ def _dense_world(problem: CMDP) -> World:
     return World(kernel.reshape(H, -1, padded(X + 1 + N)), cumulative)
 
 
-def scratch(task: Task, listed: Sparse | None = None) -> Scratch:
-    """Working space for a task."""
+def scratch(task: Task, storage: Storage, plays: bool) -> Scratch:
+    """Working space for a task; exact returns are for who plays on a kernel."""
     rewards, H, X, A = task.reward.shape
     P, R = padded(X), rewards + rewards % 2
+    row = X if storage.listed is None else storage.listed.successor.shape[2]
     return Scratch(
         value=aligned(R, P),
         action_value=aligned(R, A * P),
@@ -132,8 +158,8 @@ def scratch(task: Task, listed: Sparse | None = None) -> Scratch:
         mass=aligned(P),
         here=aligned(2, padded(X + rewards)),
         occupancy=aligned(2, A * P),
-        row=aligned(P if listed is None else padded(listed.successor.shape[2])),
-        policies=aligned(2, H, A * P),
+        row=aligned(padded(1 if storage.seen else row)),
+        policies=aligned(2, H if plays else 0, A * P),
         returns=aligned(2, rewards),
         states=np.zeros(H + 1, np.int64),
         actions=np.zeros(H, np.int64),
@@ -141,22 +167,30 @@ def scratch(task: Task, listed: Sparse | None = None) -> Scratch:
     )
 
 
+def with_row_for(counts: Counts, scratch: Scratch) -> Scratch:
+    """The scratch with a row for the longest list of what was seen; others know it beforehand."""
+    if not isinstance(counts, SeenCounts) or len(scratch.row) >= counts.size[seen.LONGEST]:
+        return scratch
+    return scratch._replace(row=aligned(padded(2 * int(counts.size[seen.LONGEST]))))
+
+
 def learner(
-    task: Task, numbers: PrimalDualNumbers, state: PrimalDualState, listed: Sparse | None = None
+    task: Task, numbers: PrimalDualNumbers, state: PrimalDualState, layers: int, storage: Storage
 ) -> Learner:
     """The compiled learner's arrays, derived from a natural state; the rest is `refresh_all`'s."""
     rewards, H, X, A = task.reward.shape
-    visits = state.counts.sum(axis=-1)
+    estimated = layers if task.observed else H
+    visits = visits_of(state.counts, layers, X, A)
     unseen = visits == 0.0
     uniform = unseen * (numbers.unvisited_mass > 0.0)
     inverse = _count_weight(visits, numbers.prior_visits, numbers.unvisited_mass / X)
-    reward = aligned(rewards + rewards % 2, H, A * padded(X))
-    reward[:rewards] = to_pairs(task.reward)
+    reward = aligned(rewards + rewards % 2, estimated, A * padded(X))
+    reward[:rewards] = to_pairs(task.reward[:, :estimated])
     return Learner(
-        counts=stored_counts(state.counts, uniform, listed),
+        counts=storage.stored(state.counts, uniform),
         inverse=to_pairs(inverse),
         visits=to_pairs(visits),
-        bonus=aligned(H, A * padded(X)),
+        bonus=aligned(layers, A * padded(X)),
         log_policy=to_pairs(state.log_policy),
         policy=to_pairs(state.policy),
         multiplier=state.multiplier.copy(),
@@ -168,7 +202,7 @@ def learner(
 
 
 def stored_counts(counts: Array, uniform: Array, listed: Sparse | None) -> Array | ListedCounts:
-    """Natural counts [H, X, A, X or S] as a store; `uniform` [H, X, A] marks rows of ones."""
+    """Natural counts [L, X, A, X or S] as a store; `uniform` [L, X, A] marks rows of ones."""
     if listed is None:
         return to_pairs(np.moveaxis(counts + uniform[..., None], 3, 1))
     if counts.shape[-1] != listed.successor.shape[-1]:  # a table: only listed states have visits
@@ -186,9 +220,11 @@ def used_places(listed: Sparse) -> Mask:
 
 
 def natural_counts(
-    store: Array | ListedCounts, visits: Array, states: int, actions: int, listed: Sparse | None
+    store: Counts, visits: Array, states: int, actions: int, listed: Sparse | None
 ) -> Array:
-    """[H, X, A, X] or, for lists, [H, X, A, S]; `listed` says where lists are to be tables."""
+    """[L, X, A, X] or, for lists, [L, X, A, S]; `listed` says where lists are to be tables."""
+    if isinstance(store, SeenCounts):
+        return seen.natural(store, states, actions)
     if isinstance(store, ListedCounts):
         counts = np.moveaxis(from_pairs(store.visits, states, actions), 1, 3)
         if listed is None:
@@ -198,9 +234,9 @@ def natural_counts(
         for s in range(counts.shape[3]):
             table[:, x, a, listed.successor[..., s]] += counts[..., s]
         return table
-    seen = from_pairs(visits, states, actions)[..., None] > 0.0
+    visited = from_pairs(visits, states, actions)[..., None] > 0.0
     counts = np.moveaxis(from_pairs(store, states, actions), 1, 3)
-    return np.where(seen, counts, 0.0)
+    return np.where(visited, counts, 0.0)
 
 
 def natural_state(

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.counts import visits_of
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.task import Task
@@ -14,17 +15,16 @@ from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import outside
 from cmdplab.engines.cpu import layout, planner_episode as kernels
 from cmdplab.engines.cpu.primal_dual_episode import draw_action
-from cmdplab.engines.cpu.storage import ListedCounts
-from cmdplab.errors import InputError
+from cmdplab.engines.cpu.seen import SeenCounts, with_places
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
-from cmdplab.solvers.layout import ListedBox, Model, planning
+from cmdplab.solvers.layout import ListedBox, Model, SeenBox, planning
 from cmdplab.types import Array, Indices, Mask
 
 
 class Learner(NamedTuple):
     """The learner's arrays; a pair (x, a) sits at a * P + x, L is that of the row."""
 
-    counts: Array | ListedCounts  # [L, X, A * P], visits to (h, y, pair)
+    counts: layout.Counts  # [L, X, A * P], visits to (h, y, pair)
     visits: Array  # [L, A * P]
     planned: Array  # [L, A * P]
     most: Array  # [X, A * P], 0 where a state is known not to follow, else 1; or [1, A * P]
@@ -53,21 +53,18 @@ class PlannerSession:
         rewards, H, X, A = task.reward.shape
         self._row, self._task, self._seed = algorithm, task, seed
         self._numbers = algorithm.numbers(task)
-        self._storage = layout.Storage.of(problem)
+        self._ahead = outside.StepsAhead(algorithm, task)
+        self._storage = layout.Storage.of(problem, task)
         listed = self._storage.listed
         self._world = None if problem is None else layout.world(problem, listed)
-        self._scratch = layout.scratch(task, listed)
+        self._scratch = layout.scratch(task, self._storage, problem is not None)
         self._space = planning(rewards - 1, H, X, A)
         layers = algorithm.layers(task)
-        empty = PlannerState.empty(task, layers, self._storage.successors)
+        empty = PlannerState.empty(task, layers, self._storage.nothing(task, layers))
         begun = state if state is not None else empty
-        if len(begun.counts) != layers:
-            counted = f"the state has counts of {len(begun.counts)} steps"
-            raise InputError(f"{counted}, and {algorithm.name} ({algorithm.preset}) of {layers}")
-        self._learner = _learner(task, begun, listed)
-        self._model = (
-            _empty_model(task, layers) if listed is None else _empty_lists(task, layers, listed)
-        )
+        outside.check_layers(algorithm, task, begun.counts)
+        self._learner = _learner(task, begun, layers, self._storage)
+        self._model = _empty(task, layers, listed, self._learner.counts)
         self._episode = begun.episode
         kernels.refresh_all(self._learner, self._model, self._numbers, X, padded(X))
         if problem is not None:  # compiles, or loads what was compiled, before anyone times
@@ -92,7 +89,7 @@ class PlannerSession:
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
         h, x = outside.checked_place(self._task, h, x)
-        return int(draw_action(self._learner.policy[h], x, u, len(self._scratch.row)))
+        return int(draw_action(self._learner.policy[h], x, u, len(self._scratch.top)))
 
     def policy(self) -> Array:
         """[H, X, A], a copy of what is played next."""
@@ -104,8 +101,12 @@ class PlannerSession:
         """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
         episode = outside.checked_episode(self._task, states, actions)
         samples = outside.checked_rewards(self._task, rewards)
-        steps = self._row.schedule(self._task, self._episode + 1, 1)[0]
+        steps = self._ahead[self._episode + 1]
         done = self._episode + 1
+        if isinstance(self._learner.counts, SeenCounts):
+            counts = with_places(self._learner.counts, *episode)
+            self._learner = self._learner._replace(counts=counts)
+            self._model = _enlarged(self._model, counts)
         fixed = (self._learner, self._model, self._numbers, self._task.start)
         kernels.advance(*fixed, steps, *episode, samples, done, self._space)
         self._episode = done
@@ -128,13 +129,14 @@ class PlannerSession:
         )
 
 
-def _learner(task: Task, state: PlannerState, listed: Sparse | None) -> Learner:
-    baseline = task.baseline
+def _learner(task: Task, state: PlannerState, layers: int, storage: layout.Storage) -> Learner:
+    baseline, (_, _, X, A) = task.baseline, task.reward.shape
+    visits = visits_of(state.counts, layers, X, A)
     return Learner(
-        counts=layout.stored_counts(state.counts, np.zeros(state.counts.shape[:3]), listed),
-        visits=to_pairs(state.counts.sum(axis=-1)),
+        counts=storage.stored(state.counts, np.zeros(visits.shape)),
+        visits=to_pairs(visits),
         planned=to_pairs(state.planned),
-        most=_most(task, listed),
+        most=_most(task, storage.listed),
         policy=to_pairs(state.policy),
         promised=state.promised.copy(),
         queue=state.queue.copy(),
@@ -158,6 +160,41 @@ def _most(task: Task, listed: Sparse | None) -> Array:
 def _table(support: Mask) -> Array:
     """[X, A, X] as [X, A * P], zeros and ones."""
     return to_pairs(np.moveaxis(support.astype(np.float64), 2, 0))
+
+
+def _empty(
+    task: Task, layers: int, listed: Sparse | None, counts: layout.Counts
+) -> Model | ListedBox | SeenBox:
+    """The box, to be filled in: in a table, around lists, or around what was seen."""
+    if isinstance(counts, SeenCounts):
+        return _empty_seen(task, layers, counts)
+    return _empty_model(task, layers) if listed is None else _empty_lists(task, layers, listed)
+
+
+def _empty_seen(task: Task, layers: int, counts: SeenCounts) -> SeenBox:
+    rewards, H, X, A = task.reward.shape
+    places, pairs = len(counts.state), A * padded(X)
+    return SeenBox(
+        begin=counts.begin,
+        used=counts.used,
+        state=counts.state,
+        lower=np.zeros(places),
+        room=np.zeros(places),
+        floor=aligned(layers, pairs),
+        width=aligned(layers, pairs),
+        spare=aligned(layers, pairs),
+        reward=aligned(rewards, H, pairs),
+        threshold=task.threshold.copy(),
+        closed=to_pairs(task.closed),
+    )
+
+
+def _enlarged(box: Model | ListedBox | SeenBox, counts: SeenCounts) -> Model | ListedBox | SeenBox:
+    """The box of an enlarged pool; a list that moved is filled in when its pair is counted."""
+    assert isinstance(box, SeenBox)
+    more = np.zeros(len(counts.state) - len(box.state))
+    ends = [np.concatenate([each, more]) for each in (box.lower, box.room)]
+    return box._replace(state=counts.state, lower=ends[0], room=ends[1]) if len(more) else box
 
 
 def _empty_model(task: Task, layers: int) -> Model:

@@ -12,6 +12,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import outside
 from cmdplab.engines.cpu import layout, primal_dual_episode as kernels
+from cmdplab.engines.cpu.seen import SeenCounts, with_places
 from cmdplab.numerics.arrays import from_pairs
 from cmdplab.types import Array, Indices
 
@@ -27,16 +28,20 @@ class PrimalDualSession:
         seed: int,
         state: PrimalDualState | None = None,
     ) -> None:
-        self._storage = layout.Storage.of(problem)
+        self._storage = layout.Storage.of(problem, task)
         listed = self._storage.listed
+        layers = algorithm.layers(task)
         if state is None:
-            state = PrimalDualState.initial(task, self._storage.successors)
+            state = PrimalDualState.initial(task, self._storage.nothing(task, layers), layers)
+        outside.check_layers(algorithm, task, state.counts)
         self._row, self._task, self._seed = algorithm, task, seed
         self._numbers = algorithm.numbers(task)
+        self._ahead = outside.StepsAhead(algorithm, task)
         self._world = None if problem is None else layout.world(problem, listed)
-        self._learner = layout.learner(task, self._numbers, state, listed)
-        self._scratch = layout.scratch(task, listed)
+        self._learner = layout.learner(task, self._numbers, state, layers, self._storage)
+        self._scratch = layout.scratch(task, self._storage, problem is not None)
         self._episode = state.episode
+        self._scratch = layout.with_row_for(self._learner.counts, self._scratch)
         kernels.refresh_all(self._learner, self._numbers, self._scratch.row)
         if problem is not None:
             self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
@@ -53,7 +58,7 @@ class PrimalDualSession:
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
         h, x = outside.checked_place(self._task, h, x)
-        return int(kernels.draw_action(self._learner.policy[h], x, u, len(self._scratch.row)))
+        return int(kernels.draw_action(self._learner.policy[h], x, u, len(self._scratch.top)))
 
     def policy(self) -> Array:
         """[H, X, A], a copy of what is played next."""
@@ -65,9 +70,13 @@ class PrimalDualSession:
         """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
         episode = outside.checked_episode(self._task, states, actions)
         samples = outside.checked_rewards(self._task, rewards)
-        steps = self._row.schedule(self._task, self._episode + 1, 1)[0]
-        start = self._task.start
-        fixed = (self._learner, self._numbers, start)
+        steps = self._ahead[self._episode + 1]
+        counts = self._learner.counts
+        if isinstance(counts, SeenCounts):
+            counts = with_places(counts, *episode)
+            self._learner = self._learner._replace(counts=counts)
+            self._scratch = layout.with_row_for(counts, self._scratch)
+        fixed = (self._learner, self._numbers, self._task.start)
         kernels.advance(*fixed, steps, *episode, samples, self._scratch)
         self._episode += 1
 

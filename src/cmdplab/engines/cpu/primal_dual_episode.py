@@ -1,6 +1,7 @@
 """One episode of the primal-dual family, compiled. The innermost loops are in loops.py.
 
 Index letters: h step, x state, a action, y next state, i = a * P + x a pair, n reward, k episode.
+Step h reads and writes layer min(h, L - 1) of what was counted: see algorithms/primal_dual.py.
 """
 # Numba infers the types of these functions; layout.py names the shapes.
 
@@ -97,26 +98,28 @@ def refresh_bonus(learner, numbers, h, i, row):
 @compiled
 def refresh_all(learner, numbers, row):
     """Every bonus and estimated reward: at the start of a run and after a resume."""
-    H, pairs = learner.visits.shape
-    for h in range(H):
+    layers, pairs = learner.visits.shape
+    for layer in range(layers):
         for i in range(pairs):
-            refresh_bonus(learner, numbers, h, i, row)
-            refresh_rewards(learner, numbers, h, i)
+            refresh_bonus(learner, numbers, layer, i, row)
+            refresh_rewards(learner, numbers, layer, i)
 
 
 @compiled
 def count(learner, numbers, states, actions, samples, P, row):
     """Add one episode; only the bonuses and estimated rewards of visited pairs change."""
     for h in range(len(actions)):
+        layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
-        seen = learner.visits[h, i] > 0.0
-        add_visit(learner.counts, h, states[h + 1], i, seen, numbers.visit)
-        learner.visits[h, i] += numbers.visit
-        learner.inverse[h, i] = count_weight(learner.visits[h, i], numbers.prior_visits, 0.0)
-        refresh_bonus(learner, numbers, h, i, row)
+        seen = learner.visits[layer, i] > 0.0
+        add_visit(learner.counts, layer, states[h + 1], i, seen, numbers.visit)
+        learner.visits[layer, i] += numbers.visit
+        visits = learner.visits[layer, i]
+        learner.inverse[layer, i] = count_weight(visits, numbers.prior_visits, 0.0)
+        refresh_bonus(learner, numbers, layer, i, row)
         for n in range(len(samples)):
-            learner.reward_sums[n, h, i] += samples[n, h]
-        refresh_rewards(learner, numbers, h, i)
+            learner.reward_sums[n, layer, i] += samples[n, h]
+        refresh_rewards(learner, numbers, layer, i)
 
 
 @compiled
@@ -127,22 +130,24 @@ def terms(learner, numbers, n, h, tau):
     if n > 0:  # the row of zeros that makes the number of rewards even has no multiplier
         lam = learner.multiplier[n - 1] if n <= len(learner.multiplier) else 0.0
     weight = bonus_weight(numbers.bonus_multiplier, soft, numbers.bonus_entropy)
-    cap = value_cap(len(learner.visits) - h, soft, numbers.log_actions)
-    return learner.reward[n, h], weight, cap, lam, soft
+    cap = value_cap(len(learner.policy) - h, soft, numbers.log_actions)
+    layer = min(h, learner.reward.shape[1] - 1)
+    return learner.reward[n, layer], weight, cap, lam, soft
 
 
 @compiled
 def evaluate(learner, numbers, h, tau, scratch):
     """Q~_h, V~_h of every reward and their total, from the values of step h + 1."""
     value, q = scratch.value, scratch.action_value
+    layer = min(h, len(learner.visits) - 1)
     copy(learner.closed[h], scratch.total)
     for n in range(0, len(value), 2):
-        expected_pair(learner.counts, h, value[n : n + 2], q[n], q[n + 1])
+        expected_pair(learner.counts, layer, value[n : n + 2], q[n], q[n + 1])
         evaluate_pair(
             terms(learner, numbers, n, h, tau),
             terms(learner, numbers, n + 1, h, tau),
-            learner.bonus[h],
-            learner.inverse[h],
+            learner.bonus[layer],
+            learner.inverse[layer],
             learner.policy[h],
             learner.log_policy[h],
             numbers.entropy_weighting,
@@ -175,7 +180,7 @@ def improve(learner, numbers, start, steps, scratch):
     """One backward sweep that evaluates pi^k optimistically and replaces it, then the dual step."""
     eta, dual_eta, tau, margin = steps
     value, q = scratch.value, scratch.action_value
-    last = len(learner.visits) - 1
+    last = len(learner.policy) - 1
     value[:] = 0.0
     q[0, :] = 0.0
     soft_values(

@@ -1,9 +1,10 @@
-"""Two ways to store a kernel and the counts of its transitions; the type chooses the loop.
+"""How a kernel and the counts of its transitions are stored; the type chooses the loop.
 
 Dense tables hold every successor of a pair; lists hold the S that some kernel allows. Lists take
 memory and time in proportion to S, where tables take X: they are for grids, queues and chains.
 Which states are listed is the engine's knowledge. The learner counts what it sees, and a state
-that cannot follow has no visits in either store.
+that cannot follow has no visits in either store. Where nobody knows the kernel, lists grow with
+what is seen: seen.py.
 """
 # Numba infers the types of the compiled functions; the classes below name the shapes.
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from cmdplab.engines.cpu.loops import pair_product, spread
+from cmdplab.engines.cpu.seen import SeenCounts, seen_gather, seen_visit, sums_over_seen
 from cmdplab.numerics.compiling import by_type, compiled
 from cmdplab.types import Array, Places
 
@@ -33,17 +35,23 @@ class ListedWorld(NamedTuple):
 
 
 class ListedCounts(NamedTuple):
-    """Visits to the successors in a list; the dense counts are an array [H, X, A * P]."""
+    """Visits to the successors in a list; the dense counts are an array [L, X, A * P]."""
 
     successor: Places  # [S, A * P]
-    visits: Array  # [H, S, A * P]
-    anywhere: Array  # [H, A * P], one where an unvisited row counts every state once; or [H, 0]
+    visits: Array  # [L, S, A * P]
+    anywhere: Array  # [L, A * P], one where an unvisited row counts every state once; or [L, 0]
     states: Array  # [X], zeros: only their number matters
 
 
 def _listed(stored: Any) -> bool:
-    """Whether what is stored, of which this is Numba's type, is lists."""
-    return getattr(stored, "instance_class", None) in (ListedWorld, ListedCounts)
+    """Whether a kernel, of which this is Numba's type, is stored in lists."""
+    return getattr(stored, "instance_class", None) is ListedWorld
+
+
+def _of_counts(stored: Any, dense: Any, listed: Any, seen: Any) -> Any:
+    """The function for the way in which counts, of which this is Numba's type, are stored."""
+    kinds: dict[Any, Any] = {ListedCounts: listed, SeenCounts: seen}
+    return kinds.get(getattr(stored, "instance_class", None), dense)
 
 
 @by_type(lambda world: listed_returns if _listed(world) else dense_returns)
@@ -64,19 +72,19 @@ def mean_reward(world: Any, n: Any, h: Any, x: Any, a: Any) -> float:
     raise NotImplementedError
 
 
-@by_type(lambda counts: listed_expected if _listed(counts) else dense_expected)
+@by_type(lambda counts: _of_counts(counts, dense_expected, listed_expected, seen_expected))
 def expected_pair(counts: Any, h: Any, weights: Any, first: Any, second: Any) -> None:
     """first[i] = sum_y counts_h(y, i) weights[0, y], and second[i] the same for weights[1]."""
     raise NotImplementedError
 
 
-@by_type(lambda counts: listed_gather if _listed(counts) else dense_gather)
+@by_type(lambda counts: _of_counts(counts, dense_gather, listed_gather, seen_gather))
 def gather(counts: Any, h: Any, i: Any, inverse: Any, row: Any) -> float:
     """row = the different entries of Pbar_h(. | i), padded with zeros; how often each occurs."""
     raise NotImplementedError
 
 
-@by_type(lambda counts: listed_visit if _listed(counts) else dense_visit)
+@by_type(lambda counts: _of_counts(counts, dense_visit, listed_visit, seen_visit))
 def add_visit(counts: Any, h: Any, y: Any, i: Any, seen: Any, visit: Any) -> None:
     """Count a visit to y; if the pair was never seen, forget what stood for "never seen".
 
@@ -215,6 +223,14 @@ def add_everywhere(anywhere, states, weights, first, second):
 def listed_expected(counts, h, weights, first, second):
     """See `expected_pair`."""
     gathered_pair(counts.successor, counts.visits[h], weights, first, second)
+    add_everywhere(counts.anywhere[h], len(counts.states), weights, first, second)
+
+
+@compiled
+def seen_expected(counts, h, weights, first, second):
+    """See `expected_pair`."""
+    places = (counts.begin[h], counts.used[h], counts.state, counts.visits)
+    sums_over_seen(*places, weights, first, second)
     add_everywhere(counts.anywhere[h], len(counts.states), weights, first, second)
 
 

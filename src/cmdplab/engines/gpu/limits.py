@@ -69,6 +69,8 @@ def check_row(row: Row, task: Task, precision: str = "float64") -> None:
         raise InputError(f"the engine gpu has no {row.name}: take the engine cpu")
     if precision not in family.precisions:
         raise InputError(f"{row.name} runs in {family.precisions[0]} only, not in {precision}")
+    if row.pooled:
+        raise InputError("the engine gpu counts each step by itself: take the engine cpu to pool")
     if task.observed:
         raise InputError("the engine gpu knows its rewards: take the engine cpu to observe them")
     if task.kernel is not None:

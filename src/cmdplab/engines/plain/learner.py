@@ -13,7 +13,7 @@ from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 Kind = TypeVar("Kind", bound=Row)
 
@@ -28,6 +28,10 @@ class PlainLearner(Generic[Kind]):
     def policy(self, state: Any) -> Array:
         """[H, X, A], what is played next."""
         return np.asarray(state.policy)
+
+    def layers_of(self, counted: Array) -> Indices:
+        """[H], the layer of counts [L, ...] that each step reads."""
+        return np.minimum(np.arange(self.task.reward.shape[1]), len(counted) - 1)
 
 
 def sampled(problem: CMDP, episode: Episode, reward_noise: Array, spread: float) -> Episode:

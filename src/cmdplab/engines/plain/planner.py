@@ -82,8 +82,7 @@ class PlainPlanner(PlainLearner[Planner]):
 
     def rewards(self, state: PlannerState) -> Array:
         """[1 + N, H, X, A]: what is known, or the ends of what was observed, to plan with."""
-        n = self.numbers
-        layer = np.minimum(np.arange(self.task.reward.shape[1]), len(state.counts) - 1)
+        n, layer = self.numbers, self.layers_of(state.counts)
         visits = state.counts.sum(axis=-1)[layer]
         radius = np.zeros(visits.shape)
         for at in np.ndindex(*visits.shape):

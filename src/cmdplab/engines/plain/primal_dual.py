@@ -34,13 +34,15 @@ class PlainPrimalDual(PlainLearner[PrimalDual]):
 
     def init(self) -> PrimalDualState:
         """Before the first episode."""
-        return PrimalDualState.initial(self.task)
+        return PrimalDualState.initial(self.task, layers=self.row.layers(self.task))
 
     def observe(self, state: PrimalDualState, episode: Episode) -> PrimalDualState:
         """Count one episode, evaluate the policy that played it, and improve."""
         counts = state.counts.copy()
         for h, action in enumerate(episode.actions):
-            counts[h, episode.states[h], action, episode.states[h + 1]] += self.numbers.visit
+            layer = min(h, len(counts) - 1)
+            place = (layer, episode.states[h], action, episode.states[h + 1])
+            counts[place] += self.numbers.visit
         sums = summed(self.task, state.reward_sums, episode)
         done = state.episode + 1
         return self.improve(state._replace(counts=counts, reward_sums=sums, episode=done))
@@ -78,13 +80,13 @@ class PlainPrimalDual(PlainLearner[PrimalDual]):
 
     def model(self, state: PrimalDualState) -> tuple[Array, Array]:
         """Pbar [H, X, A, X] and the bonus [H, X, A]."""
-        n = self.numbers
-        H, X, A, _ = state.counts.shape
-        estimate, beta = np.zeros_like(state.counts), np.zeros((H, X, A))
+        n, (_, H, X, A) = self.numbers, self.task.reward.shape
+        estimate, beta = np.zeros((H, X, A, X)), np.zeros((H, X, A))
         for h, x, a in np.ndindex(H, X, A):
-            visits = state.counts[h, x, a].sum()
+            counts = state.counts[min(h, len(state.counts) - 1), x, a]
+            visits = counts.sum()
             m = visits + n.prior_visits
-            row = state.counts[h, x, a] / m if visits else np.full(X, n.unvisited_mass / X)
+            row = counts / m if visits else np.full(X, n.unvisited_mass / X)
             phi = eq.confidence_radius(m, n.iterated, n.log, n.radius_cap)
             roots = sum(math.sqrt(p) for p in row)
             deviations = sum(eq.deviation(p) for p in row)
@@ -95,12 +97,15 @@ class PlainPrimalDual(PlainLearner[PrimalDual]):
 
     def rewards(self, state: PrimalDualState) -> Array:
         """[1 + N, H, X, A]: what is known, or upper ends (OPDOP: means) of what was observed."""
-        n, visits = self.numbers, state.counts.sum(axis=-1)
+        n, layer = self.numbers, self.layers_of(state.counts)
+        visits = state.counts.sum(axis=-1)[layer]
         radius = np.zeros(visits.shape)
         for at in np.ndindex(*visits.shape):
             radius[at] = eq.confidence_radius(visits[at], n.iterated, n.log, np.inf)
         scale = [n.reward_scale] * len(self.task.reward)
-        return estimated(self.task, state.reward_sums, visits + n.prior_visits, radius, scale)
+        return estimated(
+            self.task, state.reward_sums[:, layer], visits + n.prior_visits, radius, scale
+        )
 
     def _values(self, state: PrimalDualState, h: int, q: Array, tau: float) -> list[float]:
         weighting = self.numbers.entropy_weighting

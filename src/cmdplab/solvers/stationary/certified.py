@@ -1,9 +1,9 @@
 """Optima of stationary problems with a certificate that closes, or no answer at all.
 
 The program over mixtures of deterministic policies is solved in doubles (mixtures.py), and in
-fractions (rational.py) where these leave a doubt. What it finds becomes one stationary policy, which
-is evaluated by the plain code of exact_stationary.py; the multipliers are priced by a bound that
-holds for any value function at all. A doubt that remains is an `OpenCertificateError`.
+fractions (rational.py) where these leave a doubt. What it finds becomes one stationary policy,
+which is evaluated by the plain code of exact_stationary.py; the multipliers are priced by a bound
+that holds for any value function at all. A doubt that remains is an `OpenCertificateError`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ class Search:
         """An upper bound on w J[r^0] + sum_n multiplier[n] (J[r^n] - b^n) of every policy."""
         weights = np.array([weight, *multiplier])
         self.pricing.improve(weights)
-        reward = np.tensordot(weights, self.problem.reward, axes=1)
+        reward = self.problem.reward[0]
+        if len(weights) > 1 or weight != 1.0:
+            reward = np.tensordot(weights, self.problem.reward, axes=1)
         value = self.pricing.value(weights)
         if isinstance(self.pricing, discounted.Pricing):
             found = exact.bound(self.problem, reward, value)
@@ -117,20 +119,29 @@ class Search:
         return found - float(multiplier @ self.problem.threshold)
 
     def played(self, found: Found) -> tuple[Array, Array | None]:
-        """[X, A]: one policy with the visits of a mixture, elsewhere its first; and the visits."""
+        """[X, A]: one policy with the visits of a mixture, elsewhere its first; and the visits.
+
+        States that a mixture spends no time in but passes are passed as it passes them: that is
+        what decides where it ends up (Kallenberg's rule).
+        """
         X, A = self.problem.states, self.problem.actions
-        states, pairs = np.arange(X), np.zeros((X, A))
-        first, visited = np.zeros((X, A)), None
-        first[states, found.columns[0].policy] = 1.0
+        states, pairs, passed = np.arange(X), np.zeros((X, A)), np.zeros((X, A))
+        policy, visited = np.zeros((X, A)), None
+        policy[states, found.columns[0].policy] = 1.0
         if len(found.columns) == 1:
-            return first, None
+            return policy, None
         for each, share in zip(found.columns, found.shares, strict=True):
-            policy = np.zeros((X, A))
-            policy[states, each.policy] = 1.0
-            visited = exact.visits(self.problem, policy, visited).states
+            one = np.zeros((X, A))
+            one[states, each.policy] = 1.0
+            visits = exact.visits(self.problem, one, visited)
+            visited = visits.states
             pairs[states, each.policy] += float(share) * np.maximum(visited, 0.0)
-        mass = pairs.sum(axis=1, keepdims=True)
-        return np.where(mass > 0.0, pairs / np.where(mass > 0.0, mass, 1.0), first), visited
+            if visits.passing is not None:
+                passed[states, each.policy] += float(share) * np.maximum(visits.passing, 0.0)
+        for counted in (passed, pairs):
+            mass = counted.sum(axis=1, keepdims=True)
+            np.divide(counted, mass, out=policy, where=mass > 0.0)
+        return policy, visited
 
 
 def optimum(
@@ -237,7 +248,7 @@ def _judged(search: Search, found: Found, safe: Safest | None, lowered: float) -
 
 def _why(search: Search, best: Optimum) -> str:
     """The sentence for an optimum that no policy was found to attain."""
-    if isinstance(search.pricing, average.Pricing):
+    if isinstance(search.pricing, average.Pricing) and best.policy is not None:
         classes = exact.recurrent(exact.chain(search.problem, best.policy))
         if len(classes) > 1:
             names = " and ".join(_named(search.problem, each) for each in classes[:4])

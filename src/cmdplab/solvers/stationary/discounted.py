@@ -47,7 +47,10 @@ class Pricing:
         self.size[:K] = [np.abs(each).max() for each in problem.reward]
         self.values = np.zeros((blocks, X, width))
         self.left = np.inf  # what the residuals of the values are below, relative to rewards
-        self.actions = np.argmax(problem.opened, axis=1)
+        self.actions = np.zeros(X, np.int64)
+        if problem.mask is not None:
+            self.actions = np.argmax(problem.mask, axis=1)
+        self.settled: Array | None = None  # the weights for which the policy is the best
         if self.table is None:
             self._lay_out(lists_of(problem))
 
@@ -67,7 +70,7 @@ class Pricing:
 
     def followed(self, actions: Array) -> Column:
         """A policy [X] of one action a state, and its returns; prices go on from there."""
-        self.actions = actions.astype(np.int64)
+        self.actions, self.settled = actions.astype(np.int64), None
         self.evaluate(self.accuracy)
         return self._column()
 
@@ -83,8 +86,8 @@ class Pricing:
     def _weighed(self, given: Array, weights: Array) -> Array:
         """sum_n weights[n] given[..., n] over the blocks."""
         blocks, width = len(given), given.shape[-1]
-        if blocks == 1 and width == 1:
-            return np.asarray(weights[0] * given[0, ..., 0])
+        if width == len(weights):
+            return np.asarray(given[0] @ weights)
         full = np.zeros(blocks * width)
         full[: len(weights)] = weights
         parts = full.reshape(blocks, width)
@@ -92,6 +95,9 @@ class Pricing:
 
     def improve(self, weights: Array) -> None:
         """Policy iteration from the last policy."""
+        if self.settled is not None and np.array_equal(self.settled, weights):
+            return
+        self.settled = weights
         reward = self._weighed(self.reward, weights)
         if self.problem.mask is not None:
             reward = np.where(self.problem.mask, reward, -np.inf)

@@ -1,17 +1,19 @@
 """The values of one policy over lists of successors: sweeps while they gain, else BiCGSTAB.
 
-A sweep v -> r + gamma P v moves every value by between `low` and `high`. A shift by the middle leaves
-residuals of gamma (high - low) / 2, so that only the differences of values have to converge, and in
-a chain that mixes they do so quickly, whatever gamma is (MacQueen's bounds). Where they do not, a
-step of BiCGSTAB costs as much as seven sweeps and pays.
+A sweep v -> r + gamma P v moves every value by between `low` and `high`. A shift by the middle
+leaves residuals of gamma (high - low) / 2, so that only the differences of values have to converge,
+and in a chain that mixes they do so quickly, whatever gamma is (MacQueen's bounds). Where they do
+not, a step of BiCGSTAB costs as much as seven sweeps and pays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cmdplab.solvers.stationary import sweeps
-from cmdplab.types import Array
+from cmdplab.types import Array, Places
 
 RESTARTS = 20  # of one linear solve
 PATIENCE = 40  # steps without a gain of a tenth
@@ -20,7 +22,7 @@ TURN = 8  # sweeps that must halve what is left, or others take over
 
 
 def solved(
-    where: Array,
+    where: Places,
     share: Array,
     discount: float,
     right: Array,
@@ -41,7 +43,7 @@ def solved(
 
 
 def _swept(
-    where: Array,
+    where: Places,
     share: Array,
     discount: float,
     right: Array,
@@ -50,13 +52,14 @@ def _swept(
     limit: Array,
 ) -> bool:
     """Sweep for as long as that halves the spread; whether it came as close as wanted."""
-    back = sweeps.back_one if right.shape[1] == 1 else sweeps.back_four
+    back: Callable[..., None] = sweeps.back_one if right.shape[1] == 1 else sweeps.back_four
     low, high, before, now, after = np.empty_like(limit), np.empty_like(limit), np.inf, value, spare
     done = gains = False
+    unit = 0.5 * discount / limit
     for turn in range(100 * TURN):
         back(where, share, discount, right, now, after, low, high)
         now, after = after, now
-        left = float(np.max(0.5 * discount * (high - low) / limit))
+        left = ((high - low) * unit).max()
         done = left <= 1.0
         if done:
             break
@@ -66,17 +69,17 @@ def _swept(
             if not gains:
                 break
     np.add(now, 0.5 * discount / (1.0 - discount) * (low + high), out=value)
-    return done
+    return bool(done)
 
 
-def _residual(where: Array, share: Array, discount: float, right: Array, value: Array) -> Array:
+def _residual(where: Places, share: Array, discount: float, right: Array, value: Array) -> Array:
     left = np.empty_like(right)
     sweeps.operate(where, share, discount, value, right, left, np.zeros((2, right.shape[1])))
     return right - left
 
 
 def _closer(
-    where: Array, share: Array, discount: float, right: Array, value: Array, limit: Array
+    where: Places, share: Array, discount: float, right: Array, value: Array, limit: Array
 ) -> bool:
     """BiCGSTAB from where it is, until it is done (true) or goes in circles (false)."""
     left = _residual(where, share, discount, right, value)
@@ -106,7 +109,7 @@ def _closer(
 
 
 def _contract(
-    where: Array, share: Array, discount: float, right: Array, value: Array, limit: Array
+    where: Places, share: Array, discount: float, right: Array, value: Array, limit: Array
 ) -> None:
     if not np.isfinite(value).all():
         value[:] = 0.0

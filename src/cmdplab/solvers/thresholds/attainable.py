@@ -70,8 +70,7 @@ class Attainable:
         if self._known is not None:
             return self._known.best(weights).returns
         assert self._search is not None
-        first, *rest = map(Fraction, weights.tolist())
-        return np.array([float(each) for each in self._search.pricing.price(first, rest).returns])
+        return self._search.best(weights).returns
 
     def bound(self, weights: Array) -> float:
         """An upper bound on weights times the returns of every policy, whatever found it."""

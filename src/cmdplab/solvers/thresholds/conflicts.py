@@ -29,12 +29,12 @@ class Limit(NamedTuple):
     @property
     def wanted(self) -> str:
         """In words: "energy at most 3"."""
-        return f"{self.name} {'at most' if self.cost else 'at least'} {_shown(self.threshold)}"
+        return _at(self.name, self.cost, self.threshold)
 
     @property
     def instead(self) -> str:
         """In words: "energy at least 4.1"."""
-        return f"{self.name} {'at least' if self.cost else 'at most'} {_shown(self.reachable)}"
+        return _at(self.name, not self.cost, self.reachable)
 
 
 @display.shown
@@ -45,18 +45,26 @@ class Conflict(NamedTuple):
     short: float  # the least by which the worst of them is missed, in the units of `solve`
     nearest: Array  # [N], thresholds that can be met, in the units of the labels
     share: float  # by which part of its range the most changed of these differs from what was asked
+    names: tuple[str, ...]  # [N]
+    costs: tuple[bool, ...]  # [N], whether each is a budget, which must not be exceeded
 
     def _facts(self) -> tuple[str, display.Facts]:
         facts = [(each.wanted, f"the others leave {each.instead}") for each in self.limits]
         if len(self.limits) == 1:
             facts = [(each.wanted, f"policies have {each.instead}") for each in self.limits]
-        return "Conflict", [*facts, ("thresholds that can be met", display.numbers(self.nearest))]
+        return "Conflict", [*facts, ("limits that can be met", self.instead)]
+
+    @property
+    def instead(self) -> str:
+        """The nearest limits that can be met, in words."""
+        each = zip(self.names, self.costs, self.nearest, strict=True)
+        return joined([_at(name, cost, float(limit)) for name, cost, limit in each])
 
     @property
     def sentence(self) -> str:
         """The conflict in one sentence without an end."""
-        wanted = _joined([each.wanted for each in self.limits])
-        instead = _joined([each.instead for each in self.limits])
+        wanted = joined([each.wanted for each in self.limits])
+        instead = joined([each.instead for each in self.limits])
         if len(self.limits) == 1:
             return f"{wanted} is out of reach: every policy has {instead}"
         others = "the other" if len(self.limits) == 2 else "the others"
@@ -80,7 +88,8 @@ def conflict(problem: CMDP | StationaryCMDP) -> Conflict | None:
     nearest, share = _nearest(space)
     scales = [problem.labels.signal(n + 1) for n in range(problem.constraints)]
     published = [each.published(float(b)) for each, b in zip(scales, nearest, strict=True)]
-    return Conflict(limits, short, np.array(published), share)
+    names, costs = zip(*((each.of, each.factor < 0.0) for each in scales), strict=True)
+    return Conflict(limits, short, np.array(published), share, names, costs)
 
 
 def irreducible(space: Attainable, infeasible: list[int]) -> tuple[list[int], float]:
@@ -119,9 +128,10 @@ def _nearest(space: Attainable) -> tuple[Array, float]:
     return nearest, float(np.max((problem.threshold - nearest) / scale))
 
 
-def _shown(number: float) -> str:
-    return f"{number + 0.0:.6g}"
+def _at(name: str, most: bool, limit: float) -> str:
+    return f"{name} {'at most' if most else 'at least'} {limit + 0.0:.6g}"
 
 
-def _joined(words: list[str]) -> str:
+def joined(words: list[str]) -> str:
+    """Words as a list in a sentence: "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

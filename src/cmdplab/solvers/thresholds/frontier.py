@@ -22,6 +22,7 @@ from cmdplab.types import Array
 
 MOST_POINTS = 10_000
 MOST_BREAKPOINTS = 1_000  # that are looked for unless one asks for more: two questions each
+ROUNDING = 1e-13  # of the largest return: what is less is zero
 BEYOND = 1e-11  # of the largest return: a vertex that is nearer to a chord is not told from it
 
 
@@ -42,13 +43,13 @@ class Frontier(NamedTuple):
     free: float  # up to this threshold the constraint costs nothing
     largest: float  # beyond this threshold nothing is feasible
     exact: bool = False  # whether the points are the breakpoints
-    units: tuple[Scale, Scale] = (Scale("optimal value"), Scale("threshold"))
+    units: tuple[Scale, Scale] = (Scale("optimal value"), Scale("threshold of constraint 1"))
 
     def _facts(self) -> tuple[str, display.Facts]:
         def ends(values: Array) -> str:
             return f"{display.number(values[0])} to {display.number(values[-1])}"
 
-        return f"Frontier of {self.units[1].of}", [
+        return f"Frontier of {display.name(self.units[1].of)}", [
             ("breakpoints" if self.exact else "points", f"{len(self.threshold):,}"),
             ("thresholds", ends(self.threshold)),
             ("value", ends(self.value)),
@@ -60,15 +61,15 @@ class Frontier(NamedTuple):
     def in_units(self) -> Frontier:
         """The same in the units of the labels: budgets for a cost, prices per unit of it."""
         objective, limit = self.units
-        price = abs(objective.factor / limit.factor) * self.multiplier
+        most, size = np.abs(self.value).max(), np.abs(self.threshold).max()
         return self._replace(
-            threshold=limit.offset + limit.factor * self.threshold,
-            value=objective.offset + objective.factor * self.value,
-            multiplier=price,
+            threshold=published(limit, self.threshold, size),
+            value=published(objective, self.value, most),
+            multiplier=abs(objective.factor / limit.factor) * self.multiplier,
             certificate=abs(objective.factor) * self.certificate,
-            given=limit.published(self.given),
-            free=limit.published(self.free),
-            largest=limit.published(self.largest),
+            given=float(published(limit, self.given, size)),
+            free=float(published(limit, self.free, size)),
+            largest=float(published(limit, self.largest, size)),
             units=(Scale(objective.of), Scale(limit.of)),
         )
 
@@ -89,10 +90,10 @@ def frontier(
     if points is not None and not 2 <= points <= MOST_POINTS:
         raise InputError(f"points is {points}, outside 2 to {MOST_POINTS}")
     edge = Edge(Attainable(problem), n)
-    given, certificate = float(problem.threshold[n - 1]), 0.0
+    given = float(problem.threshold[n - 1])
     if points is None:
-        vertices, certificate = edge.vertices(most)
-        limits, values = np.array([each.returns[[n, 0]] for each in vertices]).T
+        found = edge.vertices(most)
+        limits, values = np.array([each.returns[[n, 0]] for each in found]).T
         prices = np.array([0.0, *(-np.diff(values) / np.diff(limits))])
     else:
         limits = np.linspace(edge.free, edge.largest, points)
@@ -100,12 +101,24 @@ def frontier(
         values = np.array([each.returns[0] for each in found])
         prices = np.array([each.multiplier[n - 1] for each in found])
         prices[[0, -1]] = 0.0, edge.loosened(edge.largest)[0]  # as at breakpoints
-        certificate = max(each.doubt for each in found)
+    certificate = max(edge.doubt, *(each.doubt for each in found))
     if not certificate <= CLOSED * edge.space.size:
         raise edge.space.refusal(f"its frontier is known to {certificate:.1e} only")
     units = (problem.labels.signal(0), problem.labels.signal(n))
+    if not problem.labels.signals:
+        units = (Scale("optimal value"), Scale(f"threshold of constraint {n}"))
     ends = (given, edge.free, edge.largest)
     return Frontier(n, limits, values, prices, certificate, *ends, points is None, units)
+
+
+def published(scale: Scale, ours: float | Array, size: float) -> Array:
+    """Returns in the units of the labels; what rounding leaves of a zero is zero.
+
+    size : the largest of such returns, in our units.
+    """
+    found = scale.offset + scale.factor * np.asarray(ours)
+    rounding = ROUNDING * (abs(scale.offset) + abs(scale.factor) * size)
+    return np.where(np.abs(found) <= rounding, 0.0, found)
 
 
 def found_constraint(problem: CMDP | StationaryCMDP, constraint: int | str) -> int:
@@ -122,12 +135,15 @@ def found_constraint(problem: CMDP | StationaryCMDP, constraint: int | str) -> i
 
 
 class Edge:
-    """The frontier of one constraint, counted from 1, as far as it was asked for."""
+    """The frontier of one constraint, counted from 1, as far as it was asked for.
 
-    def __init__(self, space: Attainable, constraint: int) -> None:
+    alone : leave the other constraints aside.
+    """
+
+    def __init__(self, space: Attainable, constraint: int, alone: bool = False) -> None:
         self.space, self.n = space, constraint
         self.limits = np.array(space.problem.threshold)
-        self.limits[constraint - 1] = -np.inf
+        self.limits[slice(None) if alone else constraint - 1] = -np.inf
         others = np.flatnonzero(np.isfinite(self.limits))
         begun: tuple[Array, ...] = ()
         if len(others):
@@ -135,9 +151,10 @@ class Edge:
             if safe.bound < -space.short:
                 raise InputError(f"{space.problem.name}: the other constraints cannot be met")
             begun = safe.points
-        self.tie = BEYOND * space.size
+        self.tie, self.doubt = BEYOND * space.size, 0.0  # the doubt of all edges so far
         self.first = self._toward(0.0, begun)  # the best value; utility in the end the most of it
         self.last = self._toward(np.inf, begun)
+        self.doubt = max(self.first.doubt, self.last.doubt)
         self._square()
 
     @property
@@ -177,32 +194,26 @@ class Edge:
         return bool(right.returns[self.n] - left.returns[self.n] <= self.tie or rise <= self.tie)
 
     def beyond(self, left: Point, right: Point) -> Point | None:
-        """A vertex between two points, or none where the chord between them is an edge."""
-        return self._chord(left, right)[0]
-
-    def _chord(self, left: Point, right: Point) -> tuple[Point | None, float]:
-        """A vertex beyond the chord of two points; where there is none, the doubt of the chord."""
+        """A point beyond the chord of two points, or none where the chord is an edge."""
         if self._together(left, right):
-            return None, max(left.doubt, right.doubt)
+            return None
         price = self.price(left, right)
         found = self._toward(price, (*left.points, *right.points))
         value = found.returns[0] + price * found.returns[self.n]
         chord = max(each.returns[0] + price * each.returns[self.n] for each in (left, right))
         if value <= chord + self.tie * (1.0 + price):
-            return None, max(value - chord, 0.0) + found.doubt
-        return found, 0.0
+            self.doubt = max(self.doubt, max(value - chord, 0.0) + found.doubt)
+            return None
+        return found
 
-    def vertices(self, most: int) -> tuple[list[Point], float]:
-        """Every vertex, from the first to the last, and how far a value between them may be off."""
-        done, ahead, doubt = [self.first], [self.last], 0.0
-        if self.last is self.first:
-            return done, self.first.doubt
+    def vertices(self, most: int) -> list[Point]:
+        """Every vertex, from the first to the last."""
+        done, ahead = [self.first], [self.last] if self.last is not self.first else []
         while ahead:
-            between, off = self._chord(done[-1], ahead[-1])
+            between = self.beyond(done[-1], ahead[-1])
             if between is not None:
                 ahead.append(between)
             else:
-                doubt = max(doubt, off)
                 if len(done) > 1 and self._straight(done[-2], done[-1], ahead[-1]):
                     done.pop()
                 done.append(ahead.pop())
@@ -211,7 +222,7 @@ class Edge:
                     f"{self.space.problem.name}: the frontier has more than {most:,} breakpoints: "
                     "say how many points of it you want, or raise `most`"
                 )
-        return done, doubt
+        return done
 
     def _straight(self, left: Point, middle: Point, right: Point) -> bool:
         """Whether a point lies on the chord of its neighbours: best points need not be vertices."""

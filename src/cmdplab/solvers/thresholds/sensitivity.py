@@ -12,10 +12,9 @@ from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers.solution import Solution, solve
 from cmdplab.solvers.thresholds.attainable import CLOSED, Attainable
-from cmdplab.solvers.thresholds.conflicts import Conflict, conflict
-from cmdplab.solvers.thresholds.frontier import Edge
+from cmdplab.solvers.thresholds.conflicts import Conflict, conflict, joined
+from cmdplab.solvers.thresholds.frontier import Edge, published
 
-PRICED = 1e-12  # of a multiplier: a smaller one is rounding
 LIMITS = 1e-9  # of a weight: a smaller one is rounding
 
 
@@ -66,15 +65,16 @@ class Sensitivity(NamedTuple):
         """In words: a sentence for each constraint, and one for the joint margin."""
         if self.conflict is not None:
             names = [each.name for each in self.conflict.limits]
-            near = ", ".join(f"{each:.6g}" for each in self.conflict.nearest)
             lines = [f"{self.problem}: {self.message}."]
             if len(names) > 1:
                 lines.append("Without any one of these, the others of them can be met.")
-            return "\n".join([*lines, f"The nearest limits that can be met are {near}."])
+            return "\n".join(
+                [*lines, f"The nearest limits that can be met are {self.conflict.instead}."]
+            )
         lines = [self._opening()]
         lines += [_priced(each, self.objective) for each in self.prices]
-        who = _joined([each.name for each in self.prices if each.limits_room])
-        rooms = _joined([f"{each.room:.4g} of {each.name}" for each in self.prices])
+        who = joined([each.name for each in self.prices if each.limits_room])
+        rooms = joined([f"{each.room:.4g} of {each.name}" for each in self.prices])
         if self.slater_gap <= 0.0:
             lines.append(f"No policy has room to spare in all limits at once: {who} keeps it.")
         else:
@@ -153,27 +153,29 @@ def _price(space: Attainable, n: int, solution: Solution, weight: float) -> Pric
     limit_met = min(limit, edge.largest)  # `solve` meets thresholds but for rounding
     looser, down = edge.loosened(limit_met)
     tighter, up = edge.tightened(limit_met)
-    doubt = max(edge.first.doubt, edge.last.doubt)
-    if not doubt <= CLOSED * space.size:
+    if not edge.doubt <= CLOSED * space.size:
         raise space.refusal(f"the price of {scale.of} cannot be certified")
     unit = abs(objective.factor / scale.factor)
+
+    def shown(ours: float) -> float:
+        return float(published(scale, ours, space.size))
+
     reached = float(np.sum(problem.reward[n] * solution.occupancy))
-    gap = float(solution.slater_gap or 0.0)
+    gap, lost = solution.slater_gap or 0.0, float(edge.first.returns[0]) - (solution.value or 0.0)
     return Price(
         constraint=n,
         name=scale.of,
         cost=scale.factor < 0.0,
-        limit=scale.published(limit),
-        reached=scale.published(reached),
+        limit=shown(limit),
+        reached=shown(reached),
         binds=limit_met > edge.free + edge.tie,
         price_looser=unit * looser,
-        looser_until=None if down == -np.inf else scale.published(down),
+        looser_until=None if down == -np.inf else shown(down),
         price_tighter=None if tighter is None else unit * tighter,
-        tighter_until=scale.published(up),
-        free=scale.published(edge.free),
-        tightest=scale.published(edge.largest),
-        costs=abs(objective.factor)
-        * max(float(edge.first.returns[0]) - float(solution.value or 0.0), 0.0),
+        tighter_until=shown(up),
+        free=shown(edge.free),
+        tightest=shown(edge.largest),
+        costs=abs(objective.factor) * max(lost, 0.0),
         room=abs(scale.factor) * gap,
         limits_room=bool(weight > LIMITS),
     )
@@ -202,7 +204,3 @@ def _priced(price: Price, objective: str) -> str:
     if price.price_tighter is None:
         return words + "is impossible."
     return words + f"costs {price.price_tighter:.4g}, until {price.tighter_until:.6g}."
-
-
-def _joined(words: list[str]) -> str:
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
