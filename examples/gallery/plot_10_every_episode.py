@@ -2,8 +2,8 @@
 Average budget, or a budget in every episode?
 =============================================
 
-The same machine, the same budget, three meanings. On average: single episodes may cost far more. In
-the worst tenth: fewer do. In every episode: none does, and less is earned.
+One machine, three promises about the cost of an episode: about its average, about its worst tenth,
+about every single one. What each leaves to be earned:
 """
 
 import matplotlib.pyplot as plt
@@ -30,5 +30,5 @@ axes.barh(list(meanings), values, color="#0072b2", height=0.55)
 axes.axvline(cmdplab.solve(problem).value, color="#d55e00", ls="--", label="no budget")
 axes.invert_yaxis()
 axes.set_xlabel("expected reward")
-axes.legend(frameon=False, loc="lower left")
+axes.figure.legend(frameon=False, loc="outside upper right")
 plt.show()

@@ -3,8 +3,8 @@ Can I trust a policy from logged data?
 ======================================
 
 A model is estimated from logged episodes. `solve` believes it; `solve_robust` wants the promise to
-hold on every kernel that the data allow. With little data the robust policy is careful; with much
-data both agree.
+hold on every kernel that the data allow. With 300 episodes no policy can be promised at all; with
+more, the robust policy dares more.
 """
 
 import matplotlib.pyplot as plt
