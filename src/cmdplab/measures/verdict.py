@@ -34,6 +34,7 @@ from cmdplab.types import Array
 
 NEGATIVE_GAP = "a negative gap means more reward than the optimum, paid for by a violation"
 ROUNDING = 1e-9  # of H: what is smaller is rounding
+PLAYABLE = 10**10  # episodes: about a day on one core at the size of the paper
 SWINGS = 0.25  # of the largest error of a quadrupling
 FLAT = 0.02  # of noisy errors, a local exponent below: 3 % in a quadrupling
 GROWS = 0.05  # of noisy errors, a local exponent below -0.05: 7 % in a quadrupling
@@ -93,6 +94,8 @@ def in_words(
         case Kind.worsening:
             return f"worsening, at {level:.2g}"
         case _:
+            if needs and needs > PLAYABLE:
+                return f"{kind}: no run that can be played would tell"
             return f"{kind}" + (f" before {needs:,} episodes" if needs else "")
 
 
