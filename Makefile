@@ -78,7 +78,7 @@ figures: .venv/ready  ## every documented figure, into docs/figures/ (about five
 	  cp runs/$$name/figure1.png docs/figures/$$name.png; done
 
 docs: .venv/ready-docs  ## the documentation site: build/docs/index.html (a few minutes, offline)
-	MPLBACKEND=agg CMDPLAB_QUIET=1 $(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet docs build/docs
+	CMDPLAB_QUIET=1 $(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet docs build/docs
 	@echo "open build/docs/index.html, or: make docs-open"
 
 docs-open: docs  ## build the documentation site and open it in a browser

@@ -4,6 +4,7 @@ Nothing is loaded from elsewhere, neither while it is built nor while it is read
 an installed package, and links to other projects' references (intersphinx) are off.
 """
 
+import os
 import shutil
 import sys
 from importlib.metadata import distribution
@@ -13,6 +14,8 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
 
 import cmdplab  # noqa: E402
+
+os.environ.pop("MPLBACKEND", None)  # notebooks would draw their figures for nobody
 
 project, author, version = "cmdplab", "the cmdplab contributors", cmdplab.__version__
 release, copyright = version, "the cmdplab contributors; MIT licence"  # noqa: A001

@@ -8,6 +8,7 @@ import re
 import runpy
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,10 +51,21 @@ def run_blocks(page: str) -> str:
     return printed.getvalue()
 
 
+@pytest.fixture
+def without_a_screen():
+    """Figures that are shown are drawn, and seen by nobody."""
+    from matplotlib import pyplot
+
+    pyplot.switch_backend("agg")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "FigureCanvasAgg is non-interactive")
+        yield
+    pyplot.close("all")
+
+
 @pytest.mark.parametrize("page", RUN)
-def test_documented_code_runs(page, tmp_path, monkeypatch):
+def test_documented_code_runs(page, tmp_path, monkeypatch, without_a_screen):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "agg")
     if page == "docs/records.md":  # which reads what `cmdplab reproduce` has written
         cmdplab.compare("three-state", "OptCMDP", episodes=9, seeds=1, out="runs/figure1")
     run_blocks(page)
@@ -61,9 +73,7 @@ def test_documented_code_runs(page, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", NOTEBOOKS)
 @pytest.mark.slow  # they are run when the site is built, too
-def test_notebooks_run(page, tmp_path, monkeypatch):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
+def test_notebooks_run(page, tmp_path, monkeypatch, without_a_screen):
     monkeypatch.chdir(tmp_path)
     run_blocks(page)
 
@@ -172,9 +182,8 @@ def test_the_readme_shows_what_is_printed(tmp_path, monkeypatch):
     ids=lambda p: p.name,
 )
 @pytest.mark.slow
-def test_examples_run(example, capsys, monkeypatch):
+def test_examples_run(example, capsys, monkeypatch, without_a_screen):
     monkeypatch.setenv("EPISODES", "200")  # the live ones take minutes in earnest
-    monkeypatch.setenv("MPLBACKEND", "agg")
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out or "gallery" in example.parts  # whose figures are the answer
 

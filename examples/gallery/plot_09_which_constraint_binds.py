@@ -2,8 +2,8 @@
 Several promises: which one costs?
 ==================================
 
-Three constraints on one grid. Each bar is what one more unit of that threshold would cost. All three
-bind; the second is the dear one.
+Three constraints on one grid. Each bar is what one more unit of that threshold would cost. All
+three bind; the second is the dear one.
 """
 
 import matplotlib.pyplot as plt
