@@ -106,6 +106,11 @@ def write_api() -> None:
             for name, words in files:
                 lines += [f"   * - ``{name}``", f"     - {escaped(words)}"]
     _write(DOCS / "api" / "rooms.rst", lines)
+    wanted = {"index", "rooms", *(f"cmdplab.{name}" for name in cmdplab.__all__)}
+    wanted |= {f"cmdplab.{room}.{name}" for room in cmdplab._ROOMS for name in exported(room)}
+    for file in (DOCS / "api").glob("*.rst"):
+        if file.stem not in wanted:  # left by a build of another version
+            file.unlink()
 
 
 def first_paragraph(text: str) -> str:
