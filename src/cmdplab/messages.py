@@ -24,6 +24,7 @@ COMPILED = {
     "cmdplab.solvers": ("the solver", 3),
     "cmdplab.engines.cpu.primal_dual_episode": ("the engine of primal-dual algorithms", 6),
     "cmdplab.engines.cpu.planner_episode": ("the engine of planners", 12),
+    "cmdplab.engines.cpu.seen": ("the lists of what was seen", 2),
     "cmdplab.engines.cpu.triple_q_episode": ("the engine of Triple-Q", 3),
     "cmdplab.gym": ("the draws of many environments at once", 1),
 }

@@ -427,7 +427,7 @@ def test_the_command_line_solves_a_table(call, tmp_path, monkeypatch):
     for arguments, sentence in (
         (("solve", "t.csv", *limits), "a .csv file needs --horizon, --discount or --average"),
         (("solve", "t.csv"), "say how sums are taken"),
-        (("describe", "t.csv", "--average"), "t is average per step: this needs a horizon"),
+        (("theory", "t.csv", "--average"), "t is average per step: this needs a horizon"),
     ):
         code, out, err = call(*arguments)
         assert (code, out, err.count("\n")) == (2, "", 1)

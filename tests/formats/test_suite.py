@@ -13,7 +13,8 @@ from scipy.optimize import linprog
 import cmdplab
 from cmdplab.environments import ENVIRONMENTS
 from cmdplab.errors import InputError
-from cmdplab.formats import export_suite, read_drn
+from cmdplab.formats import read_drn
+from cmdplab.formats.suite import export_suite
 
 SOME = ("three-state", "inventory", "job-scheduling", "cost-chain-3", "paradox")
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import gymnasium
 import numpy as np
 import pytest
-from conftest import ROOT, problems, random_policy, random_problem
+from conftest import problems, random_policy, random_problem
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, strategies as st
@@ -477,4 +477,4 @@ def test_costs_are_told_on_every_step_of_a_vector_that_goes_on(mode):
 
 def test_the_page_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run_blocks((ROOT / "docs" / "gymnasium.md").read_text())
+    assert run_blocks("docs/gymnasium.md")

@@ -18,7 +18,6 @@ from cmdplab.formats.layouts import (
 )
 from cmdplab.formats.quantecon import from_quantecon
 from cmdplab.formats.roles import Roles
-from cmdplab.formats.suite import export_suite
 from cmdplab.formats.tables import from_table, read_csv
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "Imported",
     "Roles",
     "convert",
-    "export_suite",
     "find",
     "find_any",
     "from_action_first",

@@ -97,6 +97,8 @@ class PlainPrimalDual(PlainLearner[PrimalDual]):
 
     def rewards(self, state: PrimalDualState) -> Array:
         """[1 + N, H, X, A]: what is known, or upper ends (OPDOP: means) of what was observed."""
+        if not len(state.reward_sums):
+            return self.task.reward
         n, layer = self.numbers, self.layers_of(state.counts)
         visits = state.counts.sum(axis=-1)[layer]
         radius = np.zeros(visits.shape)
