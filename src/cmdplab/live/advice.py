@@ -104,8 +104,8 @@ def sizes_of(
 
 def _first(sizes: Sizes) -> tuple[str, ...]:
     found = [
-        "in the table of docs/which-algorithm.md its data gave plans as good as any other's, "
-        "for the least time an episode"
+        "in the table of docs/which-algorithm.md its data gave plans about as good as any other's, "
+        "and an episode takes less time than a planner's"
     ]
     if sizes.horizon >= LONG:
         found.append(

@@ -23,7 +23,7 @@ class Price(Part):
     free: float = field("the limit from which on it costs nothing", OWN)
     tightest: float = field("the tightest limit that can be met", OWN)
     costs: float = field("what the objective gains where it is dropped", OWN)
-    room: float = field("the distance to the limit that the safest policy has", OWN)
+    room: float = field("some policy stays at least so far from every limit at once", OWN)
     limits_room: bool = field("whether it keeps all from having more room")
 
 

@@ -38,7 +38,7 @@ class Price(NamedTuple):
     free: float  # the limit from which on it costs nothing, the others as they are
     tightest: float  # the tightest limit that can be met, the others as they are
     costs: float  # what the objective gains where the constraint is dropped
-    room: float  # the distance to the limit that the safest policy has
+    room: float  # some policy stays at least so far from every limit at once
     limits_room: bool  # whether the constraint is one of those that keep all from having more
 
 
@@ -78,7 +78,7 @@ class Sensitivity(NamedTuple):
         if self.slater_gap <= 0.0:
             lines.append(f"No policy has room to spare in all limits at once: {who} keeps it.")
         else:
-            lines.append(f"The safest policy keeps {rooms} of room; {who} allows no more.")
+            lines.append(f"The safest policy keeps at least {rooms} of room; {who} allows no more.")
         return "\n".join(lines)
 
     def _opening(self) -> str:
