@@ -187,7 +187,9 @@ def _limit(found: Affine, signal: Signal, steps: float, what: str) -> float:
     low, high = found.value(0.0, steps), found.value(steps, steps)
     if not low <= signal.limit <= high:
         given = f"the {what} of {signal.of} is {signal.limit:g}"
-        raise InputError(f"{given}, outside [{low:g}, {high:g}]")
+        raise InputError(
+            f"{given}, outside [{low:g}, {high:g}], within which every episode's sum lies"
+        )
     return min(max(found.shrink(signal.limit, steps), 0.0), steps)
 
 
