@@ -16,6 +16,7 @@ from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import known as known_module
 from cmdplab.solvers.induction import (
     BLOCK,
+    TAIL,
     Lists,
     Table,
     rows_of,
@@ -111,9 +112,11 @@ def test_steps_that_follow_from_the_last_ones_have_no_excess(kind, horizon, size
     rows, worth = lasting(kind, rng)
     value, actions = np.empty((horizon + 1, 40)), np.empty((horizon, 40), np.uint8)
     sweep(rows, worth, value, actions, np.empty(40))
-    by_state = np.ascontiguousarray((value + size * rng.normal(size=value.shape)).T)
-    quick, whole = np.zeros(horizon), np.zeros(horizon)
-    write_lasting_excess(rows, worth[0], by_state, np.empty(horizon), np.empty(40), quick)
+    value += size * rng.normal(size=value.shape)
+    quick, whole, by_state = np.zeros(horizon), np.zeros(horizon), np.ascontiguousarray(value.T)
+    parts = [np.ascontiguousarray(each) for each in np.split(by_state[:, 1:], [-TAIL], axis=1)]
+    scratch = np.empty(horizon), np.empty(TAIL), np.empty(40)
+    write_lasting_excess(rows, worth[0], value, *parts, *scratch, quick)  # type: ignore[call-arg]
     write_excess(rows, worth, by_state, np.empty((BLOCK, horizon)), whole)
     np.testing.assert_allclose(quick, whole, rtol=1e-9, atol=1e-12 * horizon)
     assert size == 0.0 or (whole > 0.1 * size).all()
