@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import pickle
+import re
 import subprocess
 import sys
 
@@ -315,3 +316,31 @@ def test_a_stationary_policy_is_evaluated_as_its_values_say():
     assert found.occupancy.sum() == pytest.approx(10.0)
     with pytest.raises(InputError, match="3 states and 2 actions, but discounted has 4 states"):
         cmdplab.evaluate(problem, named())
+
+
+def test_a_policy_of_one_action_a_state_is_written_out_when_asked():
+    chosen = np.array([[0, 2], [1, 1], [2, 0]], np.uint8)
+    one = Policy.deterministic(chosen, 3, Labels(("a", "b"), (), ("x", "y", "z")), "chosen")
+    again = pickle.loads(pickle.dumps(one))  # before the array is there
+    same = Policy(np.eye(3)[chosen], one.labels, "chosen")
+    for each in (again, one):
+        np.testing.assert_array_equal(each.array, same.array)
+        assert (each.horizon, each.states, each.actions) == (3, 2, 3)
+        assert each.probabilities("b", "x") == {"0": 0.0, "1": 0.0, "2": 1.0}
+        assert repr(each) == repr(same)
+    assert not one.array.flags.writeable
+    assert Policy.deterministic([1, 0], 2).stationary
+
+
+@pytest.mark.parametrize(
+    ("chosen", "sentence"),
+    [
+        ([[0, 3]], "a chosen action is 3, but the actions are 0..2"),
+        ([[0, -1]], "a chosen action is -1, but the actions are 0..2"),
+        ([0.5, 1.0], "the chosen actions are not whole numbers [H, X] or [X]"),
+        ([], "the chosen actions are not whole numbers [H, X] or [X]"),
+    ],
+)
+def test_actions_that_cannot_be_chosen_are_refused(chosen, sentence):
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        Policy.deterministic(chosen, 3)

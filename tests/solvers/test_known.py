@@ -10,11 +10,20 @@ from occupancy_lp import occupancy_optimum
 
 from cmdplab import solve
 from cmdplab.cmdp import exact
-from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.problem import CLOSED, CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import known as known_module
-from cmdplab.solvers.induction import Lists, Table, rows_of
+from cmdplab.solvers.induction import (
+    BLOCK,
+    TAIL,
+    Lists,
+    Table,
+    rows_of,
+    sweep,
+    write_excess,
+    write_lasting_excess,
+)
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.thresholds.frontier import frontier
 
@@ -25,10 +34,10 @@ def pooled(monkeypatch):
     monkeypatch.setattr(known_module, "SPARSE_FROM", 0)
 
 
-def few_successors(states: int = 60, constraints: int = 0, seed: int = 0) -> CMDP:
+def few_successors(states: int = 60, constraints: int = 0, seed: int = 0, horizon: int = 6) -> CMDP:
     """A table in which every row has three successors."""
     rng = np.random.default_rng(seed)
-    X, A, H = states, 3, 6
+    X, A, H = states, 3, horizon
     kernel = np.zeros((X, A, X))
     for x in range(X):
         for a in range(A):
@@ -45,7 +54,7 @@ def cases() -> list[CMDP]:
     each_step = np.repeat(Sparse.of(listed.table[0]).probability[None], 6, axis=0)
     lists = Sparse(Sparse.of(listed.table[0]).successor, each_step)
     by_step = CMDP(lists, listed.reward, listed.threshold, listed.start)
-    return [changing, masked, once, listed, by_step]
+    return [changing, masked, once, listed, by_step, few_successors(horizon=25)]
 
 
 @pytest.mark.parametrize("problem", cases(), ids=str)
@@ -61,6 +70,56 @@ def test_a_compiled_sweep_is_the_plain_dynamic_program(problem):
     assert weights @ returns == pytest.approx(best, abs=1e-12)
     np.testing.assert_allclose(known.followed(actions).returns, returns, atol=1e-12)
     assert problem.opened[policy > 0.0].all()
+
+
+def lasting(kind: str, rng: np.random.Generator) -> tuple[Lists, np.ndarray]:
+    """Lists [X * A, S] and what pairs are worth [X * A], the same at every step."""
+    X, A, S = 40, 4, 1 if kind == "moves" else 3
+    successor = rng.integers(0, X, (X * A, S)).astype(np.uint32)
+    if kind == "periodic":  # between two halves, which earn differently
+        successor = successor // 2 + np.where(np.arange(X * A) < X * A // 2, X // 2, 0)[:, None]
+        successor = successor.astype(np.uint32)
+    worth = rng.normal(size=X * A)
+    if kind == "ties":
+        worth = np.round(worth)
+    if kind == "closed":
+        closed = rng.random(X * A) < 0.5
+        worth = np.where(closed & (np.arange(X * A) % A > 0), CLOSED, worth)
+    return Lists(successor, rng.dirichlet(np.ones(S), X * A)[None]), worth[None]
+
+
+LASTING = ["mixing", "moves", "periodic", "ties", "closed"]
+
+
+@pytest.mark.parametrize("kind", LASTING)
+@pytest.mark.parametrize("horizon", [1, 2, 9, 10, 30, 200])
+def test_leading_actions_are_those_of_a_sweep_over_all(kind, horizon):
+    rows, worth = lasting(kind, np.random.default_rng(horizon))
+    found = []
+    for given in (worth, np.repeat(worth, horizon, axis=0)):  # the second looks at every action
+        value, actions = np.empty((horizon + 1, 40)), np.empty((horizon, 40), np.uint8)
+        sweep(rows, given, value, actions, np.empty(40))
+        found.append((value, actions))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("kind", LASTING)
+@pytest.mark.parametrize("horizon", [10, 11, 30, 200])
+@pytest.mark.parametrize("size", [0.0, 1e-6, 1e-3, 1.0])
+def test_steps_that_follow_from_the_last_ones_have_no_excess(kind, horizon, size):
+    rng = np.random.default_rng(horizon)
+    rows, worth = lasting(kind, rng)
+    value, actions = np.empty((horizon + 1, 40)), np.empty((horizon, 40), np.uint8)
+    sweep(rows, worth, value, actions, np.empty(40))
+    value += size * rng.normal(size=value.shape)
+    quick, whole, by_state = np.zeros(horizon), np.zeros(horizon), np.ascontiguousarray(value.T)
+    parts = [np.ascontiguousarray(each) for each in np.split(by_state[:, 1:], [-TAIL], axis=1)]
+    scratch = np.empty(horizon), np.empty(TAIL), np.empty(40)
+    write_lasting_excess(rows, worth[0], value, *parts, *scratch, quick)  # type: ignore[call-arg]
+    write_excess(rows, worth, by_state, np.empty((BLOCK, horizon)), whole)
+    np.testing.assert_allclose(quick, whole, rtol=1e-9, atol=1e-12 * horizon)
+    assert size == 0.0 or (whole > 0.1 * size).all()
 
 
 @pytest.mark.parametrize("problem", cases(), ids=str)

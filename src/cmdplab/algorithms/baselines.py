@@ -21,6 +21,7 @@ def safe_baseline(problem: CMDP, solution: Solution, tightening: float = 0.5) ->
     found = attempt(Known(problem, problem.reward, tighter))
     if found is None:
         raise InputError(f"{problem.name} has no policy that meets b + {tightening:g} slack")
+    assert found.policy is not None  # `attempt` writes it out
     return checked_baseline(problem, found.policy)
 
 

@@ -54,17 +54,36 @@ class Policy(NDArrayOperatorsMixin):
             raise InputError(f"the policy has the shape {array.shape}, not {_shapes(memory)}")
         steps = len(array) if array.ndim == 3 + memory else 0
         _check_counter(self.counter, array.shape, steps)
-        names = Labels(
-            self.labels.states,
-            self.labels.actions,
-            self.labels.steps if steps else (),
-            self.labels.signals,
-        )
-        names.checked(array.shape[-2:], steps, len(names.signals))
+        names = _names(self.labels, array.shape[-2:], steps)
         array.flags.writeable = False
         object.__setattr__(self, "array", array)
         object.__setattr__(self, "labels", names)
         check_distributions("the policy", array, self.axes, names)
+
+    @classmethod
+    def deterministic(
+        cls,
+        chosen: npt.ArrayLike,
+        actions: int,
+        labels: Labels | None = None,
+        name: str = "policy",
+    ) -> Policy:
+        """The policy that takes the action `chosen` [H, X] or [X], one of so many, in every state.
+
+        The probabilities are written out when they are first asked for.
+        """
+        given = np.array(chosen)
+        if given.ndim not in (1, 2) or not given.size or given.dtype.kind not in "iu":
+            raise InputError("the chosen actions are not whole numbers [H, X] or [X]")
+        if given.min() < 0 or given.max() >= actions:
+            wrong = int(given.max() if given.max() >= actions else given.min())
+            raise InputError(f"a chosen action is {wrong}, but the actions are 0..{actions - 1}")
+        given.flags.writeable = False
+        steps = len(given) if given.ndim == 2 else 0
+        made = object.__new__(cls)
+        made.__dict__.update(name=name, counter=None, _chosen=given, _actions=actions)
+        made.__dict__["labels"] = _names(labels or Labels(), (given.shape[-1], actions), steps)
+        return made
 
     def _facts(self) -> tuple[str, display.Facts]:
         facts = [("horizon", f"{self.horizon:,}" if self.horizon else "none: stationary")]
@@ -252,6 +271,9 @@ class Policy(NDArrayOperatorsMixin):
 
     def __getattr__(self, name: str) -> Any:
         """Everything else that an array has, such as `shape`, `ndim` and `sum`."""
+        if name == "array" and "_chosen" in self.__dict__:
+            object.__setattr__(self, "array", _written_out(self._chosen, self._actions))
+            return self.array
         if name.startswith("_") or name == "array":  # not yet there, while it is unpickled
             raise AttributeError(name)
         return getattr(self.array, name)
@@ -379,6 +401,20 @@ def drawn(row: Array, uniform: float) -> int:
     possible = np.flatnonzero(row)
     found = int(np.searchsorted(np.cumsum(row[possible]), uniform, side="right"))
     return int(possible[min(found, len(possible) - 1)])  # the sums may end below 1 by a rounding
+
+
+def _names(labels: Labels, size: tuple[int, ...], steps: int) -> Labels:
+    """What a policy of so many states and actions keeps of the names of its problem."""
+    names = Labels(labels.states, labels.actions, labels.steps if steps else (), labels.signals)
+    return names.checked(size, steps, len(names.signals))
+
+
+def _written_out(chosen: npt.NDArray[Any], actions: int) -> Array:
+    """[H, X, A] or [X, A]: probability one for the chosen action of every state."""
+    array = np.zeros(chosen.size * actions)
+    array[np.arange(0, array.size, actions) + chosen.ravel()] = 1.0
+    array.flags.writeable = False
+    return array.reshape(*chosen.shape, actions)
 
 
 def _sizes(one: Policy | CMDP | StationaryCMDP) -> str:

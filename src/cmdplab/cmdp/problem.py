@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,8 @@ class CMDP:
         horizon = common_horizon(kernel, reward, self.horizon)
         if reward.ndim == 3:
             reward = np.repeat(reward[:, None], horizon, axis=1)
+            if self.mask is None or np.ndim(self.mask) < 3:
+                self.__dict__["repeated"] = True
         if min(reward.shape) < 1:
             raise InputError(f"reward has an empty axis: {reward.shape}")
         mask = checked_mask(self.mask, reward.shape[1:])
@@ -156,6 +159,11 @@ class CMDP:
             return self.transition.stationary
         return self.horizon > 1 and self.transition.strides[0] == 0
 
+    @cached_property
+    def repeated(self) -> bool:
+        """Whether rewards and open actions are the same at every step."""
+        return repeats(self.reward, self.mask)
+
     @property
     def opened(self) -> Mask:
         """[H, X, A], the mask written out."""
@@ -210,6 +218,7 @@ class CMDP:
         if reward is not None:
             rewards[:, ~self.opened] = 0.0
             check_between("reward", rewards, 1)
+            other.__dict__.pop("repeated", None)
         wanted = self.threshold if threshold is None else threshold
         wanted = checked_threshold(wanted, self.constraints, self.horizon)
         for array in (rewards, wanted):
@@ -277,6 +286,12 @@ class CMDP:
             )
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
+
+
+def repeats(reward: Array, mask: Mask | None) -> bool:
+    """Whether rewards [1 + N, H, X, A] and a mask [H, X, A] are the same at every step."""
+    same = mask is None or bool((mask == mask[:1]).all())
+    return same and bool((reward == reward[:, :1]).all())
 
 
 CLOSED = -1e200  # added to the value of a closed action: no sum of rewards makes up for it

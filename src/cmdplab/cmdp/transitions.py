@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.types import Array, Indices, Mask
+from cmdplab.types import Ahead, Array, Indices, Mask
 
 ROW_SUM_TOLERANCE = 1e-8  # a row of probabilities may be off by this much; it is then normalised
 LARGEST_DENSE = 200_000_000  # entries that `Sparse.dense` is willing to write out
@@ -94,6 +95,11 @@ class Sparse:
     def stationary(self) -> bool:
         """Whether one kernel serves every step."""
         return self.probability.ndim == 3
+
+    @cached_property
+    def by_pair(self) -> Ahead:
+        """[X * A, S], the successors as compiled loops read them."""
+        return self.successor.reshape(-1, self.successor.shape[-1]).astype(np.uint32)
 
     def at(self, h: int) -> Array:
         """[X, A, S], the probabilities of step h."""

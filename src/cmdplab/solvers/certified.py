@@ -54,8 +54,7 @@ class Candidate(NamedTuple):
 class Optimum(NamedTuple):
     """A policy with bounds: the optimum lies between dual and dual - doubt."""
 
-    policy: Array  # [H, X, A]
-    occupancy: Array  # [H, X, A]
+    policy: Array | None  # [H, X, A]; None where it is the only one that is mixed
     returns: Array  # [1 + N]
     multiplier: Array  # [N]
     dual: float
@@ -112,7 +111,8 @@ def _widest_exactly(known: Known) -> Widest:
 def attempt(known: Known, first: Array | None = None) -> Optimum | None:
     """The certified optimum, from multipliers to start with; None where nothing is feasible."""
     if not len(known.threshold):
-        return unconstrained(known)
+        best = unconstrained(known)
+        return best if best.policy is not None else best._replace(policy=known.chosen(*best.mixed))
     pool = known.pool()
     safe = widest(known, pool)
     if safe.slack < -SHORT * known.problem.horizon:
@@ -123,12 +123,10 @@ def attempt(known: Known, first: Array | None = None) -> Optimum | None:
 def unconstrained(known: Known) -> Optimum:
     """The certified optimum without constraints: one sweep, and what proves its values."""
     value, actions = known.swept(np.ones(1))
-    policy = known.chosen(actions)
-    pairs, returns = known.returns(policy)
+    returns = known.followed(actions).returns
     dual = known.proved(np.ones(1), value)
     none, doubt = np.zeros(0), abs(dual - float(returns[0]))
-    best = Optimum(policy, pairs, returns, none, dual, doubt, (actions,))
-    return _closed(known, best)
+    return _closed(known, Optimum(None, returns, none, dual, doubt, (actions,)))
 
 
 def optimum(known: Known, safe: Widest, pool: Pool, first: Array | None = None) -> Optimum:
@@ -162,7 +160,7 @@ def _judged(known: Known, found: Candidate, safe: Widest) -> Optimum:
     A policy that falls short by a rounding is worth what is left of it after mixing in as much of
     the safe policy as makes up for that.
     """
-    pairs, returns = known.returns(found.policy)
+    _, returns = known.returns(found.policy)
     dual = known.bound(1.0, found.multiplier)
     short = float(np.max(exact.violation(known.threshold, returns[1:]), initial=0.0))
     loss = 0.0
@@ -170,7 +168,7 @@ def _judged(known: Known, found: Candidate, safe: Widest) -> Optimum:
         share = short / (short + safe.slack) if safe.slack > 0.0 else np.inf
         loss = share * max(float(returns[0]) - safe.value, CLOSED)
     doubt = abs(dual - float(returns[0])) + loss
-    return Optimum(found.policy, pairs, returns, found.multiplier, dual, doubt, found.mixed)
+    return Optimum(found.policy, returns, found.multiplier, dual, doubt, found.mixed)
 
 
 def _exactly(known: Known, price: Pricing, begun: Array) -> Optimum:
@@ -191,7 +189,7 @@ def _exactly(known: Known, price: Pricing, begun: Array) -> Optimum:
     mixture = penalised(program, price, tolerance, float(begun.sum()))
     multiplier = np.array([float(each) for each in mixture.multiplier])
     policy = _played(known, mixture)
-    pairs, returns = known.returns(policy)
+    _, returns = known.returns(policy)
     dual = float(mixture.bound) if whole else known.bound(1.0, multiplier)
     value, priced = float(mixture.value), float(lowered * sum(mixture.multiplier))
     doubt = abs(dual - value) + abs(value - float(returns[0])) + priced
@@ -199,7 +197,7 @@ def _exactly(known: Known, price: Pricing, begun: Array) -> Optimum:
         lowered
     )
     met = mixture.shortfall == 0 and short <= SHORT_BY_ROUNDING * H
-    return Optimum(policy, pairs, returns, multiplier, dual, doubt if met else np.inf)
+    return Optimum(policy, returns, multiplier, dual, doubt if met else np.inf)
 
 
 def _played(known: Known, mixture: Mixture) -> Array:

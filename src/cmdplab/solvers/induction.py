@@ -15,10 +15,18 @@ import numpy as np
 
 from cmdplab.cmdp.problem import CLOSED, CMDP
 from cmdplab.cmdp.transitions import SPARSE_FROM, SPARSE_SHARE, Sparse
-from cmdplab.numerics.compiling import by_type, compiled, compiled_apart, compiled_in_order
-from cmdplab.types import Array, Mask, Places
+from cmdplab.numerics.compiling import (
+    by_type,
+    compiled,
+    compiled_apart,
+    compiled_in_order,
+    steering,
+)
+from cmdplab.types import Ahead, Array
 
 BLOCK = 64  # pairs whose lists stay in the first cache
+TAIL = 4  # steps of which every pair is checked, where those before them may follow from them
+ROUNDING = 2.0**-50  # of a sum, for each of its terms
 ULPS = 16.0  # of a step's largest value: two ways to sum a row differ by so much
 TIE = 1e-14  # relative: of actions that differ by rounding alone, the first is taken
 
@@ -32,7 +40,7 @@ class Table(NamedTuple):
 class Lists(NamedTuple):
     """The successors of every pair, and their probabilities; L is 1 where it is stationary."""
 
-    successor: Places  # [X * A, S]
+    successor: Ahead  # [X * A, S]
     probability: Array  # [L, X * A, S]
 
 
@@ -44,8 +52,7 @@ def rows_of(problem: CMDP) -> Rows:
     kernel, pairs = problem.transition, problem.states * problem.actions
     if isinstance(kernel, Sparse):
         S = kernel.successor.shape[-1]
-        successor = kernel.successor.reshape(pairs, S).astype(np.int32)
-        return Lists(successor, kernel.probability.reshape(-1, pairs, S))
+        return Lists(kernel.by_pair, kernel.probability.reshape(-1, pairs, S))
     table = (kernel[:1] if problem.stationary else kernel).reshape(-1, pairs, problem.states)
     if problem.states < SPARSE_FROM or _few(table[:, 0]) * SPARSE_SHARE > problem.states:
         return Table(table)
@@ -64,7 +71,7 @@ def _listed(table: Array, most: int) -> Lists:
     pair, state = np.nonzero(reached)
     first = np.concatenate([[0], np.cumsum(reached.sum(axis=-1))])[pair]
     place = np.arange(len(pair)) - first
-    successor = np.zeros((len(reached), most), np.int32)
+    successor = np.zeros((len(reached), most), np.uint32)
     successor[pair, place] = state
     probability = np.zeros((len(table), len(reached), most))
     probability[:, pair, place] = table[:, pair, state]
@@ -104,18 +111,6 @@ def move_listed(rows, layer, i, mass, ahead):
         ahead[rows.successor[i, s]] += mass * rows.probability[layer, i, s]
 
 
-@compiled
-def layers_table(rows):
-    """See `layers`."""
-    return len(rows.row)
-
-
-@compiled
-def layers_listed(rows):
-    """See `layers`."""
-    return len(rows.probability)
-
-
 @by_type(lambda rows: {Table: expect_table, Lists: expect_listed}[rows.instance_class])
 def expect(rows: Any, layer: Any, i: Any, value: Any) -> Any:
     """sum_y P(y | i) value[y] of a pair i."""
@@ -128,46 +123,56 @@ def move(rows: Any, layer: Any, i: Any, mass: Any, ahead: Any) -> None:
     raise NotImplementedError
 
 
-@by_type(lambda rows: {Table: layers_table, Lists: layers_listed}[rows.instance_class])
-def layers(rows: Any) -> Any:
+@steering
+def layers(rows):
     """L: one kernel for all steps, or one for each."""
-    raise NotImplementedError
+    return len(rows[-1])
 
 
-@compiled
-def weigh(reward, weights, h, i):
-    """sum_n weights[n] r^n_h(i) of a pair i."""
-    total = 0.0
-    for n in range(len(weights)):
-        total += weights[n] * reward[n, h, i]
-    return total
+@steering
+def steady(rows, worth):
+    """Whether one kernel and one worth of pairs serve every step."""
+    return layers(rows) == 1 and len(worth) == 1
 
 
 @compiled_apart
-def sweep(rows, reward, mask, weights, value, actions):
-    """The best policy for sum_n weights[n] r^n, one action a state, and its values [H + 1, X].
+def sweep(rows, worth, value, actions, lead):
+    """The best policy for what pairs are worth, one action a state, and its values [H + 1, X].
 
-    reward : [1 + N, H, X * A]. mask : [H, X * A], or of length 0 where every action is open.
+    worth : [H, X * A], or [1, X * A] for every step; `CLOSED` where a pair is. lead [X] : scratch.
     A value is the largest there is; of actions that reach it but for rounding the first is taken.
+
+    Where nothing depends on the step, Q_h - Q_{h+1} = P (V_{h+1} - V_{h+2}) lies between the least
+    and the largest change of a value: an action that leads by more than their distance leads still
+    one step before, and the others are not looked at (MacQueen's test).
     """
     H, X = actions.shape
-    A = reward.shape[2] // X
+    A, lasting, span = worth.shape[1] // X, steady(rows, worth), 0.0
     for x in range(X):
         value[H, x] = 0.0
+        lead[x] = 0.0
     for h in range(H - 1, -1, -1):
-        layer = min(h, layers(rows) - 1)
+        layer, now = min(h, layers(rows) - 1), worth[min(h, len(worth) - 1)]
+        low, high, size = np.inf, -np.inf, 0.0
         for x in range(X):
-            top, chosen, first = CLOSED, CLOSED, 0
-            for a in range(A):
-                i = x * A + a
-                if len(mask) and not mask[h, i]:
-                    continue
-                total = expect(rows, layer, i, value[h + 1]) + weigh(reward, weights, h, i)
-                better = total > chosen + TIE * (1.0 + abs(chosen))
-                first = a if better else first
-                chosen = total if better else chosen
-                top = max(top, total)
+            lead[x] -= span
+            if lasting and lead[x] > 0.0:
+                first = actions[h + 1, x]
+                top = expect(rows, layer, x * A + first, value[h + 1]) + now[x * A + first]
+            else:
+                top, second, chosen, first = CLOSED, CLOSED, CLOSED, 0
+                for a in range(A):
+                    total = expect(rows, layer, x * A + a, value[h + 1]) + now[x * A + a]
+                    better = total > chosen + TIE * (1.0 + abs(chosen))
+                    first = a if better else first
+                    chosen = total if better else chosen
+                    second = max(second, min(top, total))
+                    top = max(top, total)
+                lead[x] = top - second
             value[h, x], actions[h, x] = top, first
+            change = top - value[h + 1, x]
+            low, high, size = min(low, change), max(high, change), max(size, abs(top))
+        span = high - low + ROUNDING * X * size
 
 
 @compiled_apart
@@ -185,7 +190,7 @@ def follow(rows, reward, actions, start, here, ahead, returns):
                 continue
             i = x * A + actions[h, x]
             for n in range(len(returns)):
-                returns[n] += here[x] * reward[n, h, i]
+                returns[n] += here[x] * reward[n, min(h, reward.shape[1] - 1), i]
             move(rows, min(h, layers(rows) - 1), i, here[x], ahead)
         for x in range(X):
             here[x] = ahead[x]
@@ -210,30 +215,34 @@ def write_occupancy(rows, policy, start, here, ahead, occupancy):
                     move(rows, layer, i, occupancy[h, i], ahead)
 
 
-def bound_by(
-    rows: Rows, reward: Array, mask: Mask, weights: Array, value: Array, start: int
-) -> float:
+def bound_by(rows: Rows, worth: Array, value: Array, start: int) -> float:
     """A bound on every policy's worth that any values [H + 1, X] prove, however they were found.
 
-    value[0, start] + sum_h max(0, max_i of sum_n weights[n] r^n_h(i) + P value[h + 1](i) -
-    value[h, x]): values that nothing exceeds bound the optimum. What is less than a rounding of the
-    sums counts as none, or long horizons would add up noise that every sum in doubles has.
+    value[0, start] + sum_h max(0, max_i of worth[h, i] + P value[h + 1](i) - value[h, x]): values
+    that nothing exceeds bound the optimum. What is less than a rounding of the sums counts as none,
+    or long horizons would add up noise that every sum in doubles has.
     """
     H, X = len(value) - 1, value.shape[1]
-    excess = np.zeros(H)
     if isinstance(rows, Table):
         q = value[1:] @ rows.row[0].T if len(rows.row) == 1 else _products(rows.row, value[1:])
-        q += reward[0] * weights[0] if len(weights) == 1 else np.tensordot(weights, reward, 1)
+        q += worth
         over = q.reshape(H, X, -1)
         over -= value[:-1, :, None]
-        if len(mask):
-            q[~mask] = -np.inf
         excess = np.maximum(q.max(axis=1), 0.0)
     else:
-        write_excess(
-            rows, reward, mask, weights, np.ascontiguousarray(value.T), np.empty((BLOCK, H)), excess
-        )
-    noise = ULPS * np.spacing(np.abs(value[:-1]).max(axis=1))
+        excess = np.zeros(H)
+        if steady(rows, worth) and H > TAIL + 1:
+            k = H - TAIL
+            parts = (
+                np.ascontiguousarray(value[1 : k + 1].T),
+                np.ascontiguousarray(value[-TAIL:].T),
+            )
+            scratch = (np.empty(H), np.empty(TAIL), np.empty(X))
+            write_lasting_excess(rows, worth[0], value, *parts, *scratch, excess)
+        else:
+            by_state, tile = np.ascontiguousarray(value.T), np.empty((BLOCK, H))
+            write_excess(rows, worth, by_state, tile, excess)
+    noise = ULPS * np.spacing(np.maximum(value[:-1].max(axis=1), -value[:-1].min(axis=1)))
     return float(value[0, start] + excess[excess > noise].sum())
 
 
@@ -243,7 +252,7 @@ def _products(row: Array, ahead: Array) -> Array:
 
 
 @compiled_apart
-def write_excess(rows, reward, mask, weights, value, tile, excess):
+def write_excess(rows, worth, value, tile, excess):
     """excess[h] = max(0, max_i of what `bound_by` sums), for values [X, H + 1] and a tile [B, H].
 
     All steps of a pair together, a block of pairs at a time: lists are read once, and the steps of
@@ -256,8 +265,7 @@ def write_excess(rows, reward, mask, weights, value, tile, excess):
         end = min(begin + len(tile), pairs)
         for h in range(H):
             for i in range(begin, end):
-                opened = len(mask) == 0 or mask[h, i]
-                tile[i - begin, h] = weigh(reward, weights, h, i) if opened else CLOSED
+                tile[i - begin, h] = worth[min(h, len(worth) - 1), i]
         for i in range(begin, end):
             over = tile[i - begin]
             for s in range(S):
@@ -272,6 +280,56 @@ def write_excess(rows, reward, mask, weights, value, tile, excess):
             here = value[i // A]
             for h in range(H):
                 excess[h] = max(excess[h], over[h] - here[h])
+
+
+@compiled_apart
+def write_lasting_excess(rows, worth, value, first, last, over, here, later, excess):
+    """The same where nothing depends on the step, for values [H + 1, X].
+
+    first [X, H - TAIL], last [X, TAIL] : the values after the first and the last steps, by state.
+    over [H], here [TAIL], later [X] : scratch. The last steps of a pair bound what it has at those
+    before them, which are looked at only where that does not settle it.
+    """
+    (pairs, S), (X, k) = rows.successor.shape, first.shape
+    A = pairs // X
+    write_later(value, k, later)
+    for x in range(X):
+        for h in range(TAIL):
+            here[h] = value[k + h, x]
+        for i in range(x * A, x * A + A):
+            for h in range(TAIL):
+                over[h] = worth[i] - here[h]
+            for s in range(S):
+                ahead, share = last[rows.successor[i, s]], rows.probability[0, i, s]
+                for h in range(TAIL):
+                    over[h] += share * ahead[h]
+            for h in range(TAIL):
+                excess[k + h] = max(excess[k + h], over[h])
+            if over[0] + later[x] > 0.0:
+                for h in range(k):
+                    over[h] = worth[i] - value[h, x]
+                for s in range(S):
+                    ahead, share = first[rows.successor[i, s]], rows.probability[0, i, s]
+                    for h in range(k):
+                        over[h] += share * ahead[h]
+                for h in range(k):
+                    excess[h] = max(excess[h], over[h])
+
+
+@compiled
+def write_later(value, k, later):
+    """later[x] : by how much an excess at x may grow from step k to any step before it.
+
+    r + P V_{h+1} - V_h(x) exceeds r + P V_{k+1} - V_k(x) by at most max_y (V_{h+1} - V_{k+1})(y)
+    - (V_h - V_k)(x).
+    """
+    for h in range(k):
+        most = value[h + 1, 0] - value[k + 1, 0]
+        for y in range(len(later)):
+            most = max(most, value[h + 1, y] - value[k + 1, y])
+        for x in range(len(later)):
+            growth = most - value[h, x] + value[k, x]
+            later[x] = growth if h == 0 else max(later[x], growth)
 
 
 @compiled_apart

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab.cmdp import exact
-from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.problem import CLOSED, CMDP, repeats
 from cmdplab.cmdp.transitions import SPARSE_FROM
 from cmdplab.solvers.induction import (
     Rows,
@@ -28,7 +28,7 @@ from cmdplab.solvers.induction import (
 )
 from cmdplab.solvers.mixtures import Column, Found, Pool
 from cmdplab.solvers.rational import Vertex
-from cmdplab.types import Array, Mask
+from cmdplab.types import Array
 
 
 def largest(values: Array) -> float:
@@ -53,7 +53,7 @@ class Known:
 
     def pool(self) -> Pool:
         """A search that begins with the policies that are known, evaluated for these rewards."""
-        utilities = self.problem.horizon * largest(self.reward[1:]) or 1.0
+        utilities = self.problem.horizon * largest(self._pairs[1:]) or 1.0
         known = [self.followed(each) for each in self.warm if self.open(each)]
         return Pool(self.best, self.threshold, (self.size, utilities), known)
 
@@ -71,13 +71,26 @@ class Known:
         return rows_of(self.problem)
 
     @cached_property
-    def _pairs(self) -> Array:
-        return self.reward.reshape(*self.reward.shape[:2], -1)
+    def _lasting(self) -> bool:
+        """Whether rewards and open actions are the same at every step."""
+        p = self.problem
+        return p.repeated if self.reward is p.reward else repeats(self.reward, p.mask)
 
     @cached_property
-    def _mask(self) -> Mask:
-        mask = self.problem.mask
-        return np.zeros((0, 1), np.bool_) if mask is None else mask.reshape(len(mask), -1)
+    def _pairs(self) -> Array:
+        """[1 + N, H, X * A], or [1 + N, 1, X * A] where rewards are the same at every step."""
+        reward = self.reward[:, :1] if self._lasting else self.reward
+        return np.ascontiguousarray(reward).reshape(*reward.shape[:2], -1)
+
+    def worth(self, weights: Array) -> Array:
+        """[H, X * A] or [1, X * A]: sum_n weights[n] r^n, and `CLOSED` where a pair is."""
+        pairs, mask = self._pairs, self.problem.mask
+        plain = len(weights) == 1 and weights[0] == 1.0
+        total = pairs[0] if plain else (weights @ pairs.reshape(len(pairs), -1))
+        total = total.reshape(pairs.shape[1:])
+        if mask is None:
+            return total
+        return np.where(mask[: len(total)].reshape(total.shape), total, CLOSED)
 
     @property
     def small(self) -> bool:
@@ -90,7 +103,7 @@ class Known:
     @cached_property
     def size(self) -> float:
         """The largest value of the objective there can be."""
-        return self.problem.horizon * largest(self.reward[0]) or 1.0
+        return self.problem.horizon * largest(self._pairs[0]) or 1.0
 
     @property
     def thresholds(self) -> list[Fraction]:
@@ -102,7 +115,7 @@ class Known:
         p = self.problem
         value = np.empty((p.horizon + 1, p.states))
         actions = np.empty((p.horizon, p.states), np.uint8 if p.actions <= 256 else np.int32)
-        sweep(self.rows, self._pairs, self._mask, weights, value, actions)
+        sweep(self.rows, self.worth(weights), value, actions, np.empty(p.states))
         return value, actions
 
     def followed(self, actions: Any) -> Column:
@@ -139,8 +152,7 @@ class Known:
 
     def proved(self, weights: Array, value: Array) -> float:
         """The bound on every policy's weighted returns that values [H + 1, X] prove."""
-        given = (self.rows, self._pairs, self._mask, weights, value)
-        return bound_by(*given, self.problem.start)
+        return bound_by(self.rows, self.worth(weights), value, self.problem.start)
 
     def price(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
         """The best policy for these weights, in doubles and without a tolerance for ties."""

@@ -6,7 +6,10 @@ what the certificate says does not depend on how the optimum was found (certifie
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +32,8 @@ _AXES = {2: "X x A", 3: "H x X x A"}  # of a policy
 
 
 @display.shown
-class Solution(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Solution:
     """The optimum of a CMDP, or the reason why there is none.
 
     `primal` is the value of a feasible policy and `dual` an upper bound on every feasible policy's;
@@ -42,13 +46,13 @@ class Solution(NamedTuple):
     feasible: bool  # some policy meets every threshold, but for rounding
     value: float | None  # V*, the value of `policy`
     policy: Policy | None  # [H, X, A], with the labels of the problem
-    occupancy: Array | None  # [H, X, A], of `policy`
     multiplier: Array | None  # [N]
     slater_gap: float | None  # max over policies of the smallest slack; None for N = 0
     primal: float | None
     dual: float | None
     message: str = ""
     mixed: tuple[Any, ...] = ()  # the policies [H, X] or [X] of the mixture, for a warm start
+    visits: Callable[[], Array] | None = None  # computes the occupancy
 
     def _facts(self) -> tuple[str, display.Facts]:
         facts = [("Slater gap", display.number(self.slater_gap))]
@@ -63,6 +67,11 @@ class Solution(NamedTuple):
         if self.message:
             facts.append(("message", self.message))
         return f"Solution{'' if self.feasible else ', infeasible'}", facts
+
+    @cached_property
+    def occupancy(self) -> Array | None:
+        """[H, X, A] or [X, A], of `policy`; computed when it is first asked for."""
+        return None if self.visits is None else self.visits()
 
     @property
     def duality_gap(self) -> float | None:
@@ -101,13 +110,13 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
     begun, first = _begun(warm, problem.constraints)
     known = Known(problem, problem.reward, problem.threshold, begun)
     if problem.constraints == 0:
-        return _solution(problem, unconstrained(known), None)
+        return _solution(known, unconstrained(known), None)
     pool = known.pool()
     safe = widest(known, pool)
     if safe.slack < -SHORT * problem.horizon:
         return _infeasible(problem, safe.slack)
     slack = safe.slack if safe.slack > SLATER_TOLERANCE * problem.horizon else 0.0
-    return _solution(problem, optimum(known, safe, pool, first), slack)
+    return _solution(known, optimum(known, safe, pool, first), slack)
 
 
 def _begun(warm: Solution | None, constraints: int) -> tuple[tuple[Any, ...], Array | None]:
@@ -128,8 +137,8 @@ def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
         slack = 0.0
     value, message = float(best.returns[0]), NO_SLACK if slack == 0.0 else ""
     policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
-    given = (policy, best.occupancy, best.multiplier, slack, value, best.dual, message)
-    return Solution(True, value, *given, best.mixed)
+    given = (policy, best.multiplier, slack, value, best.dual, message, best.mixed)
+    return Solution(True, value, *given, partial(np.asarray, best.occupancy))
 
 
 def _infeasible(problem: CMDP | StationaryCMDP, slack: float) -> Solution:
@@ -137,12 +146,19 @@ def _infeasible(problem: CMDP | StationaryCMDP, slack: float) -> Solution:
     found = conflict(problem)
     why = f"the best falls short by {-slack:.6g}" if found is None else found.sentence
     why = f"no policy meets the thresholds: {why}"
-    return Solution(False, None, None, None, None, slack, None, None, why)
+    return Solution(False, None, None, None, slack, None, None, why)
 
 
-def _solution(problem: CMDP, best: Optimum, slack: float | None) -> Solution:
-    value = float(best.returns[0])
-    message = NO_SLACK if slack == 0.0 else ""
-    policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
-    given = (policy, best.occupancy, best.multiplier, slack, value, best.dual, message)
-    return Solution(True, value, *given, best.mixed)
+def _solution(known: Known, best: Optimum, slack: float | None) -> Solution:
+    value, problem = float(best.returns[0]), known.problem
+    message, name = NO_SLACK if slack == 0.0 else "", f"optimum of {problem.name}"
+    if best.policy is None:
+        policy = Policy.deterministic(best.mixed[0], problem.actions, problem.labels, name)
+    else:
+        policy = Policy(best.policy, problem.labels, name)
+    given = (policy, best.multiplier, slack, value, best.dual, message, best.mixed)
+    return Solution(True, value, *given, partial(_visits, known, policy))
+
+
+def _visits(known: Known, policy: Policy) -> Array:
+    return known.returns(policy.array)[0]
