@@ -113,12 +113,13 @@ def expected_three(
 
 
 @compiled_exactly
-def action_values(reward, utility, beta, inverse, closed, numbers, left, lam, q, logit):
-    """q[n, i] = sum_y counts V becomes Qr, Qd, Qu; the logits of pi^lam at a step."""
+def action_values(
+    reward, utility, beta, inverse, closed, numbers, left, lam, first, second, third, logit
+):
+    """Sums over y of counts times V become Qr, Qd, Qu; the logits of pi^lam at a step."""
     of_reward = clip_level(numbers.reward_unit, left, numbers.loose)
     of_compensation = clip_level(numbers.compensation, left, numbers.loose)
     of_utility = clip_level(1.0, left, numbers.loose)
-    first, second, third = q[0], q[1], q[2]
     for i in range(len(logit)):
         width, scale = beta[i], inverse[i]
         ahead, bonus = first[i] * scale, numbers.reward_width * width
@@ -156,28 +157,32 @@ def softmax(logit, policy, top, mass):
 
 
 @compiled_exactly
-def policy_values(policy, log_policy, entropy, weighting, q, value):
-    """value[n, x] = sum_a policy_term of Qr, Qd and Qu."""
-    P = value.shape[1]
-    value[:] = 0.0
-    reward, compensation, utility = value[0], value[1], value[2]
+def policy_values(
+    policy, log_policy, entropy, weighting, r, d, u, reward, compensation, utility
+):
+    """Vr[x], Vd[x], Vu[x] = sum_a policy_term of Qr, Qd, Qu."""
+    P = len(reward)
+    reward[:] = 0.0
+    compensation[:] = 0.0
+    utility[:] = 0.0
     for a in range(len(policy) // P):
         for x in range(P):
             i = a * P + x
             p, log_p = policy[i], log_policy[i]
-            reward[x] += term(p, log_p, q[0, i], entropy, weighting)
-            compensation[x] += term(p, log_p, q[1, i], 0.0, weighting)
-            utility[x] += term(p, log_p, q[2, i], 0.0, weighting)
+            reward[x] += term(p, log_p, r[i], entropy, weighting)
+            compensation[x] += term(p, log_p, d[i], 0.0, weighting)
+            utility[x] += term(p, log_p, u[i], 0.0, weighting)
 
 
 @compiled_exactly
 def evaluate(learner, numbers, start, lam, work):
     """One backward pass: writes pi^lam into `work.policy`; U(lam)."""
     H = len(learner.policy)
-    work.value[:] = 0.0
+    q, value = work.action_value, work.value
+    q[:] = 0.0  # no step follows the last
     for h in range(H - 1, -1, -1):
-        q = work.action_value
-        expected_three(learner.counts, h, work.value, q[0], q[1], q[2])
+        if h < H - 1:
+            expected_three(learner.counts, h, value, q[0], q[1], q[2])
         action_values(
             learner.reward[0, h],
             learner.reward[1, h],
@@ -187,13 +192,16 @@ def evaluate(learner, numbers, start, lam, work):
             numbers,
             H - h,
             lam,
-            q,
+            q[0],
+            q[1],
+            q[2],
             work.logit,
         )
         softmax(work.logit, work.policy[h], work.top, work.mass)
         soft = (numbers.entropy, numbers.weighting)
-        policy_values(work.policy[h], work.logit, *soft, q, work.value)
-    return work.value[2, start]
+        values = (value[0], value[1], value[2])
+        policy_values(work.policy[h], work.logit, *soft, q[0], q[1], q[2], *values)
+    return value[2, start]
 
 
 @compiled
