@@ -29,10 +29,11 @@ of order H, and safety does not depend on it.
 `released` [code] is the authors' repository (matsuolab/Episode-Wise-Safe-Linear-CMDP), with the
 constants of its streaming experiment: Cr = Cu = Cd = 2 (bonus_scale and margin_scale 0.5 are its
 random tabular one), B = 1, C_lam = 300, kappa = 0.1, T = 20. It departs from the text: the entropy
-is weighted by pi twice; clip levels are one unit looser, so that the last step has a bonus; no test
-at 0 nor at C_lam, so that pi^0 becomes lam = C_lam / 2^20; the first episode plays pi^sf. Its safe
-policy is greedy for the utility, `tightening` 1 here. What is not taken over: float32; its V* by
-dual ascent; the DOPE beside it; its random numbers. docs/algorithms/opse.md lists all eight.
+is weighted by pi twice, and counted once more after the last step, as of a uniform choice; clip
+levels are one unit looser, so that the last step has a bonus; no test at 0 nor at C_lam, so that
+pi^0 becomes lam = C_lam / 2^20; the first episode plays pi^sf. Its safe policy is greedy for the
+utility, `tightening` 1 here. What is not taken over: float32; its V* by dual ascent; the DOPE
+beside it; its random numbers. docs/algorithms/opse.md lists all nine.
 """
 
 from __future__ import annotations
@@ -116,6 +117,7 @@ OPSE_RELEASED = replace(
     constants=released_streaming,
     weighting=1.0,
     loose=1.0,
+    terminal_entropy=1.0,
     tested=False,
     bisections=20,
     begins_safe=True,

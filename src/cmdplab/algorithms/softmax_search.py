@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.equations import policy_term
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import Task
@@ -89,6 +90,7 @@ class SoftmaxSearchNumbers(NamedTuple):
     bisections: float
     fallback: float
     begins_safe: float
+    terminal_value: float  # Vr_{H+1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +106,7 @@ class SoftmaxSearch(Row):
     tested: bool = True  # both ends of [0, C_lam] are tried first
     bisections: int = 23  # with the two tests 25 passes
     fallback: bool = True  # the safe policy is played where even C_lam fails
+    terminal_entropy: float = 0.0  # 1: Vr_{H+1} is the entropy of a uniform choice (released)
     begins_safe: bool = False  # the first episode is the safe policy's, whatever b (released)
 
     def numbers(self, task: Task) -> SoftmaxSearchNumbers:
@@ -111,6 +114,7 @@ class SoftmaxSearch(Row):
         s = self.setting(task)
         c = self.constants(s, self.bonus_scale, self.margin_scale)
         entropy = self.entropy * c.temperature
+        soft = (entropy, self.weighting)
         resolved = (
             c.reward_width,
             self.utility_sign * c.utility_width,
@@ -119,14 +123,14 @@ class SoftmaxSearch(Row):
             1.0 / c.temperature,
             c.largest,
             1.0 + entropy * s.log_actions,
-            entropy,
-            self.weighting,
+            *soft,
             self.loose,
             self.inside,
             self.tested,
             self.bisections,
             self.fallback,
             self.begins_safe,
+            self.terminal_entropy * s.A * policy_term(1.0 / s.A, -s.log_actions, 0.0, *soft),
         )
         return SoftmaxSearchNumbers(*map(float, resolved))
 

@@ -179,9 +179,11 @@ def evaluate(learner, numbers, start, lam, work):
     """One backward pass: writes pi^lam into `work.policy`; U(lam)."""
     H = len(learner.policy)
     q, value = work.action_value, work.value
-    q[:] = 0.0  # no step follows the last
+    q[:] = 0.0
+    value[:] = 0.0
+    value[0, :] = numbers.terminal_value
     for h in range(H - 1, -1, -1):
-        if h < H - 1:
+        if h < H - 1 or numbers.terminal_value != 0.0:
             expected_three(learner.counts, h, value, q[0], q[1], q[2])
         action_values(
             learner.reward[0, h],
@@ -223,33 +225,30 @@ def fail(learner, numbers, work):
 
 @compiled
 def search(learner, numbers, start, work):
-    """The policy of the next episode, from the counts; how many passes it took."""
+    """The policy of the next episode, from the counts."""
     low, high, b = 0.0, numbers.largest, learner.threshold[0]
-    passes, found = 0, False
+    found = False
     if numbers.tested > 0.0:
         if evaluate(learner, numbers, start, high, work) < b:
             fail(learner, numbers, work)
-            return 1
+            return
         keep(work.policy, learner, high, 0)
-        passes, found = 2, True
+        found = True
         if evaluate(learner, numbers, start, 0.0, work) >= b:
             keep(work.policy, learner, 0.0, 0)
-            return passes
+            return
     for _ in range(int(numbers.bisections)):
         middle = (low + high) / 2.0
-        passes += 1
         if evaluate(learner, numbers, start, middle, work) >= b:
             high, found = middle, True
             keep(work.policy, learner, high, 0)
         else:
             low = middle
     if not found:
-        passes += 1
         if evaluate(learner, numbers, start, high, work) < b:
             fail(learner, numbers, work)
         else:
             keep(work.policy, learner, high, 0)
-    return passes
 
 
 @compiled
@@ -278,7 +277,7 @@ def refresh_all(learner):
 
 @compiled
 def advance(learner, numbers, start, states, actions, work):
-    """The learner's part of an episode: count it, then search; how many passes it took."""
+    """The learner's part of an episode: count it, then search."""
     P = len(work.top)
     for h in range(len(actions)):
         i = actions[h] * P + states[h]
@@ -286,7 +285,7 @@ def advance(learner, numbers, start, states, actions, work):
         learner.visits[h, i] += 1.0
         refresh(learner, h, i)
     learner.tally[BASELINE_EPISODES] += learner.tally[ON_BASELINE]
-    return search(learner, numbers, start, work)
+    search(learner, numbers, start, work)
 
 
 @compiled

@@ -94,6 +94,7 @@ class PlainSoftmaxSearch(PlainLearner[SoftmaxSearch]):
         visits = counts.sum(axis=-1)
         beta, weight = _width(visits), _weight(visits, 1.0, 0.0)
         values = np.zeros((3, H + 1, X))
+        values[0, H] = n.terminal_value
         played = np.zeros((H, X, A))
         for h in reversed(range(H)):
             ahead = np.zeros((3, X, A))
