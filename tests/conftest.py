@@ -26,6 +26,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 ROOT = Path(__file__).parent.parent
 TRACE = Path(__file__).parent / "data" / "released_notebook_small.npz"
 PLANNED_TRACE = Path(__file__).parent / "data" / "released_optcmdp_media.npz"
+SEARCH_TRACES = {
+    name: Path(__file__).parent / "data" / f"released_opse_{name}.npz"
+    for name in ("streaming", "random")
+}
 
 
 @st.composite

@@ -19,6 +19,7 @@ from cmdplab.environments import ENVIRONMENTS, catalogue, find, make, named
 from cmdplab.environments.box import box
 from cmdplab.environments.cliff import cliff
 from cmdplab.environments.cost_chain import cost_chain
+from cmdplab.environments.episode_wise import opse_streaming
 from cmdplab.environments.five_by_five import five_by_five
 from cmdplab.environments.mars_rover import mars_rover
 from cmdplab.environments.random_cmdp import binds, printed_rewards, random_cmdp
@@ -63,6 +64,10 @@ PINNED = {
     "resource-attacks": "cddc9e77d45c3043",
     "resource-gems": "f270ea1aa4b4e24b",
     "slippery-grid": "d161045b9b58d091",
+    "opse-streaming": "3a251886ab7592e0",
+    "opse-streaming-random": "7ad32339bc8e73b2",
+    "opse-tabular": "9c2a489a4d415faf",
+    "opse-linear": "980123c843dc351b",
 }
 
 # In the units of the sources, to the digits known there:
@@ -94,6 +99,7 @@ PUBLISHED = {
     "resource-attacks": ("4.43872", ["1.462"], "5.22625", [0.3]),
     "resource-gems": ("4.50733", [""], "5.22625", [2]),
     "slippery-grid": ("", [""], "", [2]),
+    "opse-streaming": ("1.900171875", [""], "", [2.4]),
 }
 SINGLE = [name for name, each in ENVIRONMENTS.items() if not each.random]
 
@@ -448,6 +454,40 @@ def fingerprint(name: str) -> str:
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_instances_are_pinned(name):
     assert fingerprint(name) == PINNED[name]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_streaming_of_opse_has_the_same_threshold_and_slack_for_all_rates(seed):
+    problem = make("opse-streaming-random", seed)
+    assert (problem.threshold[0], largest_utility(problem)) == pytest.approx((2.4, 4.0))
+    up, down = problem.table[0, 2, :, 3], problem.table[0, 2, :, 1]
+    mu, rho = up[0] / (up[0] + up[1]), down.sum()  # up = (1 - rho) mu_a, down = rho (1 - mu_a)
+    assert 0.5 <= mu <= 0.9
+    assert 0.1 <= rho <= 0.4
+    again = opse_streaming(mu, rho)
+    np.testing.assert_allclose(again.table, problem.table, atol=1e-12)
+
+
+def test_tabular_problems_of_opse_are_sparse_and_ask_for_six_tenths():
+    drawn = [make("opse-tabular", seed) for seed in range(40)]
+    assert {(each.states, each.actions, each.horizon) for each in drawn} == {(5, 3, 4)}
+    rewards = np.stack([each.reward for each in drawn])
+    assert set(np.unique(rewards)) == {0.0, 1.0}
+    assert rewards.mean() == pytest.approx(0.1, abs=0.02)
+    for each in drawn[:5]:
+        assert each.threshold[0] == pytest.approx(0.6 * largest_utility(each))
+    assert len({each.start for each in drawn}) == 5
+
+
+def test_linear_problems_of_opse_have_rank_five():
+    problem = make("opse-linear", 2)
+    assert (problem.states, problem.actions, problem.horizon) == (100, 3, 4)
+    rows = problem.table.reshape(4, 300, 100)
+    assert [np.linalg.matrix_rank(each, tol=1e-9) for each in rows] == [5] * 4
+    both = np.concatenate([rows, problem.reward.reshape(2, 4, 300).transpose(1, 2, 0)], axis=2)
+    assert [np.linalg.matrix_rank(each, tol=1e-9) for each in both] == [5] * 4
+    assert problem.reward.max(axis=(1, 2, 3)) == pytest.approx([1.0, 1.0])
+    assert problem.threshold[0] == pytest.approx(0.68 * largest_utility(problem))
 
 
 def test_unknown_names_suggest_the_nearest():

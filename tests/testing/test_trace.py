@@ -6,13 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import PLANNED_TRACE, TRACE
+from conftest import PLANNED_TRACE, SEARCH_TRACES, TRACE
 
 from cmdplab.algorithms import FIGURE_1, algorithm
-from cmdplab.algorithms.task import Task
+from cmdplab.algorithms.task import Task, checked_baseline
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.engines.cpu.softmax_search import SoftmaxSearchSession
 from cmdplab.engines.host import HostSession, roll_out
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
+from cmdplab.engines.plain.softmax_search import PlainSoftmaxSearch
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.testing.released_trace import verify_trace
@@ -150,3 +152,84 @@ def test_the_recording_of_plans_can_tell_a_difference(tmp_path):
 def test_a_bad_trace_of_plans_gets_one_sentence(tmp_path, change, sentence):
     with pytest.raises(InputError, match=sentence):
         verify_trace(changed(tmp_path, **change))
+
+
+# OPSE and its Ghosh baseline, from OPSE's repository: 400 episodes of each on two problems. The
+# recording ran the published functions in double precision (the release is float32 throughout).
+
+NAMES = {"OPSE": "OPSE", "Ghosh": "Ghosh-Zhou-Shroff"}
+SEARCHED = pytest.mark.parametrize(
+    ("trace", "key"), [(trace, key) for trace in SEARCH_TRACES for key in NAMES], ids=str
+)
+
+
+def recorded_search(trace, key):
+    """The recording, its problem, and our row with its task."""
+    z = np.load(SEARCH_TRACES[trace])
+    reward = np.stack([z["reward"], z["utility"]])
+    problem = CMDP(z["P"], reward, [float(z["threshold"])], int(z["x1"]))
+    scale = float(z["width"]) / 2.0  # `released` has the constants of streaming, 2
+    row = replace(algorithm(NAMES[key], "released"), bonus_scale=scale, margin_scale=scale)
+    safe = checked_baseline(problem, z["safe_policy"])
+    return z, problem, row, Task.of(problem, float(z["max_utility"] - z["threshold"]), safe)
+
+
+def differences(z, key, session, episodes):
+    """What a replay of the recorded episodes gives, less what was recorded."""
+    states, actions = (z[f"{key}_{what}"][:episodes] for what in ("states", "actions"))
+    found, done = [], 0
+    snapshots = z["policy_snapshot_episodes"]
+    for place, end in enumerate(snapshots[snapshots <= episodes]):
+        chunk = session.replay(states[done:end], actions[done:end])
+        found.append(chunk.returns[:, 0] - z[f"{key}_value"][done:end])
+        found.append(chunk.returns[:, 1] - z[f"{key}_utility_value"][done:end])
+        found.append(chunk.multiplier[:, 0] - z[f"{key}_multiplier_after"][done:end])
+        found.append((session.state().policy - z[f"{key}_policy_after"][place]).ravel())
+        done = end
+    assert done == episodes
+    return np.concatenate(found)
+
+
+@SEARCHED
+def test_the_recorded_searches_are_reproduced(trace, key):
+    z, problem, row, task = recorded_search(trace, key)
+    session = SoftmaxSearchSession(problem, row, task, seed=0)
+    assert np.abs(differences(z, key, session, 400)).max() <= 1e-9
+    assert session.state().baseline_episodes == 1 + z[f"{key}_safe_after"][:-1].sum()
+
+
+@SEARCHED
+def test_plain_python_reproduces_the_recorded_searches_too(trace, key):
+    z, problem, row, task = recorded_search(trace, key)
+    session = HostSession(problem, PlainSoftmaxSearch(row, task), 0)
+    assert np.abs(differences(z, key, session, 50)).max() <= 1e-9
+
+
+@pytest.mark.parametrize("trace", SEARCH_TRACES)
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [
+        ("OPSE", {"weighting": 0.0}),
+        ("OPSE", {"loose": 0.0}),
+        ("OPSE", {"terminal_entropy": 0.0}),
+        ("OPSE", {"bisections": 19}),
+        ("Ghosh", {"begins_safe": False}),  # without data OPSE plays the safe policy by itself
+        ("Ghosh", {"inside": 1.0}),
+        ("Ghosh", {"loose": 0.0}),
+    ],
+    ids=str,
+)
+def test_each_departure_of_the_release_is_seen_in_its_recording(trace, key, change):
+    z, problem, row, task = recorded_search(trace, key)
+    session = SoftmaxSearchSession(problem, replace(row, **change), task, seed=0)
+    assert np.abs(differences(z, key, session, 400)).max() > 1e-6
+
+
+def test_what_was_recorded_shows_the_safe_policy_and_searches():
+    for trace in SEARCH_TRACES:
+        z = np.load(SEARCH_TRACES[trace])
+        assert 10 < z["OPSE_safe_after"].sum() < 100
+        assert len(np.unique(z["OPSE_multiplier_after"])) > 100
+        assert len(np.unique(z["Ghosh_multiplier_after"])) > 50
+        assert z["OPSE_utility_value"].min() >= z["threshold"]
+        assert z["Ghosh_utility_value"].min() < z["threshold"] - 0.1

@@ -22,9 +22,11 @@ from cmdplab.algorithms.custom import (
 )
 from cmdplab.algorithms.dope import DOPE, DOPE_RELEASED
 from cmdplab.algorithms.flexdome import FLEXDOME
+from cmdplab.algorithms.ghosh import GHOSH, GHOSH_RELEASED
 from cmdplab.algorithms.online_crl import ONLINE_CRL
 from cmdplab.algorithms.opdop import OPDOP
 from cmdplab.algorithms.opt_cmdp import OPT_CMDP, OPT_CMDP_BONUS, OPT_CMDP_RELEASED, OPT_DUAL
+from cmdplab.algorithms.opse import OPSE, OPSE_RELEASED
 from cmdplab.algorithms.opt_press import OPT_PRESS_LP, OPT_PRESS_PD
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.regularized_pd import REGULARIZED_PD
@@ -68,6 +70,10 @@ _ROWS: tuple[Row, ...] = (
     TRIPLE_Q_NO_RESET,
     REGULARIZED_PD,
     FLEXDOME,
+    OPSE_RELEASED,
+    OPSE,
+    GHOSH_RELEASED,
+    GHOSH,
 )
 
 ALGORITHMS: dict[tuple[str, str], Row] = {(row.name, row.preset): row for row in _ROWS}
@@ -88,6 +94,8 @@ ALIASES = {
     "optpress-primaldual": "OptPress-PD",
     "optpd-cmdp": "OptPrimalDual-CMDP",
     "regularized pd": "Regularized-PD",
+    "opse-lcmdp": "OPSE",
+    "ghosh": "Ghosh-Zhou-Shroff",
 }
 
 

@@ -24,10 +24,12 @@ from cmdplab.settings import (
 CONSTRAINT = "a constraint"
 STATIONARY = "a stationary kernel"
 SUPPORT = "the possible successors"
+ONE_CONSTRAINT = "no second constraint"
 
 IN_PAPER = "in the paper"
 SAID_TO_EXTEND = "said to extend in the paper"
 OUR_EXTENSION = "our extension"
+REFUSED = "refused: its paper knows them"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +165,13 @@ class Row:
             raise InputError(f"{self.name} counts nothing where the kernel is known: so no rewards")
         if CONSTRAINT in self.needs and not len(task.threshold):
             raise InputError(f"{self.name} needs a constraint, and this problem has none")
+        if ONE_CONSTRAINT in self.needs and len(task.threshold) > 1:
+            raise InputError(
+                f"{self.name} searches one multiplier for one constraint, and this problem has "
+                f"{len(task.threshold)}: how to search several is open in its paper"
+            )
+        if self.unknown_rewards == REFUSED and task.observed:
+            raise InputError(f"{self.name} has to know the rewards, as in its paper")
         if SLATER_GAP in self.needs and not task.slater_gap > 0.0:
             raise InputError(
                 f"{self.name} needs a Slater gap > 0, and {task.slater_gap:g} was given"

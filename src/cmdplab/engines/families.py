@@ -10,15 +10,18 @@ from cmdplab.algorithms.learner import Learner
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
 from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.softmax_search import SoftmaxSearch, SoftmaxSearchState
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.planner import PlannerSession
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
+from cmdplab.engines.cpu.softmax_search import SoftmaxSearchSession
 from cmdplab.engines.cpu.triple_q import TripleQSession
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
+from cmdplab.engines.plain.softmax_search import PlainSoftmaxSearch
 from cmdplab.engines.plain.triple_q import PlainTripleQ
 from cmdplab.engines.protocol import CompiledSession, LiveSession, Session
 from cmdplab.errors import InputError
@@ -43,6 +46,7 @@ FAMILIES: dict[type[Row], Family] = {
     PrimalDual: Family(PrimalDualState, PlainPrimalDual, PrimalDualSession),
     Planner: Family(PlannerState, PlainPlanner, PlannerSession),
     TripleQ: Family(TripleQState, PlainTripleQ, TripleQSession),
+    SoftmaxSearch: Family(SoftmaxSearchState, PlainSoftmaxSearch, SoftmaxSearchSession),
     Custom: Family(StoredState, checked_learner, _host),
 }
 

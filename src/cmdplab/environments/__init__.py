@@ -53,6 +53,7 @@ _HOMES = {  # module -> the names in its ENTRIES
     "queue": ["queue"],
     "resource_gathering": ["resource-attacks", "resource-gems"],
     "slippery_grid": ["slippery-grid"],
+    "episode_wise": ["opse-streaming", "opse-streaming-random", "opse-tabular", "opse-linear"],
 }
 
 

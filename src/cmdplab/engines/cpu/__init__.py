@@ -2,13 +2,14 @@
 
 Sessions are named after their family; the compiled episode beside each ends in `_episode`. What
 they share is in layout, storage, loops and boxes. Formulas stay in algorithms/: importing this
-package lets compiled code call them, those of planners and of Triple-Q bit for bit as plain Python.
+package lets compiled code call them, but for those of primal-duals bit for bit as plain Python.
 """
 
 from cmdplab.algorithms import equations
 from cmdplab.algorithms.planner import FORMULAS as OF_PLANNERS
+from cmdplab.algorithms.softmax_search import FORMULAS as OF_SOFTMAX_SEARCH
 from cmdplab.algorithms.triple_q import FORMULAS as OF_TRIPLE_Q
 from cmdplab.numerics.compiling import FAST, callable_when_compiled
 
 callable_when_compiled(equations.formulas().values(), FAST)
-callable_when_compiled((*OF_PLANNERS, *OF_TRIPLE_Q), set())
+callable_when_compiled((*OF_PLANNERS, *OF_TRIPLE_Q, *OF_SOFTMAX_SEARCH), set())

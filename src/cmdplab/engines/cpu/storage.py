@@ -48,7 +48,7 @@ def _listed(stored: Any) -> bool:
     return getattr(stored, "instance_class", None) is ListedWorld
 
 
-def _of_counts(stored: Any, dense: Any, listed: Any, seen: Any) -> Any:
+def chosen_by_counts(stored: Any, dense: Any, listed: Any, seen: Any) -> Any:
     """The function for the way in which counts, of which this is Numba's type, are stored."""
     kinds: dict[Any, Any] = {ListedCounts: listed, SeenCounts: seen}
     return kinds.get(getattr(stored, "instance_class", None), dense)
@@ -72,19 +72,19 @@ def mean_reward(world: Any, n: Any, h: Any, x: Any, a: Any) -> float:
     raise NotImplementedError
 
 
-@by_type(lambda counts: _of_counts(counts, dense_expected, listed_expected, seen_expected))
+@by_type(lambda counts: chosen_by_counts(counts, dense_expected, listed_expected, seen_expected))
 def expected_pair(counts: Any, h: Any, weights: Any, first: Any, second: Any) -> None:
     """first[i] = sum_y counts_h(y, i) weights[0, y], and second[i] the same for weights[1]."""
     raise NotImplementedError
 
 
-@by_type(lambda counts: _of_counts(counts, dense_gather, listed_gather, seen_gather))
+@by_type(lambda counts: chosen_by_counts(counts, dense_gather, listed_gather, seen_gather))
 def gather(counts: Any, h: Any, i: Any, inverse: Any, row: Any) -> float:
     """row = the different entries of Pbar_h(. | i), padded with zeros; how often each occurs."""
     raise NotImplementedError
 
 
-@by_type(lambda counts: _of_counts(counts, dense_visit, listed_visit, seen_visit))
+@by_type(lambda counts: chosen_by_counts(counts, dense_visit, listed_visit, seen_visit))
 def add_visit(counts: Any, h: Any, y: Any, i: Any, seen: Any, visit: Any) -> None:
     """Count a visit to y; if the pair was never seen, forget what stood for "never seen".
 
