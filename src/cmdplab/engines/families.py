@@ -10,15 +10,18 @@ from cmdplab.algorithms.learner import Learner
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
 from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.safe import Safe, safe_state
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.planner import PlannerSession
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
+from cmdplab.engines.cpu.safe import SafeSession
 from cmdplab.engines.cpu.triple_q import TripleQSession
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
+from cmdplab.engines.plain.safe import SafeHostSession, plain_safe
 from cmdplab.engines.plain.triple_q import PlainTripleQ
 from cmdplab.engines.protocol import CompiledSession, LiveSession, Session
 from cmdplab.errors import InputError
@@ -36,7 +39,8 @@ def _host(problem: CMDP | None, row: Row, task: Task, seed: int, state: Any) -> 
     learner = family(row).plain(row, task)
     if state is not None and isinstance(learner, Checked):
         state = learner.restored(state)
-    return HostSession(problem, learner, seed, state, task)
+    kind = SafeHostSession if row.tosses_coin else HostSession
+    return kind(problem, learner, seed, state, task)
 
 
 FAMILIES: dict[type[Row], Family] = {
@@ -48,7 +52,10 @@ FAMILIES: dict[type[Row], Family] = {
 
 
 def family(row: Row) -> Family:
-    """The family that a row belongs to."""
+    """The family that a row belongs to; a coin makes one of the family inside."""
+    if isinstance(row, Safe):
+        inside = family(row.row)
+        return Family(safe_state(inside.state), plain_safe(inside.plain), SafeSession)
     return FAMILIES[type(row)]
 
 

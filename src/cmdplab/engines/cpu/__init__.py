@@ -7,8 +7,9 @@ package lets compiled code call them, those of planners and of Triple-Q bit for 
 
 from cmdplab.algorithms import equations
 from cmdplab.algorithms.planner import FORMULAS as OF_PLANNERS
+from cmdplab.algorithms.safe import FORMULAS as OF_COINS
 from cmdplab.algorithms.triple_q import FORMULAS as OF_TRIPLE_Q
 from cmdplab.numerics.compiling import FAST, callable_when_compiled
 
 callable_when_compiled(equations.formulas().values(), FAST)
-callable_when_compiled((*OF_PLANNERS, *OF_TRIPLE_Q), set())
+callable_when_compiled((*OF_PLANNERS, *OF_TRIPLE_Q, *OF_COINS), set())
