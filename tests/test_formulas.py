@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from cmdplab.algorithms import equations, planner, triple_q
+from cmdplab.algorithms import equations, planner, safe, triple_q
 from cmdplab.cmdp import exact
 
 PACKAGE = ROOT / "src" / "cmdplab"
@@ -21,6 +21,7 @@ SOURCES = {file.relative_to(PACKAGE): ast.parse(file.read_text()) for file in PA
 SHARED = {
     **dict.fromkeys(equations.formulas(), "algorithms/equations.py"),
     **{each.__name__: "algorithms/planner.py" for each in planner.FORMULAS},
+    **{each.__name__: "algorithms/safe.py" for each in safe.FORMULAS},
     **{f"triple_q.{each.__name__}": "algorithms/triple_q.py" for each in triple_q.FORMULAS},
     **{each.__name__: "cmdp/exact.py" for each in (exact.gap, exact.violation)},
 }
@@ -166,9 +167,9 @@ def returned(name: str) -> ast.expr:
     return [n.value for n in ast.walk(body) if isinstance(n, ast.Return) and n.value][-1]
 
 
-# (1 - t) a + t b is an operation, not an equation of somebody. The two differ in how they are
-# compiled: the second is exactly a or b for t = 0 and 1, which reordered sums would not be.
-MIXTURES = ("mixed_policy", "triple_q.blend")
+# (1 - t) a + t b is an operation, not an equation of somebody. They differ in how they are
+# compiled: the last is exactly a or b for t = 0 and 1, which reordered sums would not be.
+MIXTURES = ("mixed_policy", "mixed_value", "triple_q.blend")
 LONG_ENOUGH = {
     name: returned(name)
     for name in SHARED

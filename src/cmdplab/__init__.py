@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from cmdplab.algorithms import algorithm
     from cmdplab.algorithms.learner import Episode, Learner
     from cmdplab.algorithms.primal_dual import PrimalDual
+    from cmdplab.algorithms.safe import Safe
     from cmdplab.algorithms.task import Task
     from cmdplab.cmdp.budgets import (
         AlmostSure,
@@ -83,6 +84,7 @@ _HOMES = {
     "algorithms": ["algorithm"],
     "algorithms.learner": ["Episode", "Learner"],
     "algorithms.primal_dual": ["PrimalDual"],
+    "algorithms.safe": ["Safe"],
     "algorithms.task": ["Task"],
     "cmdp.budgets": [
         "AlmostSure",
@@ -195,6 +197,7 @@ __all__ = [
     "Quantiles",
     "RobustSolution",
     "Run",
+    "Safe",
     "Sensitivity",
     "Solution",
     "StationaryCMDP",

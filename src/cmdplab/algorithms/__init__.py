@@ -6,6 +6,7 @@ outside or the import path of one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
@@ -25,12 +26,13 @@ from cmdplab.algorithms.flexdome import FLEXDOME
 from cmdplab.algorithms.ghosh import GHOSH, GHOSH_RELEASED
 from cmdplab.algorithms.online_crl import ONLINE_CRL
 from cmdplab.algorithms.opdop import OPDOP
-from cmdplab.algorithms.opt_cmdp import OPT_CMDP, OPT_CMDP_BONUS, OPT_CMDP_RELEASED, OPT_DUAL
 from cmdplab.algorithms.opse import OPSE, OPSE_RELEASED
+from cmdplab.algorithms.opt_cmdp import OPT_CMDP, OPT_CMDP_BONUS, OPT_CMDP_RELEASED, OPT_DUAL
 from cmdplab.algorithms.opt_press import OPT_PRESS_LP, OPT_PRESS_PD
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.regularized_pd import REGULARIZED_PD
 from cmdplab.algorithms.row import SUPPORT, Row
+from cmdplab.algorithms.safe import Safe
 from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_NO_RESET, TRIPLE_Q_RELEASED
 from cmdplab.errors import InputError
 
@@ -128,6 +130,10 @@ def algorithm(name: str, preset: str | None = None) -> Row:
 
     An installed package may register further names, which have no presets.
     """
+    inside = _inside(name)
+    if inside is not None:
+        head, _, tail = inside.partition(":")
+        return Safe(algorithm(head, tail or preset))
     if preset is not None and preset not in PRESETS:
         raise InputError(f"unknown preset {preset!r}: choose one of {', '.join(PRESETS)}")
     names = {known.lower(): known for known, _ in ALGORITHMS}
@@ -140,6 +146,12 @@ def algorithm(name: str, preset: str | None = None) -> Row:
         raise InputError(f"{names[wanted]} has {only}")
     blind = [each for each in known if SUPPORT not in ALGORITHMS[names[wanted], each].needs]
     return ALGORITHMS[names[wanted], preset or (blind or known)[0]]
+
+
+def _inside(name: str) -> str | None:
+    """NAME or NAME:PRESET of Safe(NAME); None of any other name."""
+    found = re.fullmatch(r"safe\((.+)\)", name.strip(), re.IGNORECASE)
+    return None if found is None else found[1].strip()
 
 
 def _from_outside(name: str, preset: str | None, ours: dict[str, str]) -> Row:
@@ -160,21 +172,22 @@ def _from_outside(name: str, preset: str | None, ours: dict[str, str]) -> Row:
 def is_own(name: str) -> bool:
     """Whether a name is of our list, in any case, or an alias of one that is."""
     names = {known.lower() for known, _ in ALGORITHMS}
-    return name.lower() in names or name.lower() in ALIASES
+    return name.lower() in names or name.lower() in ALIASES or _inside(name) is not None
 
 
 def is_outside(name: str) -> bool:
     """Whether a name or an import path is of a learner from outside; nothing is imported."""
     head, _, tail = name.partition(":")
-    return not is_own(head) and tail not in PRESETS
+    return _inside(name) is None and not is_own(head) and tail not in PRESETS
 
 
 def as_row(given: Given, preset: str | None = None) -> Row:
     """The row of what a person gives where an algorithm is wanted.
 
-    A row; NAME or NAME:PRESET; the import path package.module:name of a learner, which runs that
-    module's code; a learner with `init`, `policy` and `observe`; a function or class that makes one
-    from a `Task`. A learner from outside may not have a name of our own.
+    A row; NAME or NAME:PRESET; Safe(NAME), a coin around it; the import path package.module:name of
+    a learner, which runs that module's code; a learner with `init`, `policy` and `observe`; a
+    function or class that makes one from a `Task`. A learner from outside may not have a name of
+    our own.
     """
     if isinstance(given, str):
         return _named(given, preset)
@@ -188,6 +201,8 @@ def as_row(given: Given, preset: str | None = None) -> Row:
 
 
 def _named(text: str, preset: str | None) -> Row:
+    if _inside(text) is not None:
+        return algorithm(text, preset)
     head, colon, tail = text.partition(":")
     if not is_outside(text):
         if is_own(head):
@@ -213,6 +228,8 @@ def written_name(given: Given) -> str:
 def _found_again(row: Row) -> str:
     """The name of a row that is registered, ours or from outside, or at its import path."""
     if not isinstance(row, Custom) and ALGORITHMS.get((row.name, row.preset)) == row:
+        return f"{row.name}:{row.preset}"
+    if isinstance(row, Safe) and algorithm(row.name, row.preset) == row:
         return f"{row.name}:{row.preset}"
     named = plugins.is_path(row.name) or plugins.plugin(plugins.ALGORITHMS, row.name)
     if isinstance(row, Custom) and named and as_row(row.name) == row:

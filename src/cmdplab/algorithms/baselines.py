@@ -45,7 +45,7 @@ def task_for(
         check_stationary(row, problem, rewards)
     support = possible_successors(problem) if SUPPORT in row.needs else None
     task = Task.of(problem, solution.slater_gap, safe, rewards, support)
-    task = task._replace(kernel=problem.kernel if row.knows_kernel else None)
+    task = task._replace(kernel=problem.kernel if row.knows_kernel or row.tosses_coin else None)
     row.check(task)
     return task
 

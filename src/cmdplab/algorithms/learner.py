@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from cmdplab.types import Array, Indices
 
 
@@ -17,6 +19,7 @@ class Episode(NamedTuple):
     states: Indices  # [H + 1]
     actions: Indices  # [H]
     rewards: Array | None = None  # [1 + N, H], samples, for a learner that does not know the means
+    by_baseline: bool = False  # whether a coin let the safe policy play
 
 
 class LearnerState(Protocol):
@@ -54,3 +57,4 @@ class Chunk(NamedTuple):
 
     returns: Array  # [E, 1 + N]
     multiplier: Array  # [E, N], after the update of each episode
+    on_baseline: Array = np.zeros(0)  # [E], how probably the safe policy played; empty: not told

@@ -227,10 +227,17 @@ class Planner(Row):
         return self.utility_margin is not nothing
 
     @property
-    def heuristic(self) -> str:
-        """Which of the theory's claims do not hold as they stand."""
+    def promise_heuristic(self) -> str:
+        """Why zero violation may not hold: kernels are then chosen beyond what margins cover."""
         if self.safe and self.freedom > 0.0 and self.bonus_scale > self.margin_scale >= 1.0:
             return "bonus scale above the margin scale: zero violation is heuristic"
+        return super().promise_heuristic
+
+    @property
+    def heuristic(self) -> str:
+        """Which of the theory's claims do not hold as they stand."""
+        if self.safe and self.margin_scale >= 1.0 and self.promise_heuristic and not self.pooled:
+            return self.promise_heuristic
         return super().heuristic
 
     def numbers(self, task: Task) -> PlannerNumbers:

@@ -135,9 +135,23 @@ class Row:
         return False
 
     @property
+    def tosses_coin(self) -> bool:
+        """Whether an episode is played by one of two policies, by a coin."""
+        return False
+
+    @property
     def has_margin(self) -> bool:
         """Whether `margin_scale` multiplies anything."""
         return False
+
+    @property
+    def promise_heuristic(self) -> str:
+        """Why a row that promises no violation may not keep it; empty where it is proved."""
+        if self.has_margin and self.margin_scale < 1.0:
+            return f"margin scale {self.margin_scale:g}: zero violation is heuristic"
+        if self.pooled:
+            return "counts of all steps together: what is proved is about counts of each step"
+        return "with unverified constants nothing is proved" if self.unverified else ""
 
     @property
     def needs_slack(self) -> bool:

@@ -11,17 +11,23 @@ from typing import Any
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.transitions import Kernel
 from cmdplab.types import Array
 
 
 def occupancy(problem: CMDP, policy: Array) -> Array:
     """[H, X, A]: w_h(x, a) = P(x_h = x, a_h = a | pi, P)   (Appendix E, Eq. 12)."""
-    pairs = np.empty((problem.horizon, problem.states, problem.actions))
-    here = np.zeros(problem.states)
-    here[problem.start] = 1.0
-    for h in range(problem.horizon):
+    return visits(problem.kernel, problem.start, policy)
+
+
+def visits(kernel: Kernel, start: int, policy: Array) -> Array:
+    """[H, X, A]: the occupancy of a policy on a kernel."""
+    pairs = np.empty(policy.shape)
+    here = np.zeros(policy.shape[1])
+    here[start] = 1.0
+    for h in range(len(policy)):
         pairs[h] = here[:, None] * policy[h]
-        here = problem.kernel.forward(h, pairs[h])
+        here = kernel.forward(h, pairs[h])
     return pairs
 
 

@@ -81,13 +81,19 @@ class HostSession:
         return self._follow(outside.known(self._problem), plays)
 
     def _follow(self, problem: CMDP, plays: Iterable[Callable[[Array], Episode]]) -> Chunk:
-        returns, multipliers = [], []
+        returns, multipliers, shares = [], [], []
         for play in plays:
             policy = self._played()
             returns.append(exact.returns(problem, policy))
-            self._learn(self._told(problem, play(policy)))
+            shares.append(float(getattr(self._state, "on_baseline", 0.0)))
+            tossed, safe = self._tossed(policy)
+            self._learn(self._told(problem, play(tossed)._replace(by_baseline=safe)))
             multipliers.append(np.array(self._state.multiplier))  # the learner may keep its own
-        return Chunk(np.array(returns), np.array(multipliers, np.float64))
+        return Chunk(np.array(returns), np.array(multipliers, np.float64), np.array(shares))
+
+    def _tossed(self, policy: Array) -> tuple[Array, bool]:
+        """What plays the next episode, and whether that is a safe policy by a coin."""
+        return policy, False
 
     def _played(self) -> Array:
         if self._next is None:

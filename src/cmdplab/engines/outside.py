@@ -143,7 +143,8 @@ def noise(task: Task, seed: int, first: int, episodes: int) -> Noise:
 def chunk(task: Task, episodes: int) -> Chunk:
     """Space for what so many episodes give."""
     rewards = len(task.reward)
-    return Chunk(np.empty((episodes, rewards)), np.empty((episodes, rewards - 1)))
+    space = np.empty((episodes, rewards)), np.empty((episodes, rewards - 1))
+    return Chunk(*space, np.zeros(episodes))
 
 
 def reward_noise(task: Task, seed: int, first: int, episodes: int) -> Array:

@@ -173,7 +173,7 @@ class Playing:
         self._row, self._seed = algorithm, seed
         self._session = session(options.engine, problem, algorithm, task, seed, state)
         known = (optimum.value, problem.threshold, problem.horizon)
-        self._measures = Measures(*known)
+        self._measures = Measures(*known, algorithm.tosses_coin)
         if snapshot is not None:
             self._measures = Measures.resumed(*known, saved_measures(snapshot))
         self.episodes = 0 if state is None else state.episode

@@ -16,6 +16,7 @@ from cmdplab.algorithms.learner import Chunk
 from cmdplab.cmdp import exact
 from cmdplab.errors import InputError
 from cmdplab.measures.mistakes import SERIES, Mistakes, epsilons
+from cmdplab.measures.safety import BASELINE
 from cmdplab.types import Array
 
 FINENESS = 9  # 2^9 = 512 grid points in each octave
@@ -53,8 +54,12 @@ class Measures:
     weak regret is the plain sum, strong regret the sum of positive parts   (Appendix B).
     """
 
-    def __init__(self, optimum: float, threshold: Array, horizon: int) -> None:
+    def __init__(
+        self, optimum: float, threshold: Array, horizon: int, with_baseline: bool = False
+    ) -> None:
         N = len(threshold)
+        self._with_baseline = with_baseline  # a column more: how probably the safe policy played
+        self._given = 0.0
         self._epsilons = epsilons(horizon)
         self._mistakes = Mistakes(self._epsilons, 3 if N else 1)
         self._optimum, self._threshold = optimum, threshold
@@ -78,7 +83,7 @@ class Measures:
                 f"the values of episode {first} are not finite: a setting is too large"
             )
         episodes = self._episodes + np.arange(1, len(series) + 1, dtype=np.float64)
-        sums = self._running_sums(series)
+        sums, given = self._running_sums(series), self._running_share(chunk)
         self._mistakes.add(self._judged(series), episodes)
         ends = np.flatnonzero(on_grid(episodes))
         if len(ends):
@@ -90,7 +95,8 @@ class Measures:
             low[0] = np.minimum(low[0], self._low)
             high[0] = np.maximum(high[0], self._high)
             columns = [episodes[ends, None], series[ends], low, high]
-            self._rows.append(np.hstack([*columns, sums[ends], chunk.multiplier[ends]]))
+            columns += [sums[ends], chunk.multiplier[ends], given[ends]]
+            self._rows.append(np.hstack(columns))
             self._low[:], self._high[:] = np.inf, -np.inf
         rest = series[ends[-1] + 1 if len(ends) else 0 :]
         self._low = np.minimum(self._low, rest.min(axis=0, initial=np.inf))
@@ -99,6 +105,7 @@ class Measures:
         # Copies: a view would keep the whole chunk alive.
         self._sums = sums[-1].reshape(2, -1).copy()
         self._last, self._last_multiplier = series[-1].copy(), chunk.multiplier[-1].copy()
+        self._given = float(given[-1, 0]) if self._with_baseline else 0.0
         self._tail = np.concatenate([self._tail, series[-TAIL:, 0]])[-TAIL:].copy()
 
     def arrays(self) -> dict[str, Array]:
@@ -111,6 +118,7 @@ class Measures:
             "last": self._last,
             "last_multiplier": self._last_multiplier,
             "tail": self._tail,
+            **({"given": np.array(self._given)} if self._with_baseline else {}),
             "rows": np.vstack(self._rows) if self._rows else np.zeros((0, self._columns())),
             **self._mistakes.arrays(),
         }
@@ -120,7 +128,8 @@ class Measures:
         cls, optimum: float, threshold: Array, horizon: int, arrays: dict[str, Array]
     ) -> Measures:
         """Measures that go on where others stopped, to the last bit."""
-        measures = cls(optimum, threshold, horizon)
+        measures = cls(optimum, threshold, horizon, "given" in arrays)
+        measures._given = float(arrays.get("given", 0.0))
         measures._mistakes.resume(arrays)
         measures._episodes = int(arrays["episodes"])
         measures._rows = [arrays["rows"]]
@@ -129,7 +138,8 @@ class Measures:
         return measures
 
     def _columns(self) -> int:
-        return 1 + 3 * len(self._series) + 2 * self._summed + len(self._threshold)
+        of_each = 1 + 3 * len(self._series) + 2 * self._summed + len(self._threshold)
+        return of_each + self._with_baseline
 
     def _values(self, returns: Array) -> Array:
         """[E, S]: gap, largest violation, violation of each constraint."""
@@ -159,11 +169,18 @@ class Measures:
         terms = np.hstack([np.maximum(summed, 0.0), summed])
         return np.add.accumulate(np.vstack([self._sums.reshape(1, -1), terms]), axis=0)[1:]
 
+    def _running_share(self, chunk: Chunk) -> Array:
+        """[E, 1], the sum of the safe policy's probability so far; [E, 0] where none is kept."""
+        if not self._with_baseline:
+            return np.empty((len(chunk.returns), 0))
+        return np.add.accumulate(np.append(self._given, chunk.on_baseline))[1:, None]
+
     def curves(self) -> dict[str, Array]:
         """Columns over the grid, the last episode included: see docs/records.md."""
         rows = [*self._rows]
         if not on_grid(np.array([float(self._episodes)]))[0]:
             values = [self._last, self._low, self._high, self._sums.ravel(), self._last_multiplier]
+            values += [np.array([self._given])] * self._with_baseline
             rows.append(np.concatenate([[float(self._episodes)], *values])[None])
         table = np.vstack(rows)
         names = ["episode", *self._series]
@@ -171,6 +188,7 @@ class Measures:
         what = ["regret", "violation_regret"][: self._summed]
         names += [f"{kind}_{each}" for kind in ("strong", "weak") for each in what]
         names += [f"multiplier_{n + 1}" for n in range(len(self._threshold))]
+        names += [BASELINE] * self._with_baseline
         return dict(zip(names, table.T.copy(), strict=True))
 
     def summary(self) -> Summary:

@@ -19,7 +19,7 @@ from numba.extending import register_jitable
 
 from cmdplab.types import Array
 
-_EPISODES, _REWARDS = 1, 2  # streams; instances are drawn from streams of their own
+_EPISODES, _REWARDS, _COINS = 1, 2, 3  # streams; instances are drawn from streams of their own
 _LANES = 4  # Philox4x64 makes four numbers for each value of its counter
 
 ROUNDS = 10
@@ -56,6 +56,11 @@ def reward_uniforms(
     key = philox_key(seed, _REWARDS)
     drawn = _drawn(key, first_episode, episodes, horizon * rewards)
     return drawn.reshape(episodes, horizon, rewards)
+
+
+def coin_uniforms(seed: int, first_episode: int, episodes: int) -> Array:
+    """[episodes], one for each: of a stream that nothing else reads."""
+    return _drawn(philox_key(seed, _COINS), first_episode, episodes, 1)[:, 0]
 
 
 def _blocks(numbers: int) -> int:

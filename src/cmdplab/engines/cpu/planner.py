@@ -8,7 +8,7 @@ import numpy as np
 
 from cmdplab.algorithms.counts import visits_of
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.algorithms.planner import Planner, PlannerState
+from cmdplab.algorithms.planner import Planner, PlannerNumbers, PlannerState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
@@ -17,7 +17,7 @@ from cmdplab.engines.cpu import layout, planner_episode as kernels
 from cmdplab.engines.cpu.primal_dual_episode import draw_action
 from cmdplab.engines.cpu.seen import SeenCounts, with_places
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
-from cmdplab.solvers.layout import ListedBox, Model, SeenBox, planning
+from cmdplab.solvers.layout import ListedBox, Model, Planning, SeenBox, planning
 from cmdplab.types import Array, Indices, Mask
 
 
@@ -37,6 +37,15 @@ class Learner(NamedTuple):
     baseline: Array  # [H, A * P]
     baseline_returns: Array  # [1 + N]
     reward_sums: Array  # [1 + N, L, A * P], of samples; [0, L, A * P] where rewards are known
+
+
+class PlannerInside(NamedTuple):
+    """A planner as a wrapper sees it: see safe_episode.py."""
+
+    learner: Learner
+    model: Model | ListedBox | SeenBox
+    numbers: PlannerNumbers
+    space: Planning
 
 
 class PlannerSession:
@@ -64,7 +73,7 @@ class PlannerSession:
         begun = state if state is not None else empty
         outside.check_layers(algorithm, task, begun.counts)
         self._learner = _learner(task, begun, layers, self._storage)
-        self._model = _empty(task, layers, listed, self._learner.counts)
+        self._model = empty_box(task, layers, listed, self._learner.counts)
         self._episode = begun.episode
         kernels.refresh_all(self._learner, self._model, self._numbers, X, padded(X))
         if problem is not None:  # compiles, or loads what was compiled, before anyone times
@@ -90,6 +99,14 @@ class PlannerSession:
         """The action of the policy played next, by inverse CDF of the uniform u."""
         h, x = outside.checked_place(self._task, h, x)
         return int(draw_action(self._learner.policy[h], x, u, len(self._scratch.top)))
+
+    def inside(self) -> PlannerInside:
+        """All that a wrapper needs to let it learn, compiled; `skip` says what was learnt so."""
+        return PlannerInside(self._learner, self._model, self._numbers, self._space)
+
+    def skip(self, episodes: int) -> None:
+        """Episodes that a wrapper has let it learn."""
+        self._episode += episodes
 
     def policy(self) -> Array:
         """[H, X, A], a copy of what is played next."""
@@ -162,7 +179,7 @@ def _table(support: Mask) -> Array:
     return to_pairs(np.moveaxis(support.astype(np.float64), 2, 0))
 
 
-def _empty(
+def empty_box(
     task: Task, layers: int, listed: Sparse | None, counts: layout.Counts
 ) -> Model | ListedBox | SeenBox:
     """The box, to be filled in: in a table, around lists, or around what was seen."""

@@ -215,6 +215,7 @@ def play(
             copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
             exact_returns(world, scratch.policies, start, scratch, scratch.returns)
         copy(scratch.returns[0], chunk.returns[k])
+        chunk.on_baseline[k] = learner.tally[ON_BASELINE]
         roll_out(world, learner.policy, start, noise.uniforms[k], states, actions)
         draw_rewards(world, states, actions, noise.rewards[k], noise.spread, samples)
         done = episode + k + 1

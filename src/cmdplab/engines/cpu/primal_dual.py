@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
+from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualNumbers, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import outside
@@ -15,6 +15,14 @@ from cmdplab.engines.cpu import layout, primal_dual_episode as kernels
 from cmdplab.engines.cpu.seen import SeenCounts, with_places
 from cmdplab.numerics.arrays import from_pairs
 from cmdplab.types import Array, Indices
+
+
+class PrimalDualInside(NamedTuple):
+    """A primal-dual learner as a wrapper sees it: see safe_episode.py."""
+
+    learner: layout.Learner
+    numbers: PrimalDualNumbers
+    scratch: layout.Scratch
 
 
 class PrimalDualSession:
@@ -79,6 +87,14 @@ class PrimalDualSession:
         fixed = (self._learner, self._numbers, self._task.start)
         kernels.advance(*fixed, steps, *episode, samples, self._scratch)
         self._episode += 1
+
+    def inside(self) -> PrimalDualInside:
+        """All that a wrapper needs to let it learn, compiled; `skip` says what was learnt so."""
+        return PrimalDualInside(self._learner, self._numbers, self._scratch)
+
+    def skip(self, episodes: int) -> None:
+        """Episodes that a wrapper has let it learn."""
+        self._episode += episodes
 
     def improve(self) -> None:
         """One policy and dual step on the counts as they are: no episode is played."""

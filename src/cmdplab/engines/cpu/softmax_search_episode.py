@@ -105,9 +105,7 @@ def seen_expected(counts, h, weights, first, second, third):
 
 
 @by_type(lambda counts: chosen_by_counts(counts, dense_expected, listed_expected, seen_expected))
-def expected_three(
-    counts: Any, h: Any, weights: Any, first: Any, second: Any, third: Any
-) -> None:
+def expected_three(counts: Any, h: Any, weights: Any, first: Any, second: Any, third: Any) -> None:
     """first[i] = sum_y counts_h(y, i) weights[0, y], and the others for weights[1], weights[2]."""
     raise NotImplementedError
 
@@ -157,9 +155,7 @@ def softmax(logit, policy, top, mass):
 
 
 @compiled_exactly
-def policy_values(
-    policy, log_policy, entropy, weighting, r, d, u, reward, compensation, utility
-):
+def policy_values(policy, log_policy, entropy, weighting, r, d, u, reward, compensation, utility):
     """Vr[x], Vd[x], Vu[x] = sum_a policy_term of Qr, Qd, Qu."""
     P = len(reward)
     reward[:] = 0.0

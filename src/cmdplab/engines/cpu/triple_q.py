@@ -15,7 +15,7 @@ import numpy as np
 
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.task import Task
-from cmdplab.algorithms.triple_q import TripleQ, TripleQState, exploration
+from cmdplab.algorithms.triple_q import TripleQ, TripleQNumbers, TripleQState, exploration
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import outside
@@ -68,6 +68,14 @@ class Scratch(NamedTuple):
     mass: Array  # [2, X], of this step and the next; zero between calls
     states: Indices  # [H + 1]
     actions: Indices  # [H]
+    samples: Array  # [1 + N, H], of rewards: their means where they are known
+
+
+class TripleQInside(NamedTuple):
+    """Triple-Q as a wrapper sees it: see safe_episode.py."""
+
+    tables: Tables
+    numbers: TripleQNumbers
     samples: Array  # [1 + N, H], of rewards: their means where they are known
 
 
@@ -151,6 +159,14 @@ class TripleQSession:
         done, told = self._episode + 1, np.empty(len(self._tables.multiplier))
         advance(self._tables, self._numbers, done, *episode, samples, told)
         self._episode = done
+
+    def inside(self) -> TripleQInside:
+        """All that a wrapper needs to let it learn, compiled; `skip` says what was learnt so."""
+        return TripleQInside(self._tables, self._numbers, self._scratch.samples)
+
+    def skip(self, episodes: int) -> None:
+        """Episodes that a wrapper has let it learn."""
+        self._episode += episodes
 
     def state(self) -> TripleQState:
         """A copy of the learner's state."""

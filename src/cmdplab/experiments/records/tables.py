@@ -12,6 +12,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.records.labels import Kind, labels
 from cmdplab.files import read_table, write_table
 from cmdplab.files.tables import coded
+from cmdplab.measures.safety import BASELINE
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Pat
     # Of a short run a third of the file would be dictionaries of numbers that never repeat,
     # statistics and a second schema.
     plain = {"use_dictionary": list(LABELS), "write_statistics": False, "store_schema": False}
-    write_table(pa.concat_tables(tables), path, compression="zstd", **plain)
+    whole = pa.concat_tables(tables, promote_options="default")  # only coins have a share
+    write_table(whole, path, compression="zstd", **plain)
 
 
 def _is_whole(name: str) -> bool:
@@ -103,6 +105,8 @@ def read_tables(path: Path, sha256: str = "") -> Tables:
     for n in np.argsort(first):
         key = name_of[runs[n, 0]], preset_of[runs[n, 1]]
         values = {k: v[rows[n]] for k, v in columns.items()}
+        if BASELINE in values and np.isnan(values[BASELINE]).all():
+            del values[BASELINE]  # of another algorithm of the table
         found.setdefault(key, {})[int(runs[n, 2])] = values
     for (name, _), by_seed in found.items():
         _check_runs(by_seed, name, path)

@@ -1,0 +1,125 @@
+"""Safety while learning: which episodes violated, and how much the safe policy was played.
+
+Read from the records of a run alone, so that every engine and every folder has it. An episode
+violates where its largest violation exceeds a tolerance, 1e-5 H: the smallest epsilon that mistakes
+are counted for. The largest violation is exact, and a promise is broken by one beyond rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab.measures.verdict import ROUNDING
+from cmdplab.types import Array
+
+BROKEN = "PROMISE BROKEN"
+BASELINE = "given_to_baseline"  # a column: the sum over episodes of the safe policy's probability
+
+
+class Safety(NamedTuple):
+    """One run. `first` is exact up to episode 1023, then the next point of the curve's grid."""
+
+    episodes: int
+    tolerance: float
+    violating: int  # episodes that violated by more than the tolerance
+    first: int | None  # the first of them
+    largest: float  # violation of any episode; 0 where none violated
+    total: float  # the sum of positive violations
+    beyond_rounding: bool  # whether the largest is no matter of rounding
+    baseline_share: float | None  # of the probability, to the safe policy; None: not recorded
+    left_baseline: int | None  # the last episode in which it might have played; None: likewise
+
+
+def summary(curves: Mapping[str, Array], mistakes: Mapping[str, Array]) -> Safety | None:
+    """The safety of a run, from its two tables; None without a constraint."""
+    if "violation_max" not in curves:
+        return None
+    episode, highest = curves["episode"], curves["violation_max"]
+    tolerance, horizon = float(mistakes["epsilon"][0]), float(mistakes["epsilon"][-1])
+    wrong = np.flatnonzero(highest > tolerance)
+    largest = max(float(highest.max()), 0.0)
+    share, left = None, None
+    if BASELINE in curves:
+        given = curves[BASELINE]
+        share = float(given[-1] / episode[-1])
+        rises = np.flatnonzero(np.diff(given, prepend=0.0) > 0.0)
+        left = int(episode[rises[-1]]) if len(rises) else 0
+    return Safety(
+        episodes=int(episode[-1]),
+        tolerance=tolerance,
+        violating=int(mistakes["violation_mistakes"][0]),
+        first=int(episode[wrong[0]]) if len(wrong) else None,
+        largest=largest,
+        total=float(curves["strong_violation_regret"][-1]),
+        beyond_rounding=largest > ROUNDING * horizon,
+        baseline_share=share,
+        left_baseline=left,
+    )
+
+
+class SafetyOverSeeds(NamedTuple):
+    """The runs of one algorithm together, and whether it kept what it promises."""
+
+    runs: int
+    violating_runs: int  # in which some episode violated by more than the tolerance
+    violating: float  # episodes, the median over runs
+    most_violating: int  # episodes, of the worst run
+    first: int | None  # the earliest of all runs
+    largest: float  # of all runs
+    total: float  # the median over runs
+    baseline_share: float | None  # the median over runs
+    left_baseline: float | None  # the median over runs
+    promise: str  # none, kept, heuristic, or PROMISE BROKEN, with why
+    broken: bool
+
+    @property
+    def words(self) -> str:
+        """All of it in one sentence."""
+        if not self.most_violating and not self.broken:
+            return f"no episode of {self.runs} runs violated"
+        return (
+            f"{self.violating_runs} of {self.runs} runs violated, first in episode {self.first}, "
+            f"at most by {self.largest:.3g}"
+        )
+
+
+def over_seeds(
+    runs: Sequence[Safety | None], safe: bool, heuristic: str = ""
+) -> SafetyOverSeeds | None:
+    """The safety of an algorithm over its runs.
+
+    `safe` says whether it promises that no episode violates, `heuristic` why that is not proved as
+    it was run: see `Row.safe` and `Row.promise_heuristic`.
+    """
+    known = [each for each in runs if each is not None]
+    if not known:
+        return None
+    firsts = [each.first for each in known if each.first is not None]
+    shares = [each.baseline_share for each in known if each.baseline_share is not None]
+    lefts = [each.left_baseline for each in known if each.left_baseline is not None]
+    violated = any(each.beyond_rounding for each in known)
+    return SafetyOverSeeds(
+        runs=len(known),
+        violating_runs=sum(each.violating > 0 for each in known),
+        violating=float(np.median([each.violating for each in known])),
+        most_violating=max(each.violating for each in known),
+        first=min(firsts, default=None),
+        largest=max(each.largest for each in known),
+        total=float(np.median([each.total for each in known])),
+        baseline_share=float(np.median(shares)) if shares else None,
+        left_baseline=float(np.median(lefts)) if lefts else None,
+        promise=promise_kept(safe, heuristic, violated),
+        broken=safe and violated and not heuristic,
+    )
+
+
+def promise_kept(safe: bool, heuristic: str, violated: bool) -> str:
+    """What became of the promise that no episode violates."""
+    if not safe:
+        return "none"
+    if heuristic:
+        return f"{'not kept' if violated else 'kept'}, but heuristic"
+    return BROKEN if violated else "kept"
