@@ -3,6 +3,10 @@
 A table [L, X, A, X] of visits to (layer, x, a, y); lists [L, X, A, S] where a known kernel has few
 successors; or rows [M, 5] of (layer, x, a, y, visits), one for each transition that was seen, where
 nobody knows the kernel and a table would be large. L is H, or 1 where steps share their counts.
+
+Outside, the last of H steps does not say where it led: many environments end there because the time
+is over. Where steps share their counts that would be a wrong transition of the others. Such a visit
+is counted apart, in `ends`: it is one to the pair, with its rewards, and none to any successor.
 """
 
 from __future__ import annotations
@@ -10,6 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.types import Array, Indices
+
+NOWHERE = -1  # the state after the last step, where nobody knows it
+NO_ENDS = np.zeros((0, 0, 0))  # no visit lacks its successor
 
 
 def as_rows(counts: Array) -> Array:
@@ -36,6 +43,18 @@ def visits_of(counts: Array, layers: int, states: int, actions: int) -> Array:
     visits = np.zeros((layers, states, actions))
     np.add.at(visits, tuple(_places(counts, 3)), counts[:, 4])
     return visits
+
+
+def with_end(ends: Array, shape: tuple[int, ...], place: tuple[int, ...], visit: float) -> Array:
+    """Visits [L, X, A] whose successor is not known, with one more."""
+    ends = ends.copy() if len(ends) else np.zeros(shape)
+    ends[place] += visit
+    return ends
+
+
+def all_visits(moves: Array, ends: Array) -> Array:
+    """[L, X, A], the visits of pairs: those that say where they led, and those that do not."""
+    return moves + ends if len(ends) else moves
 
 
 def no_rows() -> Array:

@@ -14,7 +14,10 @@ from cmdplab.types import Array, Indices
 
 
 class Episode(NamedTuple):
-    """One trajectory: the last state is the one after the last action."""
+    """One trajectory: the last state is the one after the last action.
+
+    It is `counts.NOWHERE` where a learner that pools its steps must not count it.
+    """
 
     states: Indices  # [H + 1]
     actions: Indices  # [H]

@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.counts import NO_ENDS
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.schedules import Constant, Schedule, Setting
 from cmdplab.algorithms.task import Task
@@ -43,6 +44,11 @@ from cmdplab.types import Array
 
 # The formulas of both engines: scalars in, scalars out, as in equations.py. Compiled code keeps
 # their order of operations.
+
+
+def samples_of_width(freedom: float, moves: float, visits: float) -> float:
+    """n in beta(y): a box is about where a pair led, a bonus about how often it was tried."""
+    return moves if freedom > 0.0 else visits
 
 
 def box_half(freedom: float, width: float, visits: float) -> float:
@@ -70,7 +76,7 @@ def safe_target(b: float, baseline: float, caution: float) -> float:
     return b + caution * (baseline - b)
 
 
-FORMULAS = (box_half, box_ends, signal, asks_for_plan, safe_target)
+FORMULAS = (samples_of_width, box_half, box_ends, signal, asks_for_plan, safe_target)
 
 Coefficient = Callable[[Setting], float]
 
@@ -137,6 +143,7 @@ class PlannerState(NamedTuple):
     baseline_episodes: int  # how many episodes the baseline was played
     episode: int  # episodes done
     reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, L, X, A] of samples; empty if known
+    ends: Array = NO_ENDS  # [L, X, A], visits whose successor is not known; empty if there are none
 
     @classmethod
     def empty(cls, task: Task, layers: int, counts: Array | None = None) -> PlannerState:

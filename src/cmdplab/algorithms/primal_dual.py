@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.counts import NO_ENDS
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.schedules import Constant, Power, Schedule, Setting
 from cmdplab.algorithms.task import Task
@@ -42,6 +43,7 @@ class PrimalDualState(NamedTuple):
     multiplier: Array  # [N]
     episode: int  # episodes done
     reward_sums: Array = np.zeros((0, 0, 0, 0))  # [1 + N, L, X, A] of samples; empty if known
+    ends: Array = NO_ENDS  # [L, X, A], visits whose successor is not known; empty if there are none
 
     @classmethod
     def initial(

@@ -9,6 +9,7 @@ import numpy as np
 
 from cmdplab.algorithms.equations import draw_step
 from cmdplab.algorithms.learner import Chunk, Episode, Learner, LearnerState
+from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
@@ -117,7 +118,9 @@ class HostSession:
         self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
     ) -> None:
         """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
-        pair = outside.checked_episode(self._task, states, actions)
+        row = getattr(self._learner, "row", None)
+        pooled = isinstance(row, Row) and row.pooled
+        pair = outside.checked_episode(self._task, states, actions, pooled)
         samples = outside.checked_rewards(self._task, rewards)
         self._learn(Episode(*pair, samples if self._task.observed else None))
 

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from cmdplab.algorithms.counts import NOWHERE
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
@@ -48,10 +49,18 @@ def checked_place(task: Task, h: int, x: int) -> tuple[int, int]:
     return h, x
 
 
-def checked_episode(task: Task, states: Whole, actions: Whole) -> tuple[Indices, Indices]:
-    """States [H + 1] and actions [H] of one episode, from the start on, through open actions."""
+def checked_episode(
+    task: Task, states: Whole, actions: Whole, pooled: bool = False
+) -> tuple[Indices, Indices]:
+    """States [H + 1] and actions [H] of one episode, from the start on, through open actions.
+
+    pooled : whether the learner's steps share their counts: the last state may be `NOWHERE` then.
+    """
     _, H, X, A = task.reward.shape
-    visited, taken = _indices("states", states, H + 1, X), _indices("actions", actions, H, A)
+    least = NOWHERE if pooled and len(states) == H + 1 and states[H] == NOWHERE else 0
+    visited, taken = _indices("states", states, H + 1, X, least), _indices("actions", actions, H, A)
+    if visited[:-1].min() < 0:
+        raise InputError(f"states[{int(np.argmin(visited))}] is {NOWHERE}: only the last may be")
     if visited[0] != task.start:
         raise InputError(f"states[0] is {visited[0]}, but episodes start in state {task.start}")
     if task.mask is not None:
@@ -60,7 +69,8 @@ def checked_episode(task: Task, states: Whole, actions: Whole) -> tuple[Indices,
             h = closed[0]
             raise InputError(f"action {taken[h]} is closed in state {visited[h]} at step {h}")
     if task.support is not None:
-        impossible = np.flatnonzero(~task.support[visited[:-1], taken, visited[1:]])
+        able = task.support[visited[:-1], taken, visited[1:]] | (visited[1:] == NOWHERE)
+        impossible = np.flatnonzero(~able)
         if len(impossible):
             h = impossible[0]
             moved = f"action {taken[h]} cannot lead from state {visited[h]} to {visited[h + 1]}"
@@ -153,11 +163,11 @@ def reward_noise(task: Task, seed: int, first: int, episodes: int) -> Array:
     return reward_uniforms(seed, first, episodes, H, rewards)
 
 
-def _indices(what: str, given: Whole, length: int, below: int) -> Indices:
+def _indices(what: str, given: Whole, length: int, below: int, least: int = 0) -> Indices:
     array = np.asarray(given)
     if array.shape != (length,) or array.dtype.kind not in "iu":
         raise InputError(f"{what} must be {length} whole numbers, one for each step")
-    if array.min() < 0 or array.max() >= below:
-        h = int(np.argmax((array < 0) | (array >= below)))
+    if array.min() < least or array.max() >= below:
+        h = int(np.argmax((array < least) | (array >= below)))
         raise InputError(f"{what}[{h}] is {array[h]}, outside 0 to {below - 1}")
     return np.ascontiguousarray(array, dtype=np.int64)

@@ -237,7 +237,7 @@ def _begun(
 
     known = data.seen.episodes if isinstance(data, Learned) else 0
     seed = _later(asked.seed, known) if known else asked.seed
-    playing = Playing(env, setup, begin, seed, saved, scales)
+    playing = Playing(env, setup, begin, seed, saved, scales, asked.row.pooled)
     if safe is not None:
         for played in safe.played if fresh else []:
             playing.take(played)

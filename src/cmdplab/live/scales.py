@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.counts import as_rows
+from cmdplab.algorithms.counts import NO_ENDS, all_visits, as_rows
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
@@ -83,7 +83,7 @@ class Chooser:
         """Hold a tournament if it is time; whether another scale plays from now on."""
         if not due(episodes) or (self.choices and self.choices[-1].episodes >= episodes):
             return False
-        told = (state.counts, state.reward_sums, episodes, self._seed)
+        told = (state.counts, state.reward_sums, episodes, self._seed, state.ends)
         before = self.row()
         self.choices.append(tournament(self._row, self._task(setup), *told))
         return self.row() != before
@@ -118,14 +118,24 @@ def check(row: Row, task: Task) -> None:
 
 
 def tournament(
-    row: Row, task: Task, counts: Array, sums: Array, episodes: int, seed: int
+    row: Row,
+    task: Task,
+    counts: Array,
+    sums: Array,
+    episodes: int,
+    seed: int,
+    ends: Array = NO_ENDS,
 ) -> Choice:
-    """The best scale for as many episodes again; counts [1, X, A, X] or rows, sums of signals."""
+    """The best scale for as many episodes again.
+
+    counts : [1, X, A, X] or rows; sums [1 + N, 1, X, A] of signals; ends [1, X, A], visits without
+        a successor.
+    """
     total = np.zeros(len(SCALES))
     length = min(AHEAD * episodes, LONGEST)
     for w in range(WORLDS):
         rng = np.random.default_rng((seed, episodes, w))
-        world = drawn_world(task, as_rows(counts), sums, rng)
+        world = drawn_world(task, as_rows(counts), sums, rng, ends)
         optimum, world = _solved(world)
         told = task._replace(threshold=world.threshold)
         for i, scale in enumerate(SCALES):
@@ -142,12 +152,15 @@ def strong_regret(returns: Array, optimum: float, threshold: Array) -> float:
     return float(short.sum())
 
 
-def drawn_world(task: Task, rows: Array, sums: Array, rng: np.random.Generator) -> CMDP:
+def drawn_world(
+    task: Task, rows: Array, sums: Array, rng: np.random.Generator, ends: Array = NO_ENDS
+) -> CMDP:
     """A world that what was counted allows: see the module's docstring."""
     _, H, X, A = task.reward.shape
     x, a, y = rows[:, 1:4].astype(np.int64).T
     visits, length = np.zeros((X, A)), np.zeros((X, A), np.int64)
     np.add.at(visits, (x, a), rows[:, 4])
+    visits = all_visits(visits[None], ends)[0]
     np.add.at(length, (x, a), 1)
     order = np.argsort(x * A + a, kind="stable")
     begin = np.concatenate([[0], np.cumsum(length.ravel())[:-1]]).reshape(X, A)
@@ -159,8 +172,9 @@ def drawn_world(task: Task, rows: Array, sums: Array, rng: np.random.Generator) 
     probability[x, a, place] = np.maximum(rng.standard_gamma(rows[:, 4]), 1e-12)
     reached, seen = np.unique([*x, *y]), np.argwhere(visits > 0.0)
     reward = sums[:, 0] / np.maximum(visits, 1.0)
-    for at in map(tuple, np.argwhere(visits == 0.0)):
+    for at in map(tuple, np.argwhere(length == 0)):
         successor[at][0], probability[at][0] = rng.choice(reached), 1.0
+    for at in map(tuple, np.argwhere(visits == 0.0)):
         reward[(slice(None), *at)] = reward[(slice(None), *seen[rng.integers(len(seen))])]
     probability /= probability.sum(axis=-1, keepdims=True)
     steps = np.repeat(np.clip(reward, 0.0, 1.0)[:, None], H, axis=1)

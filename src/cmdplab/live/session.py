@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cmdplab.algorithms.counts import NOWHERE
 from cmdplab.engines.protocol import LiveSession
 from cmdplab.experiments.play import CHUNK_SECONDS
 from cmdplab.live.checkpoints import Saved
@@ -23,7 +24,7 @@ from cmdplab.live.model.experience import Experience
 from cmdplab.live.progress import OnProgress, Standing
 from cmdplab.live.scales import Chooser
 from cmdplab.numerics.noise import uniforms
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 BATCH = 64  # episodes whose uniforms are drawn at once
 
@@ -39,12 +40,14 @@ class Playing:
         seed: int,
         saved: Saved | None,
         scales: Chooser | None = None,
+        pooled: bool = False,
     ) -> None:
         """begin : makes a session of a setup and a state, anew whenever more actions are closed.
 
+        pooled : whether the learner's steps share their counts.
         scales : chooses the bonus scale on the way; None where it is fixed.
         """
-        self.scales = scales
+        self.scales, self.pooled = scales, pooled and setup.steps > 1
         self.env, self.setup, self.seed = env, setup, seed
         self._begin = begin
         sizes = (setup.spaces.states, setup.spaces.actions, len(setup.names))
@@ -90,7 +93,7 @@ class Playing:
             self.session = self._begin(self.setup, self.session.state())
             self.told.news = False
         rewards = self.setup.scale.to_unit(played.signals)
-        self.session.observe(played.states, played.actions, rewards)
+        self.session.observe(self._followed(played), played.actions, rewards)
         steps = np.arange(self.setup.steps)
         self.visits[steps, played.states[:-1], played.actions] += 1
         self.cut += played.cut
@@ -99,6 +102,15 @@ class Playing:
         real = slice(lead, lead + played.length)
         states, actions = played.states[real], played.actions[real]
         self.seen.add(states, actions, played.leads(self.setup), played.signals[:, real])
+
+    def _followed(self, played: Played) -> Indices:
+        """[S + 1], the states as the learner counts them.
+
+        An end at step H may be that of the time: pooled, it would be an end of every step.
+        """
+        if not self.pooled or played.leads(self.setup) is not None:
+            return played.states
+        return np.append(played.states[:-1], NOWHERE)
 
     def policy(self) -> Array:
         """[H, X, A], what the learner would play next, without what is known to be closed."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.counts import no_rows, visits_of
+from cmdplab.algorithms.counts import NO_ENDS, all_visits, no_rows, visits_of
 from cmdplab.algorithms.equations import count_weight
 from cmdplab.algorithms.primal_dual import PrimalDualNumbers, PrimalDualState
 from cmdplab.algorithms.task import Task
@@ -78,6 +78,7 @@ class Learner(NamedTuple):
     counts: Counts  # [L, X, A * P], visits; ones in an unvisited uniform row
     inverse: Array  # [L, A * P], Pbar = counts * inverse
     visits: Array  # [L, A * P]
+    moves: Array  # [L, A * P], those that say where they led
     bonus: Array  # [L, A * P]
     log_policy: Array  # [H, A * P]
     policy: Array  # [H, A * P]
@@ -180,16 +181,16 @@ def learner(
     """The compiled learner's arrays, derived from a natural state; the rest is `refresh_all`'s."""
     rewards, H, X, A = task.reward.shape
     estimated = layers if task.observed else H
-    visits = visits_of(state.counts, layers, X, A)
-    unseen = visits == 0.0
-    uniform = unseen * (numbers.unvisited_mass > 0.0)
-    inverse = _count_weight(visits, numbers.prior_visits, numbers.unvisited_mass / X)
+    moves = visits_of(state.counts, layers, X, A)
+    uniform = (moves == 0.0) * (numbers.unvisited_mass > 0.0)
+    inverse = _count_weight(moves, numbers.prior_visits, numbers.unvisited_mass / X)
     reward = aligned(rewards + rewards % 2, estimated, A * padded(X))
     reward[:rewards] = to_pairs(task.reward[:, :estimated])
     return Learner(
         counts=storage.stored(state.counts, uniform),
         inverse=to_pairs(inverse),
-        visits=to_pairs(visits),
+        visits=to_pairs(all_visits(moves, state.ends)),
+        moves=to_pairs(moves),
         bonus=aligned(layers, A * padded(X)),
         log_policy=to_pairs(state.log_policy),
         policy=to_pairs(state.policy),
@@ -220,7 +221,7 @@ def used_places(listed: Sparse) -> Mask:
 
 
 def natural_counts(
-    store: Counts, visits: Array, states: int, actions: int, listed: Sparse | None
+    store: Counts, moves: Array, states: int, actions: int, listed: Sparse | None
 ) -> Array:
     """[L, X, A, X] or, for lists, [L, X, A, S]; `listed` says where lists are to be tables."""
     if isinstance(store, SeenCounts):
@@ -234,9 +235,15 @@ def natural_counts(
         for s in range(counts.shape[3]):
             table[:, x, a, listed.successor[..., s]] += counts[..., s]
         return table
-    visited = from_pairs(visits, states, actions)[..., None] > 0.0
+    visited = from_pairs(moves, states, actions)[..., None] > 0.0
     counts = np.moveaxis(from_pairs(store, states, actions), 1, 3)
     return np.where(visited, counts, 0.0)
+
+
+def natural_ends(visits: Array, moves: Array, states: int, actions: int) -> Array:
+    """[L, X, A], the visits that do not say where they led; empty where all do."""
+    ends = from_pairs(visits - moves, states, actions)
+    return ends if ends.any() else NO_ENDS
 
 
 def natural_state(
@@ -247,10 +254,11 @@ def natural_state(
     Counts in a list are written into a table where `listed` says of which states they are.
     """
     return PrimalDualState(
-        counts=natural_counts(arrays.counts, arrays.visits, states, actions, listed),
+        counts=natural_counts(arrays.counts, arrays.moves, states, actions, listed),
         log_policy=from_pairs(arrays.log_policy, states, actions),
         policy=from_pairs(arrays.policy, states, actions),
         multiplier=arrays.multiplier.copy(),
         episode=episode,
         reward_sums=from_pairs(arrays.reward_sums, states, actions),
+        ends=natural_ends(arrays.visits, arrays.moves, states, actions),
     )

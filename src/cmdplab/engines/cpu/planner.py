@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.counts import visits_of
+from cmdplab.algorithms.counts import all_visits, visits_of
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.planner import Planner, PlannerNumbers, PlannerState
 from cmdplab.algorithms.task import Task
@@ -26,6 +26,7 @@ class Learner(NamedTuple):
 
     counts: layout.Counts  # [L, X, A * P], visits to (h, y, pair)
     visits: Array  # [L, A * P]
+    moves: Array  # [L, A * P], those that say where they led
     planned: Array  # [L, A * P]
     most: Array  # [X, A * P], 0 where a state is known not to follow, else 1; or [1, A * P]
     policy: Array  # [H, A * P]
@@ -116,7 +117,7 @@ class PlannerSession:
         self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
     ) -> None:
         """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
-        episode = outside.checked_episode(self._task, states, actions)
+        episode = outside.checked_episode(self._task, states, actions, self._row.pooled)
         samples = outside.checked_rewards(self._task, rewards)
         steps = self._ahead[self._episode + 1]
         done = self._episode + 1
@@ -133,7 +134,7 @@ class PlannerSession:
         _, _, X, A = self._task.reward.shape
         arrays = self._learner
         return PlannerState(
-            counts=layout.natural_counts(arrays.counts, arrays.visits, X, A, self._storage.written),
+            counts=layout.natural_counts(arrays.counts, arrays.moves, X, A, self._storage.written),
             planned=from_pairs(arrays.planned, X, A),
             policy=from_pairs(arrays.policy, X, A),
             promised=arrays.promised.copy(),
@@ -143,15 +144,17 @@ class PlannerSession:
             baseline_episodes=int(arrays.tally[kernels.BASELINE_EPISODES]),
             episode=self._episode,
             reward_sums=from_pairs(arrays.reward_sums, X, A),
+            ends=layout.natural_ends(arrays.visits, arrays.moves, X, A),
         )
 
 
 def _learner(task: Task, state: PlannerState, layers: int, storage: layout.Storage) -> Learner:
     baseline, (_, _, X, A) = task.baseline, task.reward.shape
-    visits = visits_of(state.counts, layers, X, A)
+    moves = visits_of(state.counts, layers, X, A)
     return Learner(
-        counts=storage.stored(state.counts, np.zeros(visits.shape)),
-        visits=to_pairs(visits),
+        counts=storage.stored(state.counts, np.zeros(moves.shape)),
+        visits=to_pairs(all_visits(moves, state.ends)),
+        moves=to_pairs(moves),
         planned=to_pairs(state.planned),
         most=_most(task, storage.listed),
         policy=to_pairs(state.policy),

@@ -10,7 +10,7 @@ from cmdplab.algorithms.equations import (
     queue_step,
     reward_estimate,
 )
-from cmdplab.algorithms.planner import NEVER, asks_for_plan, safe_target, signal
+from cmdplab.algorithms.planner import NEVER, asks_for_plan, safe_target, samples_of_width, signal
 from cmdplab.engines.cpu.boxes import row_ends
 from cmdplab.engines.cpu.loops import copy
 from cmdplab.engines.cpu.primal_dual_episode import draw_rewards, roll_out
@@ -44,13 +44,15 @@ def share_rewards(learner, layer, steps, i):
 @compiled_exactly
 def refresh(learner, model, numbers, layer, i):
     """The box and the signals of one pair, from its counts and samples, at the layer's steps."""
-    visits = learner.visits[layer, i]
+    visits, moves = learner.visits[layer, i], learner.moves[layer, i]
     steps = model.reward.shape[1] - len(learner.visits) + 1  # all of them, or one
     phi = confidence_radius(visits, 0.0, numbers.log, float("inf"))
     refresh_rewards(learner, numbers, layer, i, phi)
     share_rewards(learner, layer, steps, i)
     counted = (learner.counts, learner.most)
-    bonus, margin, lowest = row_ends(*counted, model, numbers, layer, i, visits, phi)
+    samples = samples_of_width(numbers.freedom, moves, visits)
+    phi = confidence_radius(samples, 0.0, numbers.log, float("inf"))
+    bonus, margin, lowest = row_ends(*counted, model, numbers, layer, i, moves, phi)
     model.spare[layer, i] = max(1.0 - lowest, 0.0)
     for h in range(layer, layer + steps):
         r, more = learner.reward[0, h, i], numbers.objective_bonus
@@ -76,7 +78,9 @@ def count(learner, model, numbers, P, states, actions, samples):
     for h in range(len(actions)):
         layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
-        add_visit(learner.counts, layer, states[h + 1], i, True, 1.0)
+        if states[h + 1] >= 0:  # else nobody knows where it led
+            add_visit(learner.counts, layer, states[h + 1], i, True, 1.0)
+            learner.moves[layer, i] += 1.0
         learner.visits[layer, i] += 1.0
         for n in range(len(samples)):
             learner.reward_sums[n, layer, i] += samples[n, h]

@@ -76,7 +76,7 @@ class PrimalDualSession:
         self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
     ) -> None:
         """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
-        episode = outside.checked_episode(self._task, states, actions)
+        episode = outside.checked_episode(self._task, states, actions, self._row.pooled)
         samples = outside.checked_rewards(self._task, rewards)
         steps = self._ahead[self._episode + 1]
         counts = self._learner.counts

@@ -111,11 +111,13 @@ def count(learner, numbers, states, actions, samples, P, row):
     for h in range(len(actions)):
         layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
-        seen = learner.visits[layer, i] > 0.0
-        add_visit(learner.counts, layer, states[h + 1], i, seen, numbers.visit)
+        if states[h + 1] >= 0:  # else nobody knows where it led
+            seen = learner.moves[layer, i] > 0.0
+            add_visit(learner.counts, layer, states[h + 1], i, seen, numbers.visit)
+            learner.moves[layer, i] += numbers.visit
+            moves = learner.moves[layer, i]
+            learner.inverse[layer, i] = count_weight(moves, numbers.prior_visits, 0.0)
         learner.visits[layer, i] += numbers.visit
-        visits = learner.visits[layer, i]
-        learner.inverse[layer, i] = count_weight(visits, numbers.prior_visits, 0.0)
         refresh_bonus(learner, numbers, layer, i, row)
         for n in range(len(samples)):
             learner.reward_sums[n, layer, i] += samples[n, h]

@@ -65,6 +65,8 @@ def make_places(counts, states, actions, P, first):
     """A place for each transition from step `first` on; gives the step where the pool was full."""
     for h in range(first, len(actions)):
         layer, i = min(h, len(counts.used) - 1), actions[h] * P + states[h]
+        if states[h + 1] < 0:  # nobody knows where it led
+            continue
         if place_of(counts, layer, i, states[h + 1]) >= 0:
             continue
         used = counts.used[layer, i]

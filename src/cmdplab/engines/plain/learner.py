@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from cmdplab.algorithms import equations as eq
+from cmdplab.algorithms.counts import NOWHERE, with_end
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
@@ -41,6 +42,18 @@ def sampled(problem: CMDP, episode: Episode, reward_noise: Array, spread: float)
         r = float(problem.reward[n, h, episode.states[h], episode.actions[h]])
         samples[n, h] = eq.reward_sample(r, float(reward_noise[h, n]), spread)
     return episode._replace(rewards=samples)
+
+
+def counted(counts: Array, ends: Array, episode: Episode, visit: float) -> tuple[Array, Array]:
+    """Counts [L, X, A, X] with one more episode, and the visits that led nobody knows where."""
+    counts = counts.copy()
+    for h, action in enumerate(episode.actions):
+        place = (min(h, len(counts) - 1), int(episode.states[h]), int(action))
+        if episode.states[h + 1] == NOWHERE:
+            ends = with_end(ends, counts.shape[:3], place, visit)
+        else:
+            counts[(*place, episode.states[h + 1])] += visit
+    return counts, ends
 
 
 def summed(task: Task, sums: Array, episode: Episode) -> Array:

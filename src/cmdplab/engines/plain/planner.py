@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.algorithms import equations as eq
+from cmdplab.algorithms.counts import all_visits
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.planner import (
     NEVER,
@@ -19,9 +20,10 @@ from cmdplab.algorithms.planner import (
     box_ends,
     box_half,
     safe_target,
+    samples_of_width,
     signal,
 )
-from cmdplab.engines.plain.learner import PlainLearner, estimated, summed
+from cmdplab.engines.plain.learner import PlainLearner, counted, estimated, summed
 from cmdplab.solvers import Box, Plan, plan, policy_bounds
 from cmdplab.solvers.box import poured
 from cmdplab.solvers.value_iteration import FINE, TIE
@@ -42,14 +44,12 @@ class PlainPlanner(PlainLearner[Planner]):
 
     def observe(self, state: PlannerState, episode: Episode) -> PlannerState:
         """Count one episode, update the queue, and plan anew if it is time."""
-        counts = state.counts.copy()
-        for h, action in enumerate(episode.actions):
-            layer = min(h, len(counts) - 1)
-            counts[layer, episode.states[h], action, episode.states[h + 1]] += 1.0
+        counts, ends = counted(state.counts, state.ends, episode, 1.0)
         step, margin, weight = self.row.schedule(self.task, state.episode + 1, 1)[0]
         owed = zip(state.queue, self.task.threshold, state.promised[1:], strict=True)
         state = state._replace(
             counts=counts,
+            ends=ends,
             reward_sums=summed(self.task, state.reward_sums, episode),
             queue=np.array([eq.queue_step(q, step, b, margin, value) for q, b, value in owed]),
             baseline_episodes=state.baseline_episodes + state.on_baseline,
@@ -62,16 +62,19 @@ class PlainPlanner(PlainLearner[Planner]):
         n, (_, H, X, A) = self.numbers, self.task.reward.shape
         lower, upper, hope, fear = (np.zeros((H, X, A, X)) for _ in range(4))
         possible = np.ones((X, A, X)) if self.task.support is None else 1.0 * self.task.support
+        every = all_visits(state.counts.sum(axis=-1), state.ends)
         for h, x, a in np.ndindex(H, X, A):
-            row = state.counts[min(h, len(state.counts) - 1), x, a]
-            visits = row.sum()
+            place = (min(h, len(every) - 1), x, a)
+            row = state.counts[place]
+            moves = row.sum()
+            visits = samples_of_width(n.freedom, moves, float(every[place]))
             phi = eq.confidence_radius(visits, 0.0, n.log, np.inf)
             for y in range(X):
-                p = row[y] / visits if visits else possible[x, a, y] / possible[x, a].sum()
+                p = row[y] / moves if moves else possible[x, a, y] / possible[x, a].sum()
                 width = eq.interval_width(p, phi, n.flat, n.dev, n.tail)
                 hope[h, x, a, y] = eq.scaled_width(width, n.bonus_scale, n.cap)
                 fear[h, x, a, y] = eq.scaled_width(width, n.margin_scale, n.cap)
-                half = box_half(n.freedom, hope[h, x, a, y], visits)
+                half = box_half(n.freedom, hope[h, x, a, y], moves)
                 ends = box_ends(p, half, possible[x, a, y])
                 lower[h, x, a, y], upper[h, x, a, y] = ends
         bonus, margin = (np.cumsum(each, axis=-1)[..., -1] for each in (hope, fear))
@@ -83,10 +86,10 @@ class PlainPlanner(PlainLearner[Planner]):
     def rewards(self, state: PlannerState) -> Array:
         """[1 + N, H, X, A]: what is known, or the ends of what was observed, to plan with."""
         n, layer = self.numbers, self.layers_of(state.counts)
-        visits = state.counts.sum(axis=-1)[layer]
+        visits = all_visits(state.counts.sum(axis=-1), state.ends)[layer]
         radius = np.zeros(visits.shape)
         for at in np.ndindex(*visits.shape):
-            radius[at] = eq.confidence_radius(visits[at], 0.0, n.log, np.inf)
+            radius[at] = eq.confidence_radius(float(visits[at]), 0.0, n.log, np.inf)
         scale = [n.objective_width] + [n.utility_width] * len(self.task.threshold)
         reward = estimated(self.task, state.reward_sums[:, layer], visits, radius, scale)
         if self.task.observed:
@@ -96,7 +99,7 @@ class PlainPlanner(PlainLearner[Planner]):
     def plan(self, state: PlannerState, weight: float) -> PlannerState:
         """The policy of the next episode."""
         box, reward = self.model(state)
-        state = state._replace(planned=state.counts.sum(axis=-1))
+        state = state._replace(planned=all_visits(state.counts.sum(axis=-1), state.ends))
         task, n, baseline = self.task, self.numbers, self.task.baseline
         if baseline is not None and self._must_wait(state, box, reward):
             return self._on_baseline(state)
@@ -163,12 +166,12 @@ class PlainPlanner(PlainLearner[Planner]):
         return policy, value[:, self.task.start]
 
     def _due(self, state: PlannerState, episode: Episode) -> bool:
-        n = self.numbers
+        n, every = self.numbers, all_visits(state.counts.sum(axis=-1), state.ends)
         if state.episode == n.warm_up:
             return True
         for h, (x, a) in enumerate(zip(episode.states, episode.actions, strict=False)):
             layer = min(h, len(state.counts) - 1)
-            visits, planned = state.counts[layer, x, a].sum(), state.planned[layer, x, a]
+            visits, planned = every[layer, x, a], state.planned[layer, x, a]
             if asks_for_plan(visits, planned, n.replan_first, n.replan_factor, n.replan_most):
                 return True
         return False

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.algorithms import equations as eq
+from cmdplab.algorithms.counts import all_visits
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualNumbers, PrimalDualState
-from cmdplab.engines.plain.learner import PlainLearner, estimated, summed
+from cmdplab.engines.plain.learner import PlainLearner, counted, estimated, summed
 from cmdplab.types import Array
 
 
@@ -38,14 +39,10 @@ class PlainPrimalDual(PlainLearner[PrimalDual]):
 
     def observe(self, state: PrimalDualState, episode: Episode) -> PrimalDualState:
         """Count one episode, evaluate the policy that played it, and improve."""
-        counts = state.counts.copy()
-        for h, action in enumerate(episode.actions):
-            layer = min(h, len(counts) - 1)
-            place = (layer, episode.states[h], action, episode.states[h + 1])
-            counts[place] += self.numbers.visit
+        counts, ends = counted(state.counts, state.ends, episode, self.numbers.visit)
         sums = summed(self.task, state.reward_sums, episode)
-        done = state.episode + 1
-        return self.improve(state._replace(counts=counts, reward_sums=sums, episode=done))
+        seen = state._replace(counts=counts, ends=ends, reward_sums=sums)
+        return self.improve(seen._replace(episode=state.episode + 1))
 
     def improve(self, state: PrimalDualState) -> PrimalDualState:
         """One policy step and one dual step on the counts as they are."""
@@ -82,11 +79,13 @@ class PlainPrimalDual(PlainLearner[PrimalDual]):
         """Pbar [H, X, A, X] and the bonus [H, X, A]."""
         n, (_, H, X, A) = self.numbers, self.task.reward.shape
         estimate, beta = np.zeros((H, X, A, X)), np.zeros((H, X, A))
+        every = all_visits(state.counts.sum(axis=-1), state.ends)
         for h, x, a in np.ndindex(H, X, A):
-            counts = state.counts[min(h, len(state.counts) - 1), x, a]
-            visits = counts.sum()
+            place = (min(h, len(every) - 1), x, a)
+            counts, visits = state.counts[place], float(every[place])
+            moves = counts.sum()
+            row = counts / (moves + n.prior_visits) if moves else np.full(X, n.unvisited_mass / X)
             m = visits + n.prior_visits
-            row = counts / m if visits else np.full(X, n.unvisited_mass / X)
             phi = eq.confidence_radius(m, n.iterated, n.log, n.radius_cap)
             roots = sum(math.sqrt(p) for p in row)
             deviations = sum(eq.deviation(p) for p in row)
@@ -100,10 +99,10 @@ class PlainPrimalDual(PlainLearner[PrimalDual]):
         if not len(state.reward_sums):
             return self.task.reward
         n, layer = self.numbers, self.layers_of(state.counts)
-        visits = state.counts.sum(axis=-1)[layer]
+        visits = all_visits(state.counts.sum(axis=-1), state.ends)[layer]
         radius = np.zeros(visits.shape)
         for at in np.ndindex(*visits.shape):
-            radius[at] = eq.confidence_radius(visits[at], n.iterated, n.log, np.inf)
+            radius[at] = eq.confidence_radius(float(visits[at]), n.iterated, n.log, np.inf)
         scale = [n.reward_scale] * len(self.task.reward)
         return estimated(
             self.task, state.reward_sums[:, layer], visits + n.prior_visits, radius, scale
