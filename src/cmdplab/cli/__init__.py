@@ -14,6 +14,7 @@ import typer
 
 from cmdplab import __version__
 from cmdplab.cli.audit import audit_command
+from cmdplab.cli.board import board_command, board_page_command
 from cmdplab.cli.check import bench_command, verify_command
 from cmdplab.cli.compare import compare_command
 from cmdplab.cli.plot import plot_command, portrait_command
@@ -64,6 +65,8 @@ app.command("verify-trace")(verify_command)
 app.command("bench")(bench_command)
 app.command("sweep")(sweep_command)
 app.command("audit")(audit_command)
+app.command("board")(board_command)
+app.command("board-page")(board_page_command)
 app.command("report")(report_command)
 app.command("plot")(plot_command)
 app.command("portrait")(portrait_command)

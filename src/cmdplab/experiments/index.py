@@ -11,7 +11,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ class Index:
             line = {"run": status.folder, "seen": seen, "sha256": record.sha256}
             line |= {name: getattr(status, name) for name in _KEPT}
             self._lines[status.folder] = line
-            self._new.append(_sealed(line))
+            self._new.append(sealed_line(line))
         return status
 
     def digests(self, work: Work) -> dict[str, str]:
@@ -78,7 +78,7 @@ class Index:
                     stream.write(b"\n" + b"\n".join(lines) + b"\n")
                 return
             with renamed(self._file) as temporary:  # more lines are old than not
-                temporary.write_bytes(b"\n".join(map(_sealed, self._lines.values())) + b"\n")
+                temporary.write_bytes(b"\n".join(map(sealed_line, self._lines.values())) + b"\n")
             self._written = len(self._lines)
 
 
@@ -113,7 +113,8 @@ def _is_old(seen: Seen) -> bool:
     return all(each[1] + _TICK < time.time_ns() for each in seen if each)
 
 
-def _sealed(line: dict[str, Any]) -> bytes:
+def sealed_line(line: dict[str, Any]) -> bytes:
+    """JSON on one line, after its checksum: a half-written one is told from a whole one."""
     text = json.dumps(line, separators=(",", ":")).encode()
     return b"%08x %s" % (zlib.crc32(text), text)
 
@@ -126,15 +127,16 @@ def _read(file: Path | None, runs: int) -> tuple[dict[str, dict[str, Any]], int]
         lines = file.read_bytes().split(b"\n")
     except OSError:
         return {}, 0
-    found = {line["run"]: line for line in _good(lines)}
+    found = {line["run"]: line for line in good_lines(lines, {"run", "seen", "sha256", *_KEPT})}
     return found, len(lines)
 
 
-def _good(lines: Iterable[bytes]) -> Iterable[dict[str, Any]]:
+def good_lines(lines: Iterable[bytes], needed: Set[str]) -> Iterable[dict[str, Any]]:
+    """What `sealed_line` wrote, as far as it is whole and has the fields needed."""
     for text in lines:
         mark, _, content = text.partition(b" ")
         if mark == b"%08x" % zlib.crc32(content) and len(text) < _LONGEST:
             with suppress(ValueError, RecursionError):
                 line = json.loads(content)
-                if isinstance(line, dict) and {"run", "seen", "sha256", *_KEPT} <= line.keys():
+                if isinstance(line, dict) and needed <= line.keys():
                     yield line

@@ -1,17 +1,3 @@
-// ---------------------------------------------------------------- controls
-function segments(label, choices, chosen, act) {
-  const buttons = choices.map(([key, words]) => h("button", { type: "button", "aria-pressed": String(key === chosen), onclick: () => {
-    buttons.forEach((b, n) => b.setAttribute("aria-pressed", String(choices[n][0] === key)));
-    act(key);
-  } }, words));
-  return h("div", { class: "segments", role: "group", "aria-label": label }, label, h("span", {}, buttons));
-}
-
-function select(label, choices, chosen, act) {
-  const options = choices.map(([key, words]) => h("option", { value: key, selected: key === chosen ? "" : null }, words));
-  return h("select", { "aria-label": label, onchange: (e) => act(e.target.value) }, options);
-}
-
 // ---------------------------------------------------------------- the state of the page
 const state = { problem: 0, hidden: new Set(), x: "linear", y: "linear", panels: ["gap", "violation"],
   series: "either", what: "mistakes", epsilon: null, sort: null };
@@ -115,23 +101,9 @@ function cellOf(spread) {
 function showSummary() {
   const value = { label: (e) => e.label, verdict: (e) => e.verdict, rate: (e) => e.rate };
   for (const [field] of NUMBERS) value[field] = (e) => (e.numbers[field] ? e.numbers[field].median : null);
-  const rows = [...problem().algorithms];
-  if (state.sort) {
-    const [key, down] = state.sort, of = value[key];
-    rows.sort((a, b) => {
-      const [p, q] = [of(a), of(b)];
-      if (p === null || q === null) return (p === null) - (q === null);
-      return (down ? -1 : 1) * (typeof p === "string" ? p.localeCompare(q) : p - q);
-    });
-  }
-  const head = (key, words, wordy) => {
-    const sorted = state.sort && state.sort[0] === key ? (state.sort[1] ? "descending" : "ascending") : "none";
-    const act = () => {
-      state.sort = [key, sorted === "ascending"]; showSummary();
-      $("summary").querySelector(`[data-key="${key}"]`).focus();
-    };
-    return h("th", { scope: "col", "aria-sort": sorted, class: wordy ? "wordy" : null }, h("button", { type: "button", "data-key": key, onclick: act }, words));
-  };
+  const all = problem().algorithms, rows = state.sort ? sorted(all, value[state.sort[0]], state.sort[1]) : all;
+  const act = (order) => { state.sort = order; showSummary(); $("summary").querySelector(`[data-key="${order[0]}"]`).focus(); };
+  const head = (key, words, wordy) => sorter(key, words, state.sort, act, wordy);
   const some = problem().algorithms.some((e) => e.seeds.length < e.planned);
   const heads = [head("label", "Algorithm", true), head("verdict", "Verdict", true), h("th", { scope: "col", class: "wordy" }, "Gap over time"),
     some ? h("th", { scope: "col" }, "Seeds") : "", NUMBERS.map(([field, words]) => head(field, words)), head("rate", "Episodes/s")];
@@ -154,14 +126,11 @@ function showSummary() {
 }
 
 function download() {
-  const ends = ["median", "low", "high"], quote = (v) => (/[",\r\n]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v));
+  const ends = ["median", "low", "high"];
   const head = ["problem", "algorithm", "preset", "seeds", "episodes", "verdict", ...data.fields.flatMap((f) => ["median", "min", "max"].map((e) => `${f}_${e}`)), "episodes_per_second"];
   const rows = data.problems.flatMap((p) => p.algorithms.map((e) => [p.name, e.label, e.preset, e.seeds.length, e.episodes, e.verdict,
     ...data.fields.flatMap((f) => ends.map((end) => (e.numbers[f] ? e.numbers[f][end] : ""))), e.rate === null ? "" : e.rate]));
-  const text = [head, ...rows].map((row) => row.map(quote).join(",")).join("\r\n") + "\r\n";
-  const link = h("a", { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: "summary.csv" });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  save("summary.csv", [head, ...rows]);
 }
 
 // ---------------------------------------------------------------- curves
@@ -315,17 +284,9 @@ function redraw() { [...drawn.charts, drawn.mistakes].forEach((chart) => chart &
 function showProblem() { showHead(); showLegend(); showSummary(); showVersus(); showCurves(); showMistakes(); showSettings(); }
 function choose(n) { Object.assign(state, { problem: n, hidden: new Set(), epsilon: null }); $("problem").value = n; showProblem(); }
 
-function setTheme(name) {
-  document.documentElement.dataset.theme = name;
-  $("theme").textContent = name === "dark" ? "☀ Light" : "☾ Dark";
-}
 function recolour() { showLegend(); showSummary(); showCounts(); showSettings(); redraw(); }
 
-const darkness = window.matchMedia("(prefers-color-scheme: dark)");
-let chosen = null;
-setTheme(darkness.matches ? "dark" : "light");
-darkness.addEventListener("change", () => { if (chosen === null) { setTheme(darkness.matches ? "dark" : "light"); recolour(); } });
-$("theme").addEventListener("click", () => { chosen = isDark() ? "light" : "dark"; setTheme(chosen); recolour(); });
+followTheme(recolour);
 let before = null;
 const paintNow = () => { recolour(); [...drawn.charts, drawn.mistakes].forEach((chart) => chart.paint()); };
 window.addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; setTheme("light"); document.querySelectorAll("details").forEach((d) => { d.open = true; }); paintNow(); });

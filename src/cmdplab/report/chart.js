@@ -1,49 +1,3 @@
-// ---------------------------------------------------------------- small helpers
-const $ = (id) => document.getElementById(id);
-const data = JSON.parse($("data").textContent);
-const SVG = "http://www.w3.org/2000/svg";
-
-/** An element with attributes and children; text is always text, never markup. */
-function h(tag, attributes, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes || {})) {
-    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
-  }
-  node.append(...children.flat(Infinity).filter((c) => c !== null && c !== undefined && c !== ""));
-  return node;
-}
-
-/** "f4:..." or "f8:..." as a typed array. */
-function decode(text) {
-  const bytes = Uint8Array.from(atob(text.slice(3)), (c) => c.charCodeAt(0));
-  return text.startsWith("f4") ? new Float32Array(bytes.buffer) : new Float64Array(bytes.buffer);
-}
-
-const RAISED = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
-const raised = (n) => String(n).split("").map((c) => RAISED[c]).join("");
-const minus = (text) => text.replace("-", "−");
-const whole = (n) => Number(n).toLocaleString("en-GB", { maximumFractionDigits: 0 });
-
-/** A number for people: so many digits, powers of ten where they help. */
-function fmt(value, digits = 3) {
-  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size >= 1e-3 && size < 1e6) {
-    const places = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
-    return minus(value.toLocaleString("en-GB", { maximumFractionDigits: Math.min(places, 12) }));
-  }
-  const [mantissa, exponent] = value.toExponential(digits - 1).split("e");
-  const ten = `10${raised(Number(exponent))}`;
-  return Number(mantissa) === 1 ? ten : `${minus(String(Number(mantissa)))}×${ten}`;
-}
-/** Shorter still, for ranges: 12 300 is 12.3k. */
-function short(v, digits = 3) {
-  if (Math.abs(v) < 1e4 || Math.abs(v) >= 1e9) return fmt(v, digits);
-  return Math.abs(v) < 1e6 ? `${fmt(v / 1e3, digits)}k` : `${fmt(v / 1e6, digits)}M`;
-}
-const between = (low, high) => (low === high ? "" : h("span", { class: "range" }, `${short(low)} … ${short(high)}`));
 const power = (k) => (k >= -2 && k <= 4 ? (k < 0 ? (10 ** k).toFixed(-k) : whole(10 ** k)) : `10${raised(k)}`);
 /** Labels of ticks: powers of ten as such, and as many digits as tell the others apart. */
 function labelled(ticks, powers) {
@@ -60,9 +14,7 @@ function labelled(ticks, powers) {
 // ---------------------------------------------------------------- colours
 const ON_DARK = { "#0072B2": "#3d97e0", "#000000": "#f2f5f8", "#882255": "#a76fe0", "#009E73": "#2fcf9f",
   "#D55E00": "#ff7a33", "#A0A0A0": "#8b98a5", "#E69F00": "#f0b429", "#CC79A7": "#f29bc9", "#56B4E9": "#96dcff" };
-const isDark = () => document.documentElement.dataset.theme === "dark";
 const colour = (entry) => (isDark() && ON_DARK[entry.colour]) || entry.colour;
-const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const thickness = (entry) => Math.max(entry.width, 0.6);
 
 function swatch(entry) {

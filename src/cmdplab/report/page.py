@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import re
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -38,19 +39,25 @@ _LABELS = {
 
 def page(report: Report) -> str:
     """The whole page as text."""
+    scripts = ("helpers.js", "chart.js", "app.js")
+    return assembled("page.html", scripts, report.title, content(report))
+
+
+def assembled(template: str, scripts: Sequence[str], title: str, value: Any) -> str:
+    """A page of ours: template, style, scripts, which become one, and the data they read."""
     here = files("cmdplab.report")
-    sources = [(here / name).read_text(encoding="utf-8") for name in ("chart.js", "app.js")]
+    sources = [(here / name).read_text(encoding="utf-8") for name in scripts]
     script = "\n".join(['"use strict";', "(() => {", *sources, "})();"])
     parts = {
-        "title": html.escape(report.title),
+        "title": html.escape(title),
         "style": (here / "style.css").read_text(encoding="utf-8"),
         "script": script,
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "data": embedded(content(report)),
+        "data": embedded(value),
     }
-    template = (here / "page.html").read_text(encoding="utf-8")
     # One pass: what a record says is never taken for a place of the template.
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], template)
+    whole = (here / template).read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], whole)
 
 
 def embedded(value: Any) -> str:

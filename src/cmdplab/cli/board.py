@@ -1,0 +1,181 @@
+"""`cmdplab board` and `board-page`: every algorithm on every fixed problem, and the page of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cmdplab.cli.options import (
+    Json,
+    Workers,
+    console,
+    count,
+    errors,
+    find_here,
+    print_json,
+    print_note,
+    printing_aside,
+    say,
+    warn,
+)
+
+if TYPE_CHECKING:
+    from cmdplab.report.board import BoardData
+
+MOST_TROUBLES = 20  # that a terminal is told; the page has all
+
+
+def board_command(
+    out: Annotated[Path, typer.Option(help="The folder of the board.")] = Path("runs/board"),
+    algorithms: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only these: NAME, NAME:PRESET, or package.module:name, a learner of your own "
+            "(importing it runs that module's code); repeat, or separate by commas. Default: all "
+            "of a new board, and of one that is there all but learners from outside."
+        ),
+    ] = None,
+    problems: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only these: environments, or NAME:INSTANCE of a random one. Default: the board's."
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None, count("Steps of each run; default: the board's, 300,000 of a new one.")
+    ] = None,
+    seeds: Annotated[
+        int | None, count("Runs of each line on each problem; default: the board's, 10.")
+    ] = None,
+    workers: Workers = None,
+    keep_records: Annotated[
+        bool,
+        typer.Option(
+            "--keep-records",
+            help="Keep curves and checkpoints too, half a megabyte a run; cells link to them.",
+        ),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run the board: tune every algorithm, then play theory and tuned lines on every problem.
+
+    The protocol is in docs/howto/board.md. Interrupted at any moment, the same command goes on; a
+    board that is there gets what is missing, so that a new algorithm is a new line. Ends by
+    writing the page, as `cmdplab board-page` does.
+    """
+    from cmdplab.experiments.play import check_workers
+    from cmdplab.experiments.progress import sweep_shown
+    from cmdplab.studies.board import canonical, entered, places_named
+    from cmdplab.studies.board_runs import play
+
+    check_workers(workers)
+    given = _split(algorithms)
+    find_here(given)
+    with printing_aside():
+        names = [canonical(name) for name in given]
+        places = places_named(_split(problems))
+        board = entered(out, steps, seeds, names, places)
+        played = play(
+            out,
+            board,
+            workers,
+            names=names,
+            places=places,
+            keep=keep_records,
+            shown=lambda works: sweep_shown(works, errors()),
+        )
+    data = None
+    if not played.missing or played.failed:
+        data = _page(out, out)
+    if as_json:
+        print_json("board", _standing(out, played.missing, data))
+    elif data is not None:
+        _print_lines(data, out)
+    if played.failed:
+        for each in played.failed[:MOST_TROUBLES]:
+            warn(each)
+        warn(f"{len(played.failed)} runs failed; the same command tries them again")
+        raise typer.Exit(1)
+    if played.missing:
+        say(f"{played.missing} runs are missing; go on with the same command")
+        raise typer.Exit(130)
+
+
+def board_page_command(
+    folder: Annotated[Path, typer.Argument(help="What `cmdplab board` wrote.")],
+    out: Annotated[Path | None, typer.Option(help="Where to; default: the folder itself.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write the page of a board: board.html, with board.csv, board.parquet and board.md beside it.
+
+    A row with a run missing or failed is not shown: page and terminal name it. Where no row is
+    whole, nothing is written and the exit code is 2.
+    """
+    target = folder if out is None else out
+    data = _page(folder, target)
+    if as_json:
+        print_json("board-page", _standing(target, _undone(data), data))
+    else:
+        _print_lines(data, target)
+
+
+def _split(given: list[str] | None) -> list[str]:
+    names = [name.strip() for each in given or [] for name in each.split(",")]
+    return [name for name in names if name]
+
+
+def _page(folder: Path, out: Path) -> BoardData:
+    from cmdplab.report.board import troubles, write_board_page
+    from cmdplab.studies.board_table import gather_board
+
+    data = gather_board(folder, out)
+    write_board_page(data, out)
+    said = troubles(data)
+    for each in said[:MOST_TROUBLES]:
+        warn(each)
+    if said:
+        more = f", {len(said) - MOST_TROUBLES} more" if len(said) > MOST_TROUBLES else ""
+        warn(f"{len(said)} rows are not whole and not shown{more}; the page names them")
+    return data
+
+
+def _undone(data: BoardData) -> int:
+    return sum(each.missing + each.failed for each in data.lacking)
+
+
+def _standing(out: Path, missing: int, data: BoardData | None) -> dict[str, object]:
+    from cmdplab.report.board import PAGE, troubles
+
+    return {
+        "folder": str(out),
+        "page": None if data is None else str(out / PAGE),
+        "rows": 0 if data is None else len(data.rows),
+        "missing": missing,
+        "troubles": [] if data is None else list(troubles(data)),
+    }
+
+
+def _print_lines(data: BoardData, out: Path) -> None:
+    from cmdplab.display.terminal import grid
+    from cmdplab.report.board import PAGE, marks, outcomes
+
+    header = ["algorithm", "scale", "in regret", "in violation"]
+    header += ["regret", "viol.", "last gap", "last viol.", "unsafe", "us/ep."]
+    rows = []
+    for line in data.lines:
+        scale = line.scale + ("" if line.factor is None else f" {line.factor:g}")
+        shares = [line.regret, line.violation, line.last_gap, line.last_violation]
+        shares.append(line.unsafe_share)
+        numbers = ["–" if v is None else f"{100 * v:.3g}" for v in shares]
+        against = [outcomes(line.regret_outcomes), outcomes(line.violation_outcomes)]
+        name = f"{line.algorithm}{marks(line)}"
+        rows.append([name, scale, *against, *numbers, f"{line.us_per_episode:.3g}"])
+    title = f"{data.folder}: {len(data.rows)} rows; medians over problems, in % of H"
+    grid(console(), title, header, rows, left=4)
+    print_note(
+        f"against {data.reference}, by problem. ~ from outside; * unverified constants; ° no "
+        "guarantee as run; ² plans anew when visits have doubled"
+    )
+    print(out / PAGE)
