@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from cmdplab.algorithms import equations, planner, safe, triple_q
+from cmdplab.algorithms import equations, planner, safe, triple_q, unconstrained
 from cmdplab.cmdp import exact
 
 PACKAGE = ROOT / "src" / "cmdplab"
@@ -22,6 +22,7 @@ SHARED = {
     **dict.fromkeys(equations.formulas(), "algorithms/equations.py"),
     **{each.__name__: "algorithms/planner.py" for each in planner.FORMULAS},
     **{each.__name__: "algorithms/safe.py" for each in safe.FORMULAS},
+    **{each.__name__: "algorithms/unconstrained.py" for each in unconstrained.FORMULAS},
     **{f"triple_q.{each.__name__}": "algorithms/triple_q.py" for each in triple_q.FORMULAS},
     **{each.__name__: "cmdp/exact.py" for each in (exact.gap, exact.violation)},
 }

@@ -116,7 +116,7 @@ class Settings(TypedDict, total=False):
             help="Probability with which the guarantee may fail.",
             meaning="probability to fail",
             none="the row's own",
-            families=("PrimalDual", "Planner", "SoftmaxSearch"),
+            families=("PrimalDual", "Planner", "SoftmaxSearch", "Optimist"),
             unread="kept",
             written_empty=True,
         ),

@@ -34,6 +34,7 @@ from cmdplab.algorithms.regularized_pd import REGULARIZED_PD
 from cmdplab.algorithms.row import SUPPORT, Row
 from cmdplab.algorithms.safe import Safe
 from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_NO_RESET, TRIPLE_Q_RELEASED
+from cmdplab.algorithms.unconstrained import UCBVI_BF, UCBVI_CH, UCRL2
 from cmdplab.errors import InputError
 
 PRESETS = ("released", "printed")
@@ -76,6 +77,9 @@ _ROWS: tuple[Row, ...] = (
     OPSE,
     GHOSH_RELEASED,
     GHOSH,
+    UCBVI_CH,
+    UCBVI_BF,
+    UCRL2,
 )
 
 ALGORITHMS: dict[tuple[str, str], Row] = {(row.name, row.preset): row for row in _ROWS}

@@ -30,7 +30,7 @@ def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path)
 
 def row_of(finding: Finding) -> dict[str, Any]:
     """One line of a table; what does not exist is empty."""
-    nothing = (None, None)
+    nothing, safe = (None, None), finding.safety
     mistakes, regret = ((finding.theorem or {}).get(e, nothing) for e in ("mistakes", "regret"))
     return {
         "environment": finding.environment,
@@ -57,6 +57,12 @@ def row_of(finding: Finding) -> dict[str, Any]:
         "regret_exponent_of_term_i": regret[0],
         "regret_exponent_of_term_ii": regret[1],
         "heuristic": finding.heuristic,
+        "violating_runs": None if safe is None else safe.violating_runs,
+        "violating_episodes": None if safe is None else safe.violating,
+        "first_violation": None if safe is None else safe.first,
+        "largest_violation": None if safe is None else safe.largest,
+        "baseline_share": None if safe is None else safe.baseline_share,
+        "promise": "none" if safe is None else safe.promise,
     }
 
 

@@ -23,6 +23,7 @@ from cmdplab.audit.verdicts import Joint, joint_verdict
 from cmdplab.experiments.records.groups import Group, Units, units_of
 from cmdplab.measures.mistakes import SERIES
 from cmdplab.measures.oscillation import oscillation
+from cmdplab.measures.safety import SafetyOverSeeds, over_seeds, summary
 from cmdplab.measures.verdict import Kind, verdict
 from cmdplab.statistics import (
     Band,
@@ -65,6 +66,7 @@ class Finding(NamedTuple):
     regret_exponent: Exponent
     theorem: dict[str, tuple[float, float]] | None  # powers of its terms (i), (ii) as scheduled
     heuristic: str  # why the theorem is not about these runs; empty if it is
+    safety: SafetyOverSeeds | None  # while learning; None without a constraint
 
 
 def audit(group: Group) -> Finding:
@@ -111,6 +113,11 @@ def audit(group: Group) -> Finding:
         or exponent_of_regret(group.curves[0]["episode"], units.reduced(strong_regrets(group))),
         theorem=theorem_of(group),
         heuristic=group.row.heuristic,
+        safety=over_seeds(
+            [summary(c, m) for c, m in zip(group.curves, group.mistakes, strict=True)],
+            group.row.safe,
+            group.row.promise_heuristic,
+        ),
     )
 
 

@@ -182,6 +182,7 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
             slopes.append([f.label, *pairs[0], *pairs[1]])
         grid(console(), f"{environment}: {extent(mine)}", header, rows, left=2)
         grid(console(), "", powers, slopes)
+        _print_safety(mine)
     print_note(
         "medians (of an instance: over its seeds first); exponents with 95 % intervals, (i) and "
         "(ii) those of the terms of Theorem 4.1; local: slopes differ over two decades, and this "
@@ -194,6 +195,27 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
         for label, found in by_label.items():
             words = f"{label}, epsilon {value}, delta {delta:g}: {_bound(found)}"
             print_line(words, soft_wrap=True)
+
+
+def _print_safety(findings: list[Finding]) -> None:
+    """Print which runs violated while they learnt; a broken promise in red."""
+    from cmdplab.display.terminal import grid
+    from cmdplab.measures.safety import BROKEN
+
+    known = {f.label: f.safety for f in findings if f.safety is not None}
+    rows = []
+    for label, each in known.items():
+        first = "–" if each.first is None else f"{each.first:,}"
+        runs = f"{each.violating_runs} of {each.runs}"
+        rows.append(
+            [label, each.promise, runs, f"{each.violating:,.0f}", first, f"{each.largest:.2g}"]
+        )
+    header = ["safety", "promise", "runs that violated", "episodes", "first", "largest"]
+    if rows:
+        grid(console(), "", header, rows, left=2)
+    for label, each in known.items():
+        if each.broken:
+            console().print(f"{BROKEN}: {label}: {each.words}", style="bold red", highlight=False)
 
 
 def _bound(found: Complexity) -> str:

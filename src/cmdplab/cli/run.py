@@ -200,6 +200,7 @@ def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json
     from cmdplab.cli.tables import print_runs
     from cmdplab.experiments.progress import shown
     from cmdplab.experiments.run import play
+    from cmdplab.studies.conclusions import as_plain, safety_of
 
     with printing_aside(), shown([job], episodes, errors()) as on_progress:
         (done,) = play(cmdp, [job], episodes, replace(options, on_progress=on_progress))
@@ -214,6 +215,7 @@ def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json
         }
         found |= done.summary._asdict() | {"us_per_episode": done.us_per_episode}
         found |= {"engine": options.engine, "precision": options.precision}
+        found["safety"] = as_plain(safety_of([done]))
         print_json("run", _about(cmdp, row, seed) | found | _state(row, done.state))
     else:
         title = f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes"
@@ -243,7 +245,9 @@ def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
     """A recorded run as one that was kept in memory."""
     from cmdplab.experiments import checkpoint, manifest
     from cmdplab.experiments.play import saved_state
+    from cmdplab.experiments.records.load import recall
     from cmdplab.measures.measures import Summary
+    from cmdplab.studies.conclusions import as_plain, safety_of
 
     record = manifest.read_if_good(work.folder)
     summary = dict.fromkeys(Summary._fields) | (record.summary if record is not None else {})
@@ -252,4 +256,6 @@ def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
     found: dict[str, Any] = {"folder": str(work.folder), "status": status.status, "of": status.of}
     found |= {"error": status.error, "notes": status.notes, "precision": status.precision}
     found |= {"us_per_episode": None if not status.rate else 1e6 / status.rate}
+    done = status.status == "done"
+    found["safety"] = as_plain(safety_of([recall(work)])) if done else None
     return summary | {"episodes": status.episodes} | found | _state(row, state)

@@ -23,8 +23,9 @@ from cmdplab.display.terminal import grid, number
 from cmdplab.experiments.folder import study_in
 from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import by_label
+from cmdplab.measures.safety import BROKEN
 from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
-from cmdplab.studies.conclusions import median
+from cmdplab.studies.conclusions import median, safety_of
 
 SHORT = {
     EPISODES: "K",
@@ -67,6 +68,7 @@ def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
         "regret+: sum of positive gaps; us per episode, measures included"
     )
     _explain(runs)
+    print_safety(runs)
     print_notes(runs)
 
 
@@ -93,7 +95,33 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
     print_note(
         "* constants that no source confirms; ~ no guarantee applies as it was run (--json: why)"
     )
+    print_safety(runs)
     print_notes(runs)
+
+
+def print_safety(runs: Sequence[Run]) -> None:
+    """Print which episodes violated, and whether what was promised was kept."""
+    found = {name: safety_of(mine) for name, mine in by_label(runs).items()}
+    known = {name: each for name, each in found.items() if each is not None}
+    if not known:
+        return
+    several = max(each.runs for each in known.values()) > 1
+    header = ["algorithm", "promise", "violating", "first", "largest", "sum", "safe policy"]
+    rows = []
+    for name, each in known.items():
+        first = "–" if each.first is None else f"{each.first:,}"
+        share = "–" if each.baseline_share is None else f"{100.0 * each.baseline_share:.1f} %"
+        numbers = [f"{each.violating:,.0f}", first, f"{each.largest:.2g}", _large(each.total)]
+        rows.append([name, each.promise, *numbers, share])
+    grid(console(), "safety while learning", header, rows, left=2)
+    over = ": medians over seeds, but the first and the largest of all" if several else ""
+    print_note(
+        "episodes that violated by more than 1e-5 H, the first of them, the largest violation, "
+        f"the sum of all; safe policy: its share of the probability{over}"
+    )
+    for name, each in known.items():
+        if each.broken:
+            console().print(f"{BROKEN}: {name}: {each.words}", style="bold red", highlight=False)
 
 
 def print_versus(versus: dict[str, Any]) -> None:
@@ -131,7 +159,7 @@ def print_notes(runs: Sequence[Run]) -> None:
         if row.unverified:
             print_line(f"{name}: constants [unverified]: {row.unverified}")
         if row.safe and row.heuristic:
-            print_line(f"{name}: {row.heuristic}")
+            print_line(f"{name}: {row.promise_heuristic or row.heuristic}")
         if row.tuning_warning(mine[0].summary.episodes):
             print_line(row.tuning_warning(mine[0].summary.episodes))
         if SAFE_POLICY in row.needs:

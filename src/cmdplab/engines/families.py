@@ -14,18 +14,21 @@ from cmdplab.algorithms.safe import Safe, safe_state
 from cmdplab.algorithms.softmax_search import SoftmaxSearch, SoftmaxSearchState
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState
+from cmdplab.algorithms.unconstrained import Optimist, OptimistState
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.planner import PlannerSession
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.cpu.safe import SafeSession
 from cmdplab.engines.cpu.softmax_search import SoftmaxSearchSession
 from cmdplab.engines.cpu.triple_q import TripleQSession
+from cmdplab.engines.cpu.unconstrained.session import OptimistSession
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.engines.plain.safe import SafeHostSession, plain_safe
 from cmdplab.engines.plain.softmax_search import PlainSoftmaxSearch
 from cmdplab.engines.plain.triple_q import PlainTripleQ
+from cmdplab.engines.plain.unconstrained import PlainOptimist
 from cmdplab.engines.protocol import CompiledSession, LiveSession, Session
 from cmdplab.errors import InputError
 
@@ -51,6 +54,7 @@ FAMILIES: dict[type[Row], Family] = {
     Planner: Family(PlannerState, PlainPlanner, PlannerSession),
     TripleQ: Family(TripleQState, PlainTripleQ, TripleQSession),
     SoftmaxSearch: Family(SoftmaxSearchState, PlainSoftmaxSearch, SoftmaxSearchSession),
+    Optimist: Family(OptimistState, PlainOptimist, OptimistSession),
     Custom: Family(StoredState, checked_learner, _host),
 }
 

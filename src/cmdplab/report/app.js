@@ -253,6 +253,24 @@ function showMistakes() {
 }
 
 // ---------------------------------------------------------------- every algorithm against one
+/** Which episodes violated while learning; a promise that was broken stands in red, and in words. */
+function showSafety() {
+  const entries = problem().algorithms.filter((e) => e.safety);
+  $("safety").hidden = !entries.length;
+  if (!entries.length) return;
+  const share = (v) => (v === null ? "–" : `${fmt(100 * v)} %`), many = (v) => (v === null ? "–" : whole(Math.round(v)));
+  const promise = (s) => h("span", { class: `chip ${s.broken ? "bad" : s.promise === "kept" ? "good" : s.promise === "none" ? "" : "warn"}` }, s.promise);
+  const heads = ["Algorithm", "Promise", "Runs that violated", "Episodes that violated", "First", "Largest", "Sum", "To the safe policy", "Last there"];
+  $("safety-table").replaceChildren(h("thead", {}, h("tr", {}, heads.map((w, n) => h("th", { scope: "col", class: n < 2 ? "wordy" : null }, w)))),
+    h("tbody", {}, entries.map((e) => { const s = e.safety; return h("tr", {}, h("th", { scope: "row" }, nameOf(e)), h("td", { class: "wordy" }, promise(s)),
+      h("td", {}, `${s.violating_runs} of ${s.runs}`), h("td", {}, many(s.violating)), h("td", {}, many(s.first)), h("td", {}, fmt(s.largest)),
+      h("td", {}, fmt(s.total)), h("td", {}, share(s.baseline_share)), h("td", {}, many(s.left_baseline))); })));
+  const broken = entries.filter((e) => e.safety.broken);
+  $("safety-broken").hidden = !broken.length;
+  $("safety-broken").replaceChildren(...broken.map((e) => h("p", {}, h("strong", {}, "PROMISE BROKEN"),
+    `: ${e.label} promises that no episode violates, and ${e.safety.violating_runs} of its ${e.safety.runs} runs did, by up to ${fmt(e.safety.largest)}.`)));
+}
+
 function showVersus() {
   const pairs = problem().versus, told = ["smaller", "larger"];
   const rank = (p) => (told.includes(p.outcome) ? 0 : 1);
@@ -281,10 +299,10 @@ function showSettings() {
 
 // ---------------------------------------------------------------- start
 function redraw() { [...drawn.charts, drawn.mistakes].forEach((chart) => chart && chart.draw()); }
-function showProblem() { showHead(); showLegend(); showSummary(); showVersus(); showCurves(); showMistakes(); showSettings(); }
+function showProblem() { showHead(); showLegend(); showSummary(); showSafety(); showVersus(); showCurves(); showMistakes(); showSettings(); }
 function choose(n) { Object.assign(state, { problem: n, hidden: new Set(), epsilon: null }); $("problem").value = n; showProblem(); }
 
-function recolour() { showLegend(); showSummary(); showCounts(); showSettings(); redraw(); }
+function recolour() { showLegend(); showSummary(); showSafety(); showCounts(); showSettings(); redraw(); }
 
 followTheme(recolour);
 let before = null;

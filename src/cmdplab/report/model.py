@@ -10,6 +10,7 @@ import numpy as np
 from cmdplab.errors import InputError
 from cmdplab.experiments.records.tables import check_columns
 from cmdplab.measures.measures import NUMBERS
+from cmdplab.measures.safety import SafetyOverSeeds, over_seeds as over_runs, summary
 from cmdplab.measures.verdict import common_verdict
 from cmdplab.report.curves import Thinned, thinned
 from cmdplab.statistics import Paired
@@ -36,6 +37,8 @@ class About(NamedTuple):
     heuristic: str = ""
     unverified: str = ""
     remarks: Sequence[str] = ()
+    safe: bool = False  # whether it promises that no episode violates
+    promise_heuristic: str = ""  # why that is not proved as it was run
 
 
 class OneRun(NamedTuple):
@@ -62,6 +65,7 @@ class Entry(NamedTuple):
     episode: Array
     curves: dict[str, Thinned]
     mistakes: dict[str, Array]  # [3, epsilons] each: median, smallest and largest over seeds
+    safety: SafetyOverSeeds | None  # while learning; None without a constraint
 
 
 class Section(NamedTuple):
@@ -147,6 +151,9 @@ def entry(
             for name in first.mistakes
             if name != "epsilon"
         },
+        safety=over_runs(
+            [summary(run.curves, run.mistakes) for run in runs], about.safe, about.promise_heuristic
+        ),
     )
 
 

@@ -197,7 +197,9 @@ def _about(members: list[_Member]) -> About:
         if SAFE_POLICY in row.needs:
             said.append(_on_baseline(members))
         remarks = [each for each in said if each]
-        return About(s.preset, settings, row.needs, row.heuristic, row.unverified, remarks)
+        promised = (row.safe, row.promise_heuristic)
+        claims = (row.heuristic, row.unverified, remarks, *promised)
+        return About(s.preset, settings, row.needs, *claims)
     return About(s.preset, settings)
 
 

@@ -34,6 +34,8 @@ _COLUMNS = (
     ("weak_violation_regret", "$V$"),
 )
 
+_SAFETY = ("violating_runs", "violating", "first", "largest", "baseline_share", "promise")
+
 
 def latex(text: str) -> str:
     """Any text as LaTeX that prints it; line breaks and control characters become spaces."""
@@ -89,12 +91,14 @@ def csv_table(report: Report) -> str:
     ends = ("median", "min", "max")
     head = ["problem", "algorithm", "preset", "seeds", "episodes", "verdict"]
     head += [f"{field}_{end}" for field in NUMBERS for end in ends]
-    writer.writerow([*head, "episodes_per_second"])
+    writer.writerow([*head, "episodes_per_second", *_SAFETY])
     for section in report.sections:
         for each in section.entries:
             row: list[object] = [section.problem, each.label, each.about.preset]
             row += [len(each.seeds), each.episodes, each.verdict]
             for field in NUMBERS:
                 row += each.numbers[field] or ("", "", "")
-            writer.writerow([*row, "" if each.rate is None else each.rate])
+            safe = {} if each.safety is None else each.safety._asdict()
+            row += ["" if each.rate is None else each.rate]
+            writer.writerow([*row, *("" if (v := safe.get(f)) is None else v for f in _SAFETY)])
     return text.getvalue()

@@ -32,6 +32,12 @@ class AuditRow(Part):
     regret_exponent_of_term_i: float | None = field("Theorem 4.1 (i), optimisation")
     regret_exponent_of_term_ii: float | None = field("Theorem 4.1 (ii), bias")
     heuristic: str = field("why the theorem is not about these runs; empty if it is")
+    violating_runs: int | None = field("in which some episode violated by more than 1e-5 H")
+    violating_episodes: float | None = field("in a run, the median", EPISODES)
+    first_violation: int | None = field("the earliest of all runs; null: none", "episode")
+    largest_violation: float | None = field("of any episode of any run; 0: none", RETURN)
+    baseline_share: float | None = field("of probability to a safe policy; null: not recorded")
+    promise: str = field("none; kept; kept or not kept, but heuristic; or PROMISE BROKEN")
     unanswered: dict[str, str] = field("what the data cannot say, and why")
 
 

@@ -21,6 +21,22 @@ class Numbers(Part):
     weak_violation_regret: float | None = field("sum of violations", RETURN)
 
 
+class SafetyPage(Part):
+    """Safety while learning: an episode violates by more than 1e-5 H, or it does not."""
+
+    runs: int = field("over how many")
+    violating_runs: int = field("in which some episode violated")
+    violating: float = field("that violated, the median over runs", EPISODES)
+    most_violating: int = field("that violated, in the worst run", EPISODES)
+    first: int | None = field("the earliest of all runs; null: none", "episode")
+    largest: float = field("violation of any episode of any run; 0: none", RETURN)
+    total: float = field("sum of positive violations, the median over runs", RETURN)
+    baseline_share: float | None = field("of probability to the safe policy; null: not recorded")
+    left_baseline: float | None = field("the last in which it might have played", "episode")
+    promise: str = field("none; kept; kept or not kept, but heuristic; or PROMISE BROKEN")
+    broken: bool = field("whether a promise that is proved was broken")
+
+
 class RunPage(Numbers):
     """`cmdplab run`: the same with and without --out."""
 
@@ -41,6 +57,7 @@ class RunPage(Numbers):
     heuristic: str = field("why no guarantee applies as it was run; empty if one does")
     unverified: str = field("constants that no source confirms; empty if none")
     baseline_episodes: int | None = field("played on a safe baseline, if it has one", EPISODES)
+    safety: SafetyPage | None = field("while learning; null: no constraint, or not done")
     error: str = field("of a run that failed; empty else")
     notes: list[str] = field("what happened on the way")
 
@@ -72,6 +89,7 @@ class Compared(PerSeed):
         "objective and utilities of its safe baseline, if it has one", default=[]
     )
     baseline_episodes: list[int] = field("episodes played on it, for each seed", default=[])
+    safety: SafetyPage | None = field("while learning; null: no constraint", default=None)
 
 
 class PairedPage(Part):

@@ -25,7 +25,7 @@ from cmdplab.experiments.run import jobs, run_many
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.statistics import Paired
-from cmdplab.studies.conclusions import median, numbers_of, paired_of
+from cmdplab.studies.conclusions import as_plain, median, numbers_of, paired_of, safety_of
 from cmdplab.studies.predefined import Comparison, carry_out
 
 
@@ -162,5 +162,6 @@ def _record(label: str, runs: Sequence[Run]) -> dict[str, Any]:
         "seeds": len(runs),
         "episodes": runs[0].summary.episodes,
         **medians,
+        "safety": as_plain(safety_of(runs)),
         "us_per_episode": numbers_of(runs)["us_per_episode"],
     }

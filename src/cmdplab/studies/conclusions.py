@@ -27,7 +27,9 @@ from cmdplab.experiments.records.versus import MEASURES, paired_with
 from cmdplab.experiments.status import RunStatus
 from cmdplab.files import sealed
 from cmdplab.files.write import to_json, written_whole
+from cmdplab.measures import safety
 from cmdplab.measures.measures import NUMBERS
+from cmdplab.measures.safety import SafetyOverSeeds
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.statistics import Paired
 
@@ -45,6 +47,22 @@ def median(runs: Sequence[Run], field: str) -> float | None:
     """The median over seeds of a number of `Summary`; None where it does not exist."""
     values = [getattr(run.summary, field) for run in runs]
     return None if values[0] is None else float(np.median(values))
+
+
+def safety_of(runs: Sequence[Run]) -> SafetyOverSeeds | None:
+    """The safety while learning of one algorithm's runs; None without a constraint."""
+    row = runs[0].algorithm
+    each = [safety.summary(run.curves, run.mistakes) for run in runs]
+    found = safety.over_seeds(each, row.safe, row.promise_heuristic)
+    if found is None or found.baseline_share is not None or SAFE_POLICY not in row.needs:
+        return found
+    shares = [run.state.baseline_episodes / run.summary.episodes for run in runs]
+    return found._replace(baseline_share=float(np.median(shares)))  # no coin: it played or not
+
+
+def as_plain(found: SafetyOverSeeds | None) -> dict[str, Any] | None:
+    """As JSON has it."""
+    return None if found is None else found._asdict()
 
 
 def broken_alone(found: Iterable[RunStatus]) -> set[str]:
@@ -197,6 +215,7 @@ def _about(runs: Sequence[Run], problem: CMDP, solution: Solution) -> dict[str, 
         "heuristic": row.heuristic,
         "unverified": row.unverified,
         "tuned": row.tuning_warning(runs[0].summary.episodes),
+        "safety": as_plain(safety_of(runs)),
     }
     if SAFE_POLICY in row.needs:
         safe = safe_baseline(problem, solution, row.tightening)

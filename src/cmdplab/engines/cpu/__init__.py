@@ -10,7 +10,10 @@ from cmdplab.algorithms.planner import FORMULAS as OF_PLANNERS
 from cmdplab.algorithms.safe import FORMULAS as OF_COINS
 from cmdplab.algorithms.softmax_search import FORMULAS as OF_SOFTMAX_SEARCH
 from cmdplab.algorithms.triple_q import FORMULAS as OF_TRIPLE_Q
+from cmdplab.algorithms.unconstrained import FORMULAS as OF_OPTIMISTS
 from cmdplab.numerics.compiling import FAST, callable_when_compiled
 
 callable_when_compiled(equations.formulas().values(), FAST)
-callable_when_compiled((*OF_PLANNERS, *OF_TRIPLE_Q, *OF_SOFTMAX_SEARCH, *OF_COINS), set())
+callable_when_compiled(
+    (*OF_PLANNERS, *OF_TRIPLE_Q, *OF_SOFTMAX_SEARCH, *OF_COINS, *OF_OPTIMISTS), set()
+)
