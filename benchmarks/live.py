@@ -1,6 +1,6 @@
 """What learning with default settings gives on environments that people try first.
 
-    python benchmarks/live.py [--seeds 5] [--workers 2] [--only CliffWalking Taxi] [--out live-table]
+    python benchmarks/live.py [--seeds 5] [--workers 2] [--only Taxi] [--out live-table]
     python benchmarks/live.py --overhead [EPISODES]
 
 Writes OUT/<environment>-<method>-<seed>.json, one for each run, and OUT/table.md. What is there is
@@ -355,7 +355,7 @@ def run_all(out: Path, names, methods, seeds: int, workers: int) -> None:
         name, method, seed, path = job
         if path.exists():
             return
-        single = {each: "1" for each in ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+        single = dict.fromkeys(("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         told = [name, method, str(seed), str(path)]
         command = [sys.executable, __file__, "--one", *told]
         done = subprocess.run(command, env=os.environ | single, capture_output=True, text=True)

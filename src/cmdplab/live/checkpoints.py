@@ -16,8 +16,8 @@ from cmdplab.experiments.play import saved_state
 from cmdplab.files import parse_json
 from cmdplab.files.write import writable_folder
 from cmdplab.live.evaluation import Tally
-from cmdplab.live.model.experience import Experience
-from cmdplab.types import Array, Indices, Mask
+from cmdplab.live.model.experience import Experience, Visits
+from cmdplab.types import Array, Mask
 
 Settings = dict[str, Any]
 
@@ -32,7 +32,7 @@ class Saved(NamedTuple):
 
     state: Any  # the learner's
     tally: Tally
-    visits: Indices  # [S, states, A]
+    visits: Visits
     cut: int  # episodes that were truncated before their last step
     seen: Experience  # transitions, pooled over the steps
     told: Mask | None = None  # [H, X, A], what the environment told of closed actions
@@ -44,7 +44,8 @@ def save(folder: Path, settings: Settings, run: Saved) -> None:
     state = packed(settings["algorithm"], run.state)
     arrays = {f"state_{k}": v for k, v in state.items()}
     arrays |= {f"tally_{k}": v for k, v in run.tally.arrays().items()}
-    arrays |= {"visits": run.visits, "cut": np.array(run.cut)}
+    arrays |= {f"visits_{k}": v for k, v in run.visits.arrays().items()}
+    arrays |= {"cut": np.array(run.cut)}
     arrays |= {f"seen_{k}": v for k, v in run.seen.arrays().items()}
     arrays |= {} if run.told is None else {"told": run.told}
     arrays |= {} if run.chosen is None else {"chosen": run.chosen}
@@ -75,11 +76,8 @@ def find(
                 f"the checkpoint in {folder} is of another run: "
                 f"{name} is {there} there and {here} here"
             )
-    visits, tally, seen = (
-        arrays["visits"].astype(np.int64),
-        part(arrays, "tally_"),
-        part(arrays, "seen_"),
-    )
+    tally, seen = part(arrays, "tally_"), part(arrays, "seen_")
+    visits = _visits(arrays, empty)
     experience = Experience.of_arrays(empty.states, empty.actions, seen) if seen else empty
     complaints = found.complaints
     if not seen:
@@ -88,6 +86,18 @@ def find(
     counted = (Tally.resumed(tally), visits, int(arrays["cut"]), experience)
     kept = (*counted, told, arrays.get("chosen"))
     return Saved(saved_state(row, arrays), *kept), complaints
+
+
+def _visits(arrays: dict[str, Any], empty: Experience) -> Visits:
+    """As they were written; earlier versions wrote [S, states, A], with the learner's own states.
+
+    They had a step more, and two states more instead of one, where episodes begin in several.
+    """
+    if "visits" not in arrays:
+        return Visits.of_arrays(part(arrays, "visits_"))
+    table = arrays["visits"].astype(np.int64)
+    lead = int(table.shape[1] == empty.states + 2)
+    return Visits.of_table(table[lead:, : empty.states])
 
 
 def part(arrays: dict[str, Any], mark: str) -> dict[str, Any]:

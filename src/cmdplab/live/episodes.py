@@ -6,13 +6,14 @@ end of an episode, and X + 1 the state before the first one, where episodes may 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.errors import CmdplabError, EnvironmentFailed, InputError, LearnerError
-from cmdplab.live.environment import Env, Info, reset_checked, step_checked
+from cmdplab.live.environment import Copies, Env, Info, reset_checked, step_checked
 from cmdplab.live.masks import ToldMask, instead
 from cmdplab.live.signals import Reader, Scale
 from cmdplab.live.spaces import Spaces
@@ -97,6 +98,8 @@ class Masked(NamedTuple):
 
     def choose(self, setup: Setup, act: Act, h: int, x: int, u: float, info: Info) -> int:
         """The action of the learner; one that is closed is drawn anew among the open ones."""
+        if "action_mask" not in info:
+            return act(h, x, u)
         row = self.told.row(h - setup.lead, x, info)
         a = act(h, x, u)
         if row is None or row[a]:
@@ -113,11 +116,11 @@ def roll_out(
     masked: Masked | None = None,
 ) -> Played:
     """Play one episode: `noise` [S] are uniforms; `episode` is its number, for error messages."""
-    spaces, lead = setup.spaces, setup.lead
-    ended, cut, h = False, False, lead
-    visited, taken = [setup.first] * lead, [0] * lead
-    earned: list[tuple[Any, ...]] = []
-    try:
+    spaces, lead, read = setup.spaces, setup.lead, setup.read
+    rolling = _Rolling(setup, episode)
+    visited, taken, earned = rolling.visited, rolling.taken, rolling.earned
+    h = lead
+    with _failing(lambda: (h - lead, episode)):
         observation, info = reset_checked(env)
         x = _start(setup, observation)
         for h in range(lead, setup.steps):
@@ -127,32 +130,124 @@ def roll_out(
             taken.append(a)
             action = spaces.action(a)
             following, reward, ended, cut, info = step_checked(env, action)
-            earned.append((reward, *setup.read(observation, action, following, reward, info)))
+            earned.append((reward, *read(observation, action, following, reward, info)))
             observation = following
             if ended:
                 break
             x = spaces.state(observation)
             if cut:
                 break
+    return rolling.played(x, ended, cut)
+
+
+def roll_out_together(
+    env: Copies,
+    setup: Setup,
+    act: Act,
+    noise: Sequence[Sequence[float]],
+    first: int,
+    masked: Masked | None = None,
+) -> list[Played]:
+    """Play one episode in each copy, with one policy: `noise` [copies, S], numbered from `first`.
+
+    A copy that has ended plays on until all have, and is not listened to.
+    """
+    spaces, lead = setup.spaces, setup.lead
+    copies = [_Rolling(setup, first + i) for i in range(env.count)]
+    place = (0, first)
+    with _failing(lambda: place):
+        for each, (observation, info) in zip(copies, env.reset_all(), strict=True):
+            place = (0, each.episode)
+            each.observation, each.info = observation, info
+            each.x = _start(setup, observation)
+        for h in range(lead, setup.steps):
+            place = (h - lead, first)
+            chosen = [
+                _idle(each.info) if each.over else each.act(act, h, noise[i][h], masked)
+                for i, each in enumerate(copies)
+            ]
+            actions = [spaces.action(a) for a in chosen]
+            shown = env.step_all(actions)
+            for each, action, told in zip(copies, actions, shown, strict=True):
+                place = (h - lead, each.episode)
+                if each.over:
+                    each.info = told[4]
+                else:
+                    each.take(action, *told)
+            if all(each.over for each in copies):
+                break
+    return [each.played(each.x, each.ended, each.cut) for each in copies]
+
+
+def _idle(info: Info) -> int:
+    """Some action that is open: nobody listens."""
+    told = info.get("action_mask")
+    return 0 if told is None else int(np.argmax(told))
+
+
+class _Rolling:
+    """An episode in progress."""
+
+    def __init__(self, setup: Setup, episode: int) -> None:
+        self.setup, self.episode = setup, episode
+        self.visited, self.taken = [setup.first] * setup.lead, [0] * setup.lead
+        self.earned: list[tuple[Any, ...]] = []
+        self.x, self.ended, self.cut = 0, False, False
+        self.observation: Any = None
+        self.info: Info = {}
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended or was cut."""
+        return self.ended or self.cut
+
+    def act(self, act: Act, h: int, u: float, masked: Masked | None) -> int:
+        """The learner's action at step h."""
+        self.visited.append(self.x)
+        draw = (h, self.x, u)
+        a = act(*draw) if masked is None else masked.choose(self.setup, act, *draw, self.info)
+        self.taken.append(a)
+        return a
+
+    def take(
+        self, action: Any, following: Any, reward: Any, ended: bool, cut: bool, info: Info
+    ) -> None:
+        """What came of it."""
+        signals = self.setup.read(self.observation, action, following, reward, info)
+        self.earned.append((reward, *signals))
+        self.observation, self.ended, self.cut, self.info = following, ended, cut, info
+        if not ended:
+            self.x = self.setup.spaces.state(following)
+
+    def played(self, x: int, ended: bool, cut: bool) -> Played:
+        """The whole episode; it led to x last."""
+        setup, visited, taken = self.setup, self.visited, self.taken
+        length = len(self.earned)
+        whole = length == setup.horizon
+        last = setup.absorbing if ended else x
+        visited += [last] if whole else []  # an earlier cut is an end to the learner
+        states = np.full(setup.steps + 1, setup.absorbing)
+        states[: len(visited)] = visited
+        actions = np.zeros(setup.steps, dtype=np.int64)
+        actions[: len(taken)] = taken
+        signals, clipped = checked_signals(self.earned, setup, self.episode)
+        early = bool(cut and not ended) and not whole
+        return Played(states, actions, signals, early, length, last, clipped)
+
+
+@contextmanager
+def _failing(place: Callable[[], tuple[int, int]]) -> Iterator[None]:
+    """Name the step and the episode in which the environment, or what it showed, was wrong."""
+    try:
+        yield
     except LearnerError:
         raise
     except CmdplabError as error:
-        raise InputError(f"{error} ({_place(h - lead, episode)})") from error.__cause__
+        raise InputError(f"{error} ({_place(*place())})") from error.__cause__
     except Exception as error:
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        where = _place(h - lead, episode)
+        where = _place(*place())
         raise EnvironmentFailed(f"the environment raised {what} ({where})") from error
-    length = len(earned)
-    whole = length == setup.horizon
-    last = setup.absorbing if ended else x
-    visited += [last] if whole else []  # an earlier cut is an end to the learner
-    states = np.full(setup.steps + 1, setup.absorbing)
-    states[: len(visited)] = visited
-    actions = np.zeros(setup.steps, dtype=np.int64)
-    actions[: len(taken)] = taken
-    signals, clipped = checked_signals(earned, setup, episode)
-    early = bool(cut and not ended) and not whole
-    return Played(states, actions, signals, early, length, last, clipped)
 
 
 def _place(step: int, episode: int) -> str:

@@ -61,13 +61,13 @@ class ToldMask:
             raise InputError(f'info["action_mask"] is {told!r}, not 0 or 1 for each action')
         if not row.any():
             raise InputError('info["action_mask"] leaves no action')
+        where = slice(None) if x not in self._met else h
+        self._met.add(x)
         if self.opened is None:
             if row.all():
                 return row
             shape = (self.horizon, self.spaces.states, self.spaces.actions)
             self.opened = np.ones(shape, dtype=np.bool_)
-        where = slice(None) if x not in self._met else h
-        self._met.add(x)
         if not np.array_equal(self.opened[h, x], row):
             self.opened[where, x] = row
             self.news = True

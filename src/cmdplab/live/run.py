@@ -31,6 +31,7 @@ from cmdplab.live.checkpoints import Saved, Settings
 from cmdplab.live.checks import SEVERAL, Asked, first_state
 from cmdplab.live.environment import (
     Env,
+    as_one,
     check_env,
     check_seeds,
     observations,
@@ -44,6 +45,7 @@ from cmdplab.live.masks import Masking, opened
 from cmdplab.live.model import Experience, Planned, planned_on
 from cmdplab.live.model.baseline import Baseline, Certified, certified, recalled
 from cmdplab.live.model.data import played_from
+from cmdplab.live.model.experience import Visits
 from cmdplab.live.model.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
 from cmdplab.live.model.plans import merit, missed, promised_by, shortfall
 from cmdplab.live.progress import OnProgress
@@ -88,7 +90,8 @@ def learn(
 
     maximise E[sum of rewards] over `horizon` steps, subject to E[sum of costs] <= budget or
     E[sum of utilities] >= threshold. Rewards, costs and utilities are learnt from samples.
-    Tuple, Dict, MultiDiscrete and MultiBinary spaces are flattened, Box is cut by `discretise`.
+    Tuple, Dict, MultiDiscrete and MultiBinary spaces are flattened, Box is cut by `discretise`. The
+    copies of a `VectorEnv` play an episode each by one policy, and are then learned from in turn.
 
     algorithm : a row, the name of one, or a learner from outside: `cmdplab.algorithms.as_row`;
         "auto" takes the advice of `cmdplab.advise`, and says so.
@@ -126,6 +129,7 @@ def learn(
         anew.
     on_progress : called now and then; `cmdplab.live.shown` gives one for the terminal.
     """
+    env = as_one(env)
     check_env(env)
     own = own_problem(env)
     steps = whole_horizon(own.horizon if horizon is None and own is not None else horizon)
@@ -280,12 +284,10 @@ def _taken_up(data: Learned, asked: Asked, settings: Settings) -> Saved:
             raise InputError(f"data= was learned with another {what}: {there} there, {here} here")
     start = SEVERAL if world.start is None else world.start + asked.spaces.first_state
     settings["start"] = start if settings["start"] is None else settings["start"]
-    shape = (world.steps, world.states, asked.spaces.actions)
-    visits = np.zeros(shape, dtype=np.int64)
-    visits[world.lead :, : asked.spaces.states] = data.visits
     sizes = (asked.spaces.states, asked.spaces.actions)
     seen = Experience.of_arrays(*sizes, data.seen.arrays())
     told = None if asked.mask is not None else world.opened
+    visits = Visits.of_table(data.visits)
     return Saved(data.state, Tally(len(data.names)), visits, 0, seen, told)
 
 
@@ -384,7 +386,6 @@ def _learned(
     seconds: float,
 ) -> Learned:
     row, setup = asked.row, playing.setup
-    real = (slice(setup.lead, None), slice(asked.spaces.states))
     last = Policy(playing.policy(), asked.spaces.labels, f"learnt by {row.name}")
     chosen, better = LAST, (last, judged)
     if plan is not None:
@@ -399,7 +400,7 @@ def _learned(
         algorithm=row,
         policy=better[0],
         multiplier=playing.multiplier(),
-        visits=playing.visits[real],
+        visits=playing.visits.table(),
         episodes=playing.tally.episodes,
         curve=playing.tally.curve(),
         evaluation=better[1],

@@ -15,12 +15,12 @@ from cmdplab.algorithms.counts import NOWHERE
 from cmdplab.engines.protocol import LiveSession
 from cmdplab.experiments.play import CHUNK_SECONDS
 from cmdplab.live.checkpoints import Saved
-from cmdplab.live.environment import Env
-from cmdplab.live.episodes import Masked, Played, Setup, roll_out
+from cmdplab.live.environment import Copies, Env
+from cmdplab.live.episodes import Act, Masked, Played, Setup, roll_out, roll_out_together
 from cmdplab.live.evaluation import Evaluation, Tally
 from cmdplab.live.masks import ToldMask, projected
 from cmdplab.live.model.baseline import by_rows
-from cmdplab.live.model.experience import Experience
+from cmdplab.live.model.experience import Experience, Visits
 from cmdplab.live.progress import OnProgress, Standing
 from cmdplab.live.scales import Chooser
 from cmdplab.numerics.noise import uniforms
@@ -51,8 +51,8 @@ class Playing:
         self.env, self.setup, self.seed = env, setup, seed
         self._begin = begin
         sizes = (setup.spaces.states, setup.spaces.actions, len(setup.names))
-        shape = (setup.steps, setup.states, setup.spaces.actions)
-        fresh = (Tally(len(setup.names)), np.zeros(shape, np.int64), 0, Experience(*sizes), None)
+        shape = (setup.horizon, *sizes[:2])
+        fresh = (Tally(len(setup.names)), Visits(shape), 0, Experience(*sizes), None)
         self.tally, self.visits, self.cut, self.seen, told = fresh if saved is None else saved[1:6]
         self.clipped = 0
         self.prices: list[tuple[int, Array]] = []  # (episode, multiplier) at powers of two
@@ -94,13 +94,12 @@ class Playing:
             self.told.news = False
         rewards = self.setup.scale.to_unit(played.signals)
         self.session.observe(self._followed(played), played.actions, rewards)
-        steps = np.arange(self.setup.steps)
-        self.visits[steps, played.states[:-1], played.actions] += 1
         self.cut += played.cut
         self.clipped += played.clipped
         lead = self.setup.lead
         real = slice(lead, lead + played.length)
         states, actions = played.states[real], played.actions[real]
+        self.visits.add(states, actions)
         self.seen.add(states, actions, played.leads(self.setup), played.signals[:, real])
 
     def _followed(self, played: Played) -> Indices:
@@ -157,6 +156,9 @@ class Playing:
             found = self.session.policy()[h, x] if rows is None else rows[h - lead, x]
             return np.asarray(found)
 
+        if isinstance(self.env, Copies):
+            yield from self._together(self.env, first, last, other, row)
+            return
         for begin in range(first, last + 1, BATCH):
             size = min(BATCH, last + 1 - begin)
             noise = uniforms(self.seed, begin, size, self.setup.steps)[:, :, 0].tolist()
@@ -164,6 +166,22 @@ class Playing:
                 masked = None if self.told is None else Masked(self.told, row)
                 act = self.session.act if other is None else other
                 yield roll_out(self.env, self.setup, act, noise[e], begin + e, masked)
+
+    def _together(
+        self,
+        copies: Copies,
+        first: int,
+        last: int,
+        other: Act | None,
+        row: Callable[[int, int], Array],
+    ) -> Iterator[Played]:
+        """Batches of an episode in each copy, all of them by the policy before the first."""
+        for begin in range(first, last + 1, copies.count):
+            noise = uniforms(self.seed, begin, copies.count, self.setup.steps)[:, :, 0].tolist()
+            masked = None if self.told is None else Masked(self.told, row)
+            act = self.session.act if other is None else other
+            played = roll_out_together(copies, self.setup, act, noise, begin, masked)
+            yield from played[: last + 1 - begin]
 
 
 def advanced(

@@ -150,6 +150,60 @@ class Experience:
         return made
 
 
+class Visits:
+    """How often each (step, state, action) was played: memory by what occurred."""
+
+    def __init__(self, shape: tuple[int, int, int]) -> None:
+        self.shape = shape  # [H, X, A]
+        self._place: Indices = np.zeros(0, dtype=np.int64)
+        self._times: Array = np.zeros(0)
+        self._waiting: list[Indices] = []
+        self._steps = 0  # that wait
+
+    def add(self, states: Indices, actions: Indices) -> None:
+        """One episode from step 0 on: states [T], actions [T]."""
+        _, X, A = self.shape
+        self._waiting.append((np.arange(len(states)) * X + states) * A + actions)
+        self._steps += len(states)
+        if self._steps >= WAITING:
+            self._settle()
+
+    def _settle(self) -> None:
+        place = np.concatenate([self._place, *self._waiting])
+        times = np.concatenate([self._times, np.ones(self._steps)])
+        self._place, at = np.unique(place, return_inverse=True)
+        self._times = _totals(at, times, len(self._place))
+        self._waiting, self._steps = [], 0
+
+    def table(self) -> Indices:
+        """[H, X, A]."""
+        self._settle()
+        table = np.zeros(self.shape, dtype=np.int64)
+        table.reshape(-1)[self._place] = self._times
+        return table
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything, as arrays with names."""
+        self._settle()
+        return {"place": self._place, "times": self._times, "shape": np.array(self.shape)}
+
+    @classmethod
+    def of_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Visits:
+        """Go on from what `arrays` gave."""
+        made = cls(tuple(arrays["shape"].tolist()))
+        made._place = arrays["place"].astype(np.int64)
+        made._times = arrays["times"].astype(np.float64)
+        return made
+
+    @classmethod
+    def of_table(cls, table: Indices) -> Visits:
+        """Go on from what `table` gave."""
+        made = cls(table.shape)
+        made._place = np.flatnonzero(table)
+        made._times = table.reshape(-1)[made._place].astype(np.float64)
+        return made
+
+
 def _totals(place: Indices, weight: Array, size: int) -> Array:
     """[size]: the sums of the weights at each place."""
     return np.asarray(np.bincount(place, weight, size), dtype=np.float64)

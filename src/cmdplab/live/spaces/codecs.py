@@ -30,7 +30,7 @@ class Whole:
     def number(self, value: Any) -> int:
         """The number of a value; one outside the space is refused."""
         try:
-            n = operator.index(_scalar(value)) - self.start
+            n = (value if type(value) is int else operator.index(_scalar(value))) - self.start
         except TypeError:
             raise InputError(f"{value!r} is not a whole number") from None
         if not 0 <= n < self.size:
