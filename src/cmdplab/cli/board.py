@@ -44,7 +44,7 @@ def board_command(
         ),
     ] = None,
     steps: Annotated[
-        int | None, count("Steps of each run; default: the board's, 300,000 of a new one.")
+        int | None, count("Steps of each run; default: the board's, 500,000 of a new one.")
     ] = None,
     seeds: Annotated[
         int | None, count("Runs of each line on each problem; default: the board's, 10.")
@@ -65,6 +65,7 @@ def board_command(
     board that is there gets what is missing, so that a new algorithm is a new line. Ends by
     writing the page, as `cmdplab board-page` does.
     """
+    from cmdplab.algorithms import is_outside
     from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
     from cmdplab.studies.board import canonical, entered, places_named
@@ -86,20 +87,20 @@ def board_command(
             keep=keep_records,
             shown=lambda works: sweep_shown(works, errors()),
         )
-    data = None
-    if not played.missing or played.failed:
-        data = _page(out, out)
+    ended = not played.untuned and played.missing == len(played.failed)
+    data = _page(out, out) if ended else None
     if as_json:
         print_json("board", _standing(out, played.missing, data))
     elif data is not None:
         _print_lines(data, out)
     if played.failed:
-        for each in played.failed[:MOST_TROUBLES]:
-            warn(each)
+        for _, words in played.failed[:MOST_TROUBLES]:
+            warn(words)
         warn(f"{len(played.failed)} runs failed; the same command tries them again")
-        raise typer.Exit(1)
-    if played.missing:
-        say(f"{played.missing} runs are missing; go on with the same command")
+        raise typer.Exit(2 if all(is_outside(name) for name, _ in played.failed) else 1)
+    if not ended:
+        tuning = f" and the tuning of {len(played.untuned)} algorithms" if played.untuned else ""
+        say(f"{played.missing} runs{tuning} are missing; go on with the same command")
         raise typer.Exit(130)
 
 
