@@ -24,11 +24,11 @@ from cmdplab.studies.board import (
     Entrant,
     Line,
     Place,
-    canonical,
     entered,
     experiment,
     lines_of,
     made,
+    named,
     places_named,
     plans_by_program,
     read_board,
@@ -332,10 +332,11 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 
 
 def test_names_are_written_as_the_board_has_them():
-    assert [canonical(n) for n in ("optcmdp", "Triple-Q:printed")] == [
-        "OptCMDP",
-        "Triple-Q:printed",
+    assert [named(n) for n in ("optcmdp", "Triple-Q:printed")] == [
+        ["OptCMDP"],
+        ["Triple-Q:printed"],
     ]
+    assert named("all") == list(dict.fromkeys(each["name"] for each in cmdplab.list_algorithms()))
     assert places_named(["random-independent-binding:3", "six-state"]) == [
         Place("random-independent-binding", 3),
         Place("six-state"),

@@ -32,9 +32,9 @@ def board_command(
     algorithms: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only these: NAME, NAME:PRESET, or package.module:name, a learner of your own "
-            "(importing it runs that module's code); repeat, or separate by commas. Default: all "
-            "of a new board, and of one that is there all but learners from outside."
+            help="Only these: NAME, NAME:PRESET, `all` of ours, or package.module:name, a learner "
+            "of your own (importing it runs that module's code); repeat, or separate by commas. "
+            "Default: all of a new board; of one that is there, all but learners from outside."
         ),
     ] = None,
     problems: Annotated[
@@ -68,14 +68,14 @@ def board_command(
     from cmdplab.algorithms import is_outside
     from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
-    from cmdplab.studies.board import canonical, entered, places_named
+    from cmdplab.studies.board import entered, named, places_named
     from cmdplab.studies.board_runs import play
 
     check_workers(workers)
     given = _split(algorithms)
     find_here(given)
     with printing_aside():
-        names = [canonical(name) for name in given]
+        names = [name for each in given for name in named(each)]
         places = places_named(_split(problems))
         board = entered(out, steps, seeds, names, places)
         played = play(
@@ -176,7 +176,8 @@ def _print_lines(data: BoardData, out: Path) -> None:
     title = f"{data.folder}: {len(data.rows)} rows; medians over problems, in % of H"
     grid(console(), title, header, rows, left=4)
     print_note(
-        f"against {data.reference}, by problem. ~ from outside; * unverified constants; ° no "
+        f"in regret, in violation: problems with less, with more than {data.reference}, and those "
+        "where neither can be claimed. ~ from outside; * unverified constants; ° no "
         "guarantee as run; ² plans anew when visits have doubled"
     )
     print(out / PAGE)
