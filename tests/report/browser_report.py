@@ -48,6 +48,7 @@ def visit(browser):
     complaints, contexts = [], []
 
     def go(path: Path, scheme: str = "light", width: int = 1280, height: int = 800, **more):
+        ready = more.pop("ready", "#charts canvas[data-x]")
         context = browser.new_context(
             color_scheme=scheme, viewport={"width": width, "height": height}, **more
         )
@@ -65,7 +66,7 @@ def visit(browser):
 
         page.on("request", request)
         page.goto(own)
-        page.wait_for_selector("#charts canvas[data-x]")
+        page.wait_for_selector(ready)
         return page
 
     yield go
@@ -372,3 +373,69 @@ def test_a_sweep_of_several_problems(visit, swept, shots):  # noqa: F811
     page.locator("#overview-table thead button").first.click()
     assert page.locator("#facts dd").first.inner_text() == problems[0]
     page.screenshot(path=shots / "sweep.png", full_page=True)
+
+
+# The board
+
+
+@pytest.fixture(scope="module")
+def board_file(tmp_path_factory):
+    """A board with made-up numbers: two algorithms, three problems, one row missing."""
+    from cmdplab.report.board import (
+        Against,
+        BoardData,
+        BoardLine,
+        BoardRow,
+        Lacking,
+        write_board_page,
+    )
+
+    rows, lines = [], []
+    for n, (name, preset) in enumerate((("UOpt-RPGPD", "printed"), (NASTY, "custom"))):
+        for m, problem in enumerate(("cliff", "box", "paradox")):
+            six = [10.0 * n + m, 5.0 - m, 0.5, None if n else 0.25, 0.5, 3.0]
+            against = Against("smaller", -1.0, 0.01, "it is smaller") if n else Against()
+            about = ["", "bonus" * n, False, "cmdplab run x", None, ["aa-0", "aa-1"], [six, six]]
+            head = [name, "own" if n else "theory", preset, None if n else 1.0, problem, problem]
+            values: list = [*head, 10, 100, 2, *six, against, Against(), *about]
+            rows.append(BoardRow._make(values))
+        outcomes = {"smaller": 3} if n else {}
+        seven = [3, 0.1 * n, 0.2, 0.3, 0.4, 0.5, 7.0]
+        values = [*rows[-1][:4], *seven, outcomes, {}, "", "bonus" * n, False]
+        lines.append(BoardLine._make(values))
+    lacking = [Lacking("DOPE", "theory", "box", 2, 1, 10, "no such kernel")]
+    losses = {"UOpt-RPGPD": {"1": 3.0, "0.1": 2.0}}
+    board = BoardData("b", 1000, 2, "UOpt-RPGPD", lines, rows, lacking, [], losses, ["1"], ["cpu"])
+    out = tmp_path_factory.mktemp("board")
+    write_board_page(board, out)
+    return out / "board.html"
+
+
+def column(page, place: int) -> list[str]:
+    cells = page.locator(f"#rows tbody tr > :nth-child({place})")
+    return [each.strip() for each in cells.all_inner_texts()]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [375, 1000, 1600])
+def test_the_board_sorts_filters_and_opens_its_runs(visit, board_file, shots, scheme, width):
+    page = visit(board_file, scheme, width, ready="#rows td")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth + 1")
+    assert "DOPE (theory) on box: 2 missing and 1 failed of 10 runs" in page.inner_text("#troubles")
+    assert column(page, 4) == ["0", "1", "2", "10", "11", "12"]
+    page.click("#rows [data-key=strong_regret]")
+    page.click("#rows [data-key=strong_regret]")
+    assert column(page, 4) == ["12", "11", "10", "2", "1", "0"]
+    page.click("#rows [data-key=last_violation]")  # what has no number comes last
+    assert column(page, 7) == ["0.25"] * 3 + ["–"] * 3
+    page.select_option("#filters [aria-label=environment]", "box")
+    assert column(page, 3) == ["box", "box"]
+    page.select_option("#filters [aria-label=provenance]", "custom")
+    assert column(page, 4) == ["11"]
+    page.screenshot(path=shots / f"board-{scheme}-{width}.png", full_page=True)
+    page.click("#rows td a.cell")
+    assert "cmdplab run x --seed 0" in page.inner_text("dialog[open]")
+    page.screenshot(path=shots / f"board-runs-{scheme}-{width}.png")
+    page.click("dialog button")
+    page.click("#reset")
+    assert len(column(page, 1)) == 6

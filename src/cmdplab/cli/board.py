@@ -32,9 +32,9 @@ def board_command(
     algorithms: Annotated[
         list[str] | None,
         typer.Option(
-            help="Only these: NAME, NAME:PRESET, or package.module:name, a learner of your own "
-            "(importing it runs that module's code); repeat, or separate by commas. Default: all "
-            "of a new board, and of one that is there all but learners from outside."
+            help="Only these: NAME, NAME:PRESET, `all` of ours, or package.module:name, a learner "
+            "of your own (importing it runs that module's code); repeat, or separate by commas. "
+            "Default: all of a new board; of one that is there, all but learners from outside."
         ),
     ] = None,
     problems: Annotated[
@@ -44,7 +44,7 @@ def board_command(
         ),
     ] = None,
     steps: Annotated[
-        int | None, count("Steps of each run; default: the board's, 300,000 of a new one.")
+        int | None, count("Steps of each run; default: the board's, 500,000 of a new one.")
     ] = None,
     seeds: Annotated[
         int | None, count("Runs of each line on each problem; default: the board's, 10.")
@@ -65,16 +65,17 @@ def board_command(
     board that is there gets what is missing, so that a new algorithm is a new line. Ends by
     writing the page, as `cmdplab board-page` does.
     """
+    from cmdplab.algorithms import is_outside
     from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
-    from cmdplab.studies.board import canonical, entered, places_named
+    from cmdplab.studies.board import entered, named, places_named
     from cmdplab.studies.board_runs import play
 
     check_workers(workers)
     given = _split(algorithms)
     find_here(given)
     with printing_aside():
-        names = [canonical(name) for name in given]
+        names = [name for each in given for name in named(each)]
         places = places_named(_split(problems))
         board = entered(out, steps, seeds, names, places)
         played = play(
@@ -86,20 +87,20 @@ def board_command(
             keep=keep_records,
             shown=lambda works: sweep_shown(works, errors()),
         )
-    data = None
-    if not played.missing or played.failed:
-        data = _page(out, out)
+    ended = not played.untuned and played.missing == len(played.failed)
+    data = _page(out, out) if ended else None
     if as_json:
         print_json("board", _standing(out, played.missing, data))
     elif data is not None:
         _print_lines(data, out)
     if played.failed:
-        for each in played.failed[:MOST_TROUBLES]:
-            warn(each)
+        for _, words in played.failed[:MOST_TROUBLES]:
+            warn(words)
         warn(f"{len(played.failed)} runs failed; the same command tries them again")
-        raise typer.Exit(1)
-    if played.missing:
-        say(f"{played.missing} runs are missing; go on with the same command")
+        raise typer.Exit(2 if all(is_outside(name) for name, _ in played.failed) else 1)
+    if not ended:
+        tuning = f" and the tuning of {len(played.untuned)} algorithms" if played.untuned else ""
+        say(f"{played.missing} runs{tuning} are missing; go on with the same command")
         raise typer.Exit(130)
 
 
@@ -175,7 +176,8 @@ def _print_lines(data: BoardData, out: Path) -> None:
     title = f"{data.folder}: {len(data.rows)} rows; medians over problems, in % of H"
     grid(console(), title, header, rows, left=4)
     print_note(
-        f"against {data.reference}, by problem. ~ from outside; * unverified constants; ° no "
+        f"in regret, in violation: problems with less, with more than {data.reference}, and those "
+        "where neither can be claimed. ~ from outside; * unverified constants; ° no "
         "guarantee as run; ² plans anew when visits have doubled"
     )
     print(out / PAGE)

@@ -1,4 +1,5 @@
 // ---------------------------------------------------------------- the state of the page
+data.rows = data.rows.map((row) => Object.fromEntries(data.fields.map((name, n) => [name, row[n]])));
 const STEP = 150; // rows that are drawn at once
 const start = { environment: "", algorithm: "", scale: "", mark: "" };
 const state = { ...start, order: null, lineOrder: null, lineScale: "", most: STEP };

@@ -120,16 +120,17 @@ def write_board_page(board: BoardData, out: Path) -> list[Path]:
 def board_page(board: BoardData) -> str:
     """The page: one file that loads nothing."""
     content = board._asdict() | {
+        "fields": BoardRow._fields,
         "rows": [_compact(row) for row in board.rows],
         "written_by": manifest.versions(),
     }
     return assembled("board.html", ("helpers.js", "board.js"), "The board", content)
 
 
-def _compact(row: BoardRow) -> dict[str, Any]:
-    """A row for the script; the numbers of the seeds to four digits, which is what is shown."""
+def _compact(row: BoardRow) -> list[Any]:
+    """A row for the script, without its names; numbers of seeds to the digits that are shown."""
     numbers = [[None if v is None else float(f"{v:.4g}") for v in each] for each in row.numbers]
-    return row._asdict() | {"numbers": numbers}
+    return list(row._replace(numbers=numbers))
 
 
 def flat_rows(board: BoardData) -> tuple[list[str], list[list[Any]]]:
@@ -177,7 +178,7 @@ def _put_parquet(board: BoardData, path: Path) -> None:
 def board_markdown(board: BoardData) -> str:
     """The lines over all problems as a table, for the documentation."""
     head = "| algorithm | scale | regret | violation | last gap | last violation | unsafe | "
-    head += "µs/episode | against in regret | in violation |"
+    head += "µs/episode | less / more / open in regret | in violation |"
     found = [head, "|---|---|---|---|---|---|---|---|---|---|"]
     for line in board.lines:
         factor = "" if line.factor is None else f" {line.factor:g}"
@@ -209,11 +210,11 @@ def marks(line: BoardLine | BoardRow) -> str:
 
 
 def outcomes(counts: dict[str, int]) -> str:
-    """Better, worse and the rest, in numbers of problems: smaller is better."""
+    """In numbers of problems: where it is smaller, larger, and neither can be claimed."""
     if not counts:
         return "–"
     better, worse = counts.get("smaller", 0), counts.get("larger", 0)
-    return f"{better} better, {worse} worse, {sum(counts.values()) - better - worse} open"
+    return f"{better} / {worse} / {sum(counts.values()) - better - worse}"
 
 
 def _percent(share: float | None) -> str:

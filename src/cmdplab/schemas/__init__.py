@@ -31,6 +31,8 @@ VERSIONS = {  # a name for each command, or for each of its forms
     "status": 1,
     "audit": 2,
     "failure-events": 1,
+    "board": 1,
+    "board-page": 1,
     "report": 1,
     "plot": 1,
     "portrait": 1,

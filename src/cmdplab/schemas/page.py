@@ -36,6 +36,8 @@ MODELS: dict[str, type[Part]] = {
     "status": runs.Standings,
     "audit": checks.Audit,
     "failure-events": checks.FailureEvents,
+    "board": runs.BoardStanding,
+    "board-page": runs.BoardPage,
     "report": checks.ReportPage,
     "plot": checks.Written,
     "portrait": checks.Written,

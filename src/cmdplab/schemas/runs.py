@@ -203,3 +203,19 @@ class Plan(Part):
     """`cmdplab sweep --dry-run`: what would be run."""
 
     runs: list[PlannedRun] = field("all of the experiment")
+
+
+class _OfBoard(Part):
+    folder: str = field("where the page is")
+    page: str | None = field("its file; null: none was written")
+    rows: int = field("whole ones: an algorithm at a scale on a problem")
+    missing: int = field("runs that are not done")
+    troubles: list[str] = field("rows that are not shown, each with the reason")
+
+
+class BoardStanding(_OfBoard):
+    """`cmdplab board`: what is done, and the page."""
+
+
+class BoardPage(_OfBoard):
+    """`cmdplab board-page`: the page, with board.csv, board.parquet and board.md beside it."""

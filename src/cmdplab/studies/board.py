@@ -21,7 +21,7 @@ from cmdplab.algorithms.custom import CUSTOM, Custom, recorded
 from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.row import Row
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments import ENVIRONMENTS, make, named
+from cmdplab.environments import ENVIRONMENTS, make, named as environment_named
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import Experiment, first_complaint, parse_experiment
 from cmdplab.experiments.folder import refusal
@@ -33,11 +33,12 @@ NAME = "board.json"
 SCHEMA = 1
 THEORY, TUNED, OWN = "theory", "tuned", "own"
 SCALES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
-STEPS, SEEDS = 300_000, 10
+STEPS, SEEDS = 500_000, 10
 MOST_STATES = 130
 RANDOM = "random-independent-binding"
 INSTANCES, TUNING_INSTANCES, TUNING_SEEDS = range(10), range(100, 105), 2
 REFERENCE = "UOpt-RPGPD"  # that all others are held against
+EVERY = "all"  # of ours
 TUNING = "tuning"  # the folder of its runs
 
 
@@ -159,12 +160,13 @@ def lines_of(entrant: Entrant) -> list[Line]:
     return [theory] if entrant.tuned is None else [theory, Line(entrant, TUNED, entrant.tuned)]
 
 
-def canonical(given: str) -> str:
-    """An algorithm as the board names it; a learner from outside must be there to be imported."""
+def named(given: str) -> list[str]:
+    """What a person gives as the board names it; a learner from outside is imported."""
+    if given == EVERY:
+        return registered()
     row = as_row(given)
-    if isinstance(row, Custom):
-        return row.name
-    return f"{row.name}:{row.preset}" if ":" in given else row.name
+    own = isinstance(row, Custom) or ":" not in given
+    return [row.name if own else f"{row.name}:{row.preset}"]
 
 
 def registered() -> list[str]:
@@ -185,7 +187,7 @@ def places_named(given: Iterable[str]) -> list[Place]:
     for text in given:
         name, _, instance = text.partition(":")
         make(name)  # refuses what nobody knows
-        known = named(name)
+        known = environment_named(name)
         random = known is not None and known.random
         if instance and not (random and instance.isdecimal()):
             raise InputError(f"{text} is no problem of a board: {name} has no instance {instance}")

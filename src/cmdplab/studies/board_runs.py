@@ -32,7 +32,6 @@ from cmdplab.files.locks import locked
 from cmdplab.files.write import writable_folder
 from cmdplab.measures.mistakes import DECADES, PER_DECADE
 from cmdplab.studies.board import (
-    OWN,
     RANDOM,
     SCALES,
     TUNED,
@@ -130,11 +129,12 @@ def numbers_of(folder: Path, record: Manifest) -> dict[str, Any]:
 
 
 class Played(NamedTuple):
-    """The board after a command, and what is still to be done: runs that failed, and the rest."""
+    """The board after a command, and what is still to be done of what was asked for."""
 
     board: Board
-    failed: list[str]
-    missing: int
+    failed: list[tuple[str, str]]  # runs: the algorithm, and what failed why
+    missing: int  # runs, those that failed among them
+    untuned: list[str]  # algorithms; their tuned runs are not planned yet
 
 
 def play(
@@ -183,10 +183,9 @@ def _standing(board: Board, ledger: Ledger, wanted: set[str]) -> Played:
                 missing += 1
                 if why := ledger.failed(run):
                     what = f"{run.algorithm} ({cell.line.scale}) on {cell.place.name}"
-                    failed.append(f"{what}, seed {run.seed}: {why}")
-    untuned = [e for e in board.algorithms if e.tuned is None and not _is_outside(e)]
-    missing += sum(each.name in wanted for each in untuned)
-    return Played(board, failed, missing)
+                    failed.append((run.algorithm, f"{what}, seed {run.seed}: {why}"))
+    untuned = [e.name for e in board.algorithms if e.tuned is None and not _is_outside(e)]
+    return Played(board, failed, missing, [name for name in untuned if name in wanted])
 
 
 def tuning_runs(
@@ -318,6 +317,3 @@ def _size(work: Work, sizes: Mapping[str, int]) -> float:
     row = work.settings.row()
     factor = 100 if work.settings.preset == CUSTOM else 10 if hasattr(row, "replan") else 1
     return float((work.settings.episodes or 1) * sizes[work.settings.fingerprint] * factor)
-
-
-__all__ = ["NUMBERS", "OWN", "Ledger", "Played", "numbers_of", "play", "tuned", "tuning_runs"]

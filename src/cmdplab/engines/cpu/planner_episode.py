@@ -53,7 +53,8 @@ def refresh(learner, model, numbers, layer, i):
     samples = samples_of_width(numbers.freedom, moves, visits)
     phi = confidence_radius(samples, 0.0, numbers.log, float("inf"))
     bonus, margin, lowest = row_ends(*counted, model, numbers, layer, i, moves, phi)
-    model.spare[layer, i] = max(1.0 - lowest, 0.0)
+    # A kernel that is not chosen has no room: what rounding leaves would be offered to every state.
+    model.spare[layer, i] = max(1.0 - lowest, 0.0) if numbers.freedom > 0.0 else 0.0
     for h in range(layer, layer + steps):
         r, more = learner.reward[0, h, i], numbers.objective_bonus
         model.reward[0, h, i] = signal(r, more, bonus, 0.0, margin)
