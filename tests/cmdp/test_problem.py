@@ -7,6 +7,7 @@ import pytest
 from conftest import random_policy, random_problem
 
 from cmdplab.cmdp.exact import returns
+from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 
@@ -37,8 +38,8 @@ def broken(field: str, index: tuple, value: float) -> dict:
         (broken("transition", (0, 0, 0, 0), np.nan), r"transition\[0, 0, 0, 0\] is nan"),
         (broken("reward", (1, 2, 0, 1), 1.5), r"reward\[1, 2, 0, 1\] is 1.5, outside \[0, 1\]"),
         (broken("reward", (0, 2, 0, 1), np.nan), r"reward\[0, 2, 0, 1\] is nan"),
-        (broken("threshold", (0,), 3.5), r"threshold\[0\] is 3.5, outside \[0, 3\]"),
-        (broken("threshold", (0,), -1.0), r"threshold\[0\] is -1"),
+        (broken("threshold", (0,), np.nan), r"threshold\[0\] is nan, not a finite number"),
+        (broken("threshold", (0,), np.inf), r"threshold\[0\] is inf, not a finite number"),
         ({**parts(random_problem(4, 2, 3, 1)), "start": 4}, r"start is 4, but the states are 0..3"),
         ({**parts(random_problem(4, 2, 3, 1)), "start": 0.5}, "start is 0.5"),
         ({**parts(random_problem(4, 2, 3, 1)), "threshold": [1, 1]}, "threshold has the shape"),
@@ -125,22 +126,29 @@ def test_files_that_are_no_problems(tmp_path):
             CMDP.load(tmp_path / f"{name}.npz")
 
 
-def test_a_budget_outside_its_range_is_named():
+def test_costs_carry_names():
     problem = random_problem(4, 3, 3, 1)
-    with pytest.raises(InputError, match=r"budget\[0\] is -1, outside \[0, 3\]"):
-        CMDP.from_costs(problem.transition, problem.reward[0], 1 - problem.reward[1:], [-1.0])
+    given = (problem.transition, problem.reward[0], 1 - problem.reward[1:], [2.0])
+    names = Labels(states=("a", "b", "c", "d"))
+    found = CMDP.from_costs(*given, labels=names).labels
+    assert found.states == names.states
+    assert found.signal(1).of == "cost 1"
+    assert found.signal(1).published(1.0) == 2.0  # of the 3 steps, 1 was without cost
+    told = Labels(signals=(Scale("gold"), Scale("energy", -2.0, 6.0)))
+    assert CMDP.from_costs(*given, labels=told).labels == told
+    assert CMDP.from_costs(*given).labels == Labels()
 
 
 def test_a_problem_in_a_file_is_named_by_its_file(tmp_path):
     problem = random_problem(3, 2, 2, 1)
     problem.save(tmp_path / "p.npz")
-    arrays = dict(np.load(tmp_path / "p.npz")) | {"threshold": np.array([9.0])}
+    arrays = dict(np.load(tmp_path / "p.npz")) | {"threshold": np.array([np.nan])}
     np.savez(tmp_path / "p.npz", **arrays)
     with pytest.raises(InputError, match=r"does not match its digest; .* leave out .*'digest'"):
         CMDP.load(tmp_path / "p.npz")
     arrays.pop("digest")
     np.savez(tmp_path / "p.npz", **arrays)
-    with pytest.raises(InputError, match=r"p.npz: threshold\[0\] is 9"):
+    with pytest.raises(InputError, match=r"p.npz: threshold\[0\] is nan"):
         CMDP.load(tmp_path / "p.npz")
     with pytest.raises(InputError, match="is not a file"):
         CMDP.load(tmp_path)

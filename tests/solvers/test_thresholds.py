@@ -12,6 +12,8 @@ from scipy.optimize import linprog
 import cmdplab
 from cmdplab import CMDP, Average, Discounted, InputError, StationaryCMDP
 from cmdplab.cmdp.random import random_problem
+from cmdplab.formats import from_state_first
+from cmdplab.solvers import solve, solve_feasible
 
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 ROWS = [
@@ -279,3 +281,38 @@ def test_what_has_no_answer_is_one_sentence():
     with pytest.raises(InputError, match="more than 3 breakpoints"):
         cmdplab.frontier(random_problem(5, 3, 5, 1), most=3)
     assert cmdplab.conflict(problem) is None
+
+
+def machine(budget: float, **how) -> CMDP | StationaryCMDP:
+    """One state: work for 1 at the cost 2, or rest."""
+    given = {"costs": [[[0.0, 2.0]]], "budgets": [budget]}
+    return from_state_first(np.ones((1, 2, 1)), [[0.0, 1.0]], **given, **how)
+
+
+HOW = {"horizon": ({"horizon": 5}, 5.0), "discounted": ({"discount": 0.8}, 5.0)}
+HOW["average"] = ({"criterion": "average"}, 1.0)
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_budget_beyond_every_sum_never_binds(how):
+    keywords, most = HOW[how]
+    found = solve(machine(2.0 * most + 1.0, **keywords))
+    assert found.value == pytest.approx(most)
+    assert found.multiplier == pytest.approx([0.0])
+    wanted = f"cost 1 at most {2 * most + 1:g} (there is never more than {2 * most:g})"
+    assert found.message == f"{wanted} can never bind"
+    assert solve(machine(2.0 * most, **keywords)).message == ""  # on the edge it is no news
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_budget_below_every_sum_is_an_infeasible_problem(how):
+    found = solve(machine(-1.0, **HOW[how][0]))
+    assert not found.feasible
+    assert "cost 1 at most -1 is out of reach: every policy has cost 1 at least 0" in found.message
+
+
+def test_learners_take_no_threshold_outside_what_episodes_sum_to():
+    with pytest.raises(InputError, match=r"cannot be run: cost 1 at most 11 .* can never bind"):
+        solve_feasible(machine(11.0, horizon=5))
+    with pytest.raises(InputError, match="cannot be run: no policy meets the thresholds"):
+        solve_feasible(machine(-1.0, horizon=5))

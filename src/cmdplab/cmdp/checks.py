@@ -138,15 +138,23 @@ def check_between(what: str, array: Array, high: int) -> None:
         raise InputError(f"{what}[{index}] is {number:g}, outside [0, {high}]")
 
 
-def checked_threshold(threshold: npt.ArrayLike, constraints: int, horizon: int) -> Array:
-    """[N], each in [0, H]."""
+def checked_threshold(threshold: npt.ArrayLike, constraints: int) -> Array:
+    """[N], each a finite number: what no policy can reach, or miss, is for solvers to say."""
     array = np.atleast_1d(floats("threshold", threshold))
     if array.shape != (constraints,):
         raise InputError(
             f"threshold has the shape {array.shape}, but the reward has {constraints} utilities"
         )
-    check_between("threshold", array, horizon)
+    check_finite("threshold", array)
     return array
+
+
+def check_finite(what: str, array: Array) -> None:
+    """Every entry is a finite number."""
+    wrong = ~np.isfinite(array)
+    if wrong.any():
+        index, number = first_wrong(array, wrong)
+        raise InputError(f"{what}[{index}] is {number:g}, not a finite number")
 
 
 def checked_policy(

@@ -7,7 +7,7 @@ expected sum of r over one episode of H steps from the start state (paper, Secti
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from cmdplab.cmdp.checks import (
     floats,
     kernel_rows,
 )
-from cmdplab.cmdp.labels import Labels
+from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.stationary import average_problem, discounted_problem
 from cmdplab.cmdp.transitions import Dense, Kernel, Sparse, checked_rows
 from cmdplab.errors import InputError
@@ -50,7 +50,8 @@ class CMDP:
         a list of SciPy's sparse matrices [X, X], one for each action, which become such lists.
     reward : [1 + N, H, X, A] in [0, 1]; row 0 is the objective, rows 1..N are the constrained
         utilities. A stationary [1 + N, X, A] is accepted when `horizon` is given.
-    threshold : [N] in [0, H]; the value of utility n must reach threshold[n - 1].
+    threshold : [N]; the value of utility n must reach threshold[n - 1]. Values lie in [0, H]: what
+        is below can never bind, and what is above makes the problem infeasible.
     start : the state in which every episode begins.
     horizon : H; needed only when neither the transition nor the reward carries it.
     name : what tables and figures call the problem.
@@ -92,7 +93,7 @@ class CMDP:
             kernel.flags.writeable = False
             if kernel.ndim == 3:
                 kernel = np.broadcast_to(kernel, (horizon, *kernel.shape))
-        threshold = checked_threshold(self.threshold, len(reward) - 1, horizon)
+        threshold = checked_threshold(self.threshold, len(reward) - 1)
         for array in (reward, threshold):
             array.flags.writeable = False
         fields = {
@@ -181,10 +182,12 @@ class CMDP:
         start: int = 0,
         name: str = "custom",
         mask: Mask | None = None,
+        labels: Labels | None = None,
     ) -> CMDP:
         """Constraints as costs that must stay within budgets: u = 1 - c and b = H - budget.
 
-        reward : [H, X, A], the objective. cost : [N, H, X, A] in [0, 1]. budget : [N] in [0, H].
+        reward : [H, X, A], the objective. cost : [N, H, X, A] in [0, 1]. budget : [N]. labels :
+        names; where they do not say what rewards count, they do now: costs are told as costs.
         """
         objective = floats("reward", reward)
         costs = floats("cost", cost)
@@ -197,9 +200,15 @@ class CMDP:
         utilities = np.concatenate([objective[None], 1.0 - costs])
         budgets = np.atleast_1d(floats("budget", budget))
         horizon = len(objective)
-        check_between("budget", budgets, horizon)
         threshold = horizon - budgets
-        return cls(transition, utilities, threshold, start, name=name, mask=mask)  # type: ignore[arg-type]
+        given = Labels() if labels is None else labels
+        if labels is not None and not labels.signals:
+            costs_of = tuple(
+                Scale(f"cost {n}", -1.0, float(horizon)) for n in range(1, 1 + len(costs))
+            )
+            given = replace(given, signals=(Scale("objective"), *costs_of))
+        rest = {"name": name, "mask": mask, "labels": given}
+        return cls(transition, utilities, threshold, start, **rest)  # type: ignore[arg-type]
 
     def changed(
         self,
@@ -220,7 +229,7 @@ class CMDP:
             check_between("reward", rewards, 1)
             other.__dict__.pop("repeated", None)
         wanted = self.threshold if threshold is None else threshold
-        wanted = checked_threshold(wanted, self.constraints, self.horizon)
+        wanted = checked_threshold(wanted, self.constraints)
         for array in (rewards, wanted):
             array.flags.writeable = False
         object.__setattr__(other, "reward", rewards)

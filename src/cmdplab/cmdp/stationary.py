@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.checks import is_whole, real_number
-from cmdplab.cmdp.checks import checked_mask, close_rows, floats, kernel_rows
+from cmdplab.cmdp.checks import check_finite, checked_mask, close_rows, floats, kernel_rows
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse, checked_rows, first_wrong
 from cmdplab.errors import InputError
@@ -40,12 +40,22 @@ class Discounted(NamedTuple):
     def __str__(self) -> str:
         return f"discounted by {self.discount:g}"
 
+    @property
+    def total(self) -> float:
+        """What a reward of 1 at every step is worth."""
+        return 1.0 / (1.0 - self.discount)
+
 
 class Average(NamedTuple):
     """lim 1/T E sum_{t < T} r: what a step brings in the long run."""
 
     def __str__(self) -> str:
         return "average per step"
+
+    @property
+    def total(self) -> float:
+        """What a reward of 1 at every step is worth."""
+        return 1.0
 
 
 Criterion = Discounted | Average
@@ -85,18 +95,12 @@ class StationaryCMDP:
         mask = _checked_mask(self.mask, reward.shape[1:])
         if mask is not None:
             reward[:, ~mask] = 0.0
-        wrong = ~np.isfinite(reward)
-        if wrong.any():
-            index, number = first_wrong(reward, wrong)
-            raise InputError(f"reward[{index}] is {number:g}, not a finite number")
+        check_finite("reward", reward)
         kernel = _checked_kernel(self.transition, reward.shape[1:], mask)
         threshold = np.atleast_1d(floats("threshold", self.threshold))
         if threshold.shape != (len(reward) - 1,):
             raise InputError(f"threshold must be {len(reward) - 1} numbers, not {threshold.shape}")
-        wrong = ~np.isfinite(threshold)
-        if wrong.any():
-            index, number = first_wrong(threshold, wrong)
-            raise InputError(f"threshold[{index}] is {number:g}, not a finite number")
+        check_finite("threshold", threshold)
         _check_criterion(self.criterion)
         start = _distribution(self.start, reward.shape[1])
         for array in (reward, threshold, start):

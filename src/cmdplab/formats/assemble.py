@@ -183,14 +183,10 @@ def _cost(signal: Signal, steps: float) -> _Inside:
 
 
 def _limit(found: Affine, signal: Signal, steps: float, what: str) -> float:
-    """The limit of the rescaled sum; what no policy could reach or miss is refused."""
-    low, high = found.value(0.0, steps), found.value(steps, steps)
-    if not low <= signal.limit <= high:
-        given = f"the {what} of {signal.of} is {signal.limit:g}"
-        raise InputError(
-            f"{given}, outside [{low:g}, {high:g}], within which every episode's sum lies"
-        )
-    return min(max(found.shrink(signal.limit, steps), 0.0), steps)
+    """The limit of the rescaled sum; one that can bind lies in [0, steps] but for rounding."""
+    real_number(f"the {what} of {signal.of}", signal.limit)
+    limit, slip = found.shrink(signal.limit, steps), ROUNDING * steps
+    return min(max(limit, 0.0), steps) if -slip <= limit <= steps + slip else limit
 
 
 def _episodes(model: Listed, how: Episodes, start: int) -> CMDP:

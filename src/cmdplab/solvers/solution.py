@@ -22,7 +22,7 @@ from cmdplab.messages import warn_renamed
 from cmdplab.solvers.certified import SHORT, Optimum, optimum, unconstrained, widest
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.stationary import certified as stationary
-from cmdplab.solvers.thresholds.conflicts import conflict
+from cmdplab.solvers.thresholds.conflicts import conflict, never_bind
 from cmdplab.types import Array
 
 SLATER_TOLERANCE = 1e-9  # per step of the horizon; a smaller slack is no slack
@@ -135,10 +135,15 @@ def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
     slack = best.slack
     if slack is not None and slack <= SLATER_TOLERANCE * float(np.abs(best.occupancy).sum()):  # type: ignore[arg-type]
         slack = 0.0
-    value, message = float(best.returns[0]), NO_SLACK if slack == 0.0 else ""
+    value, message = float(best.returns[0]), _note(problem, slack)
     policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
     given = (policy, best.multiplier, slack, value, best.dual, message, best.mixed)
     return Solution(True, value, *given, partial(np.asarray, best.occupancy))
+
+
+def _note(problem: CMDP | StationaryCMDP, slack: float | None) -> str:
+    """What is to be said about thresholds that can be met."""
+    return NO_SLACK if slack == 0.0 else never_bind(problem)
 
 
 def _infeasible(problem: CMDP | StationaryCMDP, slack: float) -> Solution:
@@ -151,7 +156,7 @@ def _infeasible(problem: CMDP | StationaryCMDP, slack: float) -> Solution:
 
 def _solution(known: Known, best: Optimum, slack: float | None) -> Solution:
     value, problem = float(best.returns[0]), known.problem
-    message, name = NO_SLACK if slack == 0.0 else "", f"optimum of {problem.name}"
+    message, name = _note(problem, slack), f"optimum of {problem.name}"
     if best.policy is None:
         policy = Policy.deterministic(best.mixed[0], problem.actions, problem.labels, name)
     else:

@@ -16,6 +16,8 @@ from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.solvers.thresholds.attainable import Attainable
 from cmdplab.types import Array
 
+ROUNDING = 1e-12  # by which a threshold may miss the least sum there can be
+
 
 class Limit(NamedTuple):
     """One threshold of a conflict, in the units of the labels."""
@@ -126,6 +128,36 @@ def _nearest(space: Attainable) -> tuple[Array, float]:
     found = space.margin(range(problem.constraints), scale)
     nearest = np.minimum(problem.threshold, found.returns[1:])
     return nearest, float(np.max((problem.threshold - nearest) / scale))
+
+
+def never_bind(problem: CMDP | StationaryCMDP) -> str:
+    """A sentence on thresholds below all that any sum of rewards can be; empty without one."""
+    if not problem.constraints:
+        return ""
+    least = _least(problem)
+    loose = np.flatnonzero(problem.threshold < least - ROUNDING * (1.0 + np.abs(least)))
+    if not len(loose):
+        return ""
+    named = []
+    for n in loose.tolist():
+        scale, limits = problem.labels.signal(n + 1), (problem.threshold[n], least[n])
+        asked, had = (scale.published(float(each)) for each in limits)
+        cost = scale.factor < 0.0
+        named.append(f"{_at(scale.of, cost, asked)} (there is never {_more(cost, had)})")
+    return f"{joined(named)} can never bind"
+
+
+def _least(problem: CMDP | StationaryCMDP) -> Array:
+    """[N], what a sum of the least rewards of every step is."""
+    opened = problem.opened
+    least = np.where(opened, problem.reward[1:], np.inf).min(axis=(-2, -1))
+    if isinstance(problem, CMDP):
+        return np.asarray(least.sum(axis=-1))
+    return np.asarray(least * problem.criterion.total)
+
+
+def _more(cost: bool, limit: float) -> str:
+    return f"{'more' if cost else 'less'} than {limit + 0.0:.6g}"
 
 
 def _at(name: str, most: bool, limit: float) -> str:
