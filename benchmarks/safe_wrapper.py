@@ -81,7 +81,7 @@ def drawn(runs: Runs, episodes: int, seeds: int) -> None:
                 axes.plot(mine[0].curves["episode"], regret, dash, color=COLOURS[each], label=label)
         k = np.array([1e2, float(episodes)])
         axes.plot(k, 3.0 * np.sqrt(k), color="0.6", lw=0.8)
-        axes.annotate("√k", (k[0], 3.0 * np.sqrt(k[0])), color="0.4", fontsize=8)
+        axes.annotate("√k", (k[1], 3.0 * np.sqrt(k[1])), color="0.4", fontsize=8)
         axes.set(xscale="log", yscale="log", title=problem, xlabel="episode")
         axes.set_ylim(bottom=1.0)
         in_house_style(axes)
