@@ -13,11 +13,14 @@ from cmdplab.cmdp.exact import returns
 from cmdplab.errors import EnvironmentFailed
 from cmdplab.live import Learned
 from cmdplab.live.episodes import Setup
+from cmdplab.live.evaluation import Evaluation
 from cmdplab.live.learned import LAST, PLAN
 from cmdplab.live.model import Experience, model_of, model_problem
+from cmdplab.live.model.notes import on_the_multiplier
 from cmdplab.live.model.plans import promise
 from cmdplab.live.signals import Scale, unread
 from cmdplab.live.spaces import Spaces, Whole
+from cmdplab.statistics.means import Estimate
 
 
 class Lever(Walk):
@@ -224,6 +227,25 @@ def test_a_multiplier_that_grows_without_end_is_spoken_of():
     assert "The multiplier of cost grows without end" in learned.summary()
     kept = learn(Lever(), "UOpt-RPGPD", horizon=4, budget=1.0, episodes=400, evaluate=0)
     assert "without end" not in kept.summary()
+
+
+@pytest.mark.parametrize(
+    ("trail", "cost", "said"),
+    [
+        ((1.0, 2.0, 4.0, 8.0), 1.5, True),
+        ((1.0, 2.0, 4.0, 8.0), 0.9, False),  # the limit is kept: it will fall
+        ((1.0, 4.0, 4.0, 8.0), 1.5, False),  # it stood still
+        ((0.5, 1.0, 2.0, 4.0), 1.5, False),  # within five times the plan's price, which is 1
+    ],
+)
+def test_a_multiplier_that_rises_to_its_price_is_not_spoken_of(trail, cost, said):
+    learned = learn(Lever(), "UOpt-RPGPD", horizon=4, budget=1.0, episodes=400, evaluate=0)
+    assert learned.planned.multiplier[0] == pytest.approx(1.0)
+    prices = [(64 * 2**i, np.array([each])) for i, each in enumerate(trail[:3])]
+    found = Evaluation(Estimate(1.0, 1.0, 1.0, 9), (Estimate(cost, cost, cost, 9),))
+    told = (learned.planned, found, learned.world)
+    notes = on_the_multiplier(prices, 512, np.array(trail[3:]), *told)
+    assert bool(notes) == said
 
 
 def test_a_slack_that_cannot_be_is_spoken_of():

@@ -49,6 +49,11 @@ def checked_place(task: Task, h: int, x: int) -> tuple[int, int]:
     return h, x
 
 
+def inside(sizes: tuple[int, int], h: int, x: int) -> bool:
+    """Whether a step and a state are those of sizes (H, X): asked at every step of an episode."""
+    return 0 <= h < sizes[0] and 0 <= x < sizes[1]
+
+
 def checked_episode(
     task: Task, states: Whole, actions: Whole, pooled: bool = False
 ) -> tuple[Indices, Indices]:

@@ -432,7 +432,7 @@ def _remarks(asked: Asked, playing: Playing, last: Evaluation, plan: Planned) ->
         *([plan.message] if plan.message else []),
         *on_the_choice(last, plan, playing.setup),
         *on_the_model(plan, playing.setup),
-        *on_the_multiplier(*prices, plan),
+        *on_the_multiplier(*prices, plan, last, playing.setup),
         *on_the_slack(asked.slack, plan, playing.setup),
     ]
 

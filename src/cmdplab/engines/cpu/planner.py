@@ -62,6 +62,7 @@ class PlannerSession:
     ) -> None:
         rewards, H, X, A = task.reward.shape
         self._row, self._task, self._seed = algorithm, task, seed
+        self._sizes = (H, X)
         self._numbers = algorithm.numbers(task)
         self._ahead = outside.StepsAhead(algorithm, task)
         self._storage = layout.Storage.of(problem, task)
@@ -98,7 +99,8 @@ class PlannerSession:
 
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
-        h, x = outside.checked_place(self._task, h, x)
+        if not outside.inside(self._sizes, h, x):
+            outside.checked_place(self._task, h, x)  # says what is wrong
         return int(draw_action(self._learner.policy[h], x, u, len(self._scratch.top)))
 
     def inside(self) -> PlannerInside:

@@ -43,6 +43,7 @@ class PrimalDualSession:
             state = PrimalDualState.initial(task, self._storage.nothing(task, layers), layers)
         outside.check_layers(algorithm, task, state.counts)
         self._row, self._task, self._seed = algorithm, task, seed
+        self._sizes = task.reward.shape[1:3]
         self._numbers = algorithm.numbers(task)
         self._ahead = outside.StepsAhead(algorithm, task)
         self._world = None if problem is None else layout.world(problem, listed)
@@ -65,7 +66,8 @@ class PrimalDualSession:
 
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
-        h, x = outside.checked_place(self._task, h, x)
+        if not outside.inside(self._sizes, h, x):
+            outside.checked_place(self._task, h, x)  # says what is wrong
         return int(kernels.draw_action(self._learner.policy[h], x, u, len(self._scratch.top)))
 
     def policy(self) -> Array:

@@ -111,6 +111,7 @@ class TripleQSession:
         state = state if state is not None else TripleQState.initial(row, task)
         H, X, _ = state.objective.shape
         self._task, self._seed, self._episode = task, seed, state.episode
+        self._sizes = (H, X)
         opened = np.count_nonzero(task.closed == 0.0, axis=-1)
         told = (task.reward, task.threshold, task.closed, opened)
         arrays = (*state[:-1], *told, np.zeros((H, X), np.int64))
@@ -139,7 +140,8 @@ class TripleQSession:
 
     def act(self, h: int, x: int, u: float) -> int:
         """The action of the policy played next, by inverse CDF of the uniform u."""
-        h, x = outside.checked_place(self._task, h, x)
+        if not outside.inside(self._sizes, h, x):
+            outside.checked_place(self._task, h, x)  # says what is wrong
         return int(draw_action(self._tables, h, x, self._share(), u))
 
     def policy(self) -> Array:

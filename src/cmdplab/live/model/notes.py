@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from cmdplab.live.episodes import Setup
@@ -10,6 +12,7 @@ from cmdplab.live.model.plans import Planned, shortfall
 from cmdplab.types import Array
 
 GROWN = 1.3  # a multiplier that grows like the root of the episodes has 1.4 at twice as many
+DOUBLINGS = 3  # over which it must have done so
 ABOVE = 5.0  # times the plan's multiplier: more is no price
 
 
@@ -47,16 +50,29 @@ def on_the_model(plan: Planned, world: Setup) -> list[str]:
 
 
 def on_the_multiplier(
-    prices: list[tuple[int, Array]], episodes: int, now: Array, plan: Planned
+    prices: list[tuple[int, Array]],
+    episodes: int,
+    now: Array,
+    plan: Planned,
+    last: Evaluation,
+    world: Setup,
 ) -> list[str]:
-    """Where a multiplier grows without end, as it does if a limit cannot be kept."""
+    """Where a multiplier grows without end, as it does if a limit cannot be kept.
+
+    It has grown from doubling to doubling, is no price any more, and what it is the price of is
+    still missed, for certain. One that rises on the way to its price, or to nothing, is none.
+    """
     early = [each for each in prices if 2 * each[0] <= episodes]
-    if len(early) < 3:
+    if len(early) < DOUBLINGS:
         return []
     then, before = early[-1]
+    trail = [each for _, each in early[-DOUBLINGS:]] + [now]
     for n, price in enumerate(now):
         wanted = plan.multiplier[n] if np.isfinite(plan.multiplier[n]) else 0.0
-        if price > GROWN * before[n] > 0.0 and price > ABOVE * wanted:
+        grown = all(b[n] > GROWN * a[n] > 0.0 for a, b in pairwise(trail))
+        found, limit = last.constrained[n], plan.limit[n]
+        missed = found.low > limit if world.costs else found.high < limit
+        if grown and missed and price > ABOVE * wanted:
             return [
                 f"The multiplier of {plan.names[1 + n]} grows without end: {before[n]:.4g} after "
                 f"{then:,} episodes, {price:.4g} after {episodes:,}"
