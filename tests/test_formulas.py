@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from cmdplab.algorithms import equations, planner, triple_q
+from cmdplab.algorithms import equations, planner, softmax_search, triple_q
 from cmdplab.cmdp import exact
 
 PACKAGE = ROOT / "src" / "cmdplab"
@@ -21,6 +21,7 @@ SOURCES = {file.relative_to(PACKAGE): ast.parse(file.read_text()) for file in PA
 SHARED = {
     **dict.fromkeys(equations.formulas(), "algorithms/equations.py"),
     **{each.__name__: "algorithms/planner.py" for each in planner.FORMULAS},
+    **{each.__name__: "algorithms/softmax_search.py" for each in softmax_search.FORMULAS},
     **{f"triple_q.{each.__name__}": "algorithms/triple_q.py" for each in triple_q.FORMULAS},
     **{each.__name__: "cmdp/exact.py" for each in (exact.gap, exact.violation)},
 }
