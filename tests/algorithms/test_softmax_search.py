@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.ghosh import GHOSH, GHOSH_RELEASED
 from cmdplab.algorithms.opse import OPSE, OPSE_RELEASED, tabular
 from cmdplab.algorithms.schedules import Setting
-from cmdplab.algorithms.softmax_search import Constants
+from cmdplab.algorithms.softmax_search import GROWTH, Constants, next_multiplier
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
@@ -237,8 +239,12 @@ def test_values_stay_between_zero_and_what_can_be_earned(row):
 class Counting(PlainSoftmaxSearch):
     """Notes the multipliers of its passes."""
 
+    @cached_property
+    def passes(self):
+        return []
+
     def evaluate(self, counts, lam, policy=None):
-        self.__dict__.setdefault("passes", []).append(lam)
+        self.passes.append(lam)
         return super().evaluate(counts, lam, policy)
 
 
@@ -252,7 +258,7 @@ def test_an_episode_takes_at_most_25_passes(row):
     state, most = learner.init(), 0
     host = HostSession(problem, learner, 0, state)
     for _ in range(40):
-        learner.passes = []
+        learner.passes.clear()
         host.play(1)
         most = max(most, len(learner.passes))
     assert most <= (25 if row.tested else 21)
@@ -290,18 +296,47 @@ def test_only_a_policy_that_passed_the_test_is_played():
     for row in (OPSE, OPSE_RELEASED):
         row = replace(row, bonus_scale=0.02, margin_scale=0.02)
         learner = PlainSoftmaxSearch(row, told(row, problem))
-        state = learner.init()
-        host = HostSession(problem, learner, 1, state)
+        host = HostSession(problem, learner, 1)
         searched = 0
         for _ in range(60):
             host.play(1)
-            state = host.state()
+            state: Any = host.state()
             if not state.on_baseline:
                 again = learner.evaluate(state.counts, float(state.multiplier[0]))
                 np.testing.assert_array_equal(again.policy, state.policy)
                 assert learner.utility_of(again) >= problem.threshold[0]
                 searched += 1
         assert searched > 20
+
+
+def test_a_search_near_the_last_multiplier_is_as_fine_as_fifty_bisections():
+    # C_lam is 5e4 and kappa 4e-6: plain bisection with 23 halvings cannot mix two actions.
+    problem = make("opse-streaming")
+    gap = {}
+    for name, changes in (
+        ("near", {}),
+        ("plain", {"near": 0.0}),
+        ("fine", {"near": 0.0, "bisections": 50}),
+    ):
+        row = replace(OPSE, **changes)
+        returns = session("cpu", problem, row, told(row, problem), 0).play(20_000).returns
+        gap[name] = 1.900171875 - returns[-4000:, 0].mean()
+        assert returns[:, 1].min() >= problem.threshold[0]
+    assert gap["near"] == pytest.approx(gap["fine"], abs=0.05)
+    assert gap["plain"] > gap["fine"] + 0.1
+
+
+@pytest.mark.parametrize("last", [1e-5, 0.3, 1.0, 7.77, 3999.0])
+def test_a_search_from_anywhere_encloses_the_smallest_multiplier(last):
+    # U(lam) >= b from lam = 1 on, whatever the start: a step, as softmax makes it.
+    low, high, lam, reach = 0.0, 4000.0, last, last * 2.0**-10
+    for _ in range(23):
+        passed = lam >= 1.0
+        low, high = (low, lam) if passed else (lam, high)
+        lam, reach = next_multiplier(low, high, reach, passed), reach * GROWTH
+        assert low < lam < high
+    assert low < 1.0 <= high
+    assert high - low <= 4000.0 * 2.0**-12
 
 
 def test_a_bandit_of_one_step_is_left_at_once():
@@ -368,7 +403,9 @@ def test_engines_agree_to_the_last_bit(row):
     problem = make("opse-tabular", 2)
     for scale in (1.0, 0.01):
         scaled = replace(row, bonus_scale=scale, margin_scale=scale)
-        cpu, host = (session(each, problem, scaled, told(row, problem), 3) for each in ("cpu", "host"))
+        cpu, host = (
+            session(each, problem, scaled, told(row, problem), 3) for each in ("cpu", "host")
+        )
         ours, theirs = cpu.play(40), host.play(40)
         np.testing.assert_allclose(ours.returns, theirs.returns, atol=1e-13)
         np.testing.assert_array_equal(ours.multiplier, theirs.multiplier)
@@ -399,7 +436,9 @@ def test_learning_live_is_learning_in_the_engine(row):
 
 @EACH
 def test_a_second_constraint_is_refused_with_the_reason(row):
-    with pytest.raises(InputError, match="one multiplier for one constraint.* has 2: how to search"):
+    with pytest.raises(
+        InputError, match=r"one multiplier for one constraint.* has 2: how to search"
+    ):
         told(row, random_problem(3, 2, 3, 2))
 
 
@@ -443,4 +482,6 @@ def test_a_state_of_another_problem_is_not_taken():
     assert isinstance(task, Task)
     state = PlainSoftmaxSearch(OPSE, task).init()
     with pytest.raises(InputError, match="counts of 2 steps"):
-        session("cpu", make("opse-streaming"), OPSE, task, 0, state._replace(counts=state.counts[:2]))
+        session(
+            "cpu", make("opse-streaming"), OPSE, task, 0, state._replace(counts=state.counts[:2])
+        )

@@ -14,11 +14,16 @@ from pairwise import crossed
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW, ZERO_ROW, PrimalDual
-from cmdplab.algorithms.row import CONSTRAINT, STATIONARY
+from cmdplab.algorithms.row import CONSTRAINT, ONE_CONSTRAINT, STATIONARY
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.random import SHAPES
-from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q
+from cmdplab.engines.cpu import (
+    planner_episode,
+    primal_dual_episode,
+    softmax_search_episode,
+    triple_q,
+)
 from cmdplab.engines.families import family, session
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
@@ -51,6 +56,8 @@ def on_shapes(rows):
 
 def suited(row, *sizes, **choices):
     """A random problem of a kind that the row can learn."""
+    if ONE_CONSTRAINT in row.needs:
+        sizes = (*sizes[:3], min(sizes[3], 1))
     return random_problem(*sizes, stationary=STATIONARY in row.needs, **choices)
 
 
@@ -181,6 +188,7 @@ def test_no_choice_of_algorithm_size_or_number_compiles_anything_again():
     assert len(dense_signatures(primal_dual_episode.play)) == 1
     assert len(dense_signatures(primal_dual_episode.improve)) <= 1
     assert len(dense_signatures(planner_episode.play)) == 1
+    assert len(dense_signatures(softmax_search_episode.play)) == 1
     assert len(triple_q.play.signatures) == 1
 
 

@@ -2,7 +2,7 @@
 
 The family's pass (softmax_search.py) without compensation and without entropy in the values:
 
-    Qr = clip( r + Phat Vr + C beta, 0, H - h + 1 ),    Qu = clip( u + Phat Vu + C beta, 0, H - h + 1 )
+    Qr = clip(r + Phat Vr + C beta, 0, H - h + 1),    Qu = clip(u + Phat Vu + C beta, 0, H - h + 1)
     pi^Y_h = softmax( alpha (Qr + Y Qu) ),    alpha = ln(A) sqrt(K) / (4 H),   Y in [0, sqrt(K)]
     C = C_4 H sqrt( X ln(4 X A H K / delta) )
 
@@ -13,8 +13,8 @@ strong ("hard") violation of order sqrt(X^2 A H^3 T), T = H K, with probability 
 Departures of `printed`. The paper raises Y from 0 by eta = O(K^-(H+1)) until U(Y) >= b or Y = Y_max
 and plans anew at each value: up to K^(H + 1.5) plans an episode, which nobody can do. Ours bisects
 [0, Y_max]: the same Y to Y_max / 2^23 where U grows with Y, as it does on an exact model. Line 13
-tests V_h; it must be V_1(x_1). The constant C_4 is left open there; ours is 1 [unverified]. Theorem 3
-prints the width without its H, the proof with it [paper].
+tests V_h; it must be V_1(x_1). The constant C_4 is left open there; ours is 1 [unverified].
+Theorem 3 prints the width without its H, the proof with it [paper].
 
 `released` [code] is the baseline in OPSE's repository: constants 2 and 0.1 = 1 / alpha as there,
 always 20 bisections of [0, 300] and the upper end, whatever its U; the clip is around bonus and

@@ -23,8 +23,9 @@ in L1 for all (h, x, a) and up to K counts, uniform over values in [0, M], centr
     f(M) = (M / 2) sqrt( 2 (X ln 2 + ln(X A H K / delta)) ) + M,   |(Phat - P) V| <= f(M) beta
     Cu = f(H),   Cr = f(H_k),   Cd = f(B H)
 
-`bonus_scale` multiplies Cr and Cd, `margin_scale` Cu and with it B. T = 23 is ours: the paper's is
-of order H, and safety does not depend on it.
+`bonus_scale` multiplies Cr and Cd, `margin_scale` Cu and with it B. The paper's T is of order H,
+with logarithms of C_lam / kappa, some 50 at scale 1. Ours is 23, and each search begins at the last
+multiplier, which it resolves as finely [ours]: what is played has passed the test all the same.
 
 `released` [code] is the authors' repository (matsuolab/Episode-Wise-Safe-Linear-CMDP), with the
 constants of its streaming experiment: Cr = Cu = Cd = 2 (bonus_scale and margin_scale 0.5 are its
@@ -100,6 +101,7 @@ OPSE = SoftmaxSearch(
     constants=tabular,
     bonus_scale=1.0,
     margin_scale=1.0,
+    near=2.0**-10,
     summary="softmax for optimistic reward and pessimistic utility, weighed by bisection",
     paper="Kitamura, Ghosh, Kozuno, Kumagai, Kasaura, Hoshino, Hosoe and Matsuo (2025), "
     "arXiv:2502.10138",
@@ -107,7 +109,8 @@ OPSE = SoftmaxSearch(
     unknown_rewards=REFUSED,
     guarantee="no violation in any episode; regret of order sqrt(K)",
     safe=True,
-    provenance="recursions, B, C_lam and kappa [paper]; widths of the tabular case [derived]",
+    provenance="recursions, B, C_lam and kappa [paper]; widths of the tabular case [derived]; "
+    "where a search begins [ours]",
     unverified="the widths Cr, Cu, Cd of the tabular case: derived here, not printed",
 )
 
@@ -120,6 +123,7 @@ OPSE_RELEASED = replace(
     terminal_entropy=1.0,
     tested=False,
     bisections=20,
+    near=0.0,
     begins_safe=True,
     tightening=1.0,
     needs=(SAFE_POLICY, CONSTRAINT, ONE_CONSTRAINT),

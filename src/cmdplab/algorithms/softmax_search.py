@@ -14,6 +14,8 @@ and one backward pass evaluates a policy while it builds it, h = H, ..., 1, with
 
 An episode searches the smallest lam in [0, C_lam] with U(lam) >= b and plays the upper end of the
 last bracket, the one whose U was found >= b; where even C_lam fails, the safe policy or pi^C_lam.
+With `near` > 0 the bisection begins at the multiplier of the last episode, and with a bracket that
+grows from `near` times it: kappa may be 1e-6 and C_lam 1e5, which 23 halvings do not resolve.
 What differs between members is a field of `SoftmaxSearch`; `numbers` resolves a row for given
 sizes, and the engines see only those. N = 1: with several constraints U need not be monotone along
 any one multiplier, and the papers leave the search open.
@@ -58,7 +60,16 @@ def composite_logit(d: float, r: float, u: float, lam: float, sharpness: float) 
     return (d + r + lam * u) * sharpness
 
 
-FORMULAS = (ridge_width, clip_level, clipped_value, composite_logit)
+def next_multiplier(low: float, high: float, reach: float, passed: bool) -> float:
+    """The middle of a bracket no wider than `reach`; else that far inside the end found last."""
+    if high - low <= reach:
+        return (low + high) / 2.0
+    return high - reach if passed else low + reach
+
+
+FORMULAS = (ridge_width, clip_level, clipped_value, composite_logit, next_multiplier)
+
+GROWTH = 8.0  # of `reach` from probe to probe
 
 
 class Constants(NamedTuple):
@@ -88,6 +99,7 @@ class SoftmaxSearchNumbers(NamedTuple):
     inside: float
     tested: float
     bisections: float
+    near: float
     fallback: float
     begins_safe: float
     terminal_value: float  # Vr_{H+1}
@@ -105,6 +117,7 @@ class SoftmaxSearch(Row):
     inside: float = 0.0  # 1: the clip is around the whole of Q
     tested: bool = True  # both ends of [0, C_lam] are tried first
     bisections: int = 23  # with the two tests 25 passes
+    near: float = 0.0  # > 0: the search begins at the last multiplier, and so close to it
     fallback: bool = True  # the safe policy is played where even C_lam fails
     terminal_entropy: float = 0.0  # 1: Vr_{H+1} is the entropy of a uniform choice (released)
     begins_safe: bool = False  # the first episode is the safe policy's, whatever b (released)
@@ -128,6 +141,7 @@ class SoftmaxSearch(Row):
             self.inside,
             self.tested,
             self.bisections,
+            self.near,
             self.fallback,
             self.begins_safe,
             self.terminal_entropy * s.A * policy_term(1.0 / s.A, -s.log_actions, 0.0, *soft),

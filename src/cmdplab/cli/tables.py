@@ -12,6 +12,7 @@ from cmdplab.algorithms.row import (
     ACCURACY,
     CONSTRAINT,
     EPISODES,
+    ONE_CONSTRAINT,
     SAFE_POLICY,
     SLATER_GAP,
     STATIONARY,
@@ -33,6 +34,7 @@ SHORT = {
     SAFE_POLICY: "safe",
     ACCURACY: "eps",
     CONSTRAINT: "",
+    ONE_CONSTRAINT: "N=1",
     STATIONARY: "",
     SUPPORT: "next",
 }

@@ -52,7 +52,7 @@ def opse_streaming(mu: float = 0.7, rho: float = 0.25, name: str = "opse-streami
             kernel[level, action, level] += 1.0 - up - down
     reward = np.zeros((2, HORIZON, LEVELS, 2))
     reward[0, :, 1:], reward[1, :, :, SLOW] = 1.0, 1.0
-    threshold = [SHARE * HORIZON]
+    threshold = np.array([SHARE * HORIZON])
     return CMDP(kernel, reward, threshold, 0, name=name).changed(labels=LABELS)
 
 

@@ -48,6 +48,8 @@ LOOKS: dict[str, Look] = {
     "FlexDOME": Look(PINK, "-"),
     "Triple-Q": Look(SKY, "-"),
     "Triple-Q-no-reset": Look(SKY, "--"),
+    "OPSE": Look(ORANGE, "-"),
+    "Ghosh-Zhou-Shroff": Look(ORANGE, "-."),
 }
 
 

@@ -117,8 +117,8 @@ def _first(sizes: Sizes) -> tuple[str, ...]:
 
 def _safe(sizes: Sizes, besides: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     why = (
-        "no episode may break a limit: only OptPress-LP and DOPE promise that, and both begin with "
-        "a baseline= that is certified",
+        "no episode may break a limit: only OptPress-LP, DOPE and OPSE promise that, and begin "
+        "with a baseline= that is certified",
         "at the scales of the proof they play the baseline for very long; smaller scales are "
         "faster and promise nothing",
     )

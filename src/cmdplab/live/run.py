@@ -109,8 +109,8 @@ def learn(
     slater_gap : for the algorithms that must be told it; `slack` is its name of 0.1.0.
     mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
         a state to [A]; None: all may, but for those that info["action_mask"] closes.
-    baseline : for the algorithms that begin with a safe policy (DOPE, OptPress-LP): a policy, or
-        `cmdplab.live.Baseline`, which says how it is certified.
+    baseline : for the algorithms that begin with a safe policy (DOPE, OptPress-LP, OPSE): a
+        policy, or `cmdplab.live.Baseline`, which says how it is certified.
     bonus_scale : a number, or "auto": tournaments on what was learned choose it at 16, 32, 64, ...
         episodes (live/scales.py); None: the algorithm's own.
     dynamics : "stationary": transitions and signals are estimated over all steps together, the

@@ -91,11 +91,11 @@ class SoftmaxSearchSession:
 
     def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
-        given = [np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions)]
+        visited, taken = (np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions))
         world, task = outside.known(self._world), self._task
         chunk = outside.chunk(task, len(states))
         told = (world, self._learner, self._numbers, task.start)
-        kernels.replay(*told, *given, self._scratch, self._work, chunk)
+        kernels.replay(*told, visited, taken, self._scratch, self._work, chunk)
         self._episode += len(states)
         return chunk
 

@@ -14,9 +14,11 @@ import numpy as np
 
 from cmdplab.algorithms.equations import count_weight, policy_term
 from cmdplab.algorithms.softmax_search import (
+    GROWTH,
     clip_level,
     clipped_value,
     composite_logit,
+    next_multiplier,
     ridge_width,
 )
 from cmdplab.engines.cpu.loops import copy
@@ -27,7 +29,8 @@ from cmdplab.numerics.vector_math import exp_plain, log_plain
 
 ON_BASELINE, BASELINE_EPISODES = 0, 1  # places in the learner's tally
 
-term, exp, log = (compiled_exactly(each) for each in (policy_term, exp_plain, log_plain))
+term = compiled_exactly(policy_term)
+exp, log = compiled_exactly(exp_plain), compiled_exactly(log_plain)
 
 
 @compiled_exactly
@@ -223,7 +226,7 @@ def fail(learner, numbers, work):
 def search(learner, numbers, start, work):
     """The policy of the next episode, from the counts."""
     low, high, b = 0.0, numbers.largest, learner.threshold[0]
-    found = False
+    last, found = learner.multiplier[0], False
     if numbers.tested > 0.0:
         if evaluate(learner, numbers, start, high, work) < b:
             fail(learner, numbers, work)
@@ -233,13 +236,18 @@ def search(learner, numbers, start, work):
         if evaluate(learner, numbers, start, 0.0, work) >= b:
             keep(work.policy, learner, 0.0, 0)
             return
+    lam, reach = (low + high) / 2.0, np.inf
+    if numbers.near > 0.0 and low < last < high:
+        lam, reach = last, numbers.near * last
     for _ in range(int(numbers.bisections)):
-        middle = (low + high) / 2.0
-        if evaluate(learner, numbers, start, middle, work) >= b:
-            high, found = middle, True
+        passed = evaluate(learner, numbers, start, lam, work) >= b
+        if passed:
+            high, found = lam, True
             keep(work.policy, learner, high, 0)
         else:
-            low = middle
+            low = lam
+        lam = next_multiplier(low, high, reach, passed)
+        reach *= GROWTH
     if not found:
         if evaluate(learner, numbers, start, high, work) < b:
             fail(learner, numbers, work)

@@ -75,13 +75,18 @@ class PlainSoftmaxSearch(PlainLearner[SoftmaxSearch]):
             free = self.evaluate(state.counts, 0.0)
             if self.utility_of(free) >= b:
                 return self._played(state, free, 0.0)
+        last, lam, reach = float(state.multiplier[0]), (low + high) / 2.0, np.inf
+        if n.near > 0.0 and low < last < high:
+            lam, reach = last, n.near * last
         for _ in range(int(n.bisections)):
-            middle = (low + high) / 2.0
-            found = self.evaluate(state.counts, middle)
-            if self.utility_of(found) >= b:
-                high, upper = middle, found
+            found = self.evaluate(state.counts, lam)
+            passed = self.utility_of(found) >= b
+            if passed:
+                high, upper = lam, found
             else:
-                low = middle
+                low = lam
+            lam = soft.next_multiplier(low, high, reach, passed)
+            reach *= soft.GROWTH
         if upper is None:
             upper = self.evaluate(state.counts, high)
             if self.utility_of(upper) < b:
