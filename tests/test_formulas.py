@@ -10,14 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from cmdplab.algorithms import (
-    equations,
-    planner,
-    safe,
-    softmax_search,
-    triple_q,
-    unconstrained,
-)
+from cmdplab.algorithms import equations, planner, safe, softmax_search, triple_q, unconstrained
 from cmdplab.cmdp import exact
 
 PACKAGE = ROOT / "src" / "cmdplab"
