@@ -167,7 +167,7 @@ def _from_outside(name: str, preset: str | None, ours: dict[str, str]) -> Row:
     if found is not None:
         return found
     names = ours | outside
-    near = get_close_matches(name.lower(), names, n=1, cutoff=0.4)
+    near = get_close_matches(name.lower(), names, n=1, cutoff=0.6)
     listed = ", ".join(names.values())
     hint = f"did you mean {names[near[0]]!r}?" if near else f"choose from {listed}"
     raise InputError(f"unknown algorithm {name!r}: {hint}")

@@ -97,6 +97,8 @@ def audit_command(
         check_apart(out)
     if source.suffix == ".toml":
         source = _swept(source, workers, engine, epsilon or [])
+    elif source.is_file():
+        raise InputError(f"{source} is neither a folder of records nor an experiment (.toml)")
     else:
         again = {"--engine": other, "--workers": workers}
         _refuse(again, "is for an experiment (TOML): a folder is not run again")

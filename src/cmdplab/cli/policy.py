@@ -18,6 +18,7 @@ from cmdplab.cli.options import (
     print_json,
     print_line,
 )
+from cmdplab.errors import InputError
 
 PolicyFile = Annotated[
     Path, typer.Argument(help="A .npz, .csv or .json file, as `cmdplab solve --policy` writes it.")
@@ -141,9 +142,12 @@ def advise_command(
     as_json: Json = False,
 ) -> None:
     """Which algorithm to try first, and why: rules from a table of small measurements."""
+    from cmdplab.cmdp.problem import CMDP
     from cmdplab.live.advice import advise
 
     asked = _found(target)
+    if horizon is not None and isinstance(asked, CMDP) and asked.horizon != horizon:
+        raise InputError(f"{target} has the horizon {asked.horizon}: --horizon is for environments")
     found = advise(asked, horizon=horizon, constraints=constraints, episodes=episodes, safe=safe)
     if as_json:
         values: dict[str, Any] = {"target": target, **found._asdict()}
@@ -154,12 +158,14 @@ def advise_command(
 
 def _found(target: str) -> Any:
     """The problem of a name or a file, else the environment of a Gymnasium identifier."""
-    from cmdplab.errors import CmdplabError, InputError
+    from cmdplab.errors import CmdplabError
     from cmdplab.formats.find import find
 
     try:
         return find(target)
     except CmdplabError as error:
+        if Path(target).is_file():
+            raise
         unknown = str(error)
     try:
         import gymnasium

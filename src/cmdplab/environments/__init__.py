@@ -103,7 +103,7 @@ def make(name: str, seed: int = 0) -> CMDP:
     if found is not None and name.lower() in ENVIRONMENTS:
         plugins.refuse_shadow(plugins.ENVIRONMENTS, name)
     if found is None:
-        near = get_close_matches(name.lower(), ENVIRONMENTS, n=1, cutoff=0.4)
+        near = get_close_matches(name.lower(), ENVIRONMENTS, n=1, cutoff=0.6)
         hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(ENVIRONMENTS)}"
         raise InputError(f"unknown environment {name!r}: {hint}")
     if seed and not found.random:

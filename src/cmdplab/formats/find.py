@@ -39,6 +39,12 @@ def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
 
 def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
     """`find_any`, for those who need a horizon."""
+    if roles is None and Path(what).suffix == ".csv" and Path(what).is_file():
+        wanted = f"{Path(what).with_suffix('.npz')} --horizon H --cost NAME --budget B"
+        raise InputError(
+            f"{what} does not say its horizon and its constraints: type `cmdplab convert {what} "
+            f"{wanted}`, and take the .npz file instead"
+        )
     return with_horizon(find_any(what, seed, roles))
 
 
