@@ -165,7 +165,7 @@ def test_constraints_are_not_looked_at():
 
 def test_observed_rewards_are_refused():
     row, problem = algorithm("UCRL2"), random_problem(3, 2, 2, 0)
-    with pytest.raises(InputError, match="UCRL2 is told its rewards"):
+    with pytest.raises(InputError, match="UCRL2 has to know the rewards"):
         told(row, problem, "bernoulli")
 
 

@@ -14,7 +14,7 @@ from guarantees import small
 from cmdplab.algorithms import ALGORITHMS, algorithm, equations as eq
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.planner import Planner
-from cmdplab.algorithms.row import IN_PAPER, OUR_EXTENSION, SAID_TO_EXTEND, STATIONARY
+from cmdplab.algorithms.row import IN_PAPER, OUR_EXTENSION, REFUSED, SAID_TO_EXTEND, STATIONARY
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, width
 from cmdplab.cmdp.problem import CMDP
@@ -31,7 +31,9 @@ from cmdplab.solvers import solve, solve_feasible
 
 NAMES = {"ids": lambda row: f"{row.name}-{row.preset}"}
 ROWS = pytest.mark.parametrize("row", ALGORITHMS.values(), **NAMES)
-MODEL_BASED = [row for row in ALGORITHMS.values() if not isinstance(row, TripleQ)]
+OBSERVING = [row for row in ALGORITHMS.values() if row.unknown_rewards != REFUSED]
+OBSERVERS = pytest.mark.parametrize("row", OBSERVING, **NAMES)
+MODEL_BASED = [row for row in OBSERVING if not isinstance(row, TripleQ)]
 OBSERVED = pytest.mark.parametrize("feedback", ["bernoulli", "bounded"])
 
 
@@ -75,7 +77,7 @@ def test_a_session_that_observes_is_to_the_last_bit_one_that_plays(row, shape):
     assert_same(player.state(), live.state())
 
 
-@ROWS
+@OBSERVERS
 def test_the_same_holds_where_rewards_are_observed(row):
     problem, task = prepared(row, feedback="bernoulli")
     player, live = session("cpu", problem, row, task, 3), live_session(row, task)
@@ -193,7 +195,7 @@ def test_the_widths_are_hoeffding_s_or_the_radius_that_holds_for_all_n():
     assert naive.numbers(Task.of(problem, 1.0)).reward_scale == pytest.approx(0.5 / math.sqrt(2.0))
 
 
-@ROWS
+@OBSERVERS
 @OBSERVED
 @pytest.mark.parametrize("shape", [(4, 3, 3, 1), (9, 2, 2, 3)], ids=["small", "three constraints"])
 def test_engines_agree_where_rewards_are_observed(row, feedback, shape):
@@ -211,7 +213,7 @@ def test_engines_agree_on_observed_rewards_at_the_scale_of_the_theory(row):
     assert_same(cpu.play(25), host.play(25), 1e-10)
 
 
-@ROWS
+@OBSERVERS
 def test_neither_chunks_nor_a_resume_change_a_bit(row):
     problem, task = prepared(row, (9, 3, 4, 2), "bernoulli")
     whole, cut = (session("cpu", problem, row, task, 11) for _ in range(2))
@@ -443,7 +445,7 @@ def test_an_experiment_asks_for_observed_rewards_by_one_key():
 def test_every_row_says_whether_its_paper_has_unknown_rewards():
     labels = {name: row.unknown_rewards for (name, _), row in ALGORITHMS.items()}
     assert labels["OPDOP"] == IN_PAPER
-    assert set(labels.values()) == {IN_PAPER, SAID_TO_EXTEND, OUR_EXTENSION}
+    assert set(labels.values()) == {IN_PAPER, SAID_TO_EXTEND, OUR_EXTENSION, REFUSED}
     assert labels["UOpt-RPGPD"] == SAID_TO_EXTEND
     assert labels["OptCMDP"] == labels["Triple-Q"] == labels["DOPE"] == IN_PAPER
     assert labels["FlexDOME"] == labels["Online-CRL"] == OUR_EXTENSION

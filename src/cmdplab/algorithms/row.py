@@ -28,6 +28,7 @@ SUPPORT = "the possible successors"
 IN_PAPER = "in the paper"
 SAID_TO_EXTEND = "said to extend in the paper"
 OUR_EXTENSION = "our extension"
+REFUSED = "refused: its paper knows them"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,6 +178,8 @@ class Row:
             raise InputError(f"{self.name} counts nothing where the kernel is known: so no rewards")
         if CONSTRAINT in self.needs and not len(task.threshold):
             raise InputError(f"{self.name} needs a constraint, and this problem has none")
+        if self.unknown_rewards == REFUSED and task.observed:
+            raise InputError(f"{self.name} has to know the rewards, as in its paper")
         if SLATER_GAP in self.needs and not task.slater_gap > 0.0:
             raise InputError(
                 f"{self.name} needs a Slater gap > 0, and {task.slater_gap:g} was given"
