@@ -60,7 +60,7 @@ def test_the_radius_of_ucrl2_by_hand():
     assert n.ball_log == pytest.approx(2 * 2 * 4 / 0.1)
 
 
-@given(seed=st.integers(0, 10**6), radius=st.floats(0.0, 2.0))
+@given(seed=st.integers(0, 10**6), radius=st.floats(1e-3, 2.0))
 def test_the_best_row_of_an_l1_ball_is_that_of_a_program(seed, radius):
     rng = np.random.default_rng(seed)
     row, value = rng.dirichlet(np.full(4, 0.5)), rng.random(4)
@@ -74,7 +74,8 @@ def test_the_best_row_of_an_l1_ball_is_that_of_a_program(seed, radius):
         np.concatenate([np.ones(4), -np.ones(4)])[None],
         [0.0],
     )
-    assert ours == pytest.approx(row @ value - found.fun, abs=1e-9)
+    # HiGHS keeps its limits to 1e-7.
+    assert ours == pytest.approx(row @ value - found.fun, abs=1e-6)
 
 
 @given(seed=st.integers(0, 10**6), width=st.floats(0.0, 0.3))
@@ -164,7 +165,7 @@ def test_constraints_are_not_looked_at():
 
 def test_observed_rewards_are_refused():
     row, problem = algorithm("UCRL2"), random_problem(3, 2, 2, 0)
-    with pytest.raises(InputError, match="UCRL2 is told its rewards"):
+    with pytest.raises(InputError, match="UCRL2 has to know the rewards"):
         told(row, problem, "bernoulli")
 
 

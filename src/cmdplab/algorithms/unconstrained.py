@@ -32,10 +32,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.row import EPISODES, Row
+from cmdplab.algorithms.row import EPISODES, REFUSED, Row
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import Task
-from cmdplab.errors import InputError
 from cmdplab.types import Array
 
 # The formulas of both engines: scalars in, a scalar out, in this order of operations.
@@ -121,6 +120,7 @@ class Optimist(Row):
     """One algorithm of the family."""
 
     resolved: Callable[[Setting], OptimistNumbers]
+    unknown_rewards: str = REFUSED
 
     def setting(self, task: Task) -> Setting:
         """The sizes and constants that this row's formulas read."""
@@ -129,12 +129,6 @@ class Optimist(Row):
     def numbers(self, task: Task) -> OptimistNumbers:
         """This row, resolved for a task."""
         return self.resolved(self.setting(task))
-
-    def check(self, task: Task) -> None:
-        """Refuse rewards that are only observed: these are told them."""
-        super().check(task)
-        if task.observed:
-            raise InputError(f"{self.name} is told its rewards, and does not learn them")
 
 
 class OptimistState(NamedTuple):
