@@ -175,3 +175,19 @@ def test_warm_start_continued_learning_another_budget_save_load_and_act_elsewher
     actions = lines[5].removeprefix("elsewhere: ").split()
     assert len(actions) == 5
     assert set(actions) <= {"0", "1"}
+
+
+def test_infos_of_minari_begin_with_that_of_the_reset_and_an_end_shows_where():
+    # As `minari.DataCollector` writes them: T + 1 infos; step h is told at h + 1.
+    episode = SimpleNamespace(
+        observations=np.array([5, 6, 7]),
+        actions=np.array([2, 2]),
+        rewards=np.array([1.0, 1.0]),
+        terminations=np.array([False, True]),
+        infos={"cost": np.array([0.0, 0.25, 0.75])},
+    )
+    found = fit([episode], budget=1.0)
+    assert found.seen.entries().sums[1].tolist() == [0.25, 0.75]
+    shown = fit([episode], budget=1.0, cost=lambda x, a, y, reward, info: float(y == 7))
+    assert shown.seen.entries().sums[1].tolist() == [0.0, 1.0]
+    assert shown.seen.moves().following.tolist()[:1] == [6]

@@ -31,6 +31,7 @@ class Step(NamedTuple):
     costs: tuple[Any, ...]  # N of them, or none
     following: Any  # None after the end
     info: Mapping[str, Any]
+    shown: Any = None  # what an end showed, for costs that depend on it; None: the log has it not
 
 
 def episodes_of(data: Any, signals: Sequence[str]) -> Iterator[list[Step]]:
@@ -116,14 +117,18 @@ def _of_minari(episode: Any) -> list[Step]:
     for h in range(length):
         ended = h + 1 == length and bool(episode.terminations[h])
         following = None if ended else _at(episode.observations, h + 1)
-        info = {key: _at(value, h) for key, value in infos.items() if _long(value, length)}
+        info = _told(infos, h, length)
         place = (_at(episode.observations, h), _at(episode.actions, h))
-        steps.append(Step(*place, float(episode.rewards[h]), (), following, info))
+        shown = _at(episode.observations, h + 1)
+        steps.append(Step(*place, float(episode.rewards[h]), (), following, info, shown))
     return steps
 
 
-def _long(value: Any, length: int) -> bool:
-    return hasattr(value, "__len__") and len(value) >= length
+def _told(infos: Mapping[str, Any], h: int, length: int) -> dict[str, Any]:
+    """The info of step h. Minari has T + 1 of each, the first of them told by the reset."""
+    sizes = {key: len(value) for key, value in infos.items() if hasattr(value, "__len__")}
+    late = {key: size - length for key, size in sizes.items() if size in (length, length + 1)}
+    return {key: _at(infos[key], h + more) for key, more in late.items()}
 
 
 def _at(values: Any, h: int) -> Any:
@@ -166,7 +171,8 @@ def _played(k: int, steps: list[Step], world: Setup) -> Played:
             if step.costs:
                 signals = (step.reward, *step.costs)
             else:
-                told = (step.state, step.action, step.following, step.reward, step.info)
+                after = step.shown if step.following is None else step.following
+                told = (step.state, step.action, after, step.reward, step.info)
                 signals = (step.reward, *world.read(*told))
         except CmdplabError as error:
             raise InputError(f"step {h} of episode {k} of the data: {error}") from None
