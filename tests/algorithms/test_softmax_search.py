@@ -485,3 +485,18 @@ def test_a_state_of_another_problem_is_not_taken():
         session(
             "cpu", make("opse-streaming"), OPSE, task, 0, state._replace(counts=state.counts[:2])
         )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("five-by-five-3",), "searches one multiplier for one constraint"),
+        (("opse-streaming", "--rewards", "bernoulli"), "has to know the rewards"),
+    ],
+    ids=str,
+)
+def test_commands_refuse_in_one_sentence(call, arguments, sentence):
+    code, _, err = call("run", *arguments, "--algorithm", "OPSE", "--episodes", "5")
+    assert code == 2
+    assert sentence in " ".join(err.split())
+    assert len(err.strip().splitlines()) <= 3
