@@ -21,6 +21,7 @@ def test_wrong_verdicts_are_at_most_one_in_twenty():
     assert found["right"] >= found.total() * 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("families", [HELD_OUT, REVIEWED])
 def test_families_that_no_rule_was_written_for_are_rarely_misjudged(families):
     # Growing swings are called "oscillating, not shrinking", which is true and too little; limits

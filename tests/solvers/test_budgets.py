@@ -26,7 +26,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
-from cmdplab.solvers.budgeted import BudgetSolution, solve_budgets
+from cmdplab.solvers.budgeted import BudgetSolution, augmented, solve_budgets
 
 
 def tiny(seed: int, X: int = 2, A: int = 2, H: int = 3, low: int = 0) -> tuple[CMDP, np.ndarray]:
@@ -432,7 +432,8 @@ def test_memory_is_for_the_sums_that_occur_however_large_they_are():
         assert evaluate(problem, odd.policy).value == pytest.approx(odd.value, abs=1e-10)
 
 
-def test_a_problem_that_grows_too_large_is_refused_with_its_size():
+def test_a_problem_that_grows_too_large_is_refused_with_its_size(monkeypatch):
+    monkeypatch.setattr(augmented, "MOST_ENTRIES", 10**6)  # the real limit is met after 30 s
     problem = random_problem(30, 3, 20, 0)
     cost = np.random.default_rng(0).integers(0, 10**6, (30, 3))
     with pytest.raises(InputError, match=r"pairs of a state and a sum of costs"):

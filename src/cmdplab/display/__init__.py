@@ -50,6 +50,17 @@ def _table(self: Shown) -> str:
     return f"<table><caption>{escape(title)}</caption>{''.join(rows)}</table>"
 
 
+def words_and_table(text: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A paragraph, and a table below it unless it has no rows, for notebooks."""
+    words = escape(text).replace("\n", "<br>")
+    if not rows:
+        return f"<p>{words}</p>"
+    head = "".join(f"<th>{escape(each)}</th>" for each in header)
+    lines = ("".join(f"<td>{escape(each)}</td>" for each in row) for row in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f"<p>{words}</p><table><tr>{head}</tr>{body}</table>"
+
+
 def name(given: object) -> str:
     """A name that can be printed, on one line and not for pages."""
     return _cut("".join(each if each.isprintable() else "?" for each in str(given)), LONGEST_NAME)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from cmdplab.cmdp.memory import counted_action_values, counted_occupancy, level_
 from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Average, StationaryCMDP
+from cmdplab.display import words_and_table
 from cmdplab.errors import InputError
 from cmdplab.policies.comparison import in_words
 from cmdplab.solvers import Solution, solve
@@ -106,13 +106,7 @@ class Explanation(NamedTuple):
         return "\n".join([self.text, "", *lines])
 
     def _repr_html_(self) -> str:
-        header, rows = self.table()
-        head = "".join(f"<th>{escape(each)}</th>" for each in header)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows
-        )
-        words = escape(self.text).replace("\n", "<br>")
-        return f"<p>{words}</p><table><tr>{head}</tr>{body}</table>"
+        return words_and_table(self.text, *self.table())
 
 
 def explain(

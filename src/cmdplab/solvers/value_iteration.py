@@ -183,16 +183,58 @@ def move_listed(model, h, i, order, mass, ahead):
 
 
 @compiled
+def entries_listed(model, layer, i):
+    """See `entries`."""
+    return len(model.successor)
+
+
+@compiled
+def entries_seen(model, layer, i):
+    """See `entries`."""
+    return model.used[layer, i]
+
+
+@compiled
+def entry_listed(model, layer, i, s):
+    """See `entry`."""
+    return model.successor[s, i], model.lower[layer, s, i], model.room[layer, s, i]
+
+
+@compiled
+def entry_seen(model, layer, i, s):
+    """See `entry`."""
+    place = model.begin[layer, i] + s
+    return model.state[place], model.lower[place], model.room[place]
+
+
+ENTRIES = {ListedBox: entries_listed, SeenBox: entries_seen}
+ENTRY = {ListedBox: entry_listed, SeenBox: entry_seen}
+
+
+@by_type(lambda model: ENTRIES[model.instance_class])
+def entries(model: Any, layer: Any, i: Any) -> Any:
+    """How many places the list of a pair has."""
+    raise NotImplementedError
+
+
+@by_type(lambda model: ENTRY[model.instance_class])
+def entry(model: Any, layer: Any, i: Any, s: Any) -> Any:
+    """The state at a place of a pair's list, -1 where it is empty, its lower end and its room."""
+    raise NotImplementedError
+
+
+@compiled
 def room_of(model, layer, i, y):
     """How much more than its lower end a state may get."""
-    for s in range(len(model.successor)):
-        if model.successor[s, i] == y:
-            return model.room[layer, s, i]
+    for s in range(entries(model, layer, i)):
+        state, _, room = entry(model, layer, i, s)
+        if state == y:
+            return room
     return model.width[layer, i]
 
 
 @compiled
-def expect_listed_box(model, h, order, value, work, q):
+def expect_in_lists(model, h, order, value, work, q):
     """See `expect`. Pair by pair: pouring ends after a few states where rows have few."""
     layer = min(h, len(model.spare) - 1)
     coarsen(work.total, order)
@@ -202,11 +244,12 @@ def expect_listed_box(model, h, order, value, work, q):
         for t in range(len(order)):
             everywhere += value[n, order[t]]
         for i in range(q.shape[1]):
-            total = model.floor[layer, i] * everywhere
-            for s in range(len(model.successor)):
-                y = model.successor[s, i]
+            floor = model.floor[layer, i]
+            total = floor * everywhere
+            for s in range(entries(model, layer, i)):
+                y, lower, _ = entry(model, layer, i, s)
                 if y >= 0:
-                    total += (model.lower[layer, s, i] - model.floor[layer, i]) * value[n, y]
+                    total += (lower - floor) * value[n, y]
             q[n, i] = total
     for i in range(q.shape[1]):
         left, t = model.spare[layer, i], 0
@@ -220,16 +263,17 @@ def expect_listed_box(model, h, order, value, work, q):
 
 
 @compiled
-def move_in_listed_box(model, h, i, order, mass, ahead):
+def move_in_lists(model, h, i, order, mass, ahead):
     """See `move`."""
     layer = min(h, len(model.spare) - 1)
-    if model.floor[layer, i] > 0.0:
+    floor = model.floor[layer, i]
+    if floor > 0.0:
         for t in range(len(order)):
-            ahead[order[t]] += mass * model.floor[layer, i]
-    for s in range(len(model.successor)):
-        y = model.successor[s, i]
+            ahead[order[t]] += mass * floor
+    for s in range(entries(model, layer, i)):
+        y, lower, _ = entry(model, layer, i, s)
         if y >= 0:
-            ahead[y] += mass * (model.lower[layer, s, i] - model.floor[layer, i])
+            ahead[y] += mass * (lower - floor)
     left, t = model.spare[layer, i], 0
     while left > 0.0 and t < len(order):
         y = order[t]
@@ -239,75 +283,19 @@ def move_in_listed_box(model, h, i, order, mass, ahead):
         t += 1
 
 
-@compiled
-def room_of_seen(model, layer, i, y):
-    """How much more than its lower end a state may get."""
-    begin = model.begin[layer, i]
-    for place in range(begin, begin + model.used[layer, i]):
-        if model.state[place] == y:
-            return model.room[place]
-    return model.width[layer, i]
-
-
-@compiled
-def expect_seen_box(model, h, order, value, work, q):
-    """See `expect`, and `expect_listed_box`."""
-    layer = min(h, len(model.spare) - 1)
-    coarsen(work.total, order)
-    sort_states(work.total, order)
-    for n in range(len(value)):
-        everywhere = 0.0
-        for t in range(len(order)):
-            everywhere += value[n, order[t]]
-        for i in range(q.shape[1]):
-            floor, begin = model.floor[layer, i], model.begin[layer, i]
-            total = floor * everywhere
-            for place in range(begin, begin + model.used[layer, i]):
-                total += (model.lower[place] - floor) * value[n, model.state[place]]
-            q[n, i] = total
-    for i in range(q.shape[1]):
-        left, t = model.spare[layer, i], 0
-        while left > 0.0 and t < len(order):
-            y = order[t]
-            poured = min(room_of_seen(model, layer, i, y), left)
-            for n in range(len(value)):
-                q[n, i] += poured * value[n, y]
-            left -= poured
-            t += 1
-
-
-@compiled
-def move_in_seen_box(model, h, i, order, mass, ahead):
-    """See `move`."""
-    layer = min(h, len(model.spare) - 1)
-    floor, begin = model.floor[layer, i], model.begin[layer, i]
-    if floor > 0.0:
-        for t in range(len(order)):
-            ahead[order[t]] += mass * floor
-    for place in range(begin, begin + model.used[layer, i]):
-        ahead[model.state[place]] += mass * (model.lower[place] - floor)
-    left, t = model.spare[layer, i], 0
-    while left > 0.0 and t < len(order):
-        y = order[t]
-        poured = min(room_of_seen(model, layer, i, y), left)
-        ahead[y] += mass * poured
-        left -= poured
-        t += 1
-
-
 EXPECT = {
     Model: expect_box,
     TableModel: expect_table,
     ListedModel: expect_listed,
-    ListedBox: expect_listed_box,
-    SeenBox: expect_seen_box,
+    ListedBox: expect_in_lists,
+    SeenBox: expect_in_lists,
 }
 MOVE = {
     Model: move_in_box,
     TableModel: move_in_table,
     ListedModel: move_listed,
-    ListedBox: move_in_listed_box,
-    SeenBox: move_in_seen_box,
+    ListedBox: move_in_lists,
+    SeenBox: move_in_lists,
 }
 
 

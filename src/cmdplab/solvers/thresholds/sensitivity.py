@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import NamedTuple
 
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
+from cmdplab.display import words_and_table
 from cmdplab.errors import InputError
 from cmdplab.solvers.solution import Solution, solve
 from cmdplab.solvers.thresholds.attainable import CLOSED, Attainable
@@ -106,14 +106,7 @@ class Sensitivity(NamedTuple):
         return self.text
 
     def _repr_html_(self) -> str:
-        header, rows = self.table()
-        head = "".join(f"<th>{escape(each)}</th>" for each in header)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows
-        )
-        words = escape(self.text).replace("\n", "<br>")
-        table = f"<table><tr>{head}</tr>{body}</table>" if rows else ""
-        return f"<p>{words}</p>{table}"
+        return words_and_table(self.text, *self.table())
 
 
 def sensitivity(problem: CMDP | StationaryCMDP, solution: Solution | None = None) -> Sensitivity:
