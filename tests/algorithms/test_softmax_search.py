@@ -431,6 +431,26 @@ def test_learning_live_is_learning_in_the_engine(row):
         np.testing.assert_array_equal(a, b)
 
 
+def test_lists_of_what_was_seen_teach_what_a_table_teaches():
+    problem = random_problem(40, 3, 3, 1, concentration=0.02, closed=0.2)
+    task = told(GHOSH_RELEASED, problem)
+    live = live_session(GHOSH_RELEASED, task)  # so many states are kept as lists that grow
+    known = task._replace(support=np.ones((40, 3, 40), bool))
+    table = family(GHOSH_RELEASED).compiled(None, GHOSH_RELEASED, known, 0)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        states, actions = [problem.start], []
+        for h in range(problem.horizon):
+            actions.append(int(rng.choice(np.flatnonzero(problem.opened[h, states[-1]]))))
+            states.append(int(rng.choice(40, p=problem.table[h, states[-1], actions[-1]])))
+        live.observe(states, actions)
+        table.observe(states, actions)
+    assert live.state().counts.ndim == 2
+    np.testing.assert_allclose(live.policy(), table.policy(), atol=1e-9)
+    assert not np.array_equal(live.policy(), task.baseline.policy)
+    assert live.state().multiplier == pytest.approx(table.state().multiplier, abs=1e-9)
+
+
 # Refusals
 
 
@@ -485,3 +505,18 @@ def test_a_state_of_another_problem_is_not_taken():
         session(
             "cpu", make("opse-streaming"), OPSE, task, 0, state._replace(counts=state.counts[:2])
         )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("five-by-five-3",), "searches one multiplier for one constraint"),
+        (("opse-streaming", "--rewards", "bernoulli"), "has to know the rewards"),
+    ],
+    ids=str,
+)
+def test_commands_refuse_in_one_sentence(call, arguments, sentence):
+    code, _, err = call("run", *arguments, "--algorithm", "OPSE", "--episodes", "5")
+    assert code == 2
+    assert sentence in " ".join(err.split())
+    assert len(err.strip().splitlines()) <= 3

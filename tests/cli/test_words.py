@@ -118,7 +118,7 @@ def test_an_experiment_s_idle_setting_is_refused():
     ("command", "sentence"),
     [
         ("run --margin-scale 0.1", "UOpt-RPGPD has no margin_scale: OptPress-LP, DOPE"),
-        ("run --baseline p.npy", "without --baseline: OptPress-LP, DOPE have one"),
+        ("run --baseline p.npy", "without --baseline: OptPress-LP, DOPE, OPSE"),
         ("run --tuned-for 1e4", "UOpt-RPGPD has no tuned_for: "),
         (
             "run --algorithm DOPE --baseline p.npy --tightening 0.3",

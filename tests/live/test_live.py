@@ -17,7 +17,7 @@ import cmdplab
 from cmdplab import InputError, learn
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.row import SLATER_GAP
-from cmdplab.algorithms.task import Task
+from cmdplab.algorithms.task import Baseline, Task
 from cmdplab.errors import EnvironmentFailed, StorageError
 from cmdplab.experiments import checkpoint
 from cmdplab.experiments.durable import held
@@ -499,7 +499,8 @@ BLIND = [row for row in ALGORITHMS.values() if SLATER_GAP not in row.needs]
 
 @pytest.mark.parametrize("row", BLIND, ids=lambda row: f"{row.name}-{row.preset}")
 def test_rows_that_ask_for_no_slater_gap_read_none(row):
-    tasks = [Task(np.zeros((2, 3, 4, 2)), np.ones(1), 0, slack) for slack in (0.5, 1.0)]
+    safe = Baseline(np.full((3, 4, 2), 0.5), np.array([0.0, 1.5]))
+    tasks = [Task(np.zeros((2, 3, 4, 2)), np.ones(1), 0, slack, safe) for slack in (0.5, 1.0)]
     assert row.numbers(tasks[0]) == row.numbers(tasks[1])
     if hasattr(row, "schedule"):
         assert np.array_equal(*(row.schedule(task, 1, 50) for task in tasks))
