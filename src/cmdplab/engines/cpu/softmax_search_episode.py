@@ -311,6 +311,7 @@ def play(world, learner, numbers, start, begun, uniforms, scratch, work, chunk):
     states, actions = scratch.states, scratch.actions
     for k in range(len(uniforms)):
         returns_of(world, learner, start, scratch, chunk.returns[k])
+        chunk.on_baseline[k] = learner.tally[ON_BASELINE]
         roll_out(world, learner.policy, start, uniforms[k], states, actions)
         advance(learner, numbers, start, states, actions, work)
         copy(learner.multiplier, chunk.multiplier[k])
@@ -321,5 +322,6 @@ def replay(world, learner, numbers, start, states, actions, scratch, work, chunk
     """The same on trajectories from outside: states [E, H + 1], actions [E, H]."""
     for k in range(len(states)):
         returns_of(world, learner, start, scratch, chunk.returns[k])
+        chunk.on_baseline[k] = learner.tally[ON_BASELINE]
         advance(learner, numbers, start, states[k], actions[k], work)
         copy(learner.multiplier, chunk.multiplier[k])
