@@ -79,6 +79,8 @@ figures: .venv/ready  ## every documented figure, into docs/figures/ (about five
 
 docs: .venv/ready-docs  ## the documentation site: build/docs/index.html (a few minutes, offline)
 	CMDPLAB_QUIET=1 $(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet docs build/docs
+	mkdir -p build/board && tar xzf docs/_static/board/records.tar.gz -C build/board
+	CMDPLAB_QUIET=1 $(BIN)/cmdplab board-page build/board --out build/docs/_static/board >/dev/null 2>&1
 	@echo "open build/docs/index.html, or: make docs-open"
 
 docs-open: docs  ## build the documentation site and open it in a browser

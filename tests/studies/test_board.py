@@ -76,7 +76,7 @@ def row_of(data, *key):
 
 def test_the_standard_board_has_the_protocol_s_problems():
     places = standard_places()
-    assert len(places) == len(set(places)) == 33
+    assert len(places) == len(set(places)) == 34
     assert {p.instance for p in places if p.environment == "random-independent-binding"} == {
         *range(10)
     }

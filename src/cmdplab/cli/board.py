@@ -173,7 +173,7 @@ def _print_lines(data: BoardData, out: Path) -> None:
         against = [outcomes(line.regret_outcomes), outcomes(line.violation_outcomes)]
         name = f"{line.algorithm}{marks(line)}"
         rows.append([name, scale, *against, *numbers, f"{line.us_per_episode:.3g}"])
-    title = f"{data.folder}: {len(data.rows)} rows; medians over problems, in % of H"
+    title = f"{data.folder}: {len(data.rows)} rows; medians over problems all lines have, % of H"
     grid(console(), title, header, rows, left=4)
     print_note(
         f"in regret, in violation: problems with less, with more than {data.reference}, and those "

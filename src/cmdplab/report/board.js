@@ -139,7 +139,7 @@ function showProtocol() {
       return h("tr", {}, h("th", { scope: "row" }, name), scales.map((s) => h("td", {}, losses[s] === undefined ? "–" : s === chosen ? h("strong", {}, `✓ ${fmt(losses[s])}`) : fmt(losses[s]))));
     })));
   const legend = "~ a learner from outside. * has constants that no source confirms. ° no guarantee applies as run. ² plans anew when visits have doubled.";
-  $("lines-hint").textContent = `Medians over problems of the medians over seeds, in % of H, the most that an episode can give. Regret and violation: strong, per episode. ${legend}`;
+  $("lines-hint").textContent = `Medians over the problems that all lines have, of the medians over seeds, in % of H, the most that an episode can give. Regret and violation: strong, per episode. ${legend}`;
   $("rows-hint").textContent = `Against ${data.reference} at the same kind of scale: ▼ less and ▲ more are claimed, the others are not. ${legend}`;
   $("footer").textContent = "One file, no network: everything on this page is computed from the data inside it.";
 }

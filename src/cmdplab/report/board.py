@@ -58,7 +58,7 @@ NUMBERS = BoardRow._fields[9:15]
 
 
 class BoardLine(NamedTuple):
-    """An algorithm at a scale over all problems: medians over them, in shares of H."""
+    """An algorithm at a scale: medians over the problems that all lines have, in shares of H."""
 
     algorithm: str
     scale: str
@@ -176,7 +176,7 @@ def _put_parquet(board: BoardData, path: Path) -> None:
 
 
 def board_markdown(board: BoardData) -> str:
-    """The lines over all problems as a table, for the documentation."""
+    """The lines as a table, for the documentation."""
     head = "| algorithm | scale | regret | violation | last gap | last violation | unsafe | "
     head += "µs/episode | less / more / open in regret | in violation |"
     found = [head, "|---|---|---|---|---|---|---|---|---|---|"]

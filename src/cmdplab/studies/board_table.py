@@ -194,11 +194,16 @@ def command(cell: Cell, run: RunSettings) -> str:
 
 
 def _lines(rows: Sequence[BoardRow]) -> list[BoardLine]:
-    """Every line over the problems that it has."""
+    """Every line over the problems that all lines have: medians over others would not compare.
+
+    Where they share none, each is over its own.
+    """
     grouped: dict[tuple[str, str], list[BoardRow]] = {}
     for row in rows:
         grouped.setdefault((row.algorithm, row.scale), []).append(row)
-    return [_line(mine) for mine in grouped.values()]
+    every = [{row.problem for row in mine} for mine in grouped.values()]
+    shared = set.intersection(*every) if every else set()
+    return [_line([r for r in mine if r.problem in shared] or mine) for mine in grouped.values()]
 
 
 def _line(rows: Sequence[BoardRow]) -> BoardLine:
