@@ -167,6 +167,12 @@ class Row:
                 "thresholds can be met only with equality"
             )
 
+    def meant_for(self, constraints: int) -> bool:
+        """Whether it is for problems with so many constraints: who asks for all gets these."""
+        if ONE_CONSTRAINT in self.needs and constraints > 1:
+            return False
+        return constraints > 0 or CONSTRAINT not in self.needs
+
     def check(self, task: Task) -> None:
         """Refuse a task that lacks what this algorithm needs to know."""
         if task.feedback not in FEEDBACK:

@@ -122,6 +122,10 @@ class Optimist(Row):
     resolved: Callable[[Setting], OptimistNumbers]
     unknown_rewards: str = REFUSED
 
+    def meant_for(self, constraints: int) -> bool:
+        """A reference for problems without constraints; by its name it plays on others too."""
+        return constraints == 0
+
     def setting(self, task: Task) -> Setting:
         """The sizes and constants that this row's formulas read."""
         return super().setting(task)._replace(bonus_scale=self.bonus_scale)

@@ -170,8 +170,8 @@ def named(given: str) -> list[str]:
 
 
 def registered() -> list[str]:
-    """Every algorithm of our list."""
-    return list(dict.fromkeys(name for name, _ in ALGORITHMS))
+    """Every algorithm of our list that is for problems with a constraint."""
+    return list(dict.fromkeys(name for (name, _), row in ALGORITHMS.items() if row.meant_for(1)))
 
 
 def standard_places() -> list[Place]:
@@ -202,12 +202,14 @@ def made(places: Iterable[Place]) -> dict[Place, CMDP]:
 
 
 def cells(board: Board, found: Mapping[Place, CMDP]) -> list[Cell]:
-    """All that the board has to show of these problems: every line on each of them."""
+    """All that the board has to show of these problems: every line on each that it is meant for."""
     whole = []
     lines = [line for entrant in board.algorithms for line in lines_of(entrant)]
     for place, problem in found.items():
         mark, episodes = fingerprint(problem), board.episodes(problem)
         for line in lines:
+            if not line.row.meant_for(problem.constraints):
+                continue
             first = line.run(place, problem, mark, episodes, 0)
             runs = [first.model_copy(update={"seed": seed}) for seed in range(board.seeds)]
             whole.append(Cell(line, place, problem.horizon, runs))

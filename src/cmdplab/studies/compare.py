@@ -26,7 +26,7 @@ from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.statistics import Paired
 from cmdplab.studies.conclusions import as_plain, median, numbers_of, paired_of, safety_of
-from cmdplab.studies.predefined import Comparison, carry_out
+from cmdplab.studies.predefined import EVERY, Comparison, carry_out
 
 
 @display.shown
@@ -106,7 +106,7 @@ def compare(
         return Compared(cmdp, solve_feasible(cmdp), grouped, paired)
     cmdp = problem if isinstance(problem, CMDP) else study.cmdp()
     solution = solve_feasible(cmdp)
-    rows = list(dict.fromkeys(row for each in listed for row in _rows(study, each)))
+    rows = list(dict.fromkeys(row for each in listed for row in _rows(study, each, cmdp)))
     _check_apart(rows)
     against = None if versus is None else label_of(versus, _rivals(rows))
     found = run_many(
@@ -122,9 +122,12 @@ def compare(
     return Compared(cmdp, solution, grouped, paired_of(against, grouped))
 
 
-def _rows(study: Comparison, given: Given) -> list[Row]:
+def _rows(study: Comparison, given: Given, problem: CMDP) -> list[Row]:
     """A row as it is; those of a name with what is asked of all."""
-    return replace(study, algorithms=(given,)).rows() if isinstance(given, str) else [as_row(given)]
+    if not isinstance(given, str):
+        return [as_row(given)]
+    found = replace(study, algorithms=(given,)).rows()
+    return [row for row in found if given != EVERY or row.meant_for(problem.constraints)]
 
 
 def _rivals(rows: Sequence[Row]) -> list[Rival]:

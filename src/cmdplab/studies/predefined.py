@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -80,13 +81,17 @@ class Comparison:
         return Path("runs") / self.name if self.out is None else self.out
 
     def rows(self) -> list[Row]:
-        """The algorithms: NAME, NAME:PRESET, learners from outside, or `all` of ours, each once."""
+        """The algorithms: NAME, NAME:PRESET, learners from outside, or `all` of ours, each once.
+
+        `all` are those that are meant for as many constraints as the problem has.
+        """
         rows = {}
         for name in map(written_name, self.algorithms):
             names = dict.fromkeys(each for each, _ in ALGORITHMS) if name == EVERY else [name]
             for each in names:
                 row = self._row(each)
-                rows[row.name, row.preset] = row
+                if name != EVERY or row.meant_for(self._constraints):
+                    rows[row.name, row.preset] = row
         return [row.with_settings(**self._given(row)) for row in rows.values()]
 
     def rivals(self) -> list[Rival]:
@@ -118,6 +123,10 @@ class Comparison:
         name = self.problem
         known = name in ENVIRONMENTS
         return not known and (name.endswith((".npz", ".drn")) or Path(name).exists())
+
+    @cached_property
+    def _constraints(self) -> int:
+        return self.cmdp().constraints
 
     def cmdp(self) -> CMDP:
         """The problem of a file, or an environment."""
