@@ -6,8 +6,8 @@
 Each run is a line of OUT.jsonl, so that a second call goes on where the first one stopped; at the
 end OUT has a summary for each algorithm and problem: in how many runs some episode violated, with
 the exact binomial interval of that frequency, the largest shortfall, the episodes on the safe
-policy and the first one off it. An episode is on the safe policy where its exact returns are those
-of that policy; it violates where its exact utility is below the threshold by more than 1e-9.
+policy and the first one off it. A coin counts by its probability: an episode is off the safe policy
+where that is below one. It violates where its exact utility misses the threshold by more than 1e-9.
 Needs numpy, scipy and numba only.
 """
 
@@ -49,6 +49,8 @@ def at_scale_one(name: str) -> Row:
 # What is put to the test. A wrapped learner is one more line.
 ALGORITHMS: dict[str, Callable[[], Row]] = {
     "OPSE": lambda: at_scale_one("OPSE"),
+    "Safe(UOpt-RPGPD)": lambda: at_scale_one("Safe(UOpt-RPGPD)"),
+    "Safe(OptCMDP)": lambda: at_scale_one("Safe(OptCMDP)"),
 }
 PROBLEMS: dict[str, Callable[[], CMDP]] = {
     "small": small,
@@ -57,7 +59,6 @@ PROBLEMS: dict[str, Callable[[], CMDP]] = {
 
 CHUNK = 10_000
 TOLERANCE = 1e-9  # of a violation: rounding is none
-SAME = 1e-12  # of returns that are those of the safe policy
 
 
 def one(job: tuple[str, str, int, int]) -> dict[str, Any]:
@@ -68,21 +69,19 @@ def one(job: tuple[str, str, int, int]) -> dict[str, Any]:
     row = replace(ALGORITHMS[name](), tuned_for=episodes)
     task = task_for(row, problem, solution)
     played = session("cpu", problem, row, task, seed)
-    safe = None if task.baseline is None else task.baseline.returns
-    violations, first, largest, on_safe, off_safe, gap = 0, None, 0.0, 0, None, 0.0
+    violations, first, largest, on_safe, off_safe, gap = 0, None, 0.0, 0.0, None, 0.0
     began = time.process_time()
     for done in range(0, episodes, CHUNK):
-        returns = played.play(min(CHUNK, episodes - done)).returns
+        chunk = played.play(min(CHUNK, episodes - done))
+        returns, share = chunk.returns, chunk.on_baseline
         short = np.max(problem.threshold - returns[:, 1:], axis=1)
         bad = np.flatnonzero(short > TOLERANCE)
         violations += len(bad)
         first = done + int(bad[0]) + 1 if first is None and len(bad) else first
         largest = max(largest, float(short.max()))
-        if safe is not None:
-            same = np.abs(returns - safe).max(axis=1) <= SAME
-            on_safe += int(same.sum())
-            others = np.flatnonzero(~same)
-            off_safe = done + int(others[0]) + 1 if off_safe is None and len(others) else off_safe
+        on_safe += float(share.sum())
+        others = np.flatnonzero(share < 1.0)
+        off_safe = done + int(others[0]) + 1 if off_safe is None and len(others) else off_safe
         gap = float(solution.value - returns[:, 0].mean())
     return {
         "algorithm": name,
