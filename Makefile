@@ -78,9 +78,9 @@ figures: .venv/ready  ## every documented figure, into docs/figures/ (about five
 	  cp runs/$$name/figure1.png docs/figures/$$name.png; done
 
 docs: .venv/ready-docs  ## the documentation site: build/docs/index.html (a few minutes, offline)
-	CMDPLAB_QUIET=1 $(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet docs build/docs
 	mkdir -p build/board && tar xzf docs/_static/board/records.tar.gz -C build/board
-	CMDPLAB_QUIET=1 $(BIN)/cmdplab board-page build/board --out build/docs/_static/board >/dev/null 2>&1
+	CMDPLAB_QUIET=1 $(BIN)/cmdplab board-page build/board --out docs/_static/board >build/board/said 2>&1
+	CMDPLAB_QUIET=1 $(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet docs build/docs
 	@echo "open build/docs/index.html, or: make docs-open"
 
 docs-open: docs  ## build the documentation site and open it in a browser

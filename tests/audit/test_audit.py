@@ -275,7 +275,7 @@ def test_what_cannot_be_asked(call, swept_once, tmp_path):
     assert "is no experiment" in refusal(call, tmp_path / "nowhere")
     assert "does not exist" in refusal(call, tmp_path / "nowhere.toml")
     (tmp_path / "file").write_text("no folder")
-    assert "cannot be read" in refusal(call, tmp_path / "file")
+    assert "is neither a folder of records" in refusal(call, tmp_path / "file")
     assert not (swept_once / "audit").exists()
     assert "say which sweep" in refusal(call)
     assert "--seeds needs --failure-events" in refusal(call, swept_once, "--seeds", "0")

@@ -50,6 +50,9 @@ LOOKS: dict[str, Look] = {
     "Triple-Q-no-reset": Look(SKY, "--"),
     "OPSE": Look(ORANGE, "-"),
     "Ghosh-Zhou-Shroff": Look(ORANGE, "-."),
+    "UCBVI-CH": Look(PINK, "--"),
+    "UCBVI-BF": Look(PINK, ":"),
+    "UCRL2": Look(SKY, ":"),
 }
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.errors import InputError
 from cmdplab.measures.verdict import ROUNDING
 from cmdplab.types import Array
 
@@ -37,6 +38,8 @@ def summary(curves: Mapping[str, Array], mistakes: Mapping[str, Array]) -> Safet
     """The safety of a run, from its two tables; None without a constraint."""
     if "violation_max" not in curves:
         return None
+    if "violation_mistakes" not in mistakes:
+        raise InputError("curves of a violation, and mistakes without violation_mistakes")
     episode, highest = curves["episode"], curves["violation_max"]
     tolerance, horizon = float(mistakes["epsilon"][0]), float(mistakes["epsilon"][-1])
     wrong = np.flatnonzero(highest > tolerance)
