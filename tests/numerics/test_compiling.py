@@ -162,13 +162,8 @@ def test_whatever_python_calls_has_words_for_what_it_is():
     modules = {each.__module__ for each in compiling.called()}
     ours = {each for each in modules if each.startswith("cmdplab.")}
     assert {"cmdplab.solvers.value_iteration", "cmdplab.engines.cpu.primal_dual_episode"} <= ours
-    inner = {
-        "loops",
-        "storage",
-        "boxes",
-        "vector_math",
-        "equations",
-    }  # called from Python by tests alone
+    # Called from Python by tests alone.
+    inner = {"loops", "storage", "boxes", "vector_math", "equations"}
     for module in ours:
         assert module.split(".")[-1] in inner or module.startswith(tuple(messages.COMPILED))
 
