@@ -208,3 +208,16 @@ def test_the_wrong_shapes_are_refused_before_anything_is_computed():
     free = random_problem(3, 2, 2, 0)
     with pytest.raises(InputError, match="no margin"):
         largest_margin(Box.of(free), free.reward, free.threshold)
+
+
+def test_states_that_are_hardly_ever_reached_have_a_policy():
+    """A chain whose k-th state has probability 1e-3k: numbers too small for 1 / p to be finite."""
+    X = H = 110
+    kernel = np.zeros((X, 2, X))
+    kernel[:, :, 0] = 0.999
+    kernel[np.arange(X), :, np.minimum(np.arange(X) + 1, X - 1)] += 0.001
+    useful = np.broadcast_to([0.0, 1.0], (X, 2))
+    problem = CMDP(kernel, np.stack([1.0 - useful, useful]), [0.3 * H], horizon=H)
+    for box in (Box.of(problem), Box(problem.table, problem.table)):
+        found = plan(box, problem.reward, problem.threshold, problem.start)
+        np.testing.assert_allclose(found.policy.sum(axis=-1), 1.0, atol=1e-12)

@@ -22,6 +22,7 @@ from cmdplab.numerics.compiling import (
     compiled_in_order,
     steering,
 )
+from cmdplab.solvers.layout import UNREACHED
 from cmdplab.types import Ahead, Array
 
 BLOCK = 64  # pairs whose lists stay in the first cache
@@ -343,6 +344,6 @@ def write_policy(occupancy, fallback, policy):
             for i in range(x * A, x * A + A):
                 mass += occupancy[h, i]
             for i in range(x * A, x * A + A):
-                policy[h, i] = occupancy[h, i] / mass if mass > 0.0 else 0.0
-            if mass == 0.0:
+                policy[h, i] = occupancy[h, i] / mass if mass > UNREACHED else 0.0
+            if mass <= UNREACHED:
                 policy[h, x * A + fallback[h, x]] = 1.0

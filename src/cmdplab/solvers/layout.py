@@ -12,6 +12,10 @@ from cmdplab.errors import InputError
 from cmdplab.numerics.arrays import aligned, padded, places, to_pairs
 from cmdplab.types import Array, Indices, Mask, Places
 
+# A state of less mass is not reached. Dividing by it may be compiled to a product with 1 / mass,
+# which is infinite below 1e-308.
+UNREACHED = 1e-290
+
 
 class Box(NamedTuple):
     """All kernels with lower <= P <= upper, entry by entry, and the actions that are open."""

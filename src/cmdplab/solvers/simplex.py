@@ -33,6 +33,7 @@ from cmdplab.solvers.basis import (
     smallest_slack,
     total_share,
 )
+from cmdplab.solvers.layout import UNREACHED
 from cmdplab.solvers.value_iteration import add_occupancy, sweep
 
 MOST_PIVOTS = 2_000  # about 4 are needed from good multipliers, 12 from none
@@ -231,6 +232,6 @@ def write_policy(model, start, columns, basis, work, policy, returns):
             for i in range(x, policy.shape[1], P):
                 mass += occupancy[h, i]
             for i in range(x, policy.shape[1], P):
-                policy[h, i] = occupancy[h, i] / mass if mass > 0.0 else 0.0
-            if mass == 0.0:
+                policy[h, i] = occupancy[h, i] / mass if mass > UNREACHED else 0.0
+            if mass <= UNREACHED:
                 policy[h, greedy[h, x] * P + x] = 1.0
