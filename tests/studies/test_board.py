@@ -336,7 +336,10 @@ def test_names_are_written_as_the_board_has_them():
         ["OptCMDP"],
         ["Triple-Q:printed"],
     ]
-    assert named("all") == list(dict.fromkeys(each["name"] for each in cmdplab.list_algorithms()))
+    every = dict.fromkeys(each["name"] for each in cmdplab.list_algorithms())
+    for reference in ("UCBVI-CH", "UCBVI-BF", "UCRL2"):  # they are for problems without constraints
+        del every[reference]
+    assert named("all") == list(every)
     assert places_named(["random-independent-binding:3", "six-state"]) == [
         Place("random-independent-binding", 3),
         Place("six-state"),
