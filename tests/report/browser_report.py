@@ -124,7 +124,7 @@ def test_verdicts_come_first_and_sort(visit, file):
     page = visit(file)
     (problem,) = data_of(file)["problems"]
     order = page.eval_on_selector_all("main > section:not([hidden])", "all => all.map(e => e.id)")
-    assert order == ["facts", "verdicts", "curves", "mistakes", "settings", "cite"]
+    assert order == ["facts", "verdicts", "safety", "curves", "mistakes", "settings", "cite"]
     names = page.locator("#summary tbody th .name > span")
     assert [each.split(" ")[0] for each in names.all_inner_texts()] == [*FIGURE_1]
     chips = page.locator("#summary .chip").all_inner_texts()
