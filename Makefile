@@ -12,7 +12,7 @@ help:  ## this list
 reproduce: .venv/ready  ## the paper's Figure 1, redrawn: runs/figure1/
 	$(BIN)/cmdplab reproduce
 
-test: .venv/ready-dev  ## the test suite, without what is slow (about four minutes on two cores)
+test: .venv/ready-dev  ## the test suite, without what is slow (some minutes on two cores)
 	$(BIN)/python tests/compile_first.py
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow'
 
