@@ -24,12 +24,13 @@ from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.index import good_lines, sealed_line
 from cmdplab.experiments.manifest import Manifest
-from cmdplab.experiments.records.tables import read_records
+from cmdplab.experiments.records.tables import LABELS, read_records
 from cmdplab.experiments.run_settings import RunSettings, fingerprint
 from cmdplab.experiments.sweep import do_missing, prepare
 from cmdplab.experiments.work import Ended, Event, OnEvent, Work
 from cmdplab.files.locks import locked
 from cmdplab.files.write import writable_folder
+from cmdplab.measures import safety
 from cmdplab.measures.mistakes import DECADES, PER_DECADE
 from cmdplab.studies.board import (
     RANDOM,
@@ -49,6 +50,7 @@ from cmdplab.studies.board import (
     made,
     write_board,
 )
+from cmdplab.types import Array
 
 NUMBERS = "numbers.jsonl"
 UNSAFE = (DECADES - 2) * PER_DECADE  # the place of 0.01 H among the epsilons that are counted
@@ -92,19 +94,16 @@ def numbers_of(folder: Path, record: Manifest) -> dict[str, Any]:
     summary = record.summary
     fields = ["strong_regret"]
     fields += ["strong_violation_regret"] * (summary["strong_violation_regret"] is not None)
-    curves = read_records(folder / CURVES, record.digest_of(CURVES), ["episode", *fields])
-    episode = np.asarray(curves["episode"], dtype=np.float64)
+    curves = _columns(folder / CURVES, record.digest_of(CURVES))
+    mistakes = _columns(folder / MISTAKES, record.digest_of(MISTAKES))
+    episode = curves["episode"].astype(np.float64)
     first = int(np.searchsorted(episode, LAST * episode[-1], side="right")) - 1
     last = []
     for name in fields:
-        sums = np.asarray(curves[name])
+        sums = curves[name]
         before = (episode[first], sums[first]) if first >= 0 else (0.0, 0.0)
         last.append(float((sums[-1] - before[1]) / max(episode[-1] - before[0], 1.0)))
-    unsafe = None
-    if len(fields) > 1:
-        column = "violation_mistakes"
-        counted = read_records(folder / MISTAKES, record.digest_of(MISTAKES), ["epsilon", column])
-        unsafe = int(counted[column][UNSAFE].as_py())
+    safe = safety.summary(curves, mistakes)
     settings = record.settings
     return {
         "run": settings.folder,
@@ -119,13 +118,23 @@ def numbers_of(folder: Path, record: Manifest) -> dict[str, Any]:
         "strong_violation_regret": summary["strong_violation_regret"],
         "last_gap": last[0],
         "last_violation": last[1] if len(last) > 1 else None,
-        "unsafe": unsafe,
+        "unsafe": None if safe is None else int(mistakes["violation_mistakes"][UNSAFE]),
+        "violating": None if safe is None else safe.violating,
+        "first_violating": None if safe is None else safe.first,
+        "largest_violation": None if safe is None else safe.largest,
+        "baseline_share": None if safe is None else safe.baseline_share,
         "final_gap": summary["final_gap"],
         "final_violation": summary["final_violation"],
         "seconds": round(record.seconds, 4),
         "version": record.versions.get("cmdplab", ""),
         "processor": record.machine.get("processor", ""),
     }
+
+
+def _columns(path: Path, sha256: str) -> dict[str, Array]:
+    table = read_records(path, sha256)
+    wanted = [name for name in table.column_names if name not in LABELS]
+    return {name: table[name].to_numpy() for name in wanted}
 
 
 class Played(NamedTuple):
