@@ -9,6 +9,8 @@ is done where a person gives or asks for it, never because a file or a record na
 
 from __future__ import annotations
 
+import sys
+from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -27,12 +29,21 @@ class Plugin(NamedTuple):
 
 def plugins(group: str) -> dict[str, list[Plugin]]:
     """What is registered under each name, in lower case; more than one thing is a quarrel."""
+    found: dict[str, list[Plugin]] = {}
+    for each in _registered(group, tuple(sys.path)):
+        found.setdefault(each.name.lower(), []).append(each)
+    return found
+
+
+@cache
+def _registered(group: str, path: tuple[str, ...]) -> list[Plugin]:
+    """What the packages on a path register; 26 ms with 190 packages, which each run took twice."""
     from importlib.metadata import entry_points  # 10 ms, for which most commands have no use
 
-    found: dict[str, list[Plugin]] = {}
+    found = []
     for entry in entry_points(group=group):
         package = "an unknown package" if entry.dist is None else _title(entry.dist)
-        found.setdefault(entry.name.lower(), []).append(Plugin(entry.name, entry.value, package))
+        found.append(Plugin(entry.name, entry.value, package))
     return found
 
 

@@ -177,7 +177,7 @@ class Settings(TypedDict, total=False):
             help="When planners plan anew: every-episode or doubling.",
             meaning="when it plans anew",
             none="it plans by a rule of its own, or not at all",
-            families=("Planner",),
+            families=("PlansAnew",),
         ),
     ]
     dynamics: Annotated[

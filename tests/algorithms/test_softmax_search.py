@@ -15,6 +15,7 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.ghosh import GHOSH, GHOSH_RELEASED
 from cmdplab.algorithms.opse import OPSE, OPSE_RELEASED, tabular
+from cmdplab.algorithms.planner import REPLANS
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.softmax_search import GROWTH, Constants, next_multiplier
 from cmdplab.algorithms.task import Task
@@ -372,6 +373,19 @@ def test_at_scale_one_no_episode_violates_and_the_safe_policy_is_left(seed):
     assert 0 < played.state().baseline_episodes < 20_000
 
 
+def test_a_policy_that_is_kept_until_visits_double_is_as_safe():
+    problem = two_by_two()
+    row = OPSE.with_settings(tuned_for=20_000, replan="doubling")
+    played = session("cpu", problem, row, told(row, problem), 0)
+    returns = played.play(20_000).returns
+    assert returns[:, 1].min() >= problem.threshold[0]
+    pairs = problem.horizon * problem.states * problem.actions
+    changes = np.count_nonzero(np.any(np.diff(returns, axis=0) != 0.0, axis=1))
+    assert 1 <= changes <= pairs * np.log2(2 * 20_000)
+    state = played.state()
+    assert np.all(state.counts.sum(axis=-1) < np.maximum(2.0 * state.planned, 1.0))
+
+
 def test_on_streaming_the_release_is_safe_and_ghosh_is_not():
     problem, solution = make("opse-streaming"), solve(make("opse-streaming"))
     curves = {}
@@ -398,11 +412,12 @@ def test_the_release_plays_safe_ever_more_rarely():
     assert 10 < counts[0] <= counts[1] <= counts[2] < counts[0] + 60
 
 
+@pytest.mark.parametrize("replan", REPLANS)
 @EACH
-def test_engines_agree_to_the_last_bit(row):
+def test_engines_agree_to_the_last_bit(row, replan):
     problem = make("opse-tabular", 2)
     for scale in (1.0, 0.01):
-        scaled = replace(row, bonus_scale=scale, margin_scale=scale)
+        scaled = row.with_settings(bonus_scale=scale, margin_scale=scale, replan=replan)
         cpu, host = (
             session(each, problem, scaled, told(row, problem), 3) for each in ("cpu", "host")
         )

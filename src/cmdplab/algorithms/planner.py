@@ -192,7 +192,28 @@ class PlannerNumbers(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planner(Row):
+class PlansAnew(Row):
+    """A row whose policy is the answer of a search: made in every episode, or more rarely."""
+
+    replan: Callable[[Setting], Replan] = REPLANS[SETTINGS["replan"].default]
+
+    def _value(self, name: str) -> Any:
+        """The value of a setting; `replan` is the name of a schedule in `REPLANS`."""
+        if name != "replan":
+            return super()._value(name)
+        return next((known for known, each in REPLANS.items() if each is self.replan), None)
+
+    def _change(self, name: str, value: Any) -> dict[str, Any]:
+        return super()._change(name, REPLANS[value] if name == "replan" else value)
+
+    @property
+    def may_plan_rarely(self) -> bool:
+        """It plans in every episode, and could as well when visits have doubled."""
+        return self.replan is every_episode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planner(PlansAnew):
     """One algorithm of the family. The defaults are OptCMDP."""
 
     width: Callable[[Setting], Width]
@@ -205,7 +226,6 @@ class Planner(Row):
     queue: Queue | None = None  # None: the multipliers are the optimal ones
     caution: float = -math.inf  # the baseline must exceed b + caution (b_0 - b) to be left
     warm_up: Coefficient = nothing  # episodes that the baseline is played in any case
-    replan: Callable[[Setting], Replan] = REPLANS[SETTINGS["replan"].default]
     epsilon: float = SETTINGS["epsilon"].default
     uniform_elsewhere: float = 0.0  # where a plan never comes: 0 its greedy action, 1 any action
 
@@ -213,14 +233,10 @@ class Planner(Row):
         """The sizes and constants that this row's formulas read."""
         return super().setting(task)._replace(epsilon=self.epsilon, bonus_scale=self.bonus_scale)
 
-    def _value(self, name: str) -> Any:
-        """The value of a setting; `replan` is the name of a schedule in `REPLANS`."""
-        if name != "replan":
-            return super()._value(name)
-        return next((known for known, each in REPLANS.items() if each is self.replan), None)
-
-    def _change(self, name: str, value: Any) -> dict[str, Any]:
-        return super()._change(name, REPLANS[value] if name == "replan" else value)
+    @property
+    def may_plan_rarely(self) -> bool:
+        """Not with a queue, whose multipliers change in every episode."""
+        return self.queue is None and super().may_plan_rarely
 
     @property
     def has_margin(self) -> bool:

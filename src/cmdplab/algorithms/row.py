@@ -135,6 +135,11 @@ class Row:
         return False
 
     @property
+    def may_plan_rarely(self) -> bool:
+        """Whether `replan="doubling"` would save it most of its plans, and of its time."""
+        return False
+
+    @property
     def tosses_coin(self) -> bool:
         """Whether an episode is played by one of two policies, by a coin."""
         return False

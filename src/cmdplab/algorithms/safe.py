@@ -172,6 +172,11 @@ class Safe(Row):
         return True
 
     @property
+    def may_plan_rarely(self) -> bool:
+        """As the row inside; the coin is computed anew in every episode all the same."""
+        return self.row.may_plan_rarely
+
+    @property
     def own_episodes_only(self) -> bool:
         """Whether the learner is not told what the safe policy played."""
         return isinstance(self.row, TripleQ)

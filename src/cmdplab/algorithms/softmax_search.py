@@ -14,6 +14,8 @@ and one backward pass evaluates a policy while it builds it, h = H, ..., 1, with
 
 An episode searches the smallest lam in [0, C_lam] with U(lam) >= b and plays the upper end of the
 last bracket, the one whose U was found >= b; where even C_lam fails, the safe policy or pi^C_lam.
+With `replan="doubling"` it searches when the visits of a pair have doubled, and keeps its policy in
+between: what passed the test on fewer visits is as safe, since the bounds hold for all counts.
 With `near` > 0 the bisection begins at the multiplier of the last episode, and with a bracket that
 grows from `near` times it: kappa may be 1e-6 and C_lam 1e5, which 23 halvings do not resolve.
 What differs between members is a field of `SoftmaxSearch`; `numbers` resolves a row for given
@@ -26,12 +28,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.algorithms.equations import policy_term
-from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.planner import PlansAnew, every_episode
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.types import Array
@@ -103,10 +105,13 @@ class SoftmaxSearchNumbers(NamedTuple):
     fallback: float
     begins_safe: float
     terminal_value: float  # Vr_{H+1}
+    replan_first: float
+    replan_factor: float
+    replan_most: float
 
 
 @dataclass(frozen=True, kw_only=True)
-class SoftmaxSearch(Row):
+class SoftmaxSearch(PlansAnew):
     """One algorithm of the family. The defaults are OPSE in print."""
 
     constants: Callable[[Setting, float, float], Constants]  # of a setting, bonus and margin scale
@@ -145,8 +150,15 @@ class SoftmaxSearch(Row):
             self.fallback,
             self.begins_safe,
             self.terminal_entropy * s.A * policy_term(1.0 / s.A, -s.log_actions, 0.0, *soft),
+            *self.replan(s),
         )
         return SoftmaxSearchNumbers(*map(float, resolved))
+
+    def _written(self, name: str) -> Any:
+        """A search in every episode leaves no trace in records, which are older than the choice."""
+        if name == "replan" and self.replan is every_episode:
+            return None
+        return super()._written(name)
 
     @property
     def has_margin(self) -> bool:
@@ -158,6 +170,7 @@ class SoftmaxSearchState(NamedTuple):
     """All that such a learner carries from one episode to the next."""
 
     counts: Array  # [H, X, A, X], visits to (h, x, a, y); other forms: counts.py
+    planned: Array  # [H, X, A], visits at the time of the search
     policy: Array  # [H, X, A], played next
     multiplier: Array  # [1], the lam of that policy; C_lam where the safe policy is played
     on_baseline: int  # 1 if the policy is the safe one
@@ -169,4 +182,5 @@ class SoftmaxSearchState(NamedTuple):
         """Before the first search; `counts` are of no visits, a table unless given."""
         _, H, X, A = task.reward.shape
         counts = np.zeros((H, X, A, X)) if counts is None else counts
-        return cls(counts, task.uniform, np.zeros(len(task.threshold)), 0, 0, 0)
+        none = np.zeros((H, X, A))
+        return cls(counts, none, task.uniform, np.zeros(len(task.threshold)), 0, 0, 0)

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from cmdplab import display
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
-from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.cmdp.policy import Policy
@@ -195,8 +194,7 @@ def _as_live(row: Row, dynamics: str | None, replan: str | None, scale: float | 
     """
     if dynamics is None and row.reads("dynamics"):
         dynamics = "stationary"
-    searched = isinstance(row, Planner) and row.queue is None
-    if replan is None and searched and row.settings()["replan"] == "every-episode":
+    if replan is None and row.may_plan_rarely:
         replan = "doubling"
     row = row.with_settings(dynamics=dynamics, replan=replan)
     if scale is None:

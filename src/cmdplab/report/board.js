@@ -11,6 +11,7 @@ const signs = (each) => [[each.preset === "custom", "~", "a learner from outside
   [each.heuristic, "°", `no guarantee as run: ${each.heuristic}`], [each.rarely, "²", "plans anew when the visits of a pair have doubled"]].filter(([on]) => on);
 const nameOf = (each) => h("span", { class: "name" }, h("span", {}, each.algorithm, signs(each).length ? " " : "",
   signs(each).map(([, sign, words]) => h("abbr", { class: "mark-sup", title: words }, sign))));
+const broken = () => h("span", { class: "chip bad" }, "PROMISE BROKEN");
 const outcome = (key) => h("span", { class: `chip ${RESULTS[key][0]}` }, RESULTS[key][1]);
 const linkOf = (row) => `#${encodeURIComponent([row.algorithm, row.scale, row.problem].join("|"))}`;
 const options = (field) => [...new Set(data.rows.map((row) => row[field]))];
@@ -40,7 +41,8 @@ function tally(counts) {
 const LINES = [["algorithm", "Algorithm", (e) => e.algorithm, null, true], ["scale", "Scale", scaleOf, null, true],
   ["regret", "Regret", (e) => e.regret, percent], ["violation", "Violation", (e) => e.violation, percent], ["last_gap", "Last gap", (e) => e.last_gap, percent],
   ["last_violation", "Last violation", (e) => e.last_violation, percent], ["unsafe", "Unsafe episodes", (e) => e.unsafe_share, percent],
-  ["us", "µs/episode", (e) => e.us_per_episode, fmt], ["problems", "Problems", (e) => e.problems, whole],
+  ["violating", "Runs that violate", (e) => (e.runs ? e.violating_runs / e.runs : null), null, true], ["largest", "Largest violation", (e) => e.largest_violation, percent],
+  ["baseline", "Safe policy", (e) => e.baseline_share, percent], ["us", "µs/episode", (e) => e.us_per_episode, fmt], ["problems", "Problems", (e) => e.problems, whole],
   ["against", "Regret against", (e) => rank(e.regret_outcomes), null, true], ["safer", "Violation against", (e) => rank(e.violation_outcomes), null, true]];
 
 function showLines() {
@@ -49,6 +51,7 @@ function showLines() {
   const act = (next) => { state.lineOrder = next; showLines(); $("lines").querySelector(`[data-key="${next[0]}"]`).focus(); };
   const cell = (e, [key, , of, show]) => {
     if (key === "algorithm") return h("th", { scope: "row" }, nameOf(e));
+    if (key === "violating") return h("td", { class: "wordy" }, e.runs ? `${e.violating_runs} of ${e.runs}` : "–", e.broken ? [" ", broken()] : "");
     if (key === "against") return h("td", { class: "wordy" }, tally(e.regret_outcomes));
     if (key === "safer") return h("td", { class: "wordy" }, tally(e.violation_outcomes));
     return h("td", { class: show ? null : "wordy" }, show ? show(of(e)) : of(e));
@@ -61,7 +64,8 @@ function showLines() {
 const ROWS = [["algorithm", "Algorithm", (r) => r.algorithm, null, true], ["scale", "Scale", scaleOf, null, true], ["problem", "Problem", (r) => r.problem, null, true],
   ["strong_regret", "Strong regret", (r) => r.strong_regret, fmt], ["strong_violation_regret", "Strong viol. regret", (r) => r.strong_violation_regret, fmt],
   ["last_gap", "Last gap", (r) => r.last_gap, fmt], ["last_violation", "Last violation", (r) => r.last_violation, fmt], ["unsafe_share", "Unsafe episodes", (r) => r.unsafe_share, percent],
-  ["us_per_episode", "µs/episode", (r) => r.us_per_episode, fmt],
+  ["violating", "Runs that violate", (r) => r.safety && r.safety.violating_runs, null, true], ["largest", "Largest violation", (r) => r.safety && r.safety.largest, fmt],
+  ["baseline", "Safe policy", (r) => r.safety && r.safety.baseline_share, percent], ["us_per_episode", "µs/episode", (r) => r.us_per_episode, fmt],
   ["regret_against", "Regret against", (r) => r.regret_against.outcome || null, null, true], ["violation_against", "Violation against", (r) => r.violation_against.outcome || null, null, true]];
 const MARKS = [["", "any provenance"], ["printed", "printed formulas"], ["released", "released code"], ["custom", "from outside (~)"], ["verified", "no unverified constants"],
   ["unverified", "unverified constants (*)"], ["proved", "guarantee as run"], ["heuristic", "no guarantee as run (°)"]];
@@ -75,6 +79,9 @@ function cellOf(row, [key, , of, show]) {
   if (key.endsWith("_against")) {
     const against = row[key];
     return h("td", { class: "wordy" }, against.outcome ? h("a", { class: "cell", href: linkOf(row), title: against.words }, outcome(against.outcome)) : row.algorithm === data.reference ? "reference" : "–");
+  }
+  if (key === "violating") {
+    return h("td", { class: "wordy" }, row.safety ? [link(`${row.safety.violating_runs} of ${row.safety.runs}`), row.safety.broken ? [" ", broken()] : ""] : "–");
   }
   return h("td", { class: show ? null : "wordy" }, show ? link(show(of(row))) : of(row));
 }
@@ -100,6 +107,11 @@ function showFilters() {
 }
 
 // ---------------------------------------------------------------- the runs behind a cell
+function safetyWords(of) {
+  const said = of.violating_runs ? `${of.violating_runs} of ${of.runs} runs violated, first in episode ${whole(of.first)}, at most by ${fmt(of.largest)}`
+    : `No episode of ${of.runs} runs violated`;
+  return of.promise === "none" ? `${said}.` : `${said}. The promise that none does: ${of.promise}.`;
+}
 function showDetails() {
   const found = data.rows.find((row) => linkOf(row) === location.hash), dialog = $("details");
   if (!found) { if (dialog.open) dialog.close(); return; }
@@ -107,7 +119,8 @@ function showDetails() {
   const show = [fmt, fmt, fmt, fmt, percent, fmt];
   const run = (n) => (found.folder === null ? h("code", {}, found.runs[n]) : h("a", { href: `${found.folder}/${found.runs[n]}/` }, found.runs[n]));
   const body = found.numbers.map((each, n) => h("tr", {}, h("th", { scope: "row" }, n), each.map((v, m) => h("td", {}, show[m](v))), h("td", { class: "wordy" }, run(n))));
-  const said = [found.regret_against.words, found.violation_against.words, ...signs(found).map(([, sign, words]) => `${sign} ${words}`)].filter(Boolean);
+  const safe = found.safety ? [safetyWords(found.safety)] : [];
+  const said = [...safe, found.regret_against.words, found.violation_against.words, ...signs(found).map(([, sign, words]) => `${sign} ${words}`)].filter(Boolean);
   dialog.replaceChildren(h("div", { class: "head" }, h("h2", { id: "details-head" }, `${found.algorithm}, ${scaleOf(found)}, on ${found.problem}`),
     h("button", { type: "button", onclick: () => dialog.close() }, "Close")),
     h("p", { class: "hint" }, `${whole(found.episodes)} episodes of ${found.horizon} steps, preset ${found.preset}.`),
@@ -124,8 +137,8 @@ function showProtocol() {
     `Length: ${whole(data.steps)} steps, so that an algorithm plays ${whole(data.steps)} / H episodes of a problem with H steps; it is told that number where it asks for one.`,
     `Seeds 0 to ${data.seeds - 1}; on a seed all algorithms meet the same random numbers.`,
     "Theory: the formulas as printed, bonus and margin scale 1. Tuned: the preset that runs by default, at the scale that lost least in tuning. Own: a learner from outside, as it is.",
-    "Planners that solve a program plan anew when the visits of a pair have doubled (²), not in every episode; those with a queue plan in every episode.",
-    "Strong regret and strong violation regret sum the positive parts of gap and violation over all episodes. Last gap and last violation are means of positive parts over the last tenth. Unsafe episodes miss a threshold by more than 0.01 H.",
+    "Planners that solve a program, and searches, plan anew when the visits of a pair have doubled (²), not in every episode; those with a queue plan in every episode.",
+    "Strong regret and strong violation regret sum the positive parts of gap and violation over all episodes. Last gap and last violation are means of positive parts over the last tenth. Unsafe episodes miss a threshold by more than 0.01 H; a run violates where an episode misses one by more than 1e-5 H. Safe policy: the share of probability that was given to it.",
     `Against ${data.reference}: differences seed by seed, an exact sign test, Holm’s correction over the algorithms of a problem, a scale and a measure. Smaller is better. What is undecided stays undecided.`,
     "Time is that of the machine below, with many runs side by side, exact evaluation included."];
   $("protocol-text").replaceChildren(h("ul", {}, list.map((text) => h("li", {}, text))),

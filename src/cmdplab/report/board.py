@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from cmdplab.experiments import manifest
 from cmdplab.files import write_table
 from cmdplab.files.write import writable_folder, write_text, written_whole
+from cmdplab.measures.safety import BROKEN, SafetyOverSeeds
 from cmdplab.report.page import assembled
 
 PAGE, CSV, PARQUET, MARKDOWN = "board.html", "board.csv", "board.parquet", "board.md"
@@ -47,7 +48,8 @@ class BoardRow(NamedTuple):
     violation_against: Against
     heuristic: str  # why no guarantee applies as it was run; empty if one does
     unverified: str  # constants that no source confirms; empty if none
-    rarely: bool  # a planner that plans anew only when visits have doubled
+    rarely: bool  # it plans anew only when visits have doubled
+    safety: SafetyOverSeeds | None  # None without a constraint
     command: str  # that makes the runs again, but for --seed
     folder: str | None  # of its records, as seen from the page; None: they were not kept
     runs: list[str]  # the names of its runs, by seed
@@ -55,6 +57,7 @@ class BoardRow(NamedTuple):
 
 
 NUMBERS = BoardRow._fields[9:15]
+SAFETY = ("violating_runs", "most_violating", "first", "largest", "baseline_share", "promise")
 
 
 class BoardLine(NamedTuple):
@@ -76,6 +79,11 @@ class BoardLine(NamedTuple):
     heuristic: str
     unverified: str
     rarely: bool
+    runs: int  # on these problems, all seeds
+    violating_runs: int  # in which some episode violated by more than 1e-5 H
+    largest_violation: float | None  # of any episode of any run
+    baseline_share: float | None  # of the probability, to the safe policy; None: it has none
+    broken: int  # problems on which a proved promise of no violation was broken
 
 
 class Lacking(NamedTuple):
@@ -135,14 +143,15 @@ def _compact(row: BoardRow) -> list[Any]:
 
 def flat_rows(board: BoardData) -> tuple[list[str], list[list[Any]]]:
     """Names of the columns, and the rows, of the table as a file."""
-    left_out = {"regret_against", "violation_against", "runs", "numbers", "folder"}
+    left_out = {"regret_against", "violation_against", "runs", "numbers", "folder", "safety"}
     plain = [name for name in BoardRow._fields if name not in left_out]
-    header = [*plain, "first_run"]
+    header = [*plain, *SAFETY, "first_run"]
     pairs = [f"{m}_{field}" for m in ("regret", "violation") for field in Against._fields[:3]]
     table = []
     for row in board.rows:
         against = [*row.regret_against[:3], *row.violation_against[:3]]
-        table.append([*(getattr(row, name) for name in plain), row.runs[0], *against])
+        safe = [getattr(row.safety, name, None) for name in SAFETY]
+        table.append([*(getattr(row, name) for name in plain), *safe, row.runs[0], *against])
     return [*header, *pairs], table
 
 
@@ -178,8 +187,9 @@ def _put_parquet(board: BoardData, path: Path) -> None:
 def board_markdown(board: BoardData) -> str:
     """The lines as a table, for the documentation."""
     head = "| algorithm | scale | regret | violation | last gap | last violation | unsafe | "
-    head += "µs/episode | less / more / open in regret | in violation |"
-    found = [head, "|---|---|---|---|---|---|---|---|---|---|"]
+    head += "runs that violate | largest violation | safe policy | µs/episode | "
+    head += "less / more / open in regret | in violation |"
+    found = [head, "|---" * (head.count("|") - 1) + "|"]
     for line in board.lines:
         factor = "" if line.factor is None else f" {line.factor:g}"
         cells = [
@@ -190,6 +200,9 @@ def board_markdown(board: BoardData) -> str:
             _percent(line.last_gap),
             _percent(line.last_violation),
             _percent(line.unsafe_share),
+            violating(line),
+            _percent(line.largest_violation),
+            _percent(line.baseline_share),
             f"{line.us_per_episode:.3g}",
             outcomes(line.regret_outcomes),
             outcomes(line.violation_outcomes),
@@ -207,6 +220,12 @@ def marks(line: BoardLine | BoardRow) -> str:
         "²" * line.rarely,
     ]
     return (" " + "".join(signs)) if any(signs) else ""
+
+
+def violating(line: BoardLine) -> str:
+    """How many of the runs of a line violated, and loudly where it had promised that none does."""
+    said = f"{line.violating_runs} of {line.runs}"
+    return f"{said}, **{BROKEN}**" if line.broken else said
 
 
 def outcomes(counts: dict[str, int]) -> str:

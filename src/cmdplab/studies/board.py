@@ -2,7 +2,7 @@
 
 Every algorithm plays every fixed environment that is not too large, for as many steps, on the same
 seeds, in two lines: *theory*, as its paper prints it at scale 1, and *tuned*, at the scale out of
-five that loses least on instances that the board does not show. A learner from outside has no
+seven that loses least on instances that the board does not show. A learner from outside has no
 scale that we know: it has one line, *own*. `board_runs.py` plays it, `board_table.py` judges it.
 """
 
@@ -18,7 +18,6 @@ from pydantic import Field, ValidationError
 
 from cmdplab.algorithms import ALGORITHMS, algorithm, as_row, is_outside
 from cmdplab.algorithms.custom import CUSTOM, Custom, recorded
-from cmdplab.algorithms.planner import Planner
 from cmdplab.algorithms.row import Row
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import ENVIRONMENTS, make, named as environment_named
@@ -32,13 +31,14 @@ from cmdplab.files.write import writable_folder, written_whole
 NAME = "board.json"
 SCHEMA = 1
 THEORY, TUNED, OWN = "theory", "tuned", "own"
-SCALES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
-STEPS, SEEDS = 500_000, 10
+SCALES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+STEPS, SEEDS = 200_000, 10
 MOST_STATES = 130
 RANDOM = "random-independent-binding"
 INSTANCES, TUNING_INSTANCES, TUNING_SEEDS = range(10), range(100, 105), 2
 REFERENCE = "UOpt-RPGPD"  # that all others are held against
 EVERY = "all"  # of ours
+WRAPPED = ("Safe(UOpt-RPGPD)", "Safe(OptCMDP)")  # a coin around a learner, and around a planner
 TUNING = "tuning"  # the folder of its runs
 
 
@@ -107,9 +107,9 @@ class Line:
     def settings(self, episodes: int) -> dict[str, Any]:
         """What the line asks of its row.
 
-        Planners that solve a program plan anew when the visits of a pair have doubled, which is
-        what makes the board affordable; a queue's multipliers change in every episode, so that
-        those planners go on planning in every one.
+        Planners that solve a program, and searches, plan anew when the visits of a pair have
+        doubled, which is what makes the board affordable; a queue's multipliers change in every
+        episode, so that those planners go on planning in every one.
         """
         if self.scale == OWN:
             return {}
@@ -117,7 +117,7 @@ class Line:
         asked: dict[str, Any] = dict.fromkeys(("bonus_scale", "margin_scale"), self.factor)
         asked["tuned_for"] = episodes
         found = {name: value for name, value in asked.items() if row.reads(name)}
-        if plans_by_program(row):
+        if row.may_plan_rarely:
             found["replan"] = "doubling"
         return found
 
@@ -125,12 +125,6 @@ class Line:
         """One of its runs; `mark` is the fingerprint of the problem."""
         row = self.row.with_settings(**self.settings(episodes))
         return RunSettings.of(problem, row, episodes, seed, mark=mark)
-
-
-def plans_by_program(row: Row) -> bool:
-    """Whether a row is a planner that solves a program, in every episode unless told otherwise."""
-    usual = row.settings().get("replan") == "every-episode"
-    return isinstance(row, Planner) and row.queue is None and usual
 
 
 class Cell(NamedTuple):
@@ -149,7 +143,8 @@ def _row(name: str, scale: str) -> Row:
     if preset or scale != THEORY:
         return algorithm(head, preset or None)
     # The theorems are about what is printed.
-    return ALGORITHMS.get((head, "printed")) or algorithm(head)
+    printed = head in WRAPPED or (head, "printed") in ALGORITHMS
+    return algorithm(head, "printed" if printed else None)
 
 
 def lines_of(entrant: Entrant) -> list[Line]:
@@ -170,8 +165,9 @@ def named(given: str) -> list[str]:
 
 
 def registered() -> list[str]:
-    """Every algorithm of our list that is for problems with a constraint."""
-    return list(dict.fromkeys(name for (name, _), row in ALGORITHMS.items() if row.meant_for(1)))
+    """Every algorithm of our list that is for problems with a constraint, and two made safe."""
+    own = dict.fromkeys(name for (name, _), row in ALGORITHMS.items() if row.meant_for(1))
+    return [*own, *WRAPPED]
 
 
 def standard_places() -> list[Place]:

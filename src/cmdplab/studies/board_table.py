@@ -15,6 +15,9 @@ from cmdplab.algorithms.custom import CUSTOM
 from cmdplab.errors import InputError
 from cmdplab.experiments.records.versus import MEASURES
 from cmdplab.experiments.run_settings import RunSettings
+from cmdplab.measures import safety
+from cmdplab.measures.safety import SafetyOverSeeds
+from cmdplab.measures.verdict import ROUNDING
 from cmdplab.report.board import NUMBERS, Against, BoardData, BoardLine, BoardRow, Lacking
 from cmdplab.settings import SETTINGS
 from cmdplab.statistics import Paired, compare_with
@@ -27,10 +30,11 @@ from cmdplab.studies.board import (
     Cell,
     cells,
     made,
-    plans_by_program,
     read_board,
 )
 from cmdplab.studies.board_runs import Ledger
+
+TOLERANCE = 1e-5  # of H: the smallest epsilon that mistakes are counted for
 
 Numbers = Sequence[Mapping[str, Any]]  # the lines of a cell's runs, by seed
 
@@ -167,12 +171,34 @@ def _row(
         violation_against=_against(paired.get((*key, "strong_violation_regret", name))),
         heuristic=row.heuristic,
         unverified=row.unverified,
-        rarely=plans_by_program(line.row),
+        rarely=line.row.may_plan_rarely,
+        safety=_safety(cell, lines),
         command=command(cell, first),
         folder=records,
         runs=[run.folder for run in cell.runs],
         numbers=numbers,
     )
+
+
+def _safety(cell: Cell, lines: Numbers) -> SafetyOverSeeds | None:
+    """Which of the runs violated, and what became of the promise; None without a constraint."""
+    row, H = cell.runs[0].row(), cell.horizon
+    runs = [
+        safety.Safety(
+            episodes=line["episodes"],
+            tolerance=TOLERANCE * H,
+            violating=line["violating"],
+            first=line["first_violating"],
+            largest=line["largest_violation"],
+            total=line["strong_violation_regret"],
+            beyond_rounding=line["largest_violation"] > ROUNDING * H,
+            baseline_share=line["baseline_share"],
+            left_baseline=None,
+        )
+        for line in lines
+        if line["violating"] is not None
+    ]
+    return safety.over_seeds(runs, row.safe, row.promise_heuristic)
 
 
 def command(cell: Cell, run: RunSettings) -> str:
@@ -240,4 +266,18 @@ def _line(rows: Sequence[BoardRow]) -> BoardLine:
         first.heuristic,
         first.unverified,
         first.rarely,
+        **_safety_of_line(rows),
     )
+
+
+def _safety_of_line(rows: Sequence[BoardRow]) -> dict[str, Any]:
+    """Of all runs of a line: how many violated, the largest violation, the safe policy's share."""
+    known = [(row.horizon, row.safety) for row in rows if row.safety is not None]
+    shares = [each.baseline_share for _, each in known if each.baseline_share is not None]
+    return {
+        "runs": sum(each.runs for _, each in known),
+        "violating_runs": sum(each.violating_runs for _, each in known),
+        "largest_violation": max((each.largest / H for H, each in known), default=None),
+        "baseline_share": float(np.median(shares)) if shares else None,
+        "broken": sum(each.broken for _, each in known),
+    }

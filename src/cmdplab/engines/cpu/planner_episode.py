@@ -89,10 +89,8 @@ def count(learner, model, numbers, P, states, actions, samples):
 
 
 @compiled
-def due(learner, numbers, P, states, actions, episode):
+def visited_asks(learner, numbers, P, states, actions):
     """Whether some pair that was just visited asks for a new plan."""
-    if episode == numbers.warm_up:
-        return True
     for h in range(len(actions)):
         layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
@@ -195,7 +193,7 @@ def advance(learner, model, numbers, start, steps, states, actions, samples, epi
         b, value = model.threshold[n], learner.promised[n + 1]
         learner.queue[n] = queue_step(learner.queue[n], step, b, margin, value)
     learner.tally[BASELINE_EPISODES] += learner.tally[ON_BASELINE]
-    if due(learner, numbers, P, states, actions, episode):
+    if episode == numbers.warm_up or visited_asks(learner, numbers, P, states, actions):
         make_plan(learner, model, numbers, start, weight, episode, columns, basis, work)
         return True
     return False

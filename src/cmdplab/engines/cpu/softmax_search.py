@@ -25,6 +25,7 @@ class Learner(NamedTuple):
 
     counts: layout.Counts  # [H, X, A * P], visits to (h, y, pair)
     visits: Array  # [H, A * P]
+    planned: Array  # [H, A * P], visits at the time of the search
     inverse: Array  # [H, A * P], Phat = counts * inverse
     width: Array  # [H, A * P], beta
     policy: Array  # [H, A * P]
@@ -126,6 +127,7 @@ class SoftmaxSearchSession:
         arrays = self._learner
         return SoftmaxSearchState(
             counts=layout.natural_counts(arrays.counts, arrays.visits, X, A, self._storage.written),
+            planned=from_pairs(arrays.planned, X, A),
             policy=from_pairs(arrays.policy, X, A),
             multiplier=arrays.multiplier.copy(),
             on_baseline=int(arrays.tally[kernels.ON_BASELINE]),
@@ -141,6 +143,7 @@ def _learner(task: Task, state: SoftmaxSearchState, storage: layout.Storage) -> 
     return Learner(
         counts=storage.stored(state.counts, np.zeros(visits.shape)),
         visits=to_pairs(visits),
+        planned=to_pairs(state.planned),
         inverse=aligned(H, A * padded(X)),
         width=aligned(H, A * padded(X)),
         policy=to_pairs(state.policy),

@@ -22,6 +22,7 @@ from cmdplab.algorithms.softmax_search import (
     ridge_width,
 )
 from cmdplab.engines.cpu.loops import copy
+from cmdplab.engines.cpu.planner_episode import visited_asks
 from cmdplab.engines.cpu.primal_dual_episode import roll_out
 from cmdplab.engines.cpu.storage import add_visit, chosen_by_counts, exact_returns
 from cmdplab.numerics.compiling import by_type, compiled, compiled_exactly
@@ -225,6 +226,7 @@ def fail(learner, numbers, work):
 @compiled
 def search(learner, numbers, start, work):
     """The policy of the next episode, from the counts."""
+    copy(learner.visits.reshape(-1), learner.planned.reshape(-1))
     low, high, b = 0.0, numbers.largest, learner.threshold[0]
     last, found = learner.multiplier[0], False
     if numbers.tested > 0.0:
@@ -281,7 +283,7 @@ def refresh_all(learner):
 
 @compiled
 def advance(learner, numbers, start, states, actions, work):
-    """The learner's part of an episode: count it, then search."""
+    """The learner's part of an episode: count it, search if it is time; whether it was."""
     P = len(work.top)
     for h in range(len(actions)):
         i = actions[h] * P + states[h]
@@ -289,14 +291,18 @@ def advance(learner, numbers, start, states, actions, work):
         learner.visits[h, i] += 1.0
         refresh(learner, h, i)
     learner.tally[BASELINE_EPISODES] += learner.tally[ON_BASELINE]
-    search(learner, numbers, start, work)
+    if visited_asks(learner, numbers, P, states, actions):
+        search(learner, numbers, start, work)
+        return True
+    return False
 
 
 @compiled
-def returns_of(world, learner, start, scratch, out):
-    """The exact returns of the policy played next."""
-    copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
-    exact_returns(world, scratch.policies, start, scratch, scratch.returns)
+def returns_of(world, learner, start, changed, scratch, out):
+    """The exact returns of the policy played next; those in `scratch` where it has not changed."""
+    if changed:
+        copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
+        exact_returns(world, scratch.policies, start, scratch, scratch.returns)
     copy(scratch.returns[0], out)
 
 
@@ -308,20 +314,22 @@ def play(world, learner, numbers, start, begun, uniforms, scratch, work, chunk):
     """
     if not begun:
         begin(learner, numbers, start, work)
+    changed = True
     states, actions = scratch.states, scratch.actions
     for k in range(len(uniforms)):
-        returns_of(world, learner, start, scratch, chunk.returns[k])
+        returns_of(world, learner, start, changed, scratch, chunk.returns[k])
         chunk.on_baseline[k] = learner.tally[ON_BASELINE]
         roll_out(world, learner.policy, start, uniforms[k], states, actions)
-        advance(learner, numbers, start, states, actions, work)
+        changed = advance(learner, numbers, start, states, actions, work)
         copy(learner.multiplier, chunk.multiplier[k])
 
 
 @compiled
 def replay(world, learner, numbers, start, states, actions, scratch, work, chunk):
     """The same on trajectories from outside: states [E, H + 1], actions [E, H]."""
+    changed = True
     for k in range(len(states)):
-        returns_of(world, learner, start, scratch, chunk.returns[k])
+        returns_of(world, learner, start, changed, scratch, chunk.returns[k])
         chunk.on_baseline[k] = learner.tally[ON_BASELINE]
-        advance(learner, numbers, start, states[k], actions[k], work)
+        changed = advance(learner, numbers, start, states[k], actions[k], work)
         copy(learner.multiplier, chunk.multiplier[k])

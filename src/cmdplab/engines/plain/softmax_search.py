@@ -13,6 +13,7 @@ import numpy as np
 
 from cmdplab.algorithms import equations as eq, softmax_search as soft
 from cmdplab.algorithms.learner import Episode
+from cmdplab.algorithms.planner import asks_for_plan
 from cmdplab.algorithms.softmax_search import (
     SoftmaxSearch,
     SoftmaxSearchNumbers,
@@ -54,18 +55,22 @@ class PlainSoftmaxSearch(PlainLearner[SoftmaxSearch]):
         return self._safe(state) if self.numbers.begins_safe else self.search(state)
 
     def observe(self, state: SoftmaxSearchState, episode: Episode) -> SoftmaxSearchState:
-        """Count one episode and search the multiplier of the next."""
-        counts = state.counts.copy()
-        for h, action in enumerate(episode.actions):
-            counts[h, episode.states[h], action, episode.states[h + 1]] += 1.0
+        """Count one episode; search the multiplier of the next, if a visited pair asks for it."""
+        counts, due = state.counts.copy(), False
+        n = self.numbers
+        for h, (x, a) in enumerate(zip(episode.states, episode.actions, strict=False)):
+            counts[h, x, a, episode.states[h + 1]] += 1.0
+            visits, planned = float(counts[h, x, a].sum()), float(state.planned[h, x, a])
+            rule = (n.replan_first, n.replan_factor, n.replan_most)
+            due = due or asks_for_plan(visits, planned, *rule)
         played = state.baseline_episodes + state.on_baseline
-        return self.search(
-            state._replace(counts=counts, baseline_episodes=played, episode=state.episode + 1)
-        )
+        done = state._replace(counts=counts, baseline_episodes=played, episode=state.episode + 1)
+        return self.search(done) if due else done
 
     def search(self, state: SoftmaxSearchState) -> SoftmaxSearchState:
         """The policy of the next episode, from the counts."""
         n, b = self.numbers, self.task.threshold[0]
+        state = state._replace(planned=state.counts.sum(axis=-1))
         low, high = 0.0, n.largest
         upper = None  # the pass at `high`
         if n.tested:
