@@ -277,7 +277,10 @@ def _safety_of_line(rows: Sequence[BoardRow]) -> dict[str, Any]:
     return {
         "runs": sum(each.runs for _, each in known),
         "violating_runs": sum(each.violating_runs for _, each in known),
-        "largest_violation": max((each.largest / H for H, each in known), default=None),
+        "largest_violation": max(
+            (each.largest / H if each.largest > ROUNDING * H else 0.0 for H, each in known),
+            default=None,
+        ),
         "baseline_share": float(np.median(shares)) if shares else None,
         "broken": sum(each.broken for _, each in known),
     }
