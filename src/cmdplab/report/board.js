@@ -38,12 +38,14 @@ function tally(counts) {
   const better = counts.smaller || 0, worse = counts.larger || 0;
   return [h("strong", {}, better), ` less, `, h("strong", {}, worse), ` more, ${all - better - worse} open`];
 }
+const counts = [...new Set(data.lines.map((e) => e.problems))], shared = counts.length === 1 ? counts[0] : null;
 const LINES = [["algorithm", "Algorithm", (e) => e.algorithm, null, true], ["scale", "Scale", scaleOf, null, true],
   ["regret", "Regret", (e) => e.regret, percent], ["violation", "Violation", (e) => e.violation, percent], ["last_gap", "Last gap", (e) => e.last_gap, percent],
   ["last_violation", "Last violation", (e) => e.last_violation, percent], ["unsafe", "Unsafe episodes", (e) => e.unsafe_share, percent],
   ["violating", "Runs that violate", (e) => (e.runs ? e.violating_runs / e.runs : null), null, true], ["largest", "Largest violation", (e) => e.largest_violation, percent],
   ["baseline", "Safe policy", (e) => e.baseline_share, percent], ["us", "µs/episode", (e) => e.us_per_episode, fmt], ["problems", "Problems", (e) => e.problems, whole],
-  ["against", "Regret against", (e) => rank(e.regret_outcomes), null, true], ["safer", "Violation against", (e) => rank(e.violation_outcomes), null, true]];
+  ["against", "Regret against", (e) => rank(e.regret_outcomes), null, true], ["safer", "Violation against", (e) => rank(e.violation_outcomes), null, true]]
+  .filter(([key]) => key !== "problems" || shared === null); // one number stands below the table
 
 function showLines() {
   const mine = data.lines.filter((e) => !state.lineScale || e.scale === state.lineScale);
@@ -152,7 +154,7 @@ function showProtocol() {
       return h("tr", {}, h("th", { scope: "row" }, name), scales.map((s) => h("td", {}, losses[s] === undefined ? "–" : s === chosen ? h("strong", {}, `✓ ${fmt(losses[s])}`) : fmt(losses[s]))));
     })));
   const legend = "~ a learner from outside. * has constants that no source confirms. ° no guarantee applies as run. ² plans anew when visits have doubled.";
-  $("lines-hint").textContent = `Medians over the problems that all lines have, of the medians over seeds, in % of H, the most that an episode can give. Regret and violation: strong, per episode. ${legend}`;
+  $("lines-hint").textContent = `Medians over the ${shared === null ? "" : `${shared} `}problems that all lines have, of the medians over seeds, in % of H, the most that an episode can give. Regret and violation: strong, per episode. ${legend}`;
   $("rows-hint").textContent = `Against ${data.reference} at the same kind of scale: ▼ less and ▲ more are claimed, the others are not. ${legend}`;
   $("footer").textContent = "One file, no network: everything on this page is computed from the data inside it.";
 }
