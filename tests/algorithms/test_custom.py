@@ -613,6 +613,18 @@ def test_a_broken_entry_point_harms_only_who_asks_for_it(visitor, quarrel):
         cmdplab.make("lost")
 
 
+def test_what_is_installed_while_a_process_runs_is_found(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert plugins.plugin(plugins.ALGORITHMS, "Late") is None
+    described = tmp_path / "late-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1.0\n")
+    register(described, {plugins.ALGORITHMS: {"Late": PATH}})
+    os.utime(tmp_path, ns=(1, 1))  # another moment, however coarse the clock of the disk is
+    found = plugins.plugin(plugins.ALGORITHMS, "Late")
+    assert (found.path, found.package) == (PATH, "late 1.0")
+
+
 def test_no_name_of_ours_looks_like_one_from_outside():
     assert all(is_own(name) for name, _ in cmdplab.algorithms.ALGORITHMS)
     assert not is_own(NAME)
