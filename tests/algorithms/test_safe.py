@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import problems, random_policy, random_problem
+from conftest import in_one_process, problems, random_policy, random_problem
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
@@ -394,7 +394,8 @@ def test_a_wrapper_runs_from_the_command_line_and_from_a_file(call, tmp_path):
         'name = "coins"\nepisodes = 40\nseeds = 1\n[[problems]]\nenvironment = "three-state"\n'
         '[[algorithms]]\nname = "Safe(UOpt-RPGPD)"\nmargin_scale = 0.5\n'
     )
-    code, out, err = call("sweep", str(file), "--out", str(tmp_path / "runs"), "--workers", "1")
+    with in_one_process():
+        code, out, err = call("sweep", str(file), "--out", str(tmp_path / "runs"))
     assert code == 0, err
 
 

@@ -42,6 +42,8 @@ from cmdplab.solvers.thresholds.frontier import frontier
 from cmdplab.statistics import Band
 from cmdplab.studies.predefined import Comparison, carry_out
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 DOLLARS = r"cost $\frac$ x"
 NASTY = "_" + DOLLARS + "\x1b[31m\u202e\ud800 $ \\$"
 

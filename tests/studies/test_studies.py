@@ -27,6 +27,8 @@ from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.work import Ended, Standing, Work
 from cmdplab.studies.predefined import Comparison, Reproduction, carry_out, prepared
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 TWO = ("UOpt-RPGPD", "No-regularization")
 SHOWN = ("curves.parquet", "mistakes.parquet", "figure1.png", "figure1.pdf")
 OLD = [ROOT / "tests" / "data" / name for name in ("reproduce-0.1.0", "compare-0.1.0")]
