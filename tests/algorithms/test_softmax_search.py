@@ -257,7 +257,7 @@ def test_an_episode_takes_at_most_25_passes(row):
     learner = Counting(row, told(row, problem))
     state, most = learner.init(), 0
     host = HostSession(problem, learner, 0, state)
-    for _ in range(10):
+    for _ in range(40):
         learner.passes.clear()
         host.play(1)
         most = max(most, len(learner.passes))
