@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,8 @@ from cmdplab import cli
 from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import SHAPES, random_problem
+from cmdplab.experiments.executors.worker import do_one
+from cmdplab.experiments.work import Problems
 
 __all__ = ["SHAPES", "random_problem"]
 
@@ -81,3 +85,27 @@ def call(monkeypatch, capsys):
         return int(exit_.value.code or 0), out, err
 
     return run
+
+
+@contextmanager
+def in_one_process() -> Iterator[None]:
+    """Sweeps run here, one run after the other: the same numbers, and no worker that has to start.
+
+    For what says nothing about workers; `experiments/test_sweeping.py` compares the two.
+    """
+
+    def run_one_by_one(works, workers, on_event, interrupt, every):
+        problems = Problems()
+        for work in works:
+            on_event(do_one(work, on_progress=on_event, every=every, problems=problems))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cmdplab.experiments.sweep.run_locally", run_one_by_one)
+        yield
+
+
+@pytest.fixture(scope="module")
+def one_process():
+    """The same for a module, with the fixtures that it has."""
+    with in_one_process():
+        yield

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import pytest
 import typer
-from conftest import ROOT
+from conftest import ROOT, in_one_process
 
 import cmdplab
 from cmdplab import cli
@@ -67,7 +67,8 @@ def without_a_screen():
 def test_documented_code_runs(page, tmp_path, monkeypatch, without_a_screen):
     monkeypatch.chdir(tmp_path)
     if page == "docs/records.md":  # which reads what `cmdplab reproduce` has written
-        cmdplab.compare("three-state", "OptCMDP", episodes=9, seeds=1, out="runs/figure1")
+        with in_one_process():
+            cmdplab.compare("three-state", "OptCMDP", episodes=9, seeds=1, out="runs/figure1")
     run_blocks(page)
 
 

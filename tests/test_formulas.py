@@ -183,13 +183,19 @@ def test_most_formulas_are_long_enough_to_be_known_again():
     assert len(LONG_ENOUGH) >= 12
 
 
+@cache
+def where_typed() -> dict[str, list[str]]:
+    """Where each expression of the sources stands, whatever its variables are called."""
+    found: dict[str, list[str]] = {}
+    for path, tree in SOURCES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, OPERATIONS):
+                found.setdefault(shape(node), []).append(f"{path}:{node.lineno}")
+    return found
+
+
 @pytest.mark.parametrize("name", LONG_ENOUGH)
 def test_a_formula_is_not_typed_again(name):
     wanted = shape(LONG_ENOUGH[name])
-    again = [
-        f"{path}:{node.lineno}"
-        for path, tree in SOURCES.items()
-        for node in ast.walk(tree)
-        if isinstance(node, OPERATIONS) and shape(node) == wanted
-    ]
+    again = where_typed()[wanted]
     assert len(again) == 1, again

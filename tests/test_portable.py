@@ -63,7 +63,7 @@ from cmdplab.experiments.experiment import parse_experiment
 asked = parse_experiment({"name": "small", "episodes": 20, "seeds": 2,
     "problems": [{"environment": "three-state"}], "algorithms": [{"name": "UOpt-RPGPD"}]}, "here")
 for _ in range(2):
-    found = cmdplab.sweep(asked, sys.argv[1], workers=2)
+    found = cmdplab.sweep(asked, sys.argv[1], workers=1)
     print(*[each.status for each in found])
 print(cmdplab.load_runs(sys.argv[1]).num_rows > 0)
 """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import random_problem
+from conftest import in_one_process, random_problem
 
 import cmdplab
 from cmdplab import errors
@@ -127,7 +127,8 @@ def test_compare_gives_what_single_runs_give():
 
 def test_compare_in_a_folder_gives_the_same_and_keeps_it(tmp_path):
     asked = {"episodes": 40, "seeds": 1, "workers": 1}
-    kept = cmdplab.compare("three-state", ["OptCMDP"], out=tmp_path / "kept", **asked)
+    with in_one_process():
+        kept = cmdplab.compare("three-state", ["OptCMDP"], out=tmp_path / "kept", **asked)
     in_memory = cmdplab.compare("three-state", ["OptCMDP"], **asked)
     assert kept.runs["OptCMDP"][0].summary == in_memory.runs["OptCMDP"][0].summary
     assert (tmp_path / "kept" / "report.html").exists()

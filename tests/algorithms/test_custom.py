@@ -17,7 +17,7 @@ from typing import NamedTuple
 import faults
 import numpy as np
 import pytest
-from conftest import ROOT, random_problem
+from conftest import ROOT, in_one_process, random_problem
 from live_envs import Walk
 
 import cmdplab
@@ -249,7 +249,7 @@ def test_the_visitor_keeps_the_contract(visitor):
 def test_in_a_sweep_a_broken_learner_fails_alone(visitor, tmp_path):
     names = ("visitor.broken:Negative", "visitor.broken:Exits", PATH, "UOpt-RPGPD")
     values = parse_experiment(experiment(*names), "here")
-    found = {each.algorithm: each for each in sweep(values, tmp_path / "out", workers=2)}
+    found = {each.algorithm: each for each in sweep(values, tmp_path / "out", workers=1)}
     assert {name: found[name].status for name in names} == {
         "visitor.broken:Negative": "failed",
         "visitor.broken:Exits": "failed",
@@ -386,14 +386,14 @@ def test_a_state_of_other_fields_is_not_guessed():
 def test_a_state_that_cannot_be_stored_runs_in_memory_and_not_in_a_folder(visitor, tmp_path):
     run = cmdplab.run(cmdplab.make("three-state"), "visitor.broken:Unstorable", 20)
     assert run.state.pages == ("seen",) * 20
-    values = parse_experiment(experiment("visitor.broken:Unstorable"), "here")
-    (found,) = sweep(values, tmp_path / "out", workers=1)
-    assert (found.status, found.episodes) == ("failed", 0)
-    assert found.error.endswith("state.pages is a tuple, not an array or a number")
-    values = parse_experiment(experiment("visitor.broken:NotMadeAgain"), "here")
-    (found,) = sweep(values, tmp_path / "again", workers=1)
-    assert (found.status, found.episodes) == ("failed", 0)
-    assert "visitor.broken:NotMadeAgain cannot make its state again: TypeError" in found.error
+    names = ("visitor.broken:Unstorable", "visitor.broken:NotMadeAgain")
+    values = parse_experiment(experiment(*names), "here")
+    with in_one_process():
+        found = {each.algorithm: each for each in sweep(values, tmp_path / "out")}
+    assert {(each.status, each.episodes) for each in found.values()} == {("failed", 0)}
+    unstorable, other = (found[name].error for name in names)
+    assert unstorable.endswith("state.pages is a tuple, not an array or a number")
+    assert "visitor.broken:NotMadeAgain cannot make its state again: TypeError" in other
 
 
 # Folders
@@ -416,7 +416,8 @@ def test_what_another_process_cannot_find_is_refused_before_anything_is_written(
 def test_a_comparison_takes_a_class_and_shows_it_beside_ours(visitor, tmp_path):
     both = (visitor.PricedPlanner, "UOpt-RPGPD")
     study = Comparison("three-state", episodes=60, seeds=2, algorithms=both, out=tmp_path / "out")
-    runs, summary = carry_out(study)
+    with in_one_process():
+        runs, summary = carry_out(study)
     assert list(summary["algorithms"]) == [PATH, "UOpt-RPGPD"]
     assert (
         summary["algorithms"][PATH]["heuristic"] == "from outside cmdplab: nothing is proved here"
@@ -611,6 +612,18 @@ def test_a_broken_entry_point_harms_only_who_asks_for_it(visitor, quarrel):
         cmdplab.run(problem, "Twice", 5)
     with pytest.raises(InputError, match=r"lost of first 2\.0: .* cannot be imported"):
         cmdplab.make("lost")
+
+
+def test_what_is_installed_while_a_process_runs_is_found(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert plugins.plugin(plugins.ALGORITHMS, "Late") is None
+    described = tmp_path / "late-1.0.dist-info"
+    described.mkdir()
+    (described / "METADATA").write_text("Metadata-Version: 2.1\nName: late\nVersion: 1.0\n")
+    register(described, {plugins.ALGORITHMS: {"Late": PATH}})
+    os.utime(tmp_path, ns=(1, 1))  # another moment, however coarse the clock of the disk is
+    found = plugins.plugin(plugins.ALGORITHMS, "Late")
+    assert (found.path, found.package) == (PATH, "late 1.0")
 
 
 def test_no_name_of_ours_looks_like_one_from_outside():

@@ -139,7 +139,7 @@ def test_the_box_of_a_pooled_plan_is_the_empirical_bernstein_box():
 @EVERY
 def test_a_pooled_row_keeps_the_contract(key):
     problem = random_problem(5, 3, 4, 1, closed=0.2, stationary=True, concentration=0.05)
-    check_learner(pooled(POOLS[key]), problem, episodes=40)
+    check_learner(pooled(POOLS[key]), problem, episodes=20)
 
 
 @EVERY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ def fixed(step: float, temperature: float) -> PrimalDual:
     return replace(UOPT, policy_step=eta, dual_step=eta, temperature=tau)
 
 
+@cache
 def binding(constraints: int, seed: int) -> CMDP:
     """A random problem all of whose constraints have multipliers above zero."""
     for each in range(seed, seed + 1000):

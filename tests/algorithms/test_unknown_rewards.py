@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from conftest import dense_signatures, random_problem
 from guarantees import small
+from pairwise import crossed
 
 from cmdplab.algorithms import ALGORITHMS, algorithm, equations as eq
 from cmdplab.algorithms.baselines import task_for
@@ -21,6 +22,7 @@ from cmdplab.algorithms.row import (
     REFUSED,
     SAID_TO_EXTEND,
     STATIONARY,
+    Row,
 )
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, width
@@ -41,7 +43,6 @@ ROWS = pytest.mark.parametrize("row", ALGORITHMS.values(), **NAMES)
 OBSERVING = [row for row in ALGORITHMS.values() if row.unknown_rewards != REFUSED]
 OBSERVERS = pytest.mark.parametrize("row", OBSERVING, **NAMES)
 MODEL_BASED = [row for row in OBSERVING if not isinstance(row, TripleQ)]
-OBSERVED = pytest.mark.parametrize("feedback", ["bernoulli", "bounded"])
 
 
 def prepared(row, shape=(4, 3, 3, 1), feedback="known"):
@@ -204,9 +205,16 @@ def test_the_widths_are_hoeffding_s_or_the_radius_that_holds_for_all_n():
     assert naive.numbers(Task.of(problem, 1.0)).reward_scale == pytest.approx(0.5 / math.sqrt(2.0))
 
 
-@OBSERVERS
-@OBSERVED
-@pytest.mark.parametrize("shape", [(4, 3, 3, 1), (9, 2, 2, 3)], ids=["small", "three constraints"])
+EVERY_PAIR = crossed(  # of a row and a shape, a row and a feedback, a shape and a feedback
+    OBSERVING,
+    [(4, 3, 3, 1), (9, 2, 2, 3)],
+    ["bernoulli", "bounded"],
+    traits=lambda value: [(value.name, value.preset) if isinstance(value, Row) else value],
+    ids=lambda value: f"{value.name}-{value.preset}" if isinstance(value, Row) else str(value),
+)
+
+
+@pytest.mark.parametrize(("row", "shape", "feedback"), EVERY_PAIR)
 def test_engines_agree_where_rewards_are_observed(row, feedback, shape):
     problem, task = prepared(row, shape, feedback)
     cpu, host = (session(engine, problem, row, task, 5) for engine in ("cpu", "host"))

@@ -24,6 +24,8 @@ from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.measures.measures import Measures
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 K = 60_000
 
 

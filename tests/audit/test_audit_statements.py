@@ -25,6 +25,8 @@ from cmdplab.measures.measures import Measures
 from cmdplab.measures.mistakes import epsilons
 from cmdplab.statistics import count_band, median_interval
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 K = 30_000
 TEN_BY_FIVE = [f"instance {n}" for n in range(10) for _ in range(5)]
 

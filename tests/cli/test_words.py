@@ -23,6 +23,8 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import parse_experiment, problems, resolve
 from cmdplab.experiments.run import run
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 EXPERIMENT = experiment_values(100, {"environment": "three-state"}, name="a")
 
 

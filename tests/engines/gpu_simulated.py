@@ -42,7 +42,14 @@ def test_every_row_and_preset_is_one_launch_and_equals_the_cpu():
 
 
 @pytest.mark.parametrize(
-    "shape", [(2, 40, 1, 0), (7, 1, 1, 3), (1, 2, 2, 1), (38, 2, 1, 1)], ids=str
+    "shape",
+    [
+        pytest.param((2, 40, 1, 0), marks=pytest.mark.slow),
+        (7, 1, 1, 3),
+        (1, 2, 2, 1),
+        pytest.param((38, 2, 1, 1), marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_any_shape_equals_the_cpu(shape):
     check_equals_cpu(random_problem(*shape), FEW[:1], 2, ROUNDING)
@@ -52,7 +59,9 @@ def test_closed_actions_are_never_taken():
     check_equals_cpu(random_problem(3, 4, 2, 2, closed=0.4), FEW, 3, ROUNDING)
 
 
-@pytest.mark.parametrize(("lanes", "threads"), [(2, 32), (4, 64)])
+@pytest.mark.parametrize(
+    ("lanes", "threads"), [(2, 32), pytest.param(4, 64, marks=pytest.mark.slow)]
+)
 def test_lanes_and_threads_only_spread_the_work(lanes, threads):
     problem = random_problem(20, 3, 1, 1)
     form = form_of(problem.reward.shape, lanes, threads)
@@ -87,7 +96,7 @@ def test_the_runs_of_a_batch_may_have_problems_of_their_own():
         np.testing.assert_allclose(played[b], expected, rtol=0, atol=ROUNDING)
 
 
-@pytest.mark.parametrize("constraints", [0, 2])
+@pytest.mark.parametrize("constraints", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_what_is_judged_on_the_card_is_what_the_host_would_judge(constraints):
     check_judged(random_problem(3, 2, 2, constraints), QUICK, 6)
 
@@ -120,6 +129,7 @@ def test_single_precision_stays_near():
     assert worst > 1e-12  # it was single precision
 
 
+@pytest.mark.slow
 def test_every_row_of_triple_q_is_one_launch_and_equals_the_cpu_to_the_last_bit():
     problem = random_problem(3, 2, 2, 1)
     printed = [row.with_settings(tuned_for=SHORT) for row in family_rows(problem, TripleQ)]
@@ -155,6 +165,7 @@ def test_triple_q_never_takes_a_closed_action():
         assert runs.state(b).visits[~problem.opened].sum() == 0.0
 
 
+@pytest.mark.slow
 def test_neither_batch_nor_chunks_nor_a_resume_change_a_bit_of_triple_q():
     problem = random_problem(3, 2, 2, 1)
     for row in mild_rows(problem, SHORT):

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import ONE_CONSTRAINT, STATIONARY
+from cmdplab.algorithms.softmax_search import SoftmaxSearch
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Dense, Sparse, lists
@@ -24,8 +25,14 @@ from cmdplab.errors import InputError
 from cmdplab.solvers import Box, plan, solve
 from cmdplab.solvers.layout import Lists
 
+# The search of a softmax over lists is compiled for nothing else in the quick suite.
 ROWS = pytest.mark.parametrize(
-    "row", ALGORITHMS.values(), ids=lambda row: f"{row.name}-{row.preset}"
+    "row",
+    [
+        pytest.param(row, marks=[pytest.mark.slow] * isinstance(row, SoftmaxSearch))
+        for row in ALGORITHMS.values()
+    ],
+    ids=lambda row: f"{row.name}-{row.preset}",
 )
 
 

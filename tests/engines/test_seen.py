@@ -15,7 +15,11 @@ from cmdplab.engines.families import family, live_session, session
 from cmdplab.solvers.value_iteration import sort_by_heap, sort_states
 
 X, A, H = 40, 3, 4
-ROWS = ("UOpt-RPGPD", "OPDOP", "OptCMDP", "OptCMDP-bonus", "OptPress-PD")
+# A planner around lists that grow takes longest of all to compile.
+ROWS = [
+    pytest.param(name, marks=[pytest.mark.slow] * name.startswith("Opt"))
+    for name in ("UOpt-RPGPD", "OPDOP", "OptCMDP", "OptCMDP-bonus", "OptPress-PD")
+]
 COUNTED = pytest.mark.parametrize("dynamics", ["stationary", "per-step"])
 
 

@@ -26,6 +26,8 @@ from cmdplab.files import file_digest
 from cmdplab.files.write import written_whole
 from cmdplab.report import gather as gather_report
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):

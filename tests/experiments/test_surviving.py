@@ -242,7 +242,16 @@ class StopAfter:
         return self.left < 0
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda pair: "-".join(pair))
+def one_of_each_family():
+    """Every algorithm; all but the first of each family are slow."""
+    met = set()
+    for pair, row in ALGORITHMS.items():
+        marks = [pytest.mark.slow] if type(row) in met else []
+        met.add(type(row))
+        yield pytest.param(pair, id="-".join(pair), marks=marks)
+
+
+@pytest.mark.parametrize("algorithm", list(one_of_each_family()))
 def test_any_sequence_of_interruptions_gives_the_run_itself(work, algorithm):
     problem, folder, settings, file = work
     settings = settings.model_copy(update={"algorithm": algorithm[0], "preset": algorithm[1]})

@@ -23,6 +23,8 @@ from cmdplab.report import show
 from cmdplab.solvers.thresholds.frontier import frontier
 from cmdplab.studies.predefined import Comparison, carry_out
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 PNG = b"\x89PNG\r\n\x1a\n"
 PROBLEM = cmdplab.make("three-state")
 

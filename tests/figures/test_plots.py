@@ -42,6 +42,8 @@ from cmdplab.solvers.thresholds.frontier import frontier
 from cmdplab.statistics import Band
 from cmdplab.studies.predefined import Comparison, carry_out
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 DOLLARS = r"cost $\frac$ x"
 NASTY = "_" + DOLLARS + "\x1b[31m\u202e\ud800 $ \\$"
 
@@ -62,23 +64,34 @@ def many_seeds(tmp_path_factory):
     return out
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_in_every_format(call, folder, kind, tmp_path):
-    for suffix in ("png", "pdf", "svg"):
-        path = tmp_path / f"f.{suffix}"
-        code, out, _ = call("plot", folder, kind, "--out", path)
-        assert (code, out.strip()) == (0, str(path))
-        assert path.stat().st_size > 3000
-    code, out, _ = call("plot", folder, kind)
-    assert (code, (folder / f"{kind}.pdf").exists()) == (0, True)
+def each_kind(*choices: str):
+    """Kinds and choices: each kind with one choice in turn, the other pairs are slow."""
+    return [
+        pytest.param(
+            kind,
+            choice,
+            id=f"{kind}-{choice or 'usual'}",
+            marks=[] if n % len(choices) == m else [pytest.mark.slow],
+        )
+        for n, kind in enumerate(KINDS)
+        for m, choice in enumerate(choices)
+    ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_with_bands(call, many_seeds, kind, tmp_path):
+@pytest.mark.parametrize(("kind", "suffix"), each_kind("png", "pdf", "svg", ""))
+def test_every_kind_in_every_format(call, folder, kind, suffix, tmp_path):
+    path = tmp_path / f"f.{suffix}" if suffix else folder / f"{kind}.pdf"
+    code, out, _ = call("plot", folder, kind, *(["--out", path] if suffix else []))
+    assert code == 0
+    assert not suffix or out.strip() == str(path)
+    assert path.stat().st_size > 3000
+
+
+@pytest.mark.parametrize(("kind", "line"), each_kind("median", "mean"))
+def test_every_kind_with_bands(call, many_seeds, kind, line, tmp_path):
     path = tmp_path / "f.png"
-    for line in ("median", "mean"):
-        assert call("plot", many_seeds, kind, "--out", path, "--line", line)[0] == 0
-        assert path.stat().st_size > 3000
+    assert call("plot", many_seeds, kind, "--out", path, "--line", line)[0] == 0
+    assert path.stat().st_size > 3000
 
 
 @pytest.mark.parametrize(("kind", "shades"), [("gap", (3, 4)), ("regret", (0, 2))])

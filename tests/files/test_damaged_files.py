@@ -179,7 +179,7 @@ def test_no_changed_curve_of_an_interrupted_run_is_loaded(interrupted):
     path.write_bytes(whole)
 
 
-@pytest.mark.parametrize("files", [600, pytest.param(2600, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("files", [150, pytest.param(2600, marks=pytest.mark.slow)])
 def test_damaged_files_are_refused_or_read_rightly(files):
     """Always the same ones; `make fuzz` reads a hundred thousand."""
     script = ROOT / "tests" / "fuzz_readers.py"

@@ -91,8 +91,20 @@ def prepared(name, X=5):
     return row, problem, Task.of(problem, 0.3, feedback="bounded")
 
 
-@pytest.mark.parametrize("states", [5, 36], ids=["table", "lists"])
-@pytest.mark.parametrize("name", ROWS)
+# A planner around lists that grow takes longest of all to compile.
+@pytest.mark.parametrize(
+    ("name", "states"),
+    [
+        pytest.param(
+            name,
+            states,
+            id=f"{name}-{'lists' if states > 5 else 'table'}",
+            marks=[pytest.mark.slow] * (states > 5 and name.startswith("Opt")),
+        )
+        for name in ROWS
+        for states in (5, 36)
+    ],
+)
 def test_compiled_learners_take_a_lost_successor_as_the_plain_ones_do(name, states):
     row, problem, task = prepared(name, states)
     compiled: Any = live_session(row, task)

@@ -110,6 +110,7 @@ def test_the_model_of_many_episodes_is_the_problem():
     assert robust.value <= cmdplab.solve(problem.changed(threshold=[0.0, 0.0])).value
 
 
+@pytest.mark.slow
 def test_the_errors_of_a_promise_are_those_of_repeated_experiments():
     """The delta method against 300 data sets: a fixed policy, kernel and rewards both estimated."""
     problem, rng = stationary(seed=5), np.random.default_rng(4)

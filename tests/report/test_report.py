@@ -30,6 +30,8 @@ from cmdplab.report import gather, write_report, write_tables
 from cmdplab.report.curves import kept
 from cmdplab.report.tables import latex
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 NASTY = "<script>alert(1)</script>&\"'\u2028{{data}}</style><!--"
 
 

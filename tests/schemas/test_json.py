@@ -13,6 +13,8 @@ from cmdplab.schemas import VERSIONS, stamp
 from cmdplab.schemas.page import MODELS, json_schema, model_of, page
 from cmdplab.testing import bench
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 SHORT = ("--episodes", "40", "--seeds", "1")
 # Each form of each command: what it writes goes below OUT; the order matters.
 CALLS: dict[str, list[tuple[str, ...]]] = {

@@ -37,6 +37,8 @@ from cmdplab.studies.board import (
 from cmdplab.studies.board_runs import NUMBERS, Ledger, play, tuned, tuning_runs
 from cmdplab.studies.board_table import gather_board
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 THREE = ("UOpt-RPGPD", "OptCMDP", "Triple-Q")
 PLACES = [Place("three-state"), Place("six-state")]
 STEPS, SEEDS = 600, 7  # the fewest seeds on which two comparisons can be told apart

@@ -18,6 +18,8 @@ from cmdplab.experiments.run import run
 from cmdplab.measures.measures import Summary
 from cmdplab.studies.predefined import PROBLEMS, Comparison, carry_out
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):

@@ -16,6 +16,8 @@ from cmdplab.experiments.play import Job, Playing, Run
 from cmdplab.experiments.run import jobs, run, run_many
 from cmdplab.studies.predefined import Reproduction, carry_out
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 KEYS = {"final_gap", "final_violation", "tail_std", "strong_regret", "strong_violation_regret"}
 
 

@@ -27,6 +27,8 @@ from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.work import Ended, Standing, Work
 from cmdplab.studies.predefined import Comparison, Reproduction, carry_out, prepared
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 TWO = ("UOpt-RPGPD", "No-regularization")
 SHOWN = ("curves.parquet", "mistakes.parquet", "figure1.png", "figure1.pdf")
 OLD = [ROOT / "tests" / "data" / name for name in ("reproduce-0.1.0", "compare-0.1.0")]
@@ -72,9 +74,27 @@ def command(out: Path) -> list[str]:
     return ["reproduce", *given, *(each for name in TWO for each in ("--algorithm", name))]
 
 
-@pytest.mark.parametrize(
-    "how", ["the same command", pytest.param("resume", marks=pytest.mark.slow)]
-)
+class LeftHalfWayError(Exception):
+    """What a study is broken off with here."""
+
+
+def test_left_half_way_a_reproduction_ends_with_the_bytes_of_one_that_never_stopped(
+    call, reproduced, tmp_path
+):
+    out = tmp_path / "figure1"
+
+    def leave(event):
+        if isinstance(event, Ended):
+            raise LeftHalfWayError
+
+    with pytest.raises(LeftHalfWayError):
+        carry_out(small(out), on_event=leave)
+    assert len([each for each in out.glob("runs/*") if (each / "curves.parquet").exists()]) == 1
+    goes_on_to_the_same_end(call, reproduced, out, "the same command")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["the same command", "resume"])
 def test_killed_half_way_a_reproduction_ends_with_the_bytes_of_one_that_never_stopped(
     call, reproduced, tmp_path, how
 ):
@@ -91,6 +111,10 @@ def test_killed_half_way_a_reproduction_ends_with_the_bytes_of_one_that_never_st
     faults.kill(process, signal.SIGKILL)
     finished = [each for each in out.glob("runs/*") if (each / "curves.parquet").exists()]
     assert 1 <= len(finished) < 4
+    goes_on_to_the_same_end(call, reproduced, out, how)
+
+
+def goes_on_to_the_same_end(call, reproduced, out, how):
     assert not (out / "summary.json").exists()
     code, printed, _ = call(*(command(out) if how == "the same command" else ["resume", out]))
     assert code == 0
@@ -154,8 +178,11 @@ def test_a_reproduction_with_other_settings_is_refused_and_nothing_changes(
     assert content(study.out) == before
 
 
+@pytest.mark.parametrize(
+    "turn", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 5))]
+)
 def test_a_folder_of_something_else_is_refused_before_anything_is_played(
-    call, swept, reproduced, tmp_path
+    call, swept, reproduced, tmp_path, turn
 ):
     """Byte for byte: each of the commands leaves what is there as it is, and names it."""
     file, folder = swept
@@ -177,18 +204,18 @@ def test_a_folder_of_something_else_is_refused_before_anything_is_played(
         ("sweep", file): folder,
         ("run", "published", "--episodes", "20"): None,
     }
-    for arguments, own in commands.items():
-        for where, what in held.items():
-            if where == own:
-                continue
-            before = content(where)
-            code, out, err = call(*arguments, "--out", where)
-            assert (code, out) == (2, ""), arguments
-            assert content(where) == before
-            assert err.count("\n") == 1
-            single = arguments[0] == "run" and where.name == "alone"
-            assert (what in err) != single
-            assert f"--out {where}-2" in err
+    for n, (arguments, own) in enumerate(commands.items(), start=turn):
+        where, what = list(held.items())[n % len(held)]
+        if where == own:
+            continue
+        before = content(where)
+        code, out, err = call(*arguments, "--out", where)
+        assert (code, out) == (2, ""), arguments
+        assert content(where) == before
+        assert err.count("\n") == 1
+        single = arguments[0] == "run" and where.name == "alone"
+        assert (what in err) != single
+        assert f"--out {where}-2" in err
 
 
 def test_two_comparisons_go_to_two_folders(tmp_path):
