@@ -454,7 +454,10 @@ def test_the_command_line_solves_a_table(call, tmp_path, monkeypatch):
     for arguments, sentence in (
         (("solve", "t.csv", *limits), "a .csv file needs --horizon, --discount or --average"),
         (("solve", "t.csv"), "say how sums are taken"),
-        (("theory", "t.csv", "--average"), "t is average per step: this needs a horizon"),
+        (
+            ("theory", "t.csv", "--average"),
+            "t is average per step: this needs a horizon; of a .csv or .drn file say --horizon H",
+        ),
     ):
         code, out, err = call(*arguments)
         assert (code, out, err.count("\n")) == (2, "", 1)
