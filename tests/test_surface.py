@@ -89,7 +89,7 @@ def test_a_problem_tells_its_sizes_and_a_solution_its_certificate():
     problem = cmdplab.make("media-streaming")
     assert repr(problem) == (
         "<CMDP media-streaming: horizon 10; states 10; actions 2; constraints 1; thresholds 5; "
-        "start 0; kernel stationary>"
+        "start buffer 0; kernel stationary>"
     )
     assert "<tr><th>states</th><td>10</td></tr>" in problem._repr_html_()
     assert "optimum 3.2533; certified to " in repr(cmdplab.solve(problem))

@@ -104,7 +104,10 @@ ROWS = [
         (lambda rows: rows[:8] + rows[10:], "no row for step late, state busy, which its policy"),
         (lambda rows: rows[1:], "step early, state idle, from row 1 on, sum to 0.5, not to 1"),
         (lambda rows: [*rows, rows[2]], "row 13 of the table says .*wait again, after row 3"),
-        (lambda rows: [*rows[:2], rows[2] | {"state": "lost"}], "row 3 .* no state 'lost'"),
+        (
+            lambda rows: [*rows[:2], rows[2] | {"state": "lost"}],
+            "row 3 .* no state 'lost': .* named ",
+        ),
         (lambda rows: [rows[0] | {"probability": 1.5}], "row 1 of the table: 1.5 is not a prob"),
         (lambda rows: [{"state": 0, "action": 1}], "row 1 of the table: None is not a prob"),
         (lambda rows: [*rows[:1], {"step": 0, "action": 0}], "row 2 of the table has no 'state'"),

@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 from scipy.optimize import linprog
 
+import cmdplab
 from cmdplab import CMDP, Labels, StationaryCMDP, solve
 from cmdplab.cmdp.exact import returns
 from cmdplab.cmdp.transitions import Sparse
@@ -393,6 +394,7 @@ def test_what_pandas_calls_missing_is_no_name_and_columns_stand_once():
     [
         ("next", "then", "the table has no column 'next'; it has state, action, then, prob"),
         ("energy", "power", "the table has no column 'energy'"),
+        ("reward", "profit", "maximise: reward=NAME, or --objective NAME"),
         ("careful,ok,0.9", "careful,ok,0.8", "action careful in state ok sum to 0.9, not 1"),
         ("careful,ok,0.9", "careful,ok,nan", "line 2: the probability is 'nan', not a finite"),
         ("careful,ok,0.9", "careful,ok,-0.9", "line 2: the probability is -0.9"),
@@ -412,6 +414,31 @@ def test_a_table_that_cannot_be_read_names_the_row(before, after, sentence, tmp_
         from_table(path, costs={"energy": 100.0}, discount=0.9)
 
 
+@pytest.mark.parametrize(
+    ("asked", "way_out"),
+    [({"discount": 0.9}, "truncate"), ({"criterion": "average"}, "averaged")],
+)
+def test_learners_say_how_to_end_what_has_no_end(asked, way_out):
+    problem = from_table(records(), name="machine", **asked)
+    says = rf"machine has no end, .* cmdplab\.cmdp\.horizons\.{way_out}"
+    for learn in (
+        lambda: cmdplab.run(problem, "OptCMDP", 10),
+        lambda: cmdplab.run_many(problem, [cmdplab.Job("OptCMDP", 0)], 10),
+        lambda: cmdplab.compare(problem, ["OptCMDP"], episodes=10),
+    ):
+        with pytest.raises(InputError, match=says):
+            learn()
+
+
+def test_a_problem_of_a_table_shows_its_start_and_its_limits_in_the_units_of_the_table():
+    problem = from_table(records(), costs={"energy": 15}, horizon=10)
+    shown = repr(problem)
+    assert "start ok;" in shown
+    assert "in your units energy <= 15>" in shown
+    rewards = from_table(records(), utilities={"energy": 2}, horizon=10)
+    assert "in your units energy >= 2>" in repr(rewards)
+
+
 def test_the_command_line_solves_a_table(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text(MACHINE)
@@ -427,7 +454,10 @@ def test_the_command_line_solves_a_table(call, tmp_path, monkeypatch):
     for arguments, sentence in (
         (("solve", "t.csv", *limits), "a .csv file needs --horizon, --discount or --average"),
         (("solve", "t.csv"), "say how sums are taken"),
-        (("theory", "t.csv", "--average"), "t is average per step: this needs a horizon"),
+        (
+            ("theory", "t.csv", "--average"),
+            "t is average per step: this needs a horizon; of a .csv or .drn file say --horizon H",
+        ),
     ):
         code, out, err = call(*arguments)
         assert (code, out, err.count("\n")) == (2, "", 1)

@@ -85,6 +85,19 @@ class Truncated(NamedTuple):
     error: Array  # [1 + N], by how much returns of any policy may differ, in units of the labels
 
 
+def with_an_end(problem: CMDP | StationaryCMDP) -> CMDP:
+    """The problem, if it is one of episodes: learners play no other."""
+    if not isinstance(problem, StationaryCMDP):
+        return problem
+    if isinstance(problem.criterion, Discounted):
+        how = "truncate(problem, H).problem ends it after H steps"
+    else:
+        how = "averaged(...) makes one of H steps of it"
+    raise InputError(
+        f"{problem.name} has no end, and learners play episodes: cmdplab.cmdp.horizons.{how}"
+    )
+
+
 def truncate(problem: StationaryCMDP, horizon: int) -> Truncated:
     """A discounted problem as one of H steps that learners can take: rewards mapped onto [0, 1].
 

@@ -148,8 +148,10 @@ def _found(what: str, given: int | str, names: tuple[str, ...], size: int) -> in
         given = int(given)
     if is_whole(given) and 0 <= int(given) < size:
         return int(given)
-    known = f"the {what}s are 0..{size - 1}"
-    if names:
-        shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-        known += f", named {shown}"
-    raise InputError(f"there is no {what} {given!r}: {known}")
+    raise InputError(f"there is no {what} {given!r}: {choices(what, names, size)}")
+
+
+def choices(what: str, names: tuple[str, ...], size: int) -> str:
+    """The numbers and the first names that there are, as the end of a sentence."""
+    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+    return f"the {what}s are 0..{size - 1}" + (f", named {shown}" if names else "")

@@ -19,7 +19,7 @@ import numpy as np
 from cmdplab.checks import is_whole
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.checks import POLICY_TOLERANCE
-from cmdplab.cmdp.labels import Labels
+from cmdplab.cmdp.labels import Labels, choices
 from cmdplab.cmdp.memory import Memory, counted_occupancy, mass_by_next_level
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
@@ -117,7 +117,7 @@ def _finder(axis: str, size: int, labels: Labels) -> Any:
             given = int(given)  # names that are digits come back from pandas as numbers
         found = known.get(str(given)) if isinstance(given, int | str) else None
         if found is None:
-            say = f"the {what}s are 0..{size - 1}"
+            say = choices(what, _names(axis, labels), size)
             raise InputError(f"row {number} of the table: there is no {what} {given!r}: {say}")
         return found
 

@@ -117,12 +117,21 @@ class CMDP:
             ("actions", f"{self.actions:,}"),
             ("constraints", f"{self.constraints:,}"),
             ("thresholds", display.numbers(self.threshold)),
-            ("start", str(self.start)),
+            ("start", display.name(self.labels.state(self.start))),
             ("kernel", how + listed),
         ]
         if self.mask is not None:
             facts.append(("closed", f"{1.0 - self.mask.mean():.1%} of the actions"))
+        if self.labels.signals and self.constraints:
+            limits = ", ".join(self._limit(n) for n in range(min(self.constraints, 4)))
+            facts.append(("in your units", limits + (", ..." if self.constraints > 4 else "")))
         return f"CMDP {display.name(self.name)}", facts
+
+    def _limit(self, n: int) -> str:
+        """A threshold in the units of the labels: energy <= 15."""
+        signal = self.labels.signal(n + 1)
+        limit = signal.published(float(self.threshold[n])) + 0.0  # + 0.0: no "-0"
+        return f"{display.name(signal.of)} {'<=' if signal.factor < 0.0 else '>='} {limit:.6g}"
 
     @property
     def states(self) -> int:

@@ -20,8 +20,8 @@ from cmdplab.algorithms import as_row, check_settings, is_outside, written_name
 from cmdplab.algorithms.custom import is_learner
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import MOST_EPISODES, whole_if_exact
+from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.environments import make, named, no_instances
 from cmdplab.errors import InputError
 from cmdplab.experiments.run_settings import Preset, RunSettings, Strict, fingerprint
@@ -210,21 +210,11 @@ def problems(experiment: Experiment, base: Path) -> dict[str, CMDP]:
         if fixed is not None and spec.instance_seeds != [0]:
             raise InputError(f"problems.{n}: {no_instances(fixed, spec.instance_seeds)}")
         if spec.file is not None:
-            each = [_with_an_end(read_problem(base / spec.file))]
+            each = [with_an_end(read_problem(base / spec.file))]
         else:
             each = [make(str(spec.environment), seed) for seed in spec.instance_seeds]
         found |= {fingerprint(problem): problem for problem in each}
     return found
-
-
-def _with_an_end(problem: CMDP | StationaryCMDP) -> CMDP:
-    """A problem of episodes: the only ones that can be played."""
-    if isinstance(problem, StationaryCMDP):
-        raise InputError(
-            f"{problem.name} has no end, and runs are made of episodes: cut it with "
-            "cmdplab.cmdp.horizons, `discounted` or `averaged`"
-        )
-    return problem
 
 
 def _fixed(name: str) -> str | None:

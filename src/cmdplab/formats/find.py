@@ -51,7 +51,10 @@ def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
 def with_horizon(problem: Problem) -> CMDP:
     """The problem, if its episodes end."""
     if not isinstance(problem, CMDP):
-        raise InputError(f"{problem.name} is {problem.criterion}: this needs a horizon")
+        raise InputError(
+            f"{problem.name} is {problem.criterion}: this needs a horizon; of a .csv or .drn file "
+            "say --horizon H, with --discount or instead of --average"
+        )
     return problem
 
 

@@ -46,10 +46,11 @@ class Columns(NamedTuple):
     values: dict[str, list[Any]]
     rows: list[str]  # "row 3", or "line 4" of a file
 
-    def column(self, name: str) -> list[Any]:
-        """A column, or one sentence that says which there are."""
+    def column(self, name: str, advice: str = "") -> list[Any]:
+        """A column, or one sentence that says which there are, and what to do."""
         if name not in self.values:
-            raise InputError(f"the table has no column {name!r}; it has {', '.join(self.values)}")
+            has = ", ".join(self.values)
+            raise InputError(f"the table has no column {name!r}; it has {has}{advice}")
         return self.values[name]
 
 
@@ -130,6 +131,7 @@ def from_table(
     utilities, costs = dict(utilities or {}), dict(costs or {})
     for column in NEEDED:
         given.column(column)
+    given.column(reward, "; say which one to maximise: reward=NAME, or --objective NAME")
     rows = _rows(given)
     if rows.steps:
         horizon = _horizon(horizon, rows.steps)

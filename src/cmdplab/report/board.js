@@ -19,7 +19,7 @@ const options = (field) => [...new Set(data.rows.map((row) => row[field]))];
 // ---------------------------------------------------------------- head and troubles
 function showHead() {
   const problems = options("problem").length, algorithms = options("algorithm").length;
-  $("lead").textContent = `${algorithms} algorithms on ${problems} problems, ${whole(data.steps)} steps and ${data.seeds} seeds each. ` +
+  $("lead").textContent = `${algorithms} algorithm${algorithms === 1 ? "" : "s"} on ${problems} problem${problems === 1 ? "" : "s"}, ${whole(data.steps)} steps and ${data.seeds} seeds each. ` +
     "Every episode’s policy was evaluated exactly against a certified optimum. Numbers are medians over seeds; press one to see its runs.";
   const said = [...data.untuned.map((name) => `${name}: its tuning is not complete, so it has no tuned line`), ...data.lacking.map((each) => {
     const parts = [[each.missing, "missing"], [each.failed, "failed"]].filter(([n]) => n).map(([n, word]) => `${n} ${word}`);

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers.box import Plan, largest_margin, plan, policy_bounds
 from cmdplab.solvers.layout import Box
@@ -11,8 +13,9 @@ from cmdplab.solvers.solution import Solution, solve
 from cmdplab.solvers.thresholds.conflicts import never_bind
 
 
-def solve_feasible(problem: CMDP) -> Solution:
+def solve_feasible(problem: CMDP | StationaryCMDP) -> Solution:
     """`solve`, for those who cannot go on without an optimum."""
+    problem = with_an_end(problem)
     solution = solve(problem)
     if not solution.feasible:
         raise InputError(f"{problem.name} cannot be run: {solution.message}")

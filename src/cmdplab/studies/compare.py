@@ -16,6 +16,7 @@ from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.table1 import TABLE_1
+from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import Run
@@ -79,6 +80,8 @@ def compare(
     folder, which must be able to say what they are: the problem is a name, and every algorithm has
     one.
     """
+    if not isinstance(problem, str | Path):
+        problem = with_an_end(problem)
     several = isinstance(algorithms, Sequence) and not isinstance(algorithms, str)
     listed: list[Any] = [*algorithms] if several else [algorithms]  # type: ignore[misc]
     if not listed:
