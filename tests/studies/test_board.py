@@ -342,6 +342,9 @@ def test_names_are_written_as_the_board_has_them():
     for reference in (*free, *planning):
         del every[reference]
     assert named("all") == list(every)
+    for planning_one in planning:
+        with pytest.raises(InputError, match="is told the kernel, which all on a board must learn"):
+            named(planning_one)
     assert places_named(["random-independent-binding:3", "six-state"]) == [
         Place("random-independent-binding", 3),
         Place("six-state"),
