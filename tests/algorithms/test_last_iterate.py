@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from conftest import random_problem
 from hypothesis import given, settings, strategies as st
-from test_known_kernel import streaming
 
 import cmdplab
 from cmdplab.algorithms import algorithm, as_row
@@ -20,6 +19,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Dense, Sparse
 from cmdplab.engines.cpu.last_iterate.episode import project
+from cmdplab.engines.cpu.last_iterate.session import LastIterateSession
 from cmdplab.engines.families import live_session, session
 from cmdplab.engines.plain.last_iterate import PlainLastIterate, nearest
 from cmdplab.errors import InputError
@@ -30,6 +30,19 @@ from cmdplab.theory.saddle import saddle_point
 
 OPTIMISTIC = pytest.mark.parametrize("row", [OPG_PD, OMWU_PD], ids=lambda row: row.name)
 EVERY = pytest.mark.parametrize("row", [RPG_PD, OPG_PD, OMWU_PD], ids=lambda row: row.name)
+
+
+def streaming(arrival: float = 0.7, departure: float = 0.25) -> CMDP:
+    """A buffer of 0..5: fast earns where it is not empty, slow is the utility; H = 4, b = 2.4."""
+    kernel = np.zeros((6, 2, 6))
+    for x, a in np.ndindex(6, 2):
+        rate = (arrival, 1.0 - arrival)[a]
+        up, down = (1.0 - departure) * rate, departure * (1.0 - rate)
+        for y, p in ((min(x + 1, 5), up), (max(x - 1, 0), down), (x, 1.0 - up - down)):
+            kernel[x, a, y] += p
+    reward = np.zeros((2, 6, 2))
+    reward[0, 1:], reward[1, :, 1] = 1.0, 1.0
+    return CMDP(kernel, reward, np.array([2.4]), 0, horizon=4, name="streaming, 0.7 and 0.25")
 
 
 def seen_gradient(problem: CMDP, policy, multiplier):
@@ -71,6 +84,8 @@ def played(row, problem: CMDP, iterations: int):
 def test_the_reference_run_on_streaming(name, given, iterations, gap, slack):
     problem = streaming()
     solution = solve(problem)
+    assert solution.value == pytest.approx(1.900171875, abs=1e-9)
+    assert solution.slater_gap == pytest.approx(1.6)
     row = algorithm(name).with_settings(**given)
     curves = run(problem, row, iterations, solution=solution).curves
     tail = curves["episode"] > iterations - 200
@@ -217,7 +232,7 @@ def test_nothing_is_drawn_and_nothing_is_counted(row):
 def test_a_session_is_asked_for_actions_and_told_of_episodes_that_it_ignores(row):
     problem = random_problem(4, 3, 3, 1, 4)
     task = task_for(row, problem, solve(problem))
-    one, other = (session("cpu", problem, row, task, 0) for _ in range(2))
+    one, other = (LastIterateSession(problem, row, task, 0) for _ in range(2))
     without = live_session(row, task)
     for _ in range(5):
         for each in (one, without):
