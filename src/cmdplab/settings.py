@@ -40,6 +40,7 @@ EPISODES = "number of episodes"
 SLATER_GAP = "Slater gap"
 SAFE_POLICY = "safe policy"
 ACCURACY = "accuracy"
+KERNEL = "the kernel"  # it plans on it, and learns nothing
 MARGIN = "a margin"  # no need that is listed: a row has one or has not
 
 
@@ -201,6 +202,29 @@ class Settings(TypedDict, total=False):
             meaning="known: it is told the kernel",
             none="it learns the kernel by counting",
             families=("PrimalDual",),
+        ),
+    ]
+    fixed_step: Annotated[
+        float | None,
+        Declared(
+            default=0.1,
+            range=POSITIVE,
+            help="Step of a method that plans on the kernel.",
+            meaning="step, the same throughout",
+            none="its step is a formula of its own",
+            needs=KERNEL,
+        ),
+    ]
+    fixed_temperature: Annotated[
+        float | None,
+        Declared(
+            default=0.01,
+            range=Range(0.0, sys.float_info.max, "not a finite number >= 0"),
+            help="Temperature of RPG-PD; 0 is NPG-PD.",
+            meaning="temperature, the same throughout",
+            none="it has no temperature, or one of its own",
+            families=("PrimalDual",),
+            needs=KERNEL,
         ),
     ]
     alpha_eta: Annotated[

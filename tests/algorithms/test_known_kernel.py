@@ -158,35 +158,3 @@ def test_where_nobody_can_tell_the_kernel_it_is_refused():
     with pytest.raises(InputError, match="take the engine cpu for a known kernel"):
         check_row(UOPT, task)
     assert choose("auto", [Wanted(problem, UOPT, task, 1e6)], 1).on_gpu == [False]
-
-
-def streaming(arrival: float = 0.7, departure: float = 0.25) -> CMDP:
-    """A buffer of 0..5: fast earns where it is not empty, slow is the utility; H = 4, b = 2.4."""
-    kernel = np.zeros((6, 2, 6))
-    for x, a in np.ndindex(6, 2):
-        rate = (arrival, 1.0 - arrival)[a]
-        up, down = (1.0 - departure) * rate, departure * (1.0 - rate)
-        for y, p in ((min(x + 1, 5), up), (max(x - 1, 0), down), (x, 1.0 - up - down)):
-            kernel[x, a, y] += p
-    reward = np.zeros((2, 6, 2))
-    reward[0, 1:], reward[1, :, 1] = 1.0, 1.0
-    return CMDP(kernel, reward, np.array([2.4]), 0, horizon=4, name="streaming, 0.7 and 0.25")
-
-
-@pytest.mark.parametrize(
-    ("temperature", "gap", "slack"), [(0.01, 1.9e-3, -6.2e-3), (0.0, 2.5e-2, -8.5e-2)]
-)
-def test_rpg_pd_settles_on_streaming_and_without_regularisation_cycles(temperature, gap, slack):
-    # RPG-PD (Ding et al. 2023) is Eqs. 4 and 5 with exact values, one step and one temperature.
-    # Reference, made without this package: the largest |gap| and the worst slack of the last 200.
-    problem = streaming()
-    solution = solve(problem)
-    assert solution.value == pytest.approx(1.900171875, abs=1e-9)
-    assert solution.slater_gap == pytest.approx(1.6)
-    last = {}
-    found = run(problem, fixed(0.1, temperature), 5000, solution=solution)
-    tail = found.curves["episode"] > 4800
-    last["gap"] = max(-found.curves["gap_min"][tail].min(), found.curves["gap_max"][tail].max())
-    last["slack"] = -found.curves["violation_max"][tail].max()
-    assert last["gap"] == pytest.approx(gap, rel=0.05)
-    assert last["slack"] == pytest.approx(slack, rel=0.05)

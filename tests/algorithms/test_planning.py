@@ -359,7 +359,7 @@ def test_scales_are_positive_and_marked_below_one(row, field):
     theory = replace(row, bonus_scale=1.0, margin_scale=1.0)
     proved = row.guarantee and not row.unverified and row.name != "Triple-Q"
     assert bool(theory.heuristic) == (not proved)
-    assert replace(theory, bonus_scale=0.5).heuristic
+    assert row.plans or replace(theory, bonus_scale=0.5).heuristic
     if row.name == "DOPE":
         assert replace(theory, bonus_scale=10.0).heuristic  # the margin no longer covers the box
     if row.safe:

@@ -209,6 +209,7 @@ OTHERS = [
     row
     for row in ALGORITHMS.values()
     if isinstance(row, COUNTING) and not row.safe and "safe policy" not in row.needs
+    if not row.knows_kernel
 ]
 
 

@@ -25,6 +25,7 @@ from cmdplab.engines.cpu import (
     softmax_search_episode,
     triple_q,
 )
+from cmdplab.engines.cpu.last_iterate import episode as last_iterate_episode
 from cmdplab.engines.families import family, session
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
@@ -135,7 +136,9 @@ def test_costs_within_budgets_are_utilities_above_thresholds(row):
     np.testing.assert_allclose(*runs, atol=1e-9)
 
 
-PRIMAL_DUAL = [row for row in ALGORITHMS.values() if isinstance(row, PrimalDual)]
+PRIMAL_DUAL = [
+    row for row in ALGORITHMS.values() if isinstance(row, PrimalDual) and not row.knows_kernel
+]
 
 
 @on_shapes(PRIMAL_DUAL)
@@ -197,6 +200,7 @@ def test_no_choice_of_algorithm_size_or_number_compiles_anything_again():
     assert len(dense_signatures(planner_episode.play)) == 1
     assert len(dense_signatures(softmax_search_episode.play)) == 1
     assert len(triple_q.play.signatures) == 1
+    assert len(last_iterate_episode.play.signatures) == 1
 
 
 class Broken(PlainPrimalDual):

@@ -24,6 +24,7 @@ from cmdplab.algorithms.custom import (
 from cmdplab.algorithms.dope import DOPE, DOPE_RELEASED
 from cmdplab.algorithms.flexdome import FLEXDOME
 from cmdplab.algorithms.ghosh import GHOSH, GHOSH_RELEASED
+from cmdplab.algorithms.last_iterate import OMWU_PD, OPG_PD, RPG_PD
 from cmdplab.algorithms.online_crl import ONLINE_CRL
 from cmdplab.algorithms.opdop import OPDOP
 from cmdplab.algorithms.opse import OPSE, OPSE_RELEASED
@@ -80,6 +81,9 @@ _ROWS: tuple[Row, ...] = (
     UCBVI_CH,
     UCBVI_BF,
     UCRL2,
+    RPG_PD,
+    OPG_PD,
+    OMWU_PD,
 )
 
 ALGORITHMS: dict[tuple[str, str], Row] = {(row.name, row.preset): row for row in _ROWS}

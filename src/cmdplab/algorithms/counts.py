@@ -39,7 +39,8 @@ def as_table(counts: Array, layers: int, states: int, actions: int) -> Array:
 def visits_of(counts: Array, layers: int, states: int, actions: int) -> Array:
     """[L, X, A], the visits of pairs, whatever the form."""
     if counts.ndim == 4:
-        return np.asarray(counts.sum(axis=-1))
+        # Where they are a known kernel, no whole numbers, a resumed run must add in the same order.
+        return np.asarray(np.ascontiguousarray(counts).sum(axis=-1))
     visits = np.zeros((layers, states, actions))
     np.add.at(visits, tuple(_places(counts, 3)), counts[:, 4])
     return visits

@@ -148,6 +148,11 @@ class PrimalDualNumbers(NamedTuple):
 
 # The fields whose exponents are settings.
 _EXPONENTS = {"alpha_eta": ("policy_step", "dual_step"), "alpha_tau": ("temperature",)}
+# The fields whose constants are settings, of a row that plans.
+_CONSTANTS = {
+    "fixed_step": ("policy_step", "dual_step"),
+    "fixed_temperature": ("temperature",),
+}
 _ETA, _TAU = (Power(SETTINGS[name].default) for name in _EXPONENTS)
 
 
@@ -228,13 +233,19 @@ class PrimalDual(Row):
         return steps
 
     def _value(self, name: str) -> Any:
-        """The value of a setting; `alpha_eta` and `alpha_tau` are exponents of schedules."""
+        """The value of a setting; exponents and constants are those of schedules."""
+        if name in _CONSTANTS:
+            schedule = getattr(self, _CONSTANTS[name][0])
+            return schedule.value if isinstance(schedule, Constant) else None
         if name not in _EXPONENTS:
             return super()._value(name)
         schedule = getattr(self, _EXPONENTS[name][0])
         return schedule.exponent if isinstance(schedule, Power) else None
 
     def _change(self, name: str, value: Any) -> dict[str, Any]:
+        if name in _CONSTANTS:
+            check_setting(name, value)
+            return dict.fromkeys(_CONSTANTS[name], Constant(value))
         if name not in _EXPONENTS:
             return super()._change(name, value)
         powers = {field: getattr(self, field) for field in _EXPONENTS[name]}

@@ -12,6 +12,7 @@ from cmdplab.messages import warn_renamed
 from cmdplab.settings import (
     ACCURACY as ACCURACY,
     EPISODES as EPISODES,
+    KERNEL as KERNEL,
     MARGIN,
     SAFE_POLICY as SAFE_POLICY,
     SETTINGS,
@@ -101,6 +102,8 @@ class Row:
         mine = not declared.families or not families.isdisjoint(declared.families)
         if name == "dynamics" and STATIONARY in self.needs:
             return False  # a preset that counts all steps together, whatever is asked for
+        if name in ("bonus_scale", "delta") and self.plans:
+            return False  # nothing is uncertain
         return mine and (not declared.needs or declared.needs in needed)
 
     def _may_have(self, name: str) -> bool:
@@ -130,9 +133,14 @@ class Row:
         return 1 if self.pooled else task.reward.shape[1]
 
     @property
+    def plans(self) -> bool:
+        """Whether it is a planning method: made for a kernel that is known, and no learner."""
+        return KERNEL in self.needs
+
+    @property
     def knows_kernel(self) -> bool:
         """Whether it is told the kernel, and learns nothing of it."""
-        return False
+        return self.plans
 
     @property
     def may_plan_rarely(self) -> bool:
@@ -173,7 +181,9 @@ class Row:
             )
 
     def meant_for(self, constraints: int) -> bool:
-        """Whether it is for problems with so many constraints: who asks for all gets these."""
+        """Whether it learns problems with so many constraints: who asks for all gets these."""
+        if self.plans:
+            return False
         if ONE_CONSTRAINT in self.needs and constraints > 1:
             return False
         return constraints > 0 or CONSTRAINT not in self.needs
@@ -183,6 +193,10 @@ class Row:
         if task.feedback not in FEEDBACK:
             raise InputError(
                 f"unknown rewards {task.feedback!r}: choose one of {', '.join(FEEDBACK)}"
+            )
+        if self.plans and task.kernel is None:
+            raise InputError(
+                f"{self.name} learns nothing: it plans on a kernel, which nobody can tell it here"
             )
         if self.knows_kernel and task.kernel is None:
             raise InputError(f"{self.name} was to know the kernel, and nobody can tell it here")
@@ -216,7 +230,7 @@ class Row:
         """Empty where the theory's claims hold as they stand; else why they do not."""
         if not self.guarantee:
             return "nothing is proved of this variant"
-        if self.knows_kernel:
+        if self.knows_kernel and not self.plans:
             return "the kernel is known: the theory is about learning it"
         if self.has_margin and self.margin_scale < 1.0:
             claim = "zero violation" if self.safe else "its bound on the violation"

@@ -53,6 +53,9 @@ LOOKS: dict[str, Look] = {
     "UCBVI-CH": Look(PINK, "--"),
     "UCBVI-BF": Look(PINK, ":"),
     "UCRL2": Look(SKY, ":"),
+    "RPG-PD": Look(WINE, "-"),
+    "OPG-PD": Look(SKY, "-."),
+    "OMWU-PD": Look(WINE, ":"),
 }
 
 

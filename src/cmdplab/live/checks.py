@@ -49,6 +49,10 @@ class Asked:
         check_counts(self.episodes, self.seed)
         if self.evaluate == 1:
             raise InputError("evaluate is 1, and an interval needs two episodes; 0 makes none")
+        if self.row.plans:
+            raise InputError(
+                f"{self.row.name} learns nothing: it plans on a kernel, and here nobody knows it"
+            )
         if SAFE_POLICY in self.row.needs and self.baseline is None:
             raise InputError(
                 f"{self.row.name} needs a safe policy to begin with: pass baseline=, a policy that "

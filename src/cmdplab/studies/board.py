@@ -160,6 +160,8 @@ def named(given: str) -> list[str]:
     if given == EVERY:
         return registered()
     row = as_row(given)
+    if row.plans:
+        raise InputError(f"{row.name} is told the kernel, which all on a board must learn: no line")
     own = isinstance(row, Custom) or ":" not in given
     return [row.name if own else f"{row.name}:{row.preset}"]
 

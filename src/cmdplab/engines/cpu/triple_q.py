@@ -17,7 +17,7 @@ from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQNumbers, TripleQState, exploration
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.transitions import Sparse
+from cmdplab.cmdp.transitions import Kernel, Sparse
 from cmdplab.engines import outside
 from cmdplab.engines.cpu.triple_q_episode import (
     advance,
@@ -81,12 +81,16 @@ class TripleQInside(NamedTuple):
 
 def successors(problem: CMDP) -> Successors:
     """The kernel of a problem as lists."""
-    given = problem.transition
+    return successors_of(problem.kernel)
+
+
+def successors_of(given: Kernel) -> Successors:
+    """A kernel as lists."""
     if isinstance(given, Sparse):
         kernel = given.probability if given.probability.ndim == 4 else given.probability[None]
         states = np.broadcast_to(given.successor, kernel.shape)
     else:
-        kernel = given[:1] if problem.stationary else given
+        kernel = given.table[:1] if given.table.strides[0] == 0 else given.table
         states = np.broadcast_to(np.arange(kernel.shape[-1]), kernel.shape)
     possible = kernel > 0.0
     end = np.cumsum(np.count_nonzero(possible, axis=-1)).reshape(kernel.shape[:3])
