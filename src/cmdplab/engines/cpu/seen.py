@@ -9,7 +9,7 @@ enlarges the pool where it is too small, compiled loops never allocate.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -138,6 +138,13 @@ def with_places(counts: SeenCounts, states: Indices, actions: Indices) -> SeenCo
     while (first := make_places(counts, states, actions, P, first)) < len(actions):
         counts = enlarged(counts)
     return counts
+
+
+def grown(learner: Any, states: Indices, actions: Indices) -> Any:
+    """A learner whose counts have a place for each transition, where its lists grow."""
+    if not isinstance(learner.counts, SeenCounts):
+        return learner
+    return learner._replace(counts=with_places(learner.counts, states, actions))
 
 
 def enlarged(counts: SeenCounts) -> SeenCounts:
