@@ -6,19 +6,19 @@ which the compiled loops keep. A small kappa turns one bit of a value into anoth
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from cmdplab.algorithms import equations as eq, softmax_search as soft
+from cmdplab.algorithms.counts import NO_ENDS
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.softmax_search import (
     SoftmaxSearch,
     SoftmaxSearchNumbers,
     SoftmaxSearchState,
 )
-from cmdplab.engines.plain.learner import PlainLearner
+from cmdplab.engines.plain.learner import PlainLearner, counted
 from cmdplab.numerics.vector_math import exp_plain, log_plain
 from cmdplab.types import Array
 
@@ -40,13 +40,8 @@ class Pass(NamedTuple):
     utility: Array  # [H + 1, X], Vu
 
 
-class PlainSoftmaxSearch(PlainLearner[SoftmaxSearch]):
+class PlainSoftmaxSearch(PlainLearner[SoftmaxSearch, SoftmaxSearchNumbers]):
     """The learner of one row and one task."""
-
-    @cached_property
-    def numbers(self) -> SoftmaxSearchNumbers:
-        """The row, resolved for the task."""
-        return self.row.numbers(self.task)
 
     def init(self) -> SoftmaxSearchState:
         """Before the first episode: searched on no data, or the safe policy."""
@@ -55,9 +50,7 @@ class PlainSoftmaxSearch(PlainLearner[SoftmaxSearch]):
 
     def observe(self, state: SoftmaxSearchState, episode: Episode) -> SoftmaxSearchState:
         """Count one episode and search the multiplier of the next."""
-        counts = state.counts.copy()
-        for h, action in enumerate(episode.actions):
-            counts[h, episode.states[h], action, episode.states[h + 1]] += 1.0
+        counts, _ = counted(state.counts, NO_ENDS, episode, 1.0)
         played = state.baseline_episodes + state.on_baseline
         return self.search(
             state._replace(counts=counts, baseline_episodes=played, episode=state.episode + 1)
