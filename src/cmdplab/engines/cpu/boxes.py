@@ -139,10 +139,7 @@ def seen_row(counts, most, model, numbers, h, i, visits, phi):
     return bonus, margin, lowest
 
 
-ROWS: dict[Any, Any] = {ListedCounts: listed_row, SeenCounts: seen_row}
-
-
-@by_type(lambda counts: ROWS.get(getattr(counts, "instance_class", None), box_row))
+@by_type({ListedCounts: listed_row, SeenCounts: seen_row}, box_row)
 def row_ends(
     counts: Any, most: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
 ) -> tuple[float, float, float]:

@@ -90,7 +90,6 @@ class PlannerSession(CpuSession):
         return PlannerInside(self._learner, self._model, self._numbers, self._space)
 
     def state(self) -> PlannerState:
-        """A copy of the learner's state, in natural axes."""
         _, _, X, A = self._task.reward.shape
         arrays = self._learner
         return PlannerState(

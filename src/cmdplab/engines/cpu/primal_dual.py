@@ -4,20 +4,48 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from cmdplab.algorithms.counts import all_visits, visits_of
+from cmdplab.algorithms.equations import count_weight
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.primal_dual import PrimalDualNumbers, PrimalDualState
+from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import outside
 from cmdplab.engines.cpu import layout, primal_dual_episode as kernels
 from cmdplab.engines.cpu.seen import grown
 from cmdplab.engines.cpu.session import CpuSession
+from cmdplab.numerics.arrays import aligned, from_pairs, padded, to_pairs
 from cmdplab.types import Array, Indices
+
+_count_weight = np.vectorize(count_weight, otypes=[float])
+
+
+class Learner(NamedTuple):
+    """The learner's arrays: H X P A + (6 + R) H P A doubles and some vectors; H S P A for lists.
+
+    L is that of the row: H, or 1 where steps share their counts.
+    """
+
+    counts: layout.Counts  # [L, X, A * P], visits; ones in an unvisited uniform row
+    inverse: Array  # [L, A * P], Pbar = counts * inverse
+    visits: Array  # [L, A * P]
+    moves: Array  # [L, A * P], those that say where they led
+    bonus: Array  # [L, A * P]
+    log_policy: Array  # [H, A * P]
+    policy: Array  # [H, A * P]
+    multiplier: Array  # [N]
+    reward: Array  # [R, H, A * P], as told; [R, L, A * P] where rewards are observed
+    threshold: Array  # [N]
+    closed: Array  # [H, A * P], zero where an action is open, else too low ever to be taken
+    reward_sums: Array  # [1 + N, L, A * P], of samples; none where rewards are known
 
 
 class PrimalDualInside(NamedTuple):
     """A primal-dual learner as a wrapper sees it: see safe_episode.py."""
 
-    learner: layout.Learner
+    learner: Learner
     numbers: PrimalDualNumbers
     scratch: layout.Scratch
 
@@ -34,12 +62,11 @@ class PrimalDualSession(CpuSession):
         if state is None:
             state = PrimalDualState.initial(task, self._storage.nothing(task, layers), layers)
         outside.check_layers(self._row, task, state.counts)
-        self._learner = layout.learner(task, self._numbers, state, layers, self._storage)
+        self._learner = _learner(task, self._numbers, state, layers, self._storage)
         self._scratch = layout.with_row_for(self._learner.counts, self._scratch)
         kernels.refresh_all(self._learner, self._numbers, self._scratch.row)
 
     def play(self, episodes: int) -> Chunk:
-        """Play, with noise that depends on the episode's number only."""
         return self._run(kernels.play, episodes, self._episode % 2)
 
     def replay(self, states: Indices, actions: Indices) -> Chunk:
@@ -68,6 +95,45 @@ class PrimalDualSession(CpuSession):
         kernels.improve(self._learner, self._numbers, start, steps, self._scratch)
 
     def state(self) -> PrimalDualState:
-        """A copy of the learner's state, in natural axes."""
         _, _, X, A = self._task.reward.shape
-        return layout.natural_state(self._learner, X, A, self._episode, self._storage.written)
+        arrays = self._learner
+        return PrimalDualState(
+            counts=layout.natural_counts(arrays.counts, arrays.moves, X, A, self._storage.written),
+            log_policy=from_pairs(arrays.log_policy, X, A),
+            policy=from_pairs(arrays.policy, X, A),
+            multiplier=arrays.multiplier.copy(),
+            episode=self._episode,
+            reward_sums=from_pairs(arrays.reward_sums, X, A),
+            ends=layout.natural_ends(arrays.visits, arrays.moves, X, A),
+        )
+
+
+def _learner(
+    task: Task,
+    numbers: PrimalDualNumbers,
+    state: PrimalDualState,
+    layers: int,
+    storage: layout.Storage,
+) -> Learner:
+    """The arrays that a natural state holds; the rest is `refresh_all`'s."""
+    rewards, H, X, A = task.reward.shape
+    estimated = layers if task.observed else H
+    moves = visits_of(state.counts, layers, X, A)
+    uniform = (moves == 0.0) * (numbers.unvisited_mass > 0.0)
+    inverse = _count_weight(moves, numbers.prior_visits, numbers.unvisited_mass / X)
+    reward = aligned(rewards + rewards % 2, estimated, A * padded(X))
+    reward[:rewards] = to_pairs(task.reward[:, :estimated])
+    return Learner(
+        counts=storage.stored(state.counts, uniform),
+        inverse=to_pairs(inverse),
+        visits=to_pairs(all_visits(moves, state.ends)),
+        moves=to_pairs(moves),
+        bonus=aligned(layers, A * padded(X)),
+        log_policy=to_pairs(state.log_policy),
+        policy=to_pairs(state.policy),
+        multiplier=state.multiplier.copy(),
+        reward=reward,
+        threshold=task.threshold.copy(),
+        closed=to_pairs(task.closed),
+        reward_sums=to_pairs(outside.checked_sums(task, state.reward_sums)),
+    )

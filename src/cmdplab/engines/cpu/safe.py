@@ -108,7 +108,6 @@ class SafeSession(CpuSession):
         return behaviour(self._task, self.state())
 
     def state(self) -> Any:
-        """A copy of both states, in natural axes."""
         guard, (_, _, X, A) = self._guard, self._task.reward.shape
         own = SafeFields(
             visited=layout.natural_counts(guard.visited, guard.visits, X, A, self._storage.written),

@@ -93,16 +93,22 @@ def sums_over_seen(begin, used, state, visits, weights, first, second):
 
 
 @compiled
+def repeated(counts, layer, i, inverse, row):
+    """How often each entry of a row occurs: an unvisited one may count every state once."""
+    if counts.anywhere.shape[1] > 0 and counts.anywhere[layer, i] > 0.0:
+        row[0] = inverse
+        return float(len(counts.states))
+    return 1.0
+
+
+@compiled
 def seen_gather(counts, layer, i, inverse, row):
     """See `storage.gather`; the row has room for the longest list."""
     row[:] = 0.0
     begin = counts.begin[layer, i]
     for s in range(counts.used[layer, i]):
         row[s] = counts.visits[begin + s] * inverse
-    if counts.anywhere.shape[1] > 0 and counts.anywhere[layer, i] > 0.0:
-        row[0] = inverse
-        return float(len(counts.states))
-    return 1.0
+    return repeated(counts, layer, i, inverse, row)
 
 
 @compiled

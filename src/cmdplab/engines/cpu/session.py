@@ -50,6 +50,10 @@ class CpuSession:
     def _learn(self, states: Indices, actions: Indices, samples: Array) -> None:
         raise NotImplementedError
 
+    def state(self) -> Any:
+        """A copy of the learner's state, in natural axes."""
+        raise NotImplementedError
+
     def _find_first(self) -> None:
         """The first policy, where no loop is there to find it; most states hold one."""
 

@@ -81,7 +81,6 @@ class SoftmaxSearchSession(CpuSession):
         kernels.advance(*told, states, actions, self._work)
 
     def state(self) -> SoftmaxSearchState:
-        """A copy of the learner's state, in natural axes."""
         _, _, X, A = self._task.reward.shape
         arrays = self._learner
         return SoftmaxSearchState(

@@ -124,7 +124,6 @@ class TripleQSession(CpuSession):
         return action
 
     def policy(self) -> Array:
-        """[H, X, A], a copy of what is played next."""
         policy = np.empty(self._task.reward.shape[1:])
         kernels.write_policy(self._learner, self._share(), policy)
         return policy
@@ -140,7 +139,6 @@ class TripleQSession(CpuSession):
         return TripleQInside(self._learner, self._numbers, self._scratch.samples)
 
     def state(self) -> TripleQState:
-        """A copy of the learner's state."""
         return TripleQState._make([*(each.copy() for each in self._learner[:6]), self._episode])
 
     def _share(self) -> float:

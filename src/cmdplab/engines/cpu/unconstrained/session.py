@@ -27,6 +27,7 @@ class Learner(NamedTuple):
     best: Indices  # [H, X], the greedy action
     reward: Array  # [H, X, A], of the objective
     closed: Array  # [H, X, A], zero where an action is open, else too low ever to be the best
+    opened: Indices  # [H, X], how many actions are open
 
 
 class Space(NamedTuple):
@@ -52,7 +53,8 @@ class OptimistSession(CpuSession):
         begun = state if state is not None else OptimistState.first(task)
         self._world = None if problem is None else successors(problem)
         arrays = (begun.counts, begun.planned, begun.q, begun.policy, begun.counts.sum(axis=-1))
-        told = (np.argmax(begun.policy, axis=-1), task.reward[0], task.closed)
+        opened = np.count_nonzero(task.closed == 0.0, axis=-1)
+        told = (np.argmax(begun.policy, axis=-1), task.reward[0], task.closed, opened)
         self._learner = Learner._make(np.array(each, order="C") for each in (*arrays, *told))
         walked = (np.zeros(H + 1, np.int64), np.zeros(H, np.int64))
         value, following, arrived = np.zeros((3, X))
@@ -72,7 +74,6 @@ class OptimistSession(CpuSession):
         return action
 
     def policy(self) -> Array:
-        """[H, X, A], a copy of what is played next."""
         return np.array(self._learner.policy)
 
     def _learn(self, states: Indices, actions: Indices, samples: Array) -> None:
@@ -80,7 +81,6 @@ class OptimistSession(CpuSession):
         kernels.advance(self._learner, self._numbers, states, actions, done, self._space)
 
     def state(self) -> OptimistState:
-        """A copy of the learner's state."""
         arrays = [each.copy() for each in self._learner[:4]]
         none = np.zeros(len(self._task.threshold))
         return OptimistState._make([*arrays, none, self._episode])
