@@ -98,12 +98,9 @@ def draw_rewards(tables, states, actions, uniforms, spread, samples):
 
 
 @compiled_exactly
-def exact_returns(world, tables, reward, share, start, mass, out):
-    """out[n] = V^pi[P, r^n](start) of the policy played next, following its mass forward.
-
-    Of `tables` it reads what `chance` does: which actions are open, and the best of them.
-    """
-    H, X, A = tables.closed.shape
+def exact_returns(world, tables, share, start, mass, out):
+    """out[n] = V^pi[P, r^n](start) of the policy played next, following its mass forward."""
+    H, X, A = tables.objective.shape
     out[:] = 0.0
     mass[0, start] = 1.0
     for h in range(H):
@@ -118,7 +115,7 @@ def exact_returns(world, tables, reward, share, start, mass, out):
                     continue
                 flow = mass[here, x] * p
                 for n in range(len(out)):
-                    out[n] += flow * reward[n, h, x, a]
+                    out[n] += flow * tables.reward[n, h, x, a]
                 for s in range(world.range[layer, x, a, 0], world.range[layer, x, a, 1]):
                     mass[there, world.state[s]] += flow * world.probability[s]
             mass[here, x] = 0.0
@@ -206,8 +203,7 @@ def play(world, tables, numbers, start, first, noise, scratch, chunk):
     """The same with the exact returns of each episode's policy."""
     for e in range(len(noise.uniforms)):
         share = eq.exploration(float(first + e), *numbers[-4:])
-        policy = (tables, tables.reward, share)
-        exact_returns(world, *policy, start, scratch.mass, chunk.returns[e])
+        exact_returns(world, tables, share, start, scratch.mass, chunk.returns[e])
         drawn = (noise.uniforms[e], noise.rewards[e], noise.spread)
         told = chunk.multiplier[e]
         play_one(world, tables, numbers, start, share, first + e, *drawn, scratch, told)
@@ -219,7 +215,6 @@ def replay(world, tables, numbers, start, first, noise, states, actions, scratch
     samples = scratch.samples
     for e in range(len(states)):
         share = eq.exploration(float(first + e), *numbers[-4:])
-        policy = (tables, tables.reward, share)
-        exact_returns(world, *policy, start, scratch.mass, chunk.returns[e])
+        exact_returns(world, tables, share, start, scratch.mass, chunk.returns[e])
         draw_rewards(tables, states[e], actions[e], noise.rewards[e], noise.spread, samples)
         advance(tables, numbers, first + e, states[e], actions[e], samples, chunk.multiplier[e])

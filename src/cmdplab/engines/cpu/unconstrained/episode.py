@@ -7,7 +7,7 @@ import numpy as np
 
 from cmdplab.algorithms.planner import asks_for_plan
 from cmdplab.algorithms.unconstrained import ball_radius, corner, optimistic_value, value_bonus
-from cmdplab.engines.cpu.triple_q_episode import draw_state, exact_returns
+from cmdplab.engines.cpu.triple_q_episode import draw_state
 from cmdplab.numerics.compiling import compiled_exactly
 from cmdplab.solvers.value_iteration import sort_states
 
@@ -101,13 +101,35 @@ def advance(learner, numbers, states, actions, episode, space):
 
 
 @compiled_exactly
+def exact_returns(world, learner, rewards, start, mass, out):
+    """out[n] = V^pi[P, r^n](start) of the greedy policy, following its mass forward."""
+    H, X, _ = learner.q.shape
+    out[:] = 0.0
+    mass[:] = 0.0
+    mass[0, start] = 1.0
+    for h in range(H):
+        layer = min(h, len(world.range) - 1)
+        here, there = h % 2, 1 - h % 2
+        for x in range(X):
+            flow = mass[here, x]
+            if flow == 0.0:
+                continue
+            a = learner.best[h, x]
+            for n in range(len(out)):
+                out[n] += flow * rewards[n, h, x, a]
+            for s in range(world.range[layer, x, a, 0], world.range[layer, x, a, 1]):
+                mass[there, world.state[s]] += flow * world.probability[s]
+            mass[here, x] = 0.0
+
+
+@compiled_exactly
 def play(world, learner, numbers, rewards, start, uniforms, episode, space, chunk):
     """Episodes on the true kernel; the exact returns change only when the policy does."""
     states, actions = space.states, space.actions
     changed = True
     for k in range(len(uniforms)):
         if changed:
-            exact_returns(world, learner, rewards, 0.0, start, space.mass, space.returns)
+            exact_returns(world, learner, rewards, start, space.mass, space.returns)
         for n in range(len(space.returns)):
             chunk.returns[k, n] = space.returns[n]
         states[0] = start

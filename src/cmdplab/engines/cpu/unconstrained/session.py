@@ -27,7 +27,6 @@ class Learner(NamedTuple):
     best: Indices  # [H, X], the greedy action
     reward: Array  # [H, X, A], of the objective
     closed: Array  # [H, X, A], zero where an action is open, else too low ever to be the best
-    opened: Indices  # [H, X], how many actions are open
 
 
 class Space(NamedTuple):
@@ -53,8 +52,7 @@ class OptimistSession(CpuSession):
         begun = state if state is not None else OptimistState.first(task)
         self._world = None if problem is None else successors(problem)
         arrays = (begun.counts, begun.planned, begun.q, begun.policy, begun.counts.sum(axis=-1))
-        opened = np.count_nonzero(task.closed == 0.0, axis=-1)
-        told = (np.argmax(begun.policy, axis=-1), task.reward[0], task.closed, opened)
+        told = (np.argmax(begun.policy, axis=-1), task.reward[0], task.closed)
         self._learner = Learner._make(np.array(each, order="C") for each in (*arrays, *told))
         walked = (np.zeros(H + 1, np.int64), np.zeros(H, np.int64))
         value, following, arrived = np.zeros((3, X))
