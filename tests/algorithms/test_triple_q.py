@@ -18,8 +18,8 @@ from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_NO_RESET, TRIPLE_Q_RELEASED
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu import triple_q as compiled
-from cmdplab.engines.cpu.triple_q import TripleQSession
+from cmdplab.engines.cpu import triple_q_episode as compiled
+from cmdplab.engines.cpu.triple_q import TripleQSession, successors
 from cmdplab.engines.host import HostSession, _draw
 from cmdplab.engines.plain.triple_q import PlainTripleQ
 
@@ -131,7 +131,7 @@ def test_no_row_or_size_compiles_anything_again(two_state):
 
 @given(problem=problems(), u=st.floats(0.0, 1.0, exclude_max=True), data=st.data())
 def test_successors_are_drawn_as_the_host_draws_them(problem, u, data):
-    world = compiled.successors(problem)
+    world = successors(problem)
     for h, x, a in np.ndindex(*problem.transition.shape[:3]):
         row = problem.transition[h, x, a]
         edge = data.draw(st.sampled_from(np.cumsum(row).tolist()))

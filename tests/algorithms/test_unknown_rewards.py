@@ -27,7 +27,7 @@ from cmdplab.algorithms.row import (
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, width
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q
+from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q_episode
 from cmdplab.engines.families import family, live_session, session
 from cmdplab.environments import make
 from cmdplab.errors import InputError
@@ -428,7 +428,7 @@ def test_observed_rewards_compile_nothing_again():
         for feedback in ("known", "bernoulli", "bounded"):
             problem, task = prepared(row, feedback=feedback)
             session("cpu", problem, row, task, 0).play(2)
-    for compiled in (primal_dual_episode.play, planner_episode.play, triple_q.play):
+    for compiled in (primal_dual_episode.play, planner_episode.play, triple_q_episode.play):
         assert len(dense_signatures(compiled)) == 1
 
 

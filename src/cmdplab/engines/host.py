@@ -63,7 +63,6 @@ class HostSession:
         self._next: Array | None = None  # the policy of the state, once somebody has asked for it
 
     def play(self, episodes: int) -> Chunk:
-        """Play, with noise that depends on the episode's number only."""
         problem = outside.known(self._problem)
         noise = uniforms(self._seed, self._state.episode + 1, episodes, problem.horizon)
         return self._follow(problem, (partial(roll_out, problem, noise=each) for each in noise))
@@ -106,18 +105,15 @@ class HostSession:
         self._next = None
 
     def act(self, h: int, x: int, u: float) -> int:
-        """The action of the policy played next, by inverse CDF of the uniform u."""
         h, x = outside.checked_place(self._task, h, x)
         return _draw(self._played()[h, x], u)
 
     def policy(self) -> Array:
-        """[H, X, A], a copy of what is played next."""
         return self._played().copy()
 
     def observe(
         self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
     ) -> None:
-        """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
         row = getattr(self._learner, "row", None)
         pooled = isinstance(row, Row) and row.pooled
         pair = outside.checked_episode(self._task, states, actions, pooled)

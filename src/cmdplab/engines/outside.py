@@ -83,6 +83,11 @@ def checked_episode(
     return visited, taken
 
 
+def trajectories(states: Indices, actions: Indices) -> list[Indices]:
+    """Trajectories [E, H + 1] and [E, H] as compiled loops want them."""
+    return [np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions)]
+
+
 def checked_rewards(task: Task, rewards: Array | None) -> Array:
     """Samples [1 + N, H] of one episode; none, [0, H], where rewards are known."""
     n, H = task.reward.shape[:2]

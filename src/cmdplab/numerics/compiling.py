@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -141,11 +141,15 @@ def steering_in_order(function: Function) -> Function:
     return register_jitable(**options, **_PART)(function)  # type: ignore[no-any-return]
 
 
-def by_type(choose: Callable[..., Any]) -> Callable[[Function], Function]:
-    """Decorate a stub: compiled calls run what `choose` returns for its first argument's type.
+def by_type(bodies: Mapping[Any, Any], otherwise: Any = None) -> Callable[[Function], Function]:
+    """Decorate a stub: compiled calls run the body for the class of their first argument.
 
-    This is how one loop serves several ways of storing a table, without a branch when it runs.
+    bodies : for each NamedTuple; otherwise : for what is an array. This is how one loop serves
+    several ways of storing a table, without a branch when it runs.
     """
+
+    def choose(given: Any) -> Any:
+        return bodies.get(getattr(given, "instance_class", None), otherwise)
 
     def decorate(stub: Function) -> Function:
         # Numba wants the chooser and what it returns to have the stub's own arguments.

@@ -112,23 +112,17 @@ def _written(
     X, A = len(space.work.order), pairs // len(space.work.here)
     policy, returns = np.zeros((H, pairs)), np.zeros(len(laid_out.reward))
     simplex.write_policy(laid_out, start, *space, policy, returns)
-    occupancy, kernel = _played(box, laid_out, space, start, X, A)
-    multiplier = np.maximum(space.basis.multiplier, 0.0)
-    natural = from_pairs(policy, X, A)
-    found = (natural, occupancy, kernel, returns, multiplier)
+    natural, multiplier = from_pairs(policy, X, A), np.maximum(space.basis.multiplier, 0.0)
+    flows: tuple[Array, Array | Sparse]  # occupancy, and the kernel that it implies
+    if isinstance(box, Box):
+        flows = _flows(laid_out, space, start, A)
+    else:
+        flows = (from_pairs(space.work.occupancy, X, A), box.kernel)
+    found = (natural, *flows, returns, multiplier)
     return Plan(margin >= 0.0, *found, float(held), float(bound), float(margin), used)
 
 
-def _played(
-    box: Given, laid_out: Any, space: Planning, start: int, states: int, actions: int
-) -> tuple[Array, Array | Sparse]:
-    """Occupancy [H, X, A] of the mixture and the kernel that it implies."""
-    if not isinstance(box, Box):
-        return from_pairs(space.work.occupancy, states, actions), box.kernel
-    return _flows(laid_out, space, start, actions)
-
-
-def _flows(laid_out: Model, space: Planning, start: int, actions: int) -> tuple[Array, Array]:
+def _flows(laid_out: Any, space: Planning, start: int, actions: int) -> tuple[Array, Array]:
     """Occupancy [H, X, A] of the mixture and the kernel z / q that it implies.
 
     Where the mixture never comes, the kernel is one of the box: that of the last sweep.

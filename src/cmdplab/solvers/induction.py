@@ -112,13 +112,13 @@ def move_listed(rows, layer, i, mass, ahead):
         ahead[rows.successor[i, s]] += mass * rows.probability[layer, i, s]
 
 
-@by_type(lambda rows: {Table: expect_table, Lists: expect_listed}[rows.instance_class])
+@by_type({Table: expect_table, Lists: expect_listed})
 def expect(rows: Any, layer: Any, i: Any, value: Any) -> Any:
     """sum_y P(y | i) value[y] of a pair i."""
     raise NotImplementedError
 
 
-@by_type(lambda rows: {Table: move_table, Lists: move_listed}[rows.instance_class])
+@by_type({Table: move_table, Lists: move_listed})
 def move(rows: Any, layer: Any, i: Any, mass: Any, ahead: Any) -> None:
     """ahead[y] += mass P(y | i) of a pair i."""
     raise NotImplementedError
@@ -225,7 +225,10 @@ def bound_by(rows: Rows, worth: Array, value: Array, start: int) -> float:
     """
     H, X = len(value) - 1, value.shape[1]
     if isinstance(rows, Table):
-        q = value[1:] @ rows.row[0].T if len(rows.row) == 1 else _products(rows.row, value[1:])
+        if layers(rows) == 1:
+            q = value[1:] @ rows.row[0].T
+        else:
+            q = np.matmul(rows.row, value[1:, :, None])[:, :, 0]
         q += worth
         over = q.reshape(H, X, -1)
         over -= value[:-1, :, None]
@@ -245,11 +248,6 @@ def bound_by(rows: Rows, worth: Array, value: Array, start: int) -> float:
             write_excess(rows, worth, by_state, tile, excess)
     noise = ULPS * np.spacing(np.maximum(value[:-1].max(axis=1), -value[:-1].min(axis=1)))
     return float(value[0, start] + excess[excess > noise].sum())
-
-
-def _products(row: Array, ahead: Array) -> Array:
-    """[H, X * A]: what each step expects of the values [H, X] of the next."""
-    return np.asarray(np.matmul(row, ahead[:, :, None])[:, :, 0])
 
 
 @compiled_apart

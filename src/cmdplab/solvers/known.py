@@ -26,7 +26,7 @@ from cmdplab.solvers.induction import (
     write_occupancy,
     write_policy,
 )
-from cmdplab.solvers.mixtures import Column, Found, Pool
+from cmdplab.solvers.mixtures import Column, Found, Pool, fits
 from cmdplab.solvers.rational import Vertex
 from cmdplab.types import Array
 
@@ -54,16 +54,8 @@ class Known:
     def pool(self) -> Pool:
         """A search that begins with the policies that are known, evaluated for these rewards."""
         utilities = self.problem.horizon * largest(self._pairs[1:]) or 1.0
-        known = [self.followed(each) for each in self.warm if self.open(each)]
+        known = [self.followed(each) for each in self.warm if fits(each, self.problem.opened)]
         return Pool(self.best, self.threshold, (self.size, utilities), known)
-
-    def open(self, actions: Any) -> bool:
-        """Whether a policy [H, X] has the shape of this problem and takes open actions alone."""
-        p = self.problem
-        if actions.shape != (p.horizon, p.states) or actions.max() >= p.actions:
-            return False
-        h, x = np.ogrid[: p.horizon, : p.states]
-        return p.mask is None or bool(p.mask[h, x, actions].all())
 
     @cached_property
     def rows(self) -> Rows:

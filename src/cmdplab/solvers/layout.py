@@ -227,9 +227,13 @@ def model(box: Given, reward: Array, threshold: Array, start: int) -> LaidOut:
         raise InputError(f"the start is {start}, not a state 0..{reward.shape[2] - 1}")
     if not (np.isfinite(reward).all() and np.isfinite(threshold).all()):
         raise InputError("rewards and thresholds must be finite")
-    if isinstance(box, Lists):
-        return _listed_model(box, reward, threshold)
     told = (to_pairs(reward), threshold.copy(), to_pairs(closed_pairs(box.mask, reward.shape[1:])))
+    if isinstance(box, Lists):
+        given = box.kernel
+        if given.successor.shape[:2] != reward.shape[2:]:
+            raise InputError(f"the kernel has lists of {given.successor.shape}")
+        rows = given.probability if given.probability.ndim == 4 else given.probability[None]
+        return ListedModel(places(given.successor), to_pairs(np.moveaxis(rows, 3, 1)), *told)
     if isinstance(box, Table):
         _check_kernels(box.kernel, box.kernel, reward.shape[1:])
         return TableModel(to_pairs(np.moveaxis(box.kernel, 3, 1)), *told)
@@ -254,17 +258,3 @@ def _check_kernels(lower: Array, upper: Array, sizes: tuple[int, ...]) -> None:
     if wrong.any():
         h, x, a, _ = np.argwhere(wrong)[0]
         raise InputError(f"the box at [{h}, {x}, {a}] holds no kernel")
-
-
-def _listed_model(given: Lists, reward: Array, threshold: Array) -> ListedModel:
-    probability = given.kernel.probability
-    probability = probability if probability.ndim == 4 else probability[None]
-    if given.kernel.successor.shape[:2] != reward.shape[2:]:
-        raise InputError(f"the kernel has lists of {given.kernel.successor.shape}")
-    return ListedModel(
-        successor=places(given.kernel.successor),
-        probability=to_pairs(np.moveaxis(probability, 3, 1)),
-        reward=to_pairs(reward),
-        threshold=np.array(threshold),
-        closed=to_pairs(closed_pairs(given.mask, reward.shape[1:])),
-    )

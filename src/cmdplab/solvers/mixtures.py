@@ -9,11 +9,14 @@ returns. A search that does not close is no harm: what comes out is judged by ot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.types import Array
+from cmdplab.solvers import rational
+from cmdplab.solvers.rational import Mixture, Vertex
+from cmdplab.types import Array, Mask
 
 MOST_PIVOTS = 2_000
 MOST_STALLS = 60  # pivots in a row that gain nothing: from then on Bland's rule
@@ -46,6 +49,35 @@ class Found(NamedTuple):
 
 
 Pricing = Callable[[Array], Column]  # the best policy for weights [1 + N] on the returns
+
+
+def in_doubles(mixture: Mixture) -> Found:
+    """A mixture that was found in fractions, rounded."""
+
+    def rounded(numbers: Iterable[Fraction]) -> Array:
+        return np.array([float(each) for each in numbers])
+
+    columns = [Column(rounded(each.returns), each.policy) for each in mixture.vertices]
+    shares, multiplier = rounded(mixture.shares), rounded(mixture.multiplier)
+    return Found(columns, shares, multiplier, float(mixture.value), float(mixture.shortfall))
+
+
+def in_fractions(price: Pricing) -> rational.Pricing:
+    """What prices in doubles, for a program in fractions."""
+
+    def priced(weight: Fraction, multiplier: list[Fraction]) -> Vertex:
+        found = price(np.array([float(weight), *map(float, multiplier)]))
+        return Vertex(tuple(map(Fraction, found.returns.tolist())), found.policy)
+
+    return priced
+
+
+def fits(actions: Any, opened: Mask) -> bool:
+    """Whether a policy of one action a state has the shape of a problem and takes open actions."""
+    if actions.shape != opened.shape[:-1] or actions.max() >= opened.shape[-1]:
+        return False
+    chosen = np.take_along_axis(opened, actions[..., None].astype(np.int64), axis=-1)
+    return bool(chosen.all())
 
 
 class Pool:

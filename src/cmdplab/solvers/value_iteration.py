@@ -207,17 +207,13 @@ def entry_seen(model, layer, i, s):
     return model.state[place], model.lower[place], model.room[place]
 
 
-ENTRIES = {ListedBox: entries_listed, SeenBox: entries_seen}
-ENTRY = {ListedBox: entry_listed, SeenBox: entry_seen}
-
-
-@by_type(lambda model: ENTRIES[model.instance_class])
+@by_type({ListedBox: entries_listed, SeenBox: entries_seen})
 def entries(model: Any, layer: Any, i: Any) -> Any:
     """How many places the list of a pair has."""
     raise NotImplementedError
 
 
-@by_type(lambda model: ENTRY[model.instance_class])
+@by_type({ListedBox: entry_listed, SeenBox: entry_seen})
 def entry(model: Any, layer: Any, i: Any, s: Any) -> Any:
     """The state at a place of a pair's list, -1 where it is empty, its lower end and its room."""
     raise NotImplementedError
@@ -283,29 +279,29 @@ def move_in_lists(model, h, i, order, mass, ahead):
         t += 1
 
 
-EXPECT = {
-    Model: expect_box,
-    TableModel: expect_table,
-    ListedModel: expect_listed,
-    ListedBox: expect_in_lists,
-    SeenBox: expect_in_lists,
-}
-MOVE = {
-    Model: move_in_box,
-    TableModel: move_in_table,
-    ListedModel: move_listed,
-    ListedBox: move_in_lists,
-    SeenBox: move_in_lists,
-}
-
-
-@by_type(lambda model: EXPECT[model.instance_class])
+@by_type(
+    {
+        Model: expect_box,
+        TableModel: expect_table,
+        ListedModel: expect_listed,
+        ListedBox: expect_in_lists,
+        SeenBox: expect_in_lists,
+    }
+)
 def expect(model: Any, h: Any, order: Any, value: Any, work: Any, q: Any) -> None:
     """q[n, i] = sum_y P(y) value[n, y], P the best kernel for the values work.total[:X]."""
     raise NotImplementedError
 
 
-@by_type(lambda model: MOVE[model.instance_class])
+@by_type(
+    {
+        Model: move_in_box,
+        TableModel: move_in_table,
+        ListedModel: move_listed,
+        ListedBox: move_in_lists,
+        SeenBox: move_in_lists,
+    }
+)
 def move(model: Any, h: Any, i: Any, order: Any, mass: Any, ahead: Any) -> None:
     """ahead[y] += mass P(y) for the kernel of a sweep, whose order of the states is given."""
     raise NotImplementedError

@@ -5,11 +5,49 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cmdplab.algorithms.equations import interval_width, scaled_width
 from cmdplab.algorithms.planner import box_ends, box_half
+from cmdplab.algorithms.task import Task
+from cmdplab.cmdp.transitions import Sparse
+from cmdplab.engines.cpu.layout import Counts, used_places
 from cmdplab.engines.cpu.seen import SeenCounts
 from cmdplab.engines.cpu.storage import ListedCounts
+from cmdplab.numerics.arrays import aligned, padded, places, to_pairs
 from cmdplab.numerics.compiling import by_type, compiled_exactly
+from cmdplab.solvers.layout import ListedBox, Model, SeenBox
+
+AnyBox = Model | ListedBox | SeenBox
+
+
+def empty_box(task: Task, layers: int, listed: Sparse | None, counts: Counts) -> AnyBox:
+    """The box, to be filled in: in a table, around lists, or around what was seen."""
+    rewards, H, X, A = task.reward.shape
+    P = padded(X)
+    told = (aligned(rewards, H, A * P), task.threshold.copy(), to_pairs(task.closed))
+    floor, width, spare = aligned(3, layers, A * P)
+    if isinstance(counts, SeenCounts):
+        lower, room = np.zeros((2, len(counts.state)))
+        shared = (counts.begin, counts.used, counts.state)
+        return SeenBox(*shared, lower, room, floor, width, spare, *told)
+    if listed is None:
+        lower, room = aligned(2, layers, X, A * P)
+        return Model(lower, room, spare, *told)
+    S = listed.successor.shape[2]
+    successor = places(np.where(used_places(listed), listed.successor, -1)).reshape(S, A, P)
+    successor[..., X:] = -1
+    lower, room = aligned(2, layers, S, A * P)
+    return ListedBox(successor.reshape(S, A * P), lower, room, floor, width, spare, *told)
+
+
+def enlarged_box(box: AnyBox, counts: Counts) -> AnyBox:
+    """The box of an enlarged pool; a list that moved is filled in when its pair is counted."""
+    if not (isinstance(box, SeenBox) and isinstance(counts, SeenCounts)):
+        return box
+    more = np.zeros(len(counts.state) - len(box.state))
+    lower, room = (np.concatenate([each, more]) for each in (box.lower, box.room))
+    return box._replace(state=counts.state, lower=lower, room=room) if len(more) else box
 
 
 @compiled_exactly
@@ -101,10 +139,7 @@ def seen_row(counts, most, model, numbers, h, i, visits, phi):
     return bonus, margin, lowest
 
 
-ROWS: dict[Any, Any] = {ListedCounts: listed_row, SeenCounts: seen_row}
-
-
-@by_type(lambda counts: ROWS.get(getattr(counts, "instance_class", None), box_row))
+@by_type({ListedCounts: listed_row, SeenCounts: seen_row}, box_row)
 def row_ends(
     counts: Any, most: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
 ) -> tuple[float, float, float]:

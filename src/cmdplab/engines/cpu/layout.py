@@ -12,13 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.counts import NO_ENDS, all_visits, no_rows, visits_of
-from cmdplab.algorithms.equations import count_weight
-from cmdplab.algorithms.primal_dual import PrimalDualNumbers, PrimalDualState
+from cmdplab.algorithms.counts import NO_ENDS, no_rows
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse, lists
-from cmdplab.engines import outside
 from cmdplab.engines.cpu import seen
 from cmdplab.engines.cpu.seen import TABLE, SeenCounts
 from cmdplab.engines.cpu.storage import ListedCounts, ListedWorld, World
@@ -26,8 +23,6 @@ from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pair
 from cmdplab.types import Array, Indices, Mask
 
 Counts = Array | ListedCounts | SeenCounts
-
-_count_weight = np.vectorize(count_weight, otypes=[float])
 
 
 class Storage(NamedTuple):
@@ -67,26 +62,6 @@ class Storage(NamedTuple):
         if self.seen:
             return seen.stored(counts, uniform)
         return stored_counts(counts, uniform, self.listed)
-
-
-class Learner(NamedTuple):
-    """The learner's arrays: H X P A + (6 + R) H P A doubles and some vectors; H S P A for lists.
-
-    L is that of the row: H, or 1 where steps share their counts.
-    """
-
-    counts: Counts  # [L, X, A * P], visits; ones in an unvisited uniform row
-    inverse: Array  # [L, A * P], Pbar = counts * inverse
-    visits: Array  # [L, A * P]
-    moves: Array  # [L, A * P], those that say where they led
-    bonus: Array  # [L, A * P]
-    log_policy: Array  # [H, A * P]
-    policy: Array  # [H, A * P]
-    multiplier: Array  # [N]
-    reward: Array  # [R, H, A * P], as told; [R, L, A * P] where rewards are observed
-    threshold: Array  # [N]
-    closed: Array  # [H, A * P], zero where an action is open, else too low ever to be taken
-    reward_sums: Array  # [1 + N, L, A * P], of samples; none where rewards are known
 
 
 class Scratch(NamedTuple):
@@ -175,33 +150,6 @@ def with_row_for(counts: Counts, scratch: Scratch) -> Scratch:
     return scratch._replace(row=aligned(padded(2 * int(counts.size[seen.LONGEST]))))
 
 
-def learner(
-    task: Task, numbers: PrimalDualNumbers, state: PrimalDualState, layers: int, storage: Storage
-) -> Learner:
-    """The compiled learner's arrays, derived from a natural state; the rest is `refresh_all`'s."""
-    rewards, H, X, A = task.reward.shape
-    estimated = layers if task.observed else H
-    moves = visits_of(state.counts, layers, X, A)
-    uniform = (moves == 0.0) * (numbers.unvisited_mass > 0.0)
-    inverse = _count_weight(moves, numbers.prior_visits, numbers.unvisited_mass / X)
-    reward = aligned(rewards + rewards % 2, estimated, A * padded(X))
-    reward[:rewards] = to_pairs(task.reward[:, :estimated])
-    return Learner(
-        counts=storage.stored(state.counts, uniform),
-        inverse=to_pairs(inverse),
-        visits=to_pairs(all_visits(moves, state.ends)),
-        moves=to_pairs(moves),
-        bonus=aligned(layers, A * padded(X)),
-        log_policy=to_pairs(state.log_policy),
-        policy=to_pairs(state.policy),
-        multiplier=state.multiplier.copy(),
-        reward=reward,
-        threshold=task.threshold.copy(),
-        closed=to_pairs(task.closed),
-        reward_sums=to_pairs(outside.checked_sums(task, state.reward_sums)),
-    )
-
-
 def stored_counts(counts: Array, uniform: Array, listed: Sparse | None) -> Array | ListedCounts:
     """Natural counts [L, X, A, X or S] as a store; `uniform` [L, X, A] marks rows of ones."""
     if listed is None:
@@ -244,21 +192,3 @@ def natural_ends(visits: Array, moves: Array, states: int, actions: int) -> Arra
     """[L, X, A], the visits that do not say where they led; empty where all do."""
     ends = from_pairs(visits - moves, states, actions)
     return ends if ends.any() else NO_ENDS
-
-
-def natural_state(
-    arrays: Learner, states: int, actions: int, episode: int, listed: Sparse | None = None
-) -> PrimalDualState:
-    """The natural state, copied out of the compiled learner's arrays.
-
-    Counts in a list are written into a table where `listed` says of which states they are.
-    """
-    return PrimalDualState(
-        counts=natural_counts(arrays.counts, arrays.moves, states, actions, listed),
-        log_policy=from_pairs(arrays.log_policy, states, actions),
-        policy=from_pairs(arrays.policy, states, actions),
-        multiplier=arrays.multiplier.copy(),
-        episode=episode,
-        reward_sums=from_pairs(arrays.reward_sums, states, actions),
-        ends=natural_ends(arrays.visits, arrays.moves, states, actions),
-    )

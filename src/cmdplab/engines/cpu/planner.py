@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.algorithms.counts import all_visits, visits_of
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.algorithms.planner import Planner, PlannerNumbers, PlannerState
+from cmdplab.algorithms.planner import PlannerNumbers, PlannerState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import outside
 from cmdplab.engines.cpu import layout, planner_episode as kernels
-from cmdplab.engines.cpu.primal_dual_episode import draw_action
-from cmdplab.engines.cpu.seen import SeenCounts, with_places
-from cmdplab.numerics.arrays import aligned, from_pairs, padded, places, to_pairs
-from cmdplab.solvers.layout import ListedBox, Model, Planning, SeenBox, planning
-from cmdplab.types import Array, Indices, Mask
+from cmdplab.engines.cpu.boxes import AnyBox, empty_box, enlarged_box
+from cmdplab.engines.cpu.seen import grown
+from cmdplab.engines.cpu.session import CpuSession
+from cmdplab.numerics.arrays import from_pairs, padded, to_pairs
+from cmdplab.solvers.layout import Planning, planning
+from cmdplab.types import Array, Indices
 
 
 class Learner(NamedTuple):
@@ -44,95 +45,51 @@ class PlannerInside(NamedTuple):
     """A planner as a wrapper sees it: see safe_episode.py."""
 
     learner: Learner
-    model: Model | ListedBox | SeenBox
+    model: AnyBox
     numbers: PlannerNumbers
     space: Planning
 
 
-class PlannerSession:
-    """A run of a planner on the CPU engine."""
+class PlannerSession(CpuSession):
+    """A run of a planner."""
 
-    def __init__(
-        self,
-        problem: CMDP | None,
-        algorithm: Planner,
-        task: Task,
-        seed: int,
-        state: PlannerState | None = None,
-    ) -> None:
-        rewards, H, X, A = task.reward.shape
-        self._row, self._task, self._seed = algorithm, task, seed
-        self._sizes = (H, X)
-        self._numbers = algorithm.numbers(task)
-        self._ahead = outside.StepsAhead(algorithm, task)
-        self._storage = layout.Storage.of(problem, task)
-        listed = self._storage.listed
-        self._world = None if problem is None else layout.world(problem, listed)
-        self._scratch = layout.scratch(task, self._storage, problem is not None)
+    _loops = kernels
+
+    def _begin(self, problem: CMDP | None, state: PlannerState | None) -> None:
+        task, (rewards, H, X, A) = self._task, self._task.reward.shape
+        layers = self._row.layers(task)
+        self._ahead = outside.StepsAhead(self._row, task)
+        self._lay_out(problem, task)
         self._space = planning(rewards - 1, H, X, A)
-        layers = algorithm.layers(task)
-        empty = PlannerState.empty(task, layers, self._storage.nothing(task, layers))
-        begun = state if state is not None else empty
-        outside.check_layers(algorithm, task, begun.counts)
-        self._learner = _learner(task, begun, layers, self._storage)
-        self._model = empty_box(task, layers, listed, self._learner.counts)
-        self._episode = begun.episode
+        if state is None:
+            state = PlannerState.empty(task, layers, self._storage.nothing(task, layers))
+        outside.check_layers(self._row, task, state.counts)
+        self._learner = _learner(task, state, layers, self._storage)
+        self._model = empty_box(task, layers, self._storage.listed, self._learner.counts)
         kernels.refresh_all(self._learner, self._model, self._numbers, X, padded(X))
-        if problem is not None:  # compiles, or loads what was compiled, before anyone times
-            self._play(0, planned=state is not None)
-        elif state is None:
-            fixed = (self._learner, self._model, self._numbers, task.start)
-            kernels.make_plan(*fixed, 0.0, 0, *self._space)
 
-    def play(self, episodes: int) -> Chunk:
-        """Play, with noise that depends on the episode's number only."""
-        return self._play(episodes, planned=True)
+    def _find_first(self) -> None:
+        fixed = (self._learner, self._model, self._numbers, self._task.start)
+        kernels.make_plan(*fixed, 0.0, 0, *self._space)
 
-    def _play(self, episodes: int, planned: bool) -> Chunk:
-        world, task, first = outside.known(self._world), self._task, self._episode + 1
-        steps, chunk = self._row.schedule(task, first, episodes), outside.chunk(task, episodes)
-        noise = outside.noise(task, self._seed, first, episodes)
-        told = (world, self._learner, self._model, self._numbers, task.start, steps)
-        kernels.play(*told, noise, self._episode, planned, self._scratch, self._space, chunk)
-        self._episode += episodes
-        return chunk
+    def _call(self, loop: Any, noise: outside.Noise, chunk: Chunk, *given: Any) -> None:
+        steps = self._row.schedule(self._task, self._episode + 1, len(chunk.returns))
+        fixed = (self._world, self._learner, self._model, self._numbers, self._task.start)
+        begun = (self._episode, self._begun)
+        loop(*fixed, steps, noise, *begun, self._scratch, self._space, chunk)
 
-    def act(self, h: int, x: int, u: float) -> int:
-        """The action of the policy played next, by inverse CDF of the uniform u."""
-        if not outside.inside(self._sizes, h, x):
-            outside.checked_place(self._task, h, x)  # says what is wrong
-        return int(draw_action(self._learner.policy[h], x, u, len(self._scratch.top)))
+    def _learn(self, states: Indices, actions: Indices, samples: Array) -> None:
+        done = self._episode + 1
+        self._learner = grown(self._learner, states, actions)
+        self._model = enlarged_box(self._model, self._learner.counts)
+        fixed = (self._learner, self._model, self._numbers, self._task.start, self._ahead[done])
+        kernels.advance(*fixed, states, actions, samples, done, self._space)
 
     def inside(self) -> PlannerInside:
         """All that a wrapper needs to let it learn, compiled; `skip` says what was learnt so."""
         return PlannerInside(self._learner, self._model, self._numbers, self._space)
 
-    def skip(self, episodes: int) -> None:
-        """Episodes that a wrapper has let it learn."""
-        self._episode += episodes
-
-    def policy(self) -> Array:
-        """[H, X, A], a copy of what is played next."""
-        return from_pairs(self._learner.policy, *self._task.reward.shape[2:])
-
-    def observe(
-        self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
-    ) -> None:
-        """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
-        episode = outside.checked_episode(self._task, states, actions, self._row.pooled)
-        samples = outside.checked_rewards(self._task, rewards)
-        steps = self._ahead[self._episode + 1]
-        done = self._episode + 1
-        if isinstance(self._learner.counts, SeenCounts):
-            counts = with_places(self._learner.counts, *episode)
-            self._learner = self._learner._replace(counts=counts)
-            self._model = _enlarged(self._model, counts)
-        fixed = (self._learner, self._model, self._numbers, self._task.start)
-        kernels.advance(*fixed, steps, *episode, samples, done, self._space)
-        self._episode = done
-
     def state(self) -> PlannerState:
-        """A copy of the learner's state, in natural axes."""
         _, _, X, A = self._task.reward.shape
         arrays = self._learner
         return PlannerState(
@@ -173,79 +130,9 @@ def _learner(task: Task, state: PlannerState, layers: int, storage: layout.Stora
 
 def _most(task: Task, listed: Sparse | None) -> Array:
     """What was told of the possible successors; of those outside the lists where there are any."""
-    _, _, X, A = task.reward.shape
+    pairs = task.reward.shape[3] * padded(task.reward.shape[2])
     if task.support is None:
-        return np.ones((1, A * padded(X)))
-    return np.zeros((1, A * padded(X))) if listed is not None else _table(task.support)
-
-
-def _table(support: Mask) -> Array:
-    """[X, A, X] as [X, A * P], zeros and ones."""
-    return to_pairs(np.moveaxis(support.astype(np.float64), 2, 0))
-
-
-def empty_box(
-    task: Task, layers: int, listed: Sparse | None, counts: layout.Counts
-) -> Model | ListedBox | SeenBox:
-    """The box, to be filled in: in a table, around lists, or around what was seen."""
-    if isinstance(counts, SeenCounts):
-        return _empty_seen(task, layers, counts)
-    return _empty_model(task, layers) if listed is None else _empty_lists(task, layers, listed)
-
-
-def _empty_seen(task: Task, layers: int, counts: SeenCounts) -> SeenBox:
-    rewards, H, X, A = task.reward.shape
-    places, pairs = len(counts.state), A * padded(X)
-    return SeenBox(
-        begin=counts.begin,
-        used=counts.used,
-        state=counts.state,
-        lower=np.zeros(places),
-        room=np.zeros(places),
-        floor=aligned(layers, pairs),
-        width=aligned(layers, pairs),
-        spare=aligned(layers, pairs),
-        reward=aligned(rewards, H, pairs),
-        threshold=task.threshold.copy(),
-        closed=to_pairs(task.closed),
-    )
-
-
-def _enlarged(box: Model | ListedBox | SeenBox, counts: SeenCounts) -> Model | ListedBox | SeenBox:
-    """The box of an enlarged pool; a list that moved is filled in when its pair is counted."""
-    assert isinstance(box, SeenBox)
-    more = np.zeros(len(counts.state) - len(box.state))
-    ends = [np.concatenate([each, more]) for each in (box.lower, box.room)]
-    return box._replace(state=counts.state, lower=ends[0], room=ends[1]) if len(more) else box
-
-
-def _empty_model(task: Task, layers: int) -> Model:
-    rewards, H, X, A = task.reward.shape
-    pairs = A * padded(X)
-    return Model(
-        lower=aligned(layers, X, pairs),
-        room=aligned(layers, X, pairs),
-        spare=aligned(layers, pairs),
-        reward=aligned(rewards, H, pairs),
-        threshold=task.threshold.copy(),
-        closed=to_pairs(task.closed),
-    )
-
-
-def _empty_lists(task: Task, layers: int, listed: Sparse) -> ListedBox:
-    rewards, H, X, A = task.reward.shape
-    S, pairs = listed.successor.shape[2], A * padded(X)
-    own = np.where(layout.used_places(listed), listed.successor, -1)
-    successor = places(own).reshape(S, A, padded(X))
-    successor[..., X:] = -1
-    return ListedBox(
-        successor=successor.reshape(S, pairs),
-        lower=aligned(layers, S, pairs),
-        room=aligned(layers, S, pairs),
-        floor=aligned(layers, pairs),
-        width=aligned(layers, pairs),
-        spare=aligned(layers, pairs),
-        reward=aligned(rewards, H, pairs),
-        threshold=task.threshold.copy(),
-        closed=to_pairs(task.closed),
-    )
+        return np.ones((1, pairs))
+    if listed is not None:
+        return np.zeros((1, pairs))
+    return to_pairs(np.moveaxis(task.support.astype(np.float64), 2, 0))

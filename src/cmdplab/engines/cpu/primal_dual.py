@@ -1,4 +1,4 @@
-"""The CPU engine: all episodes of a chunk in one compiled call, without the GIL."""
+"""The primal-dual family on the CPU engine: all episodes of a chunk in one compiled call."""
 
 from __future__ import annotations
 
@@ -6,97 +6,87 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.counts import all_visits, visits_of
+from cmdplab.algorithms.equations import count_weight
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualNumbers, PrimalDualState
+from cmdplab.algorithms.primal_dual import PrimalDualNumbers, PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import outside
 from cmdplab.engines.cpu import layout, primal_dual_episode as kernels
-from cmdplab.engines.cpu.seen import SeenCounts, with_places
-from cmdplab.numerics.arrays import from_pairs
+from cmdplab.engines.cpu.seen import grown
+from cmdplab.engines.cpu.session import CpuSession
+from cmdplab.numerics.arrays import aligned, from_pairs, padded, to_pairs
 from cmdplab.types import Array, Indices
+
+_count_weight = np.vectorize(count_weight, otypes=[float])
+
+
+class Learner(NamedTuple):
+    """The learner's arrays: H X P A + (6 + R) H P A doubles and some vectors; H S P A for lists.
+
+    L is that of the row: H, or 1 where steps share their counts.
+    """
+
+    counts: layout.Counts  # [L, X, A * P], visits; ones in an unvisited uniform row
+    inverse: Array  # [L, A * P], Pbar = counts * inverse
+    visits: Array  # [L, A * P]
+    moves: Array  # [L, A * P], those that say where they led
+    bonus: Array  # [L, A * P]
+    log_policy: Array  # [H, A * P]
+    policy: Array  # [H, A * P]
+    multiplier: Array  # [N]
+    reward: Array  # [R, H, A * P], as told; [R, L, A * P] where rewards are observed
+    threshold: Array  # [N]
+    closed: Array  # [H, A * P], zero where an action is open, else too low ever to be taken
+    reward_sums: Array  # [1 + N, L, A * P], of samples; none where rewards are known
 
 
 class PrimalDualInside(NamedTuple):
     """A primal-dual learner as a wrapper sees it: see safe_episode.py."""
 
-    learner: layout.Learner
+    learner: Learner
     numbers: PrimalDualNumbers
     scratch: layout.Scratch
 
 
-class PrimalDualSession:
-    """A run on the CPU engine."""
+class PrimalDualSession(CpuSession):
+    """A run of a primal-dual learner."""
 
-    def __init__(
-        self,
-        problem: CMDP | None,
-        algorithm: PrimalDual,
-        task: Task,
-        seed: int,
-        state: PrimalDualState | None = None,
-    ) -> None:
-        self._storage = layout.Storage.of(problem, task)
-        listed = self._storage.listed
-        layers = algorithm.layers(task)
+    _loops = kernels
+
+    def _begin(self, problem: CMDP | None, state: PrimalDualState | None) -> None:
+        task, layers = self._task, self._row.layers(self._task)
+        self._ahead = outside.StepsAhead(self._row, task)
+        self._lay_out(problem, task)
         if state is None:
             state = PrimalDualState.initial(task, self._storage.nothing(task, layers), layers)
-        outside.check_layers(algorithm, task, state.counts)
-        self._row, self._task, self._seed = algorithm, task, seed
-        self._sizes = task.reward.shape[1:3]
-        self._numbers = algorithm.numbers(task)
-        self._ahead = outside.StepsAhead(algorithm, task)
-        self._world = None if problem is None else layout.world(problem, listed)
-        self._learner = layout.learner(task, self._numbers, state, layers, self._storage)
-        self._scratch = layout.scratch(task, self._storage, problem is not None)
-        self._episode = state.episode
+        outside.check_layers(self._row, task, state.counts)
+        self._learner = _learner(task, self._numbers, state, layers, self._storage)
         self._scratch = layout.with_row_for(self._learner.counts, self._scratch)
         kernels.refresh_all(self._learner, self._numbers, self._scratch.row)
-        if problem is not None:
-            self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
 
     def play(self, episodes: int) -> Chunk:
-        """Play, with noise that depends on the episode's number only."""
         return self._run(kernels.play, episodes, self._episode % 2)
 
     def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
-        given = [np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions)]
-        return self._run(kernels.replay, len(states), *given)
+        return self._run(kernels.replay, len(states), *outside.trajectories(states, actions))
 
-    def act(self, h: int, x: int, u: float) -> int:
-        """The action of the policy played next, by inverse CDF of the uniform u."""
-        if not outside.inside(self._sizes, h, x):
-            outside.checked_place(self._task, h, x)  # says what is wrong
-        return int(kernels.draw_action(self._learner.policy[h], x, u, len(self._scratch.top)))
+    def _call(self, loop: Any, noise: outside.Noise, chunk: Chunk, *given: Any) -> None:
+        steps = self._row.schedule(self._task, self._episode + 1, len(chunk.returns))
+        told = (self._world, self._learner, self._numbers, self._task.start, steps, noise)
+        loop(*told, *given, self._scratch, chunk)
 
-    def policy(self) -> Array:
-        """[H, X, A], a copy of what is played next."""
-        return from_pairs(self._learner.policy, *self._task.reward.shape[2:])
-
-    def observe(
-        self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
-    ) -> None:
-        """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
-        episode = outside.checked_episode(self._task, states, actions, self._row.pooled)
-        samples = outside.checked_rewards(self._task, rewards)
-        steps = self._ahead[self._episode + 1]
-        counts = self._learner.counts
-        if isinstance(counts, SeenCounts):
-            counts = with_places(counts, *episode)
-            self._learner = self._learner._replace(counts=counts)
-            self._scratch = layout.with_row_for(counts, self._scratch)
-        fixed = (self._learner, self._numbers, self._task.start)
-        kernels.advance(*fixed, steps, *episode, samples, self._scratch)
-        self._episode += 1
+    def _learn(self, states: Indices, actions: Indices, samples: Array) -> None:
+        self._learner = grown(self._learner, states, actions)
+        self._scratch = layout.with_row_for(self._learner.counts, self._scratch)
+        told = (self._learner, self._numbers, self._task.start, self._ahead[self._episode + 1])
+        kernels.advance(*told, states, actions, samples, self._scratch)
 
     def inside(self) -> PrimalDualInside:
         """All that a wrapper needs to let it learn, compiled; `skip` says what was learnt so."""
         return PrimalDualInside(self._learner, self._numbers, self._scratch)
-
-    def skip(self, episodes: int) -> None:
-        """Episodes that a wrapper has let it learn."""
-        self._episode += episodes
 
     def improve(self) -> None:
         """One policy and dual step on the counts as they are: no episode is played."""
@@ -105,15 +95,45 @@ class PrimalDualSession:
         kernels.improve(self._learner, self._numbers, start, steps, self._scratch)
 
     def state(self) -> PrimalDualState:
-        """A copy of the learner's state, in natural axes."""
         _, _, X, A = self._task.reward.shape
-        return layout.natural_state(self._learner, X, A, self._episode, self._storage.written)
+        arrays = self._learner
+        return PrimalDualState(
+            counts=layout.natural_counts(arrays.counts, arrays.moves, X, A, self._storage.written),
+            log_policy=from_pairs(arrays.log_policy, X, A),
+            policy=from_pairs(arrays.policy, X, A),
+            multiplier=arrays.multiplier.copy(),
+            episode=self._episode,
+            reward_sums=from_pairs(arrays.reward_sums, X, A),
+            ends=layout.natural_ends(arrays.visits, arrays.moves, X, A),
+        )
 
-    def _run(self, kernel: Any, episodes: int, *given: Any) -> Chunk:
-        world, task, first = outside.known(self._world), self._task, self._episode + 1
-        steps, chunk = self._row.schedule(task, first, episodes), outside.chunk(task, episodes)
-        noise = outside.noise(task, self._seed, first, episodes)
-        told = (world, self._learner, self._numbers, task.start, steps)
-        kernel(*told, noise, *given, self._scratch, chunk)
-        self._episode += episodes
-        return chunk
+
+def _learner(
+    task: Task,
+    numbers: PrimalDualNumbers,
+    state: PrimalDualState,
+    layers: int,
+    storage: layout.Storage,
+) -> Learner:
+    """The arrays that a natural state holds; the rest is `refresh_all`'s."""
+    rewards, H, X, A = task.reward.shape
+    estimated = layers if task.observed else H
+    moves = visits_of(state.counts, layers, X, A)
+    uniform = (moves == 0.0) * (numbers.unvisited_mass > 0.0)
+    inverse = _count_weight(moves, numbers.prior_visits, numbers.unvisited_mass / X)
+    reward = aligned(rewards + rewards % 2, estimated, A * padded(X))
+    reward[:rewards] = to_pairs(task.reward[:, :estimated])
+    return Learner(
+        counts=storage.stored(state.counts, uniform),
+        inverse=to_pairs(inverse),
+        visits=to_pairs(all_visits(moves, state.ends)),
+        moves=to_pairs(moves),
+        bonus=aligned(layers, A * padded(X)),
+        log_policy=to_pairs(state.log_policy),
+        policy=to_pairs(state.policy),
+        multiplier=state.multiplier.copy(),
+        reward=reward,
+        threshold=task.threshold.copy(),
+        closed=to_pairs(task.closed),
+        reward_sums=to_pairs(outside.checked_sums(task, state.reward_sums)),
+    )

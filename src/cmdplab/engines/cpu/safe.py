@@ -21,8 +21,10 @@ from cmdplab.algorithms.triple_q import TripleQ
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import outside
 from cmdplab.engines.cpu import layout, safe_episode as kernels
-from cmdplab.engines.cpu.planner import PlannerSession, empty_box
+from cmdplab.engines.cpu.boxes import empty_box
+from cmdplab.engines.cpu.planner import PlannerSession
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
+from cmdplab.engines.cpu.session import CpuSession
 from cmdplab.engines.cpu.triple_q import TripleQSession
 from cmdplab.errors import InputError
 from cmdplab.numerics.arrays import from_pairs, padded, to_pairs
@@ -53,63 +55,43 @@ class Guard(NamedTuple):
     utility_sums: Array  # [N, L, A * P], of samples; [0, L, A * P] where rewards are known
 
 
-class SafeSession:
+class SafeSession(CpuSession):
     """A run of a learner inside a coin."""
 
-    def __init__(
-        self,
-        problem: CMDP | None,
-        algorithm: Safe,
-        task: Task,
-        seed: int,
-        state: Any = None,
-    ) -> None:
+    _loops = kernels
+
+    def _begin(self, problem: CMDP | None, state: Any) -> None:
+        row, task = self._row, self._task
         if problem is None:
-            raise InputError(f"{algorithm.name} plays problems that are known, and learns no other")
-        _, H, X, A = task.reward.shape
-        told = inner_task(task)
-        self._row, self._seed = algorithm, seed
-        self._task = task._replace(kernel=problem.kernel)  # to say what the mixture is worth
-        own, inside = (None, None) if state is None else parted(algorithm, state)
-        self._inside = SESSIONS[type(algorithm.row)](problem, algorithm.row, told, seed, inside)
-        self._storage = layout.Storage.of(problem, told)
-        self._numbers, layers = algorithm.numbers(task), algorithm.layers(task)
+            raise InputError(f"{row.name} plays problems that are known, and learns no other")
+        (_, H, X, A), told, layers = task.reward.shape, inner_task(task), row.layers(task)
+        own, inside = (None, None) if state is None else parted(row, state)
+        self._inside = SESSIONS[type(row.row)](problem, row.row, told, self._seed, inside)
+        self._lay_out(problem, told)
         if own is None:
             own = SafeFields.first(task, self._storage.nothing(told, layers))
-        outside.check_layers(algorithm, task, own.visited)
-        self._guard = _guard(algorithm, task, own, self._inside.state().episode, self._storage)
+        outside.check_layers(row, task, own.visited)
+        self._guard = _guard(row, task, own, self._inside.state().episode, self._storage)
         box = empty_box(told, layers, self._storage.listed, self._guard.visited)
         self._model = box._replace(reward=to_pairs(task.reward[1:]))
         self._work = planning(len(task.threshold) - 1, H, X, A).work
-        self._world = layout.world(problem, self._storage.listed)
-        self._scratch = layout.scratch(told, self._storage, True)
-        self._episode = own.episode
         kernels.refresh_all(self._guard, self._model, self._numbers, X, padded(X))
-        self._play(0, begun=state is not None)
+        self._task = task._replace(kernel=problem.kernel)  # to say what the mixture is worth
 
-    def play(self, episodes: int) -> Chunk:
-        """Play, with noise and coins that depend on the episode's number only."""
-        return self._play(episodes, begun=True)
-
-    def _play(self, episodes: int, begun: bool) -> Chunk:
-        task, first = inner_task(self._task), self._episode + 1
-        chunk = outside.chunk(task, episodes)
-        noise = outside.noise(task, self._seed, first, episodes)
+    def _call(self, loop: Any, noise: outside.Noise, chunk: Chunk, *given: Any) -> None:
+        first, episodes = self._episode + 1, len(chunk.returns)
         coins = coin_uniforms(self._seed, first, episodes)
         own_before = int(self._guard.tally[kernels.OWN_EPISODES])
         fixed = (self._world, self._inside.inside(), self._guard, self._model, self._numbers)
-        steps = self._steps(first, episodes)
-        drawn = (noise, coins, begun, self._scratch, self._work)
-        kernels.play(*fixed, task.start, steps, *drawn, chunk)
-        self._episode += episodes
+        drawn = (self._steps(first, episodes), noise, coins, self._begun)
+        loop(*fixed, self._task.start, *drawn, self._scratch, self._work, chunk)
         self._inside.skip(int(self._guard.tally[kernels.OWN_EPISODES]) - own_before)
-        return chunk
 
     def _steps(self, first: int, episodes: int) -> Array:
         """[episodes, numbers of one], the schedule inside; Triple-Q has none."""
         if isinstance(self._row.row, TripleQ):
             return np.zeros((episodes, 0))
-        return self._row.row.schedule(inner_task(self._task), first, episodes)  # type: ignore[attr-defined,no-any-return]
+        return np.asarray(self._row.row.schedule(inner_task(self._task), first, episodes))
 
     def act(self, h: int, x: int, u: float) -> int:
         """None: one coin is tossed for all steps of an episode, and a step alone cannot tell."""
@@ -126,7 +108,6 @@ class SafeSession:
         return behaviour(self._task, self.state())
 
     def state(self) -> Any:
-        """A copy of both states, in natural axes."""
         guard, (_, _, X, A) = self._guard, self._task.reward.shape
         own = SafeFields(
             visited=layout.natural_counts(guard.visited, guard.visits, X, A, self._storage.written),

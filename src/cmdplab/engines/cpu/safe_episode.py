@@ -27,7 +27,7 @@ BASELINE_EPISODES, OWN_EPISODES, OWN_ONLY = 0, 1, 2  # places in its tally
 
 
 @compiled
-def primal_dual_policy(inside, own_episodes, out):
+def kept_policy(inside, own_episodes, out):
     """See `write_candidate`."""
     copy(inside.learner.policy.reshape(-1), out.reshape(-1))
 
@@ -38,12 +38,6 @@ def primal_dual_learns(inside, start, steps, states, actions, samples, k, told):
     learner, numbers, scratch = inside.learner, inside.numbers, inside.scratch
     primal_dual_episode.advance(learner, numbers, start, steps, states, actions, samples, scratch)
     copy(learner.multiplier, told)
-
-
-@compiled
-def planner_policy(inside, own_episodes, out):
-    """See `write_candidate`."""
-    copy(inside.learner.policy.reshape(-1), out.reshape(-1))
 
 
 @compiled
@@ -80,25 +74,21 @@ def triple_q_learns(inside, start, steps, states, actions, samples, k, told):
     triple_q_episode.advance(tables, numbers, k, states, actions, inside.samples, told)
 
 
-POLICY: dict[Any, Any] = {
-    PrimalDualInside: primal_dual_policy,
-    PlannerInside: planner_policy,
-    TripleQInside: triple_q_policy,
-}
-LEARN: dict[Any, Any] = {
-    PrimalDualInside: primal_dual_learns,
-    PlannerInside: planner_learns,
-    TripleQInside: triple_q_learns,
-}
-
-
-@by_type(lambda inside: POLICY[inside.instance_class])
+@by_type(
+    {PrimalDualInside: kept_policy, PlannerInside: kept_policy, TripleQInside: triple_q_policy}
+)
 def write_candidate(inside: Any, own_episodes: Any, out: Any) -> None:
     """out[h, i] = the policy that the learner would play next."""
     raise NotImplementedError
 
 
-@by_type(lambda inside: LEARN[inside.instance_class])
+@by_type(
+    {
+        PrimalDualInside: primal_dual_learns,
+        PlannerInside: planner_learns,
+        TripleQInside: triple_q_learns,
+    }
+)
 def learn(
     inside: Any, start: Any, steps: Any, states: Any, actions: Any, samples: Any, k: Any, told: Any
 ) -> None:

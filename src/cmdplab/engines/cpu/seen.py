@@ -9,7 +9,7 @@ enlarges the pool where it is too small, compiled loops never allocate.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -93,16 +93,22 @@ def sums_over_seen(begin, used, state, visits, weights, first, second):
 
 
 @compiled
+def repeated(counts, layer, i, inverse, row):
+    """How often each entry of a row occurs: an unvisited one may count every state once."""
+    if counts.anywhere.shape[1] > 0 and counts.anywhere[layer, i] > 0.0:
+        row[0] = inverse
+        return float(len(counts.states))
+    return 1.0
+
+
+@compiled
 def seen_gather(counts, layer, i, inverse, row):
     """See `storage.gather`; the row has room for the longest list."""
     row[:] = 0.0
     begin = counts.begin[layer, i]
     for s in range(counts.used[layer, i]):
         row[s] = counts.visits[begin + s] * inverse
-    if counts.anywhere.shape[1] > 0 and counts.anywhere[layer, i] > 0.0:
-        row[0] = inverse
-        return float(len(counts.states))
-    return 1.0
+    return repeated(counts, layer, i, inverse, row)
 
 
 @compiled
@@ -138,6 +144,13 @@ def with_places(counts: SeenCounts, states: Indices, actions: Indices) -> SeenCo
     while (first := make_places(counts, states, actions, P, first)) < len(actions):
         counts = enlarged(counts)
     return counts
+
+
+def grown(learner: Any, states: Indices, actions: Indices) -> Any:
+    """A learner whose counts have a place for each transition, where its lists grow."""
+    if not isinstance(learner.counts, SeenCounts):
+        return learner
+    return learner._replace(counts=with_places(learner.counts, states, actions))
 
 
 def enlarged(counts: SeenCounts) -> SeenCounts:

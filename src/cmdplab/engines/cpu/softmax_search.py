@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.algorithms.counts import visits_of
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.algorithms.softmax_search import SoftmaxSearch, SoftmaxSearchState
+from cmdplab.algorithms.softmax_search import SoftmaxSearchState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import outside
 from cmdplab.engines.cpu import layout, softmax_search_episode as kernels
-from cmdplab.engines.cpu.primal_dual_episode import draw_action
-from cmdplab.engines.cpu.seen import SeenCounts, with_places
+from cmdplab.engines.cpu.seen import grown
+from cmdplab.engines.cpu.session import CpuSession
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, to_pairs
-from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
 
 
@@ -48,81 +47,41 @@ class Work(NamedTuple):
     policy: Array  # [H, A * P], pi^lam
 
 
-class SoftmaxSearchSession:
-    """A run of such a learner on the CPU engine."""
+class SoftmaxSearchSession(CpuSession):
+    """A run of such a learner."""
 
-    def __init__(
-        self,
-        problem: CMDP | None,
-        algorithm: SoftmaxSearch,
-        task: Task,
-        seed: int,
-        state: SoftmaxSearchState | None = None,
-    ) -> None:
-        _, H, X, A = task.reward.shape
+    _loops = kernels
+
+    def _begin(self, problem: CMDP | None, state: SoftmaxSearchState | None) -> None:
+        task, (_, H, X, A) = self._task, self._task.reward.shape
         P = padded(X)
-        self._task, self._seed, self._numbers = task, seed, algorithm.numbers(task)
-        self._storage = layout.Storage.of(problem, task)
-        self._world = None if problem is None else layout.world(problem, self._storage.listed)
-        self._scratch = layout.scratch(task, self._storage, problem is not None)
+        self._lay_out(problem, task)
         sizes = ((3, P), (3, A * P), (A * P,), (P,), (P,), (H, A * P))
         self._work = Work(*(aligned(*each) for each in sizes))
-        empty = SoftmaxSearchState.empty(task, self._storage.nothing(task, H))
-        begun = state if state is not None else empty
-        outside.check_layers(algorithm, task, begun.counts)
-        self._learner, self._episode = _learner(task, begun, self._storage), begun.episode
+        if state is None:
+            state = SoftmaxSearchState.empty(task, self._storage.nothing(task, H))
+        outside.check_layers(self._row, task, state.counts)
+        self._learner = _learner(task, state, self._storage)
         kernels.refresh_all(self._learner)
-        if problem is not None:  # compiles, or loads what was compiled, before anyone times
-            self._play(0, begun=state is not None)
-        elif state is None:
-            kernels.begin(self._learner, self._numbers, task.start, self._work)
 
-    def play(self, episodes: int) -> Chunk:
-        """Play, with noise that depends on the episode's number only."""
-        return self._play(episodes, begun=True)
-
-    def _play(self, episodes: int, begun: bool) -> Chunk:
-        world, task = outside.known(self._world), self._task
-        noise = uniforms(self._seed, self._episode + 1, episodes, task.reward.shape[1])
-        chunk = outside.chunk(task, episodes)
-        told = (world, self._learner, self._numbers, task.start)
-        kernels.play(*told, begun, noise, self._scratch, self._work, chunk)
-        self._episode += episodes
-        return chunk
+    def _find_first(self) -> None:
+        kernels.begin(self._learner, self._numbers, self._task.start, self._work)
 
     def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
-        visited, taken = (np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions))
-        world, task = outside.known(self._world), self._task
-        chunk = outside.chunk(task, len(states))
-        told = (world, self._learner, self._numbers, task.start)
-        kernels.replay(*told, visited, taken, self._scratch, self._work, chunk)
-        self._episode += len(states)
-        return chunk
+        return self._run(kernels.replay, len(states), *outside.trajectories(states, actions))
 
-    def act(self, h: int, x: int, u: float) -> int:
-        """The action of the policy played next, by inverse CDF of the uniform u."""
-        h, x = outside.checked_place(self._task, h, x)
-        return int(draw_action(self._learner.policy[h], x, u, len(self._work.top)))
+    def _call(self, loop: Any, noise: outside.Noise, chunk: Chunk, *given: Any) -> None:
+        fixed = (self._world, self._learner, self._numbers, self._task.start)
+        given = given or (self._begun, noise.uniforms)
+        loop(*fixed, *given, self._scratch, self._work, chunk)
 
-    def policy(self) -> Array:
-        """[H, X, A], a copy of what is played next."""
-        return from_pairs(self._learner.policy, *self._task.reward.shape[2:])
-
-    def observe(
-        self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
-    ) -> None:
-        """Learn one episode: states [H + 1], actions [H]; rewards are known."""
-        episode = outside.checked_episode(self._task, states, actions)
-        counts = self._learner.counts
-        if isinstance(counts, SeenCounts):
-            self._learner = self._learner._replace(counts=with_places(counts, *episode))
+    def _learn(self, states: Indices, actions: Indices, samples: Array) -> None:
+        self._learner = grown(self._learner, states, actions)
         told = (self._learner, self._numbers, self._task.start)
-        kernels.advance(*told, *episode, self._work)
-        self._episode += 1
+        kernels.advance(*told, states, actions, self._work)
 
     def state(self) -> SoftmaxSearchState:
-        """A copy of the learner's state, in natural axes."""
         _, _, X, A = self._task.reward.shape
         arrays = self._learner
         return SoftmaxSearchState(

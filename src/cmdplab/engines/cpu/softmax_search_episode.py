@@ -24,7 +24,8 @@ from cmdplab.algorithms.softmax_search import (
 from cmdplab.engines.cpu.loops import copy
 from cmdplab.engines.cpu.planner_episode import visited_asks
 from cmdplab.engines.cpu.primal_dual_episode import roll_out
-from cmdplab.engines.cpu.storage import add_visit, chosen_by_counts, exact_returns
+from cmdplab.engines.cpu.seen import SeenCounts
+from cmdplab.engines.cpu.storage import ListedCounts, add_visit, exact_returns
 from cmdplab.numerics.compiling import by_type, compiled, compiled_exactly
 from cmdplab.numerics.vector_math import exp_plain, log_plain
 
@@ -108,7 +109,7 @@ def seen_expected(counts, h, weights, first, second, third):
     seen_three(*places, weights, first, second, third)
 
 
-@by_type(lambda counts: chosen_by_counts(counts, dense_expected, listed_expected, seen_expected))
+@by_type({ListedCounts: listed_expected, SeenCounts: seen_expected}, dense_expected)
 def expected_three(counts: Any, h: Any, weights: Any, first: Any, second: Any, third: Any) -> None:
     """first[i] = sum_y counts_h(y, i) weights[0, y], and the others for weights[1], weights[2]."""
     raise NotImplementedError

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from cmdplab.engines.cpu.loops import pair_product, spread
-from cmdplab.engines.cpu.seen import SeenCounts, seen_gather, seen_visit, sums_over_seen
+from cmdplab.engines.cpu.seen import SeenCounts, repeated, seen_gather, seen_visit, sums_over_seen
 from cmdplab.numerics.compiling import by_type, compiled
 from cmdplab.types import Array, Places
 
@@ -41,56 +41,6 @@ class ListedCounts(NamedTuple):
     visits: Array  # [L, S, A * P]
     anywhere: Array  # [L, A * P], one where an unvisited row counts every state once; or [L, 0]
     states: Array  # [X], zeros: only their number matters
-
-
-def _listed(stored: Any) -> bool:
-    """Whether a kernel, of which this is Numba's type, is stored in lists."""
-    return getattr(stored, "instance_class", None) is ListedWorld
-
-
-def chosen_by_counts(stored: Any, dense: Any, listed: Any, seen: Any) -> Any:
-    """The function for the way in which counts, of which this is Numba's type, are stored."""
-    kinds: dict[Any, Any] = {ListedCounts: listed, SeenCounts: seen}
-    return kinds.get(getattr(stored, "instance_class", None), dense)
-
-
-@by_type(lambda world: listed_returns if _listed(world) else dense_returns)
-def exact_returns(world: Any, policies: Any, start: Any, scratch: Any, out: Any) -> None:
-    """out[s, n] = V^pi[P, r^n](start) of two policies, by a forward pass of their occupancies."""
-    raise NotImplementedError
-
-
-@by_type(lambda world: listed_next if _listed(world) else dense_next)
-def draw_next(world: Any, h: Any, x: Any, a: Any, u: Any) -> int:
-    """The next state for a uniform u: the first whose cumulative probability is beyond it."""
-    raise NotImplementedError
-
-
-@by_type(lambda world: listed_reward if _listed(world) else dense_reward)
-def mean_reward(world: Any, n: Any, h: Any, x: Any, a: Any) -> float:
-    """r^n_h(x, a)."""
-    raise NotImplementedError
-
-
-@by_type(lambda counts: chosen_by_counts(counts, dense_expected, listed_expected, seen_expected))
-def expected_pair(counts: Any, h: Any, weights: Any, first: Any, second: Any) -> None:
-    """first[i] = sum_y counts_h(y, i) weights[0, y], and second[i] the same for weights[1]."""
-    raise NotImplementedError
-
-
-@by_type(lambda counts: chosen_by_counts(counts, dense_gather, listed_gather, seen_gather))
-def gather(counts: Any, h: Any, i: Any, inverse: Any, row: Any) -> float:
-    """row = the different entries of Pbar_h(. | i), padded with zeros; how often each occurs."""
-    raise NotImplementedError
-
-
-@by_type(lambda counts: chosen_by_counts(counts, dense_visit, listed_visit, seen_visit))
-def add_visit(counts: Any, h: Any, y: Any, i: Any, seen: Any, visit: Any) -> None:
-    """Count a visit to y; if the pair was never seen, forget what stood for "never seen".
-
-    `visit` is what it adds: 1, or 0 where the counts are a known kernel.
-    """
-    raise NotImplementedError
 
 
 @compiled
@@ -247,10 +197,7 @@ def listed_gather(counts, h, i, inverse, row):
     """See `gather`."""
     for s in range(len(counts.successor)):
         row[s] = counts.visits[h, s, i] * inverse
-    if counts.anywhere.shape[1] > 0 and counts.anywhere[h, i] > 0.0:
-        row[0] = inverse
-        return float(len(counts.states))
-    return 1.0
+    return repeated(counts, h, i, inverse, row)
 
 
 @compiled
@@ -270,3 +217,42 @@ def listed_visit(counts, h, y, i, seen, visit):
     while counts.successor[s, i] != y:
         s += 1
     counts.visits[h, s, i] += visit
+
+
+@by_type({ListedWorld: listed_returns, World: dense_returns})
+def exact_returns(world: Any, policies: Any, start: Any, scratch: Any, out: Any) -> None:
+    """out[s, n] = V^pi[P, r^n](start) of two policies, by a forward pass of their occupancies."""
+    raise NotImplementedError
+
+
+@by_type({ListedWorld: listed_next, World: dense_next})
+def draw_next(world: Any, h: Any, x: Any, a: Any, u: Any) -> int:
+    """The next state for a uniform u: the first whose cumulative probability is beyond it."""
+    raise NotImplementedError
+
+
+@by_type({ListedWorld: listed_reward, World: dense_reward})
+def mean_reward(world: Any, n: Any, h: Any, x: Any, a: Any) -> float:
+    """r^n_h(x, a)."""
+    raise NotImplementedError
+
+
+@by_type({ListedCounts: listed_expected, SeenCounts: seen_expected}, dense_expected)
+def expected_pair(counts: Any, h: Any, weights: Any, first: Any, second: Any) -> None:
+    """first[i] = sum_y counts_h(y, i) weights[0, y], and second[i] the same for weights[1]."""
+    raise NotImplementedError
+
+
+@by_type({ListedCounts: listed_gather, SeenCounts: seen_gather}, dense_gather)
+def gather(counts: Any, h: Any, i: Any, inverse: Any, row: Any) -> float:
+    """row = the different entries of Pbar_h(. | i), padded with zeros; how often each occurs."""
+    raise NotImplementedError
+
+
+@by_type({ListedCounts: listed_visit, SeenCounts: seen_visit}, dense_visit)
+def add_visit(counts: Any, h: Any, y: Any, i: Any, seen: Any, visit: Any) -> None:
+    """Count a visit to y; if the pair was never seen, forget what stood for "never seen".
+
+    `visit` is what it adds: 1, or 0 where the counts are a known kernel.
+    """
+    raise NotImplementedError

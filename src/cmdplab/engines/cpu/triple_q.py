@@ -14,24 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.algorithms.task import Task
-from cmdplab.algorithms.triple_q import TripleQ, TripleQNumbers, TripleQState, exploration
+from cmdplab.algorithms.triple_q import TripleQNumbers, TripleQState, exploration
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Kernel, Sparse
 from cmdplab.engines import outside
-from cmdplab.engines.cpu.triple_q_episode import (
-    advance,
-    draw_action,
-    draw_state,
-    find_all,
-    learn,
-    play,
-    replay,
-    write_policy,
-)
+from cmdplab.engines.cpu import triple_q_episode as kernels
+from cmdplab.engines.cpu.session import CpuSession
 from cmdplab.types import Array, Indices
-
-__all__ = ["TripleQSession", "draw_state", "play", "successors"]
 
 
 class Successors(NamedTuple):
@@ -101,95 +90,60 @@ def successors_of(given: Kernel) -> Successors:
     return Successors(np.stack([begin, end], axis=-1), *lists)
 
 
-class TripleQSession:
-    """A run of Triple-Q on the CPU engine."""
+class TripleQSession(CpuSession):
+    """A run of Triple-Q."""
 
-    def __init__(
-        self,
-        problem: CMDP | None,
-        row: TripleQ,
-        task: Task,
-        seed: int,
-        state: TripleQState | None = None,
-    ) -> None:
-        state = state if state is not None else TripleQState.initial(row, task)
-        H, X, _ = state.objective.shape
-        self._task, self._seed, self._episode = task, seed, state.episode
-        self._sizes = (H, X)
+    _loops = kernels
+
+    def _begin(self, problem: CMDP | None, state: TripleQState | None) -> None:
+        task, (_, H, X, _) = self._task, self._task.reward.shape
+        state = state if state is not None else TripleQState.initial(self._row, task)
         opened = np.count_nonzero(task.closed == 0.0, axis=-1)
         told = (task.reward, task.threshold, task.closed, opened)
         arrays = (*state[:-1], *told, np.zeros((H, X), np.int64))
-        self._tables = Tables._make(np.array(each, order="C") for each in arrays)
+        self._learner = Tables._make(np.array(each, order="C") for each in arrays)
         visited, taken = np.zeros(H + 1, np.int64), np.zeros(H, np.int64)
         samples = np.zeros((len(task.reward), H))
         self._scratch = Scratch(np.zeros((2, X)), visited, taken, samples)
         self._world = None if problem is None else successors(problem)
-        self._numbers = row.numbers(task)
-        find_all(self._tables)
-        if problem is not None:
-            self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
-
-    def play(self, episodes: int) -> Chunk:
-        """Play, with noise that depends on the episode's number only."""
-        return self._run(play, episodes)
+        kernels.find_all(self._learner)
 
     def learn(self, episodes: int) -> Array:
-        """The same without exact returns: the multipliers [E, N] after each episode."""
-        return self._run(learn, episodes).multiplier
+        """`play` without exact returns: the multipliers [E, N] after each episode."""
+        return self._run(kernels.learn, episodes).multiplier
 
     def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
-        given = [np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions)]
-        return self._run(replay, len(states), *given)
+        return self._run(kernels.replay, len(states), *outside.trajectories(states, actions))
 
-    def act(self, h: int, x: int, u: float) -> int:
-        """The action of the policy played next, by inverse CDF of the uniform u."""
-        if not outside.inside(self._sizes, h, x):
-            outside.checked_place(self._task, h, x)  # says what is wrong
-        return int(draw_action(self._tables, h, x, self._share(), u))
+    def _call(self, loop: Any, noise: outside.Noise, chunk: Chunk, *given: Any) -> None:
+        if not noise.spread:  # samples without noise are the means
+            shape = (len(chunk.returns), *self._scratch.samples.T.shape)
+            noise = noise._replace(rewards=np.zeros(shape))
+        told = (self._world, self._learner, self._numbers, self._task.start, self._episode + 1)
+        loop(*told, noise, *given, self._scratch, chunk)
+
+    def _drawn(self, h: int, x: int, u: float) -> int:
+        action: int = kernels.draw_action(self._learner, h, x, self._share(), u)
+        return action
 
     def policy(self) -> Array:
-        """[H, X, A], a copy of what is played next."""
-        policy = np.empty_like(self._tables.objective)
-        write_policy(self._tables, self._share(), policy)
+        policy = np.empty(self._task.reward.shape[1:])
+        kernels.write_policy(self._learner, self._share(), policy)
         return policy
 
-    def observe(
-        self, states: outside.Whole, actions: outside.Whole, rewards: Array | None = None
-    ) -> None:
-        """Learn one episode: states [H + 1], actions [H], samples of unknown rewards [1 + N, H]."""
-        episode = outside.checked_episode(self._task, states, actions)
-        samples = outside.checked_rewards(self._task, rewards)
+    def _learn(self, states: Indices, actions: Indices, samples: Array) -> None:
         if not self._task.observed:
-            samples = outside.means(self._task, *episode)
-        done, told = self._episode + 1, np.empty(len(self._tables.multiplier))
-        advance(self._tables, self._numbers, done, *episode, samples, told)
-        self._episode = done
+            samples = outside.means(self._task, states, actions)
+        done, told = self._episode + 1, np.empty(len(self._learner.multiplier))
+        kernels.advance(self._learner, self._numbers, done, states, actions, samples, told)
 
     def inside(self) -> TripleQInside:
         """All that a wrapper needs to let it learn, compiled; `skip` says what was learnt so."""
-        return TripleQInside(self._tables, self._numbers, self._scratch.samples)
-
-    def skip(self, episodes: int) -> None:
-        """Episodes that a wrapper has let it learn."""
-        self._episode += episodes
+        return TripleQInside(self._learner, self._numbers, self._scratch.samples)
 
     def state(self) -> TripleQState:
-        """A copy of the learner's state."""
-        return TripleQState._make([*(each.copy() for each in self._tables[:6]), self._episode])
-
-    def _run(self, kernel: Any, episodes: int, *given: Indices) -> Chunk:
-        world, task, first = outside.known(self._world), self._task, self._episode + 1
-        noise, chunk = (
-            outside.noise(task, self._seed, first, episodes),
-            outside.chunk(task, episodes),
-        )
-        if not task.spread:  # samples without noise are the means
-            noise = noise._replace(rewards=np.zeros((episodes, *self._scratch.samples.T.shape)))
-        told = (world, self._tables, self._numbers, task.start, first)
-        kernel(*told, noise, *given, self._scratch, chunk)
-        self._episode += episodes
-        return chunk
+        return TripleQState._make([*(each.copy() for each in self._learner[:6]), self._episode])
 
     def _share(self) -> float:
         """How much of the play of the next episode is random."""

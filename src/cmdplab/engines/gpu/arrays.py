@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.algorithms.primal_dual import PrimalDualNumbers, PrimalDualState
+from cmdplab.algorithms.primal_dual import PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.layout import world as host_world
@@ -144,11 +144,6 @@ def natural_states(
         PrimalDualState(seen[b].astype(np.float64), logs[b], policies[b], lam[:N], episode, nothing)
         for b, lam in enumerate(host.multiplier)
     ]
-
-
-def number_rows(numbers: Sequence[PrimalDualNumbers]) -> Array:
-    """[B, 19]: the resolved algorithms."""
-    return np.array(numbers, np.float64).reshape(len(numbers), len(PrimalDualNumbers._fields))
 
 
 class Told(NamedTuple):

@@ -29,7 +29,7 @@ class PrimalDualPlayer:
         common, chosen, asked = told(problems, tasks, form.columns)
         worlds = arrays.worlds(chosen, asked, form, real)
         numbers = [row.numbers(task) for row, task in zip(rows, tasks, strict=True)]
-        resolved = cuda.to_device(arrays.number_rows(numbers))
+        resolved = cuda.to_device(np.array(numbers, np.float64))
         done = [0 if state is None else state.episode for state in states]
         kinds = [(r, r.setting(t), k) for r, t, k in zip(rows, tasks, done, strict=True)]
         which, self._kinds = distinct(kinds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -17,14 +18,23 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.types import Array, Indices
 
 Kind = TypeVar("Kind", bound=Row)
+Numbers = TypeVar("Numbers")
+
+radius_of = np.vectorize(eq.confidence_radius, otypes=[float])
 
 
 @dataclass(frozen=True)
-class PlainLearner(Generic[Kind]):
+class PlainLearner(Generic[Kind, Numbers]):
     """A `Learner` (algorithms/learner.py) for one row and one task; its state has its policy."""
 
     row: Kind
     task: Task
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """The row, resolved for the task."""
+        found: Numbers = self.row.numbers(self.task)  # type: ignore[attr-defined]
+        return found
 
     def policy(self, state: Any) -> Array:
         """[H, X, A], what is played next."""

@@ -23,20 +23,15 @@ from cmdplab.algorithms.planner import (
     samples_of_width,
     signal,
 )
-from cmdplab.engines.plain.learner import PlainLearner, counted, estimated, summed
+from cmdplab.engines.plain.learner import PlainLearner, counted, estimated, radius_of, summed
 from cmdplab.solvers import Box, Plan, plan, policy_bounds
 from cmdplab.solvers.box import poured
 from cmdplab.solvers.value_iteration import FINE, TIE
 from cmdplab.types import Array
 
 
-class PlainPlanner(PlainLearner[Planner]):
+class PlainPlanner(PlainLearner[Planner, PlannerNumbers]):
     """The learner of one row and one task."""
-
-    @property
-    def numbers(self) -> PlannerNumbers:
-        """The row, resolved for the task."""
-        return self.row.numbers(self.task)
 
     def init(self) -> PlannerState:
         """Before the first episode: planned on no data."""
@@ -87,9 +82,7 @@ class PlainPlanner(PlainLearner[Planner]):
         """[1 + N, H, X, A]: what is known, or the ends of what was observed, to plan with."""
         n, layer = self.numbers, self.layers_of(state.counts)
         visits = all_visits(state.counts.sum(axis=-1), state.ends)[layer]
-        radius = np.zeros(visits.shape)
-        for at in np.ndindex(*visits.shape):
-            radius[at] = eq.confidence_radius(float(visits[at]), 0.0, n.log, np.inf)
+        radius = radius_of(visits, 0.0, n.log, np.inf)
         scale = [n.objective_width] + [n.utility_width] * len(self.task.threshold)
         reward = estimated(self.task, state.reward_sums[:, layer], visits, radius, scale)
         if self.task.observed:

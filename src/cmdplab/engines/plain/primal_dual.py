@@ -14,7 +14,7 @@ from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.counts import all_visits
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualNumbers, PrimalDualState
-from cmdplab.engines.plain.learner import PlainLearner, counted, estimated, summed
+from cmdplab.engines.plain.learner import PlainLearner, counted, estimated, radius_of, summed
 from cmdplab.types import Array
 
 
@@ -25,13 +25,8 @@ class Evaluation(NamedTuple):
     value: Array  # [1 + N, H + 1, X]
 
 
-class PlainPrimalDual(PlainLearner[PrimalDual]):
+class PlainPrimalDual(PlainLearner[PrimalDual, PrimalDualNumbers]):
     """The learner of one row and one task."""
-
-    @property
-    def numbers(self) -> PrimalDualNumbers:
-        """The row, resolved for the task."""
-        return self.row.numbers(self.task)
 
     def init(self) -> PrimalDualState:
         """Before the first episode."""
@@ -100,13 +95,10 @@ class PlainPrimalDual(PlainLearner[PrimalDual]):
             return self.task.reward
         n, layer = self.numbers, self.layers_of(state.counts)
         visits = all_visits(state.counts.sum(axis=-1), state.ends)[layer]
-        radius = np.zeros(visits.shape)
-        for at in np.ndindex(*visits.shape):
-            radius[at] = eq.confidence_radius(float(visits[at]), n.iterated, n.log, np.inf)
+        radius = radius_of(visits, n.iterated, n.log, np.inf)
         scale = [n.reward_scale] * len(self.task.reward)
-        return estimated(
-            self.task, state.reward_sums[:, layer], visits + n.prior_visits, radius, scale
-        )
+        sums, seen = state.reward_sums[:, layer], visits + n.prior_visits
+        return estimated(self.task, sums, seen, radius, scale)
 
     def _values(self, state: PrimalDualState, h: int, q: Array, tau: float) -> list[float]:
         weighting = self.numbers.entropy_weighting

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab.algorithms import equations as eq
+from cmdplab.algorithms.counts import NO_ENDS
 from cmdplab.algorithms.learner import Episode, Learner
 from cmdplab.algorithms.planner import box_ends, box_half
 from cmdplab.algorithms.safe import (
@@ -27,6 +28,7 @@ from cmdplab.algorithms.safe import (
 )
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.host import HostSession
+from cmdplab.engines.plain.learner import counted, summed
 from cmdplab.numerics.noise import coin_uniforms
 from cmdplab.solvers import Box
 from cmdplab.solvers.robust import worst_rows
@@ -54,16 +56,12 @@ class PlainSafe:
     def observe(self, state: Any, episode: Episode) -> Any:
         """Count one episode, whoever played it, let the learner learn, and set the next coin."""
         own, inside = parted(self.row, state)
-        visited, sums = own.visited.copy(), own.utility_sums.copy()
-        for h, (x, a) in enumerate(zip(episode.states, episode.actions, strict=False)):
-            layer = min(h, len(visited) - 1)
-            visited[layer, x, a, episode.states[h + 1]] += 1.0
-            for n in range(len(sums)):
-                assert episode.rewards is not None
-                sums[n, layer, x, a] += episode.rewards[n + 1, h]
+        visited, _ = counted(own.visited, NO_ENDS, episode, 1.0)
+        utilities = None if episode.rewards is None else episode.rewards[1:]
+        told = episode._replace(rewards=utilities)
         own = own._replace(
             visited=visited,
-            utility_sums=sums,
+            utility_sums=summed(self.task, own.utility_sums, told),
             given_to_baseline=own.given_to_baseline + own.on_baseline,
             baseline_episodes=own.baseline_episodes + episode.by_baseline,
             episode=own.episode + 1,

@@ -6,12 +6,12 @@ which the compiled loops keep. A small kappa turns one bit of a value into anoth
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from cmdplab.algorithms import equations as eq, softmax_search as soft
+from cmdplab.algorithms.counts import NO_ENDS
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.planner import asks_for_plan
 from cmdplab.algorithms.softmax_search import (
@@ -19,7 +19,7 @@ from cmdplab.algorithms.softmax_search import (
     SoftmaxSearchNumbers,
     SoftmaxSearchState,
 )
-from cmdplab.engines.plain.learner import PlainLearner
+from cmdplab.engines.plain.learner import PlainLearner, counted
 from cmdplab.numerics.vector_math import exp_plain, log_plain
 from cmdplab.types import Array
 
@@ -41,13 +41,8 @@ class Pass(NamedTuple):
     utility: Array  # [H + 1, X], Vu
 
 
-class PlainSoftmaxSearch(PlainLearner[SoftmaxSearch]):
+class PlainSoftmaxSearch(PlainLearner[SoftmaxSearch, SoftmaxSearchNumbers]):
     """The learner of one row and one task."""
-
-    @cached_property
-    def numbers(self) -> SoftmaxSearchNumbers:
-        """The row, resolved for the task."""
-        return self.row.numbers(self.task)
 
     def init(self) -> SoftmaxSearchState:
         """Before the first episode: searched on no data, or the safe policy."""
@@ -56,13 +51,13 @@ class PlainSoftmaxSearch(PlainLearner[SoftmaxSearch]):
 
     def observe(self, state: SoftmaxSearchState, episode: Episode) -> SoftmaxSearchState:
         """Count one episode; search the multiplier of the next, if a visited pair asks for it."""
-        counts, due = state.counts.copy(), False
-        n = self.numbers
-        for h, (x, a) in enumerate(zip(episode.states, episode.actions, strict=False)):
-            counts[h, x, a, episode.states[h + 1]] += 1.0
-            visits, planned = float(counts[h, x, a].sum()), float(state.planned[h, x, a])
-            rule = (n.replan_first, n.replan_factor, n.replan_most)
-            due = due or asks_for_plan(visits, planned, *rule)
+        counts, _ = counted(state.counts, NO_ENDS, episode, 1.0)
+        visits, n = counts.sum(axis=-1), self.numbers
+        rule = (n.replan_first, n.replan_factor, n.replan_most)
+        due = any(
+            asks_for_plan(float(visits[h, x, a]), float(state.planned[h, x, a]), *rule)
+            for h, (x, a) in enumerate(zip(episode.states[:-1], episode.actions, strict=True))
+        )
         played = state.baseline_episodes + state.on_baseline
         done = state._replace(counts=counts, baseline_episodes=played, episode=state.episode + 1)
         return self.search(done) if due else done

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from cmdplab.algorithms import triple_q as eq
@@ -14,13 +12,8 @@ from cmdplab.engines.plain.learner import PlainLearner
 from cmdplab.types import Array
 
 
-class PlainTripleQ(PlainLearner[TripleQ]):
+class PlainTripleQ(PlainLearner[TripleQ, TripleQNumbers]):
     """The learner of one row and one task."""
-
-    @cached_property
-    def numbers(self) -> TripleQNumbers:
-        """The row, resolved for the task."""
-        return self.row.numbers(self.task)
 
     def init(self) -> TripleQState:
         """Before the first episode."""

@@ -7,20 +7,16 @@ import math
 import numpy as np
 
 from cmdplab.algorithms import unconstrained as formulas
+from cmdplab.algorithms.counts import NO_ENDS
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.planner import asks_for_plan
 from cmdplab.algorithms.unconstrained import Optimist, OptimistNumbers, OptimistState
-from cmdplab.engines.plain.learner import PlainLearner
+from cmdplab.engines.plain.learner import PlainLearner, counted
 from cmdplab.types import Array, Indices
 
 
-class PlainOptimist(PlainLearner[Optimist]):
+class PlainOptimist(PlainLearner[Optimist, OptimistNumbers]):
     """The learner of one row and one task."""
-
-    @property
-    def numbers(self) -> OptimistNumbers:
-        """The row, resolved for the task."""
-        return self.row.numbers(self.task)
 
     def init(self) -> OptimistState:
         """Before the first episode."""
@@ -28,9 +24,7 @@ class PlainOptimist(PlainLearner[Optimist]):
 
     def observe(self, state: OptimistState, episode: Episode) -> OptimistState:
         """Count one episode, and plan anew if it is time."""
-        counts = state.counts.copy()
-        for h, a in enumerate(episode.actions):
-            counts[h, episode.states[h], a, episode.states[h + 1]] += 1.0
+        counts, _ = counted(state.counts, NO_ENDS, episode, 1.0)
         state = state._replace(counts=counts, episode=state.episode + 1)
         return self.plan(state) if self._due(state, episode) else state
 

@@ -17,8 +17,8 @@ import numpy as np
 from cmdplab.cmdp import exact_stationary as exact
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import OpenCertificateError
-from cmdplab.solvers.mixtures import Column, Found, Pool
-from cmdplab.solvers.rational import Mixture, Program, Vertex, penalised
+from cmdplab.solvers.mixtures import Column, Found, Pool, fits, in_doubles, in_fractions
+from cmdplab.solvers.rational import Program, penalised
 from cmdplab.solvers.stationary import average, discounted
 from cmdplab.types import Array, Indices
 
@@ -68,24 +68,12 @@ class Search:
         else:
             self.pricing = average.Pricing(problem)
         self.known: dict[bytes, Column] = {}
-        self.warm = [each for each in warm if self._open(each)]
-
-    def _open(self, actions: Any) -> bool:
-        """Whether a policy [X] has the shape of this problem and takes open actions alone."""
-        p = self.problem
-        if actions.shape != (p.states,) or actions.max() >= p.actions:
-            return False
-        return p.mask is None or bool(p.mask[np.arange(p.states), actions].all())
+        self.warm = [each for each in warm if fits(each, problem.opened)]
 
     def best(self, weights: Array) -> Column:
         """The best policy for weights on the returns; the same column when it comes again."""
         found = self.pricing.best(weights)
         return self.known.setdefault(found.policy.tobytes(), found)
-
-    def price(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
-        """The same for the program in fractions."""
-        found = self.best(np.array([float(weight), *map(float, multiplier)]))
-        return Vertex(tuple(map(Fraction, found.returns.tolist())), found.policy)
 
     def pool(self, gain: float, warm: Iterable[Any]) -> Pool:
         """A search that begins with policies [X]."""
@@ -185,8 +173,8 @@ def _exactly(search: Search) -> Optimum:
     """The optimum by fractions, which no rounding of the search can blur."""
     problem, tolerance = search.problem, Fraction(SEARCH[search.large] * search.scale)
     thresholds = [Fraction(b) for b in problem.threshold.tolist()]
-    program = Program(thresholds)
-    safe = program.best(None, search.price, tolerance)
+    program, price = Program(thresholds), in_fractions(search.best)
+    safe = program.best(None, price, tolerance)
     slack = float(safe.value)
     most = search.bound(0.0, np.array([float(each) for each in safe.multiplier]))
     if most < -SHORT * search.scale:
@@ -197,20 +185,11 @@ def _exactly(search: Search) -> Optimum:
     # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
     hair = Fraction(search.scale) / (1 << 60) if slack <= SHORT * search.scale else Fraction(0)
     program = Program([b - lowered - hair for b in thresholds], program.vertices)
-    mixture = penalised(program, search.price, tolerance, 0.0)
+    mixture = penalised(program, price, tolerance, 0.0)
     if mixture.shortfall > 0:
         raise _refusal(problem, "its thresholds are met by less than rounding")
     value = float(sum(s * v.returns[0] for v, s in zip(safe.vertices, safe.shares, strict=True)))
-    return _judged(search, _rounded(mixture), Safest(slack, value), float(lowered + hair))
-
-
-def _rounded(mixture: Mixture) -> Found:
-    """A mixture in doubles."""
-    columns = [Column(np.array([float(u) for u in v.returns]), v.policy) for v in mixture.vertices]
-    shares, multiplier = (
-        np.array([float(each) for each in given]) for given in (mixture.shares, mixture.multiplier)
-    )
-    return Found(columns, shares, multiplier, float(mixture.value), float(mixture.shortfall))
+    return _judged(search, in_doubles(mixture), Safest(slack, value), float(lowered + hair))
 
 
 def _bounded(search: Search, found: Found, safe: Safest | None, lowered: float) -> Optimum:

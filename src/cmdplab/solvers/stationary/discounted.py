@@ -12,7 +12,7 @@ from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Dense, Sparse, lists
 from cmdplab.solvers.mixtures import Column
 from cmdplab.solvers.stationary import sweeps
-from cmdplab.solvers.stationary.linear import solved
+from cmdplab.solvers.stationary.linear import System, solved
 from cmdplab.types import Array
 
 MOST_POLICIES = 1_000  # of one policy iteration; some ten are needed
@@ -160,8 +160,8 @@ class Pricing:
         given = (self.successor, self.probability)
         for reward, value, each in zip(self.reward, self.values, limit, strict=True):
             sweeps.pick(*given, reward, self.actions, self.where, self.share, self.right)
-            rows = (self.where, self.share, self.discount, self.right)
-            solved(*rows, value, self.spare, each)
+            system = System(self.where, self.share, self.discount, self.right)
+            solved(system, value, self.spare, each)
         self.left = tolerance
 
 

@@ -8,7 +8,7 @@ the distance between a point that is attained and a bound that holds for every p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -19,8 +19,8 @@ from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers import certified
 from cmdplab.solvers.known import Known
-from cmdplab.solvers.mixtures import Column, Found, Pool
-from cmdplab.solvers.rational import Mixture, Pricing, Program, Vertex, penalised
+from cmdplab.solvers.mixtures import Column, Found, Pool, in_doubles, in_fractions
+from cmdplab.solvers.rational import Mixture, Pricing, Program, penalised
 from cmdplab.solvers.stationary import certified as stationary
 from cmdplab.types import Array, Indices
 
@@ -101,21 +101,21 @@ class Attainable:
         found = self._margin(Pool(priced, limits, (1.0, unit), known).widest(), chosen, sizes)
         if not found.bound - found.value <= SHARP * unit:
             program = Program(list(map(Fraction, limits.tolist())))
-            exact = program.best(None, _in_fractions(priced), Fraction(unit) / (1 << 52))
-            again = self._margin(exact, chosen, sizes)
+            exact = program.best(None, in_fractions(priced), Fraction(unit) / (1 << 52))
+            again = self._margin(in_doubles(exact), chosen, sizes)
             found = min(found, again, key=lambda each: each.bound - each.value)
         return found
 
-    def _margin(self, found: Found | Mixture, chosen: Indices, sizes: Array) -> Margin:
+    def _margin(self, found: Found, chosen: Indices, sizes: Array) -> Margin:
         """A mixture with what it proves."""
-        points, shares, multiplier = _mixed(found)
+        points = tuple(each.policy for each in found.columns)
         weights = np.zeros(len(sizes))
-        weights[chosen] = multiplier / (multiplier.sum() or 1.0)
-        returns = shares @ np.array(points)
+        weights[chosen] = found.multiplier / (found.multiplier.sum() or 1.0)
+        returns = found.shares @ np.array(points)
         slack = (returns[1:] - self.problem.threshold)[chosen] / sizes[chosen]
         bound = self.bound(np.array([0.0, *(weights / sizes)]))
         bound -= float(weights / sizes @ self.problem.threshold)
-        return Margin(float(slack.min()), bound, weights, returns, tuple(points))
+        return Margin(float(slack.min()), bound, weights, returns, points)
 
     def optimum(self, direction: Array, limits: Array, begun: Iterable[Array] = ()) -> Point:
         """The best returns for weights [1 + N], with utilities of at least limits [N].
@@ -143,8 +143,8 @@ class Attainable:
         pool = Pool(priced, limits[chosen], (unit, self.size), known)
         found = self._judged(pool.best(), direction, limits, chosen)
         if not found.doubt <= SHARP * unit:
-            exact = self._exactly(_in_fractions(priced), limits[chosen], unit)
-            again = self._judged(exact, direction, limits, chosen)
+            exact = self._exactly(in_fractions(priced), limits[chosen], unit)
+            again = self._judged(in_doubles(exact), direction, limits, chosen)
             found = min(found, again, key=lambda each: each.doubt)
         return found
 
@@ -160,19 +160,18 @@ class Attainable:
         program = Program([b - lowered - hair for b in thresholds], program.vertices)
         return penalised(program, price, Fraction(unit) / (1 << 52), 0.0)
 
-    def _judged(
-        self, found: Found | Mixture, direction: Array, limits: Array, chosen: Indices
-    ) -> Point:
+    def _judged(self, found: Found, direction: Array, limits: Array, chosen: Indices) -> Point:
         """A mixture with how far it may be from the best; what it misses counts at its price."""
-        points, shares, priced = _mixed(found)
-        returns = shares @ np.array(points)
+        points = tuple(each.policy for each in found.columns)
+        returns = found.shares @ np.array(points)
         multiplier = np.zeros(len(limits))
-        multiplier[chosen] = priced
+        multiplier[chosen] = found.multiplier
         weights = direction + np.array([0.0, *multiplier])
         most = self.bound(weights) - float(multiplier[chosen] @ limits[chosen])
         short = float(np.max(limits[chosen] - returns[1:][chosen], initial=0.0))
-        doubt = abs(most - float(direction @ returns)) + max(short, 0.0) * float(priced.sum())
-        return Point(returns, multiplier, doubt if short <= self.short else np.inf, tuple(points))
+        missed = max(short, 0.0) * float(found.multiplier.sum())
+        doubt = abs(most - float(direction @ returns)) + missed
+        return Point(returns, multiplier, doubt if short <= self.short else np.inf, points)
 
     def _weights(self, direction: Array, chosen: Indices, weights: Array, sizes: Array) -> Array:
         """[1 + N]: weights of the chosen utilities, over their scales, beside a direction."""
@@ -183,22 +182,3 @@ class Attainable:
     def refusal(self, why: str) -> OpenCertificateError:
         """What is raised where no answer can be certified."""
         return OpenCertificateError(f"{self.problem.name}: {why}")
-
-
-def _mixed(found: Found | Mixture) -> tuple[list[Array], Array, Array]:
-    """The points, shares and multipliers of a mixture, in floats."""
-    if isinstance(found, Found):
-        return [each.policy for each in found.columns], found.shares, found.multiplier
-    shares = np.array([float(each) for each in found.shares])
-    multiplier = np.array([float(each) for each in found.multiplier])
-    return [each.policy for each in found.vertices], shares, multiplier
-
-
-def _in_fractions(priced: Callable[[Array], Column]) -> Pricing:
-    """The pricing of rational.py made of that of mixtures.py."""
-
-    def price(weight: Fraction, multiplier: list[Fraction]) -> Vertex:
-        found = priced(np.array([float(weight), *map(float, multiplier)]))
-        return Vertex(tuple(map(Fraction, found.returns.tolist())), found.policy)
-
-    return price
