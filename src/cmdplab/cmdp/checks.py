@@ -48,13 +48,19 @@ def kernel_rows(
     return floats("transition", kernel)
 
 
-def common_horizon(kernel: Array | Sparse, reward: Array, horizon: int) -> int:
-    """The horizon that transition, reward and the given number agree on."""
+def check_axes(kernel: Array | Sparse) -> Array:
+    """The rows of a kernel, with steps or without."""
     rows = kernel.probability if isinstance(kernel, Sparse) else kernel
     if rows.ndim not in (3, 4):
         raise InputError(
             f"transition must have the shape [H, X, A, X] or [X, A, X], not {rows.shape}"
         )
+    return rows
+
+
+def common_horizon(kernel: Array | Sparse, reward: Array, horizon: int) -> int:
+    """The horizon that transition, reward and the given number agree on."""
+    rows = check_axes(kernel)
     if reward.ndim not in (3, 4):
         raise InputError(
             f"reward must have the shape [1 + N, H, X, A] or [1 + N, X, A], not {reward.shape}"

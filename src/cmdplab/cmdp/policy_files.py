@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.cmdp.bundle import check_format
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.memory import Counter, Counters, Memory
 from cmdplab.cmdp.policy_tables import axes_of, csv_rows, csv_text, read_rows, written_rows
@@ -82,10 +83,7 @@ def _arrays(policy: Parts) -> dict[str, npt.NDArray[Any]]:
 
 
 def _from_arrays(path: str | Path, arrays: Mapping[str, npt.NDArray[Any]]) -> Parts:
-    missing = {"format", "name", "probability"} - arrays.keys()
-    if missing or str(arrays["format"]) != FORMAT:
-        what = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"
-        raise InputError(f"{path} is not a cmdplab policy: it {what}")
+    check_format(path, "cmdplab policy", arrays, {"name", "probability"}, (FORMAT,))
     labels = Labels.from_json(str(arrays.get("labels", "{}")))
     return Parts(arrays["probability"], labels, str(arrays["name"]), _counter(arrays))
 
@@ -133,13 +131,11 @@ def _counter(arrays: Mapping[str, npt.NDArray[Any]]) -> Memory | None:
     sums = arrays.get("counter_sums")
     if sums is not None and sums.shape != (ends[-1],):
         raise InputError(f"'counter_sums' must be {ends[-1]} whole numbers, one for each level")
+    each_sums = [None] * len(sizes) if sums is None else np.split(sums, ends[:-1])
     parts = tuple(
         Counter(each, levels, start, None if limit == NO_LIMIT else limit, listed)
         for each, (levels, start, limit), listed in zip(
-            step,
-            sizes.tolist(),
-            [None] * len(sizes) if sums is None else np.split(sums, ends[:-1]),
-            strict=True,
+            step, sizes.tolist(), each_sums, strict=True
         )
     )
     return parts[0] if len(parts) == 1 else Counters(parts)

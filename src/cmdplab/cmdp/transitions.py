@@ -59,11 +59,7 @@ class Sparse:
     probability: Array
 
     def __post_init__(self) -> None:
-        successor = np.array(self.successor)
-        given = np.asarray(self.probability)
-        if given.dtype.kind not in "biuf":
-            raise InputError("probability is not an array of real numbers")
-        probability = np.array(given, dtype=np.float64)
+        successor, probability = np.array(self.successor), _real(self.probability)
         if successor.ndim != 3 or successor.dtype.kind not in "iu" or 0 in successor.shape:
             raise InputError(f"successor must be whole numbers [X, A, S], not {successor.shape}")
         if probability.shape[-3:] != successor.shape or probability.ndim not in (3, 4):
@@ -76,7 +72,7 @@ class Sparse:
             index = tuple(int(i) for i in wrong[0])
             place, found = ", ".join(map(str, index)), successor[index]
             raise InputError(f"successor[{place}] is {found}, but the states are 0..{states - 1}")
-        used = (probability > 0.0) if probability.ndim == 3 else (probability > 0.0).any(axis=0)
+        used = _possible(probability)
         order = np.argsort(np.where(used, successor, states), axis=-1, kind="stable")
         successor = np.take_along_axis(successor, order, -1).astype(np.int64)
         used = np.take_along_axis(used, order, -1)
@@ -123,7 +119,7 @@ class Sparse:
     @classmethod
     def of(cls, table: Array) -> Sparse:
         """The lists of a dense kernel [X, A, X] or [H, X, A, X]."""
-        possible = table > 0.0 if table.ndim == 3 else (table > 0.0).any(axis=0)
+        possible = _possible(table)
         most = max(int(possible.sum(axis=-1).max()), 1)
         successor = np.argsort(~possible, axis=-1, kind="stable")[..., :most]
         index = successor if table.ndim == 3 else successor[None]
@@ -166,19 +162,20 @@ class Sparse:
         sizes : (X, A). Entries of the same place are added. mask : [X, A], true where an action
         may be taken; closed rows are not read and become "stay".
         """
-        numbers = [np.asarray(each) for each in (state, action, following)]
-        given = np.asarray(probability)
-        if given.ndim != 1 or any(each.shape != given.shape for each in numbers):
+        numbers, shape = (
+            [np.asarray(each) for each in (state, action, following)],
+            np.shape(probability),
+        )
+        if len(shape) != 1 or any(each.shape != shape for each in numbers):
             raise InputError("states, actions, next states and probabilities differ in number")
-        if given.dtype.kind not in "biuf":
-            raise InputError("probability is not an array of real numbers")
+        weight = _real(probability)
         X, A = sizes
         for what, each, size in zip(
             ("state", "action", "next state"), numbers, (X, A, X), strict=True
         ):
             _check_numbers(what, each, size)
         row = numbers[0].astype(np.int64) * A + numbers[1]
-        to, weight = numbers[2].astype(np.int64), given.astype(np.float64)
+        to = numbers[2].astype(np.int64)
         if mask is not None:
             row, to, weight = _staying(row, to, weight, _fitting(mask, (X, A)))
         return cls(*_listed(row, to, weight, X, A))
@@ -194,6 +191,19 @@ class Sparse:
         for s in range(S):  # empty places add nothing, to state 0
             table[..., x, a, self.successor[..., s]] += self.probability[..., s]
         return table
+
+
+def _real(given: npt.ArrayLike) -> Array:
+    """Probabilities, as a copy."""
+    array = np.asarray(given)
+    if array.dtype.kind not in "biuf":
+        raise InputError("probability is not an array of real numbers")
+    return np.array(array, dtype=np.float64)
+
+
+def _possible(table: Array) -> Mask:
+    """[X, A, S], true where a probability is positive at some step."""
+    return table > 0.0 if table.ndim == 3 else np.asarray((table > 0.0).any(axis=0))
 
 
 def _entries(matrix: Any) -> tuple[Indices, Indices, Array]:
@@ -246,11 +256,8 @@ def _listed(row: Indices, to: Indices, weight: Array, X: int, A: int) -> tuple[I
     order = np.lexsort((to, row))
     row, to, weight = row[order], to[order], weight[order]
     first = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(to, prepend=-1))
-    row, to, weight = (
-        row[first],
-        to[first],
-        np.add.reduceat(weight, first) if len(first) else weight,
-    )
+    row, to = row[first], to[first]
+    weight = np.add.reduceat(weight, first) if len(first) else weight
     size = np.bincount(row, minlength=X * A)
     most = max(int(size.max(initial=0)), 1)
     if X * A * most > LARGEST_DENSE:
@@ -281,10 +288,8 @@ def lists(kernel: Kernel) -> Sparse | None:
         return None
     if table.strides[0] == 0:
         table = table[0]
-    reached = table > 0.0 if table.ndim == 3 else (table > 0.0).any(axis=0)
-    if reached.sum(axis=-1).max() * SPARSE_SHARE > states:
-        return None
-    return Sparse.of(table)
+    few = _possible(table).sum(axis=-1).max() * SPARSE_SHARE <= states
+    return Sparse.of(table) if few else None
 
 
 def checked_rows(table: Array, what: str = "transition") -> Array:

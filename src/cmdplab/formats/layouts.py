@@ -19,6 +19,7 @@ import numpy.typing as npt
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import signal_names
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats import matrices
@@ -145,8 +146,7 @@ def made(read: Read, given: Given) -> Problem:
 
 def names_of(labels: Labels, utilities: int, costs: int) -> list[str]:
     """What each signal is called: as the labels say, or by its number."""
-    plain = ["reward", *(f"utility {n + 1}" for n in range(utilities))]
-    plain += [f"cost {n + 1}" for n in range(costs)]
+    plain = signal_names(utilities, costs)
     given = [each.of for each in labels.signals]
     if given and len(given) != len(plain):
         raise InputError(f"labels: {len(given)} signals are named, but there are {len(plain)}")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.cmdp import exact
 from cmdplab.cmdp.checks import checked_mask, flags
 from cmdplab.cmdp.policy import drawn
 from cmdplab.errors import InputError
@@ -85,10 +86,7 @@ def projected(policy: Array, opened: Mask | None) -> Array:
     """A policy [H, X, A] without its closed actions; the others share what those had."""
     if opened is None:
         return policy
-    rest = np.where(opened, policy, 0.0)
-    total = rest.sum(axis=-1, keepdims=True)
-    equal = opened / opened.sum(axis=-1, keepdims=True)
-    return np.asarray(np.where(total > 0.0, rest / np.where(total > 0.0, total, 1.0), equal))
+    return exact.policy_of(np.where(opened, policy, 0.0), exact.even(opened))
 
 
 def digest(mask: Mask | None) -> str:

@@ -91,15 +91,12 @@ def simulate(
         earned = _earned(problem, rows, counter, drawn, weights)
         total += earned.sum(axis=1)
         squares += (earned**2).sum(axis=1)
+    sums = (each.tolist() for each in (total, squares, low, high, cut))
     found = tuple(
-        _widened(estimate(episodes, float(t), float(s), (float(a), float(b))), float(c))
-        for t, s, a, b, c in zip(total, squares, low, high, cut, strict=True)
+        _widened(estimate(episodes, t, s, (a, b)), c) for t, s, a, b, c in zip(*sums, strict=True)
     )
-    units = tuple(problem.labels.signal(n) for n in range(len(cut)))
-    names = tuple(each.of for each in units)
-    return Simulation(
-        found, problem.threshold, names, episodes, seed, T, tuple(cut.tolist()), units
-    )
+    names, left = tuple(each.of for each in problem.units), tuple(cut.tolist())
+    return Simulation(found, problem.threshold, names, episodes, seed, T, left, problem.units)
 
 
 def _steps(problem: CMDP | StationaryCMDP, steps: int | None) -> int:
