@@ -19,19 +19,9 @@ def list_algorithms() -> list[dict[str, Any]]:
     """One row per algorithm: what it needs, guarantees and rests on, and its line of Table 1."""
     rows: dict[str, dict[str, Any]] = {}
     for (name, preset), row in ALGORITHMS.items():
-        first: dict[str, Any] = {
-            "name": name,
-            "presets": [],
-            "summary": row.summary,
-            "paper": row.paper,
-            "needs": {},
-            "guarantee": "",
-            "unknown_rewards": row.unknown_rewards,
-            "provenance": {},
-            "unverified": {},
-            "page": page(name),
-            "table_1": _line(TABLE_1[name]) if name in TABLE_1 else None,
-        }
+        known = {"paper": row.paper, "unknown_rewards": row.unknown_rewards, "page": page(name)}
+        line = _line(TABLE_1[name]) if name in TABLE_1 else None
+        first = _listed(name, row.summary, **known, table_1=line)
         listed = rows.setdefault(name, first)
         listed["presets"].append(preset)
         listed["needs"][preset] = list(row.needs)
@@ -53,19 +43,21 @@ def _source(found: Plugin) -> str:
 
 def _algorithm_outside(found: Plugin) -> dict[str, Any]:
     source = _source(found)
-    return {
-        "name": found.name,
-        "presets": [CUSTOM],
-        "summary": source,
+    told = {"needs": {CUSTOM: []}, "provenance": {CUSTOM: source}}
+    return _listed(found.name, source, presets=[CUSTOM], **told)
+
+
+def _listed(name: str, summary: str, **known: Any) -> dict[str, Any]:
+    """An algorithm of which no more is known than this."""
+    row: dict[str, Any] = {
+        "name": name,
+        "presets": [],
+        "summary": summary,
         "paper": "",
-        "needs": {CUSTOM: []},
-        "guarantee": "",
-        "unknown_rewards": "",
-        "provenance": {CUSTOM: source},
-        "unverified": {},
-        "page": "",
-        "table_1": None,
+        "needs": {},
     }
+    row |= {"guarantee": "", "unknown_rewards": "", "provenance": {}, "unverified": {}}
+    return {**row, "page": "", "table_1": None, **known}
 
 
 def page(name: str) -> str:
