@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.formats.tables import Columns, columns_of, kept, names, numbers, ordered
+from cmdplab.formats.tables import Columns, columns_of, kept, names, numbered, numbers, ordered
 from cmdplab.types import Array, Indices
 
 
@@ -44,22 +44,19 @@ def log_of(data: Any, signals: list[str]) -> Log:
     step = np.arange(len(first)) - np.repeat(starts, np.diff([*starts, len(first)]))
     _check_steps(rows, step)
     following = names(rows, "next") if "next" in rows.values else _after(state, first)
-    states = ordered([*state, *(each for each in following if each)])
-    actions = ordered(action)
-    number = {each: n for n, each in enumerate(states)} | {"": -1}
-    place = {each: n for n, each in enumerate(actions)}
-    numbered = np.array([number[each] for each in state], dtype=np.int64)
+    states, actions = ordered([*state, *(each for each in following if each)]), ordered(action)
+    at = numbered(state, states)
     return Log(
-        numbered,
-        np.array([place[each] for each in action], dtype=np.int64),
-        np.array([number[each] for each in following], dtype=np.int64),
-        step,
-        numbered[first],
-        {each: numbers(rows, each) for each in signals},
-        rows.rows,
-        kept(states),
-        kept(actions),
-        (len(states), len(actions)),
+        state=at,
+        action=numbered(action, actions),
+        following=numbered(following, states),
+        step=step,
+        began=at[first],
+        signals={each: numbers(rows, each) for each in signals},
+        rows=rows.rows,
+        states=kept(states),
+        actions=kept(actions),
+        sizes=(len(states), len(actions)),
     )
 
 

@@ -131,10 +131,11 @@ def from_table(
     for column in NEEDED:
         given.column(column)
     rows = _rows(given)
-    if rows.steps:
-        horizon = _horizon(horizon, rows.steps)
-    how = judged(horizon, discount, criterion)
-    mask = _mask(rows, _first_row(rows) if start is None else None)
+    if rows.steps and horizon not in (None, rows.steps):
+        raise InputError(f"the table has {rows.steps} steps, and the horizon is {horizon}")
+    how = judged(rows.steps or horizon, discount, criterion)
+    first = int(rows.every.state[0]) if start is None else None
+    mask = _mask(rows, first)
     every = normalised(_unique(rows, given.rows), mask, rows.labels, TEXT_TOLERANCE)
     opened = mask | ~mask.any(axis=-1, keepdims=True)
 
@@ -152,8 +153,8 @@ def from_table(
         rows.labels,
         name,
     )
-    first = _first_row(rows) if start is None else start_of(start, rows.labels, rows.sizes[0])
-    return problem_of(model, how, first)
+    begins = start_of(start, rows.labels, rows.sizes[0]) if first is None else first
+    return problem_of(model, how, begins)
 
 
 def read_csv(path: str | Path, roles: Roles | None = None) -> Problem:
@@ -184,21 +185,13 @@ class Rows(NamedTuple):
 
 def _rows(given: Columns) -> Rows:
     texts = {name: names(given, name) for name in ("state", "action", "next")}
-    states = ordered([*texts["state"], *texts["next"]])
-    actions = ordered(texts["action"])
+    states, actions = ordered([*texts["state"], *texts["next"]]), ordered(texts["action"])
     if len(states) * len(actions) > LARGEST:
         raise InputError(f"{len(states)} states with {len(actions)} actions are too many")
     labels = Labels(kept(states), kept(actions))
-    number = {each: n for n, each in enumerate(states)}
-    action = {each: n for n, each in enumerate(actions)}
     step = _steps(given) if "step" in given.values else None
-    every = Transitions(
-        np.array([number[each] for each in texts["state"]], dtype=np.int64),
-        np.array([action[each] for each in texts["action"]], dtype=np.int64),
-        np.array([number[each] for each in texts["next"]], dtype=np.int64),
-        _probabilities(given),
-        step,
-    )
+    pair = numbered(texts["state"], states), numbered(texts["action"], actions)
+    every = Transitions(*pair, numbered(texts["next"], states), _probabilities(given), step)
     steps = 0 if step is None else int(step.max()) + 1
     return Rows(every, labels, steps, (len(states), len(actions)))
 
@@ -222,6 +215,12 @@ def ordered(names: list[str]) -> list[str]:
     found = list(dict.fromkeys(names))
     numbers = [str(n) for n in range(len(found))]
     return numbers if set(found) == set(numbers) else found
+
+
+def numbered(texts: list[str], names: list[str]) -> Indices:
+    """The places of texts among names; -1 for what is none of them."""
+    place = {each: n for n, each in enumerate(names)}
+    return np.array([place.get(each, -1) for each in texts], dtype=np.int64)
 
 
 def kept(names: list[str]) -> tuple[str, ...]:
@@ -263,12 +262,6 @@ def _steps(given: Columns) -> Indices:
     return step
 
 
-def _horizon(given: int | None, steps: int) -> int:
-    if given is not None and given != steps:
-        raise InputError(f"the table has {steps} steps, and the horizon is {given}")
-    return steps
-
-
 def _unique(rows: Rows, names: list[str]) -> Transitions:
     """The transitions, if none is listed twice."""
     seen: dict[tuple[int, ...], int] = {}
@@ -282,10 +275,6 @@ def _unique(rows: Rows, names: list[str]) -> Transitions:
                 f"after {names[first].rpartition(', ')[2]}"
             )
     return rows.every
-
-
-def _first_row(rows: Rows) -> int:
-    return int(rows.every.state[0])
 
 
 def _mask(rows: Rows, first: int | None) -> Mask:

@@ -17,6 +17,7 @@ from cmdplab.live.environment import Copies, Env, Info, reset_checked, step_chec
 from cmdplab.live.masks import ToldMask, instead
 from cmdplab.live.signals import Reader, Scale
 from cmdplab.live.spaces import Spaces
+from cmdplab.statistics.means import Estimate
 from cmdplab.types import Array, Indices, Mask
 
 Act = Callable[[int, int, float], int]  # (step, state, uniform) -> action
@@ -38,6 +39,19 @@ class Setup(NamedTuple):
     def costs(self) -> bool:
         """Whether limits are budgets of costs; else they are thresholds of utilities."""
         return self.names[1].startswith("cost")
+
+    @property
+    def rule(self) -> str:
+        """Which way limits bound, in words."""
+        return "at most" if self.costs else "at least"
+
+    def beyond(self, value: Any, limit: Any) -> Any:
+        """By how much a limit is missed, of numbers or arrays; below zero where it is kept."""
+        return value - limit if self.costs else limit - value
+
+    def end(self, found: Estimate, kind: bool) -> float:
+        """The end of an interval that is kind to a limit, or the other one."""
+        return found.low if kind == self.costs else found.high
 
     @property
     def lead(self) -> int:
@@ -89,6 +103,11 @@ class Played(NamedTuple):
         """Where the last step led; None at the horizon, where an end may be that of the time."""
         return None if self.length == setup.horizon else self.last
 
+    def steps(self, setup: Setup) -> tuple[Indices, Indices, int | None, Array]:
+        """The environment's own: states [T], actions [T], where the last led, [1 + N, T]."""
+        real = slice(setup.lead, setup.lead + self.length)
+        return self.states[real], self.actions[real], self.leads(setup), self.signals[:, real]
+
 
 class Masked(NamedTuple):
     """What an environment tells of closed actions, and the policy to draw others from."""
@@ -116,28 +135,16 @@ def roll_out(
     masked: Masked | None = None,
 ) -> Played:
     """Play one episode: `noise` [S] are uniforms; `episode` is its number, for error messages."""
-    spaces, lead, read = setup.spaces, setup.lead, setup.read
     rolling = _Rolling(setup, episode)
-    visited, taken, earned = rolling.visited, rolling.taken, rolling.earned
-    h = lead
-    with _failing(lambda: (h - lead, episode)):
-        observation, info = reset_checked(env)
-        x = _start(setup, observation)
-        for h in range(lead, setup.steps):
-            visited.append(x)
-            draw = (h, x, noise[h])
-            a = act(*draw) if masked is None else masked.choose(setup, act, *draw, info)
-            taken.append(a)
-            action = spaces.action(a)
-            following, reward, ended, cut, info = step_checked(env, action)
-            earned.append((reward, *read(observation, action, following, reward, info)))
-            observation = following
-            if ended:
+    h = setup.lead
+    with _failing(lambda: (h - setup.lead, episode)):
+        rolling.begin(*reset_checked(env))
+        for h in range(setup.lead, setup.steps):
+            action = setup.spaces.action(rolling.act(act, h, noise[h], masked))
+            rolling.take(action, *step_checked(env, action))
+            if rolling.over:
                 break
-            x = spaces.state(observation)
-            if cut:
-                break
-    return rolling.played(x, ended, cut)
+    return rolling.played()
 
 
 def roll_out_together(
@@ -156,10 +163,9 @@ def roll_out_together(
     copies = [_Rolling(setup, first + i) for i in range(env.count)]
     place = (0, first)
     with _failing(lambda: place):
-        for each, (observation, info) in zip(copies, env.reset_all(), strict=True):
+        for each, begun in zip(copies, env.reset_all(), strict=True):
             place = (0, each.episode)
-            each.observation, each.info = observation, info
-            each.x = _start(setup, observation)
+            each.begin(*begun)
         for h in range(lead, setup.steps):
             place = (h - lead, first)
             chosen = [
@@ -176,7 +182,7 @@ def roll_out_together(
                     each.take(action, *told)
             if all(each.over for each in copies):
                 break
-    return [each.played(each.x, each.ended, each.cut) for each in copies]
+    return [each.played() for each in copies]
 
 
 def _idle(info: Info) -> int:
@@ -201,6 +207,17 @@ class _Rolling:
         """Whether it has ended or was cut."""
         return self.ended or self.cut
 
+    def begin(self, observation: Any, info: Info) -> None:
+        """What the reset showed."""
+        self.observation, self.info, setup = observation, info, self.setup
+        self.x = setup.spaces.state(observation)
+        if setup.start not in (None, self.x):
+            usual = setup.spaces.observation(setup.start)
+            raise InputError(
+                f"episodes began in state {usual}, and this one in {observation}: "
+                'pass start="several"'
+            )
+
     def act(self, act: Act, h: int, u: float, masked: Masked | None) -> int:
         """The learner's action at step h."""
         self.visited.append(self.x)
@@ -219,19 +236,19 @@ class _Rolling:
         if not ended:
             self.x = self.setup.spaces.state(following)
 
-    def played(self, x: int, ended: bool, cut: bool) -> Played:
-        """The whole episode; it led to x last."""
+    def played(self) -> Played:
+        """The whole episode."""
         setup, visited, taken = self.setup, self.visited, self.taken
         length = len(self.earned)
         whole = length == setup.horizon
-        last = setup.absorbing if ended else x
+        last = setup.absorbing if self.ended else self.x
         visited += [last] if whole else []  # an earlier cut is an end to the learner
         states = np.full(setup.steps + 1, setup.absorbing)
         states[: len(visited)] = visited
         actions = np.zeros(setup.steps, dtype=np.int64)
         actions[: len(taken)] = taken
         signals, clipped = checked_signals(self.earned, setup, self.episode)
-        early = bool(cut and not ended) and not whole
+        early = bool(self.cut and not self.ended) and not whole
         return Played(states, actions, signals, early, length, last, clipped)
 
 
@@ -243,25 +260,11 @@ def _failing(place: Callable[[], tuple[int, int]]) -> Iterator[None]:
     except LearnerError:
         raise
     except CmdplabError as error:
-        raise InputError(f"{error} ({_place(*place())})") from error.__cause__
+        raise InputError("{} (step {} of episode {})".format(error, *place())) from error.__cause__
     except Exception as error:
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        where = _place(*place())
+        where = "step {} of episode {}".format(*place())
         raise EnvironmentFailed(f"the environment raised {what} ({where})") from error
-
-
-def _place(step: int, episode: int) -> str:
-    return f"step {step} of episode {episode}"
-
-
-def _start(setup: Setup, observation: Any) -> int:
-    x = setup.spaces.state(observation)
-    if setup.start not in (None, x):
-        usual = setup.spaces.observation(setup.start)
-        raise InputError(
-            f'episodes began in state {usual}, and this one in {observation}: pass start="several"'
-        )
-    return x
 
 
 def checked_signals(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> tuple[Array, int]:

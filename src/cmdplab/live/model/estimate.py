@@ -122,7 +122,7 @@ def standard_errors(problem: CMDP, seen: Experience, world: Setup, policy: Array
     tried once, or at the last step only, seem certain.
     """
     lead = problem.horizon - world.horizon
-    width = np.abs(world.scale.best - world.scale.worst)
+    width = world.scale.width
     entries = seen.moves()
     visits = seen.number(entries)
     occupancy = exact.occupancy(problem, policy)[lead:, : seen.states]
