@@ -26,7 +26,7 @@ import numpy.typing as npt
 from cmdplab.checks import is_whole, real_number
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.transitions import first_wrong
+from cmdplab.cmdp.transitions import refuse_first
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask
 
@@ -232,10 +232,7 @@ def cost_table(cost: npt.ArrayLike, problem: CMDP) -> Array:
             f"as {problem.name} has"
         )
     table = np.where(problem.opened, table, 0.0)
-    wrong = ~np.isfinite(table)
-    if wrong.any():
-        index, number = first_wrong(table, wrong)
-        raise InputError(f"the cost at [{index}] is {number:g}, not a finite number")
+    refuse_first("the cost at [{}] is {:g}, not a finite number", table, ~np.isfinite(table))
     return np.asarray(table)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from cmdplab.checks import is_whole
 from cmdplab.cmdp.labels import Labels
-from cmdplab.cmdp.transitions import Sparse, first_wrong
+from cmdplab.cmdp.transitions import Sparse, refuse_first
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask
 
@@ -139,9 +139,7 @@ def close_rows(kernel: Array, mask: Mask) -> None:
 def check_between(what: str, array: Array, high: int) -> None:
     """Every entry lies in [0, high]."""
     wrong = ~((array >= 0.0) & (array <= high))
-    if wrong.any():
-        index, number = first_wrong(array, wrong)
-        raise InputError(f"{what}[{index}] is {number:g}, outside [0, {high}]")
+    refuse_first(f"{what}[{{}}] is {{:g}}, outside [0, {high}]", array, wrong)
 
 
 def checked_threshold(threshold: npt.ArrayLike, constraints: int) -> Array:
@@ -157,10 +155,7 @@ def checked_threshold(threshold: npt.ArrayLike, constraints: int) -> Array:
 
 def check_finite(what: str, array: Array) -> None:
     """Every entry is a finite number."""
-    wrong = ~np.isfinite(array)
-    if wrong.any():
-        index, number = first_wrong(array, wrong)
-        raise InputError(f"{what}[{index}] is {number:g}, not a finite number")
+    refuse_first(f"{what}[{{}}] is {{:g}}, not a finite number", array, ~np.isfinite(array))
 
 
 def checked_policy(

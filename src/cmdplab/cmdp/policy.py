@@ -136,7 +136,16 @@ class Policy(NDArrayOperatorsMixin):
 
         A policy with a horizon needs a step, one with a counter may be asked at a level of it.
         """
-        return np.asarray(self.array[self._place(state, step, count)])
+        index: tuple[int, ...] = ()
+        if self.horizon:
+            if step is None:
+                raise InputError(f"say which of the {self.horizon} steps of the policy is meant")
+            index = (self.labels.find_step(step, self.horizon),)
+        if self.counter is not None:
+            index += (level_of(self.counter, count),)
+        elif count is not None:
+            raise InputError(f"the counter is {count!r}, but the policy has no memory")
+        return np.asarray(self.array[(*index, self.labels.find_state(state, self.states))])
 
     def probabilities(
         self, state: int | str, step: int | str | None = None, count: int | None = None
@@ -164,21 +173,6 @@ class Policy(NDArrayOperatorsMixin):
     def start(self, seed: int = 0) -> Actor:
         """Begin an episode: an actor, which remembers the step and the counter."""
         return Actor(self, seed)
-
-    def _place(
-        self, state: int | str, step: int | str | None, count: int | None
-    ) -> tuple[int, ...]:
-        """The index of a row."""
-        index: tuple[int, ...] = ()
-        if self.horizon:
-            if step is None:
-                raise InputError(f"say which of the {self.horizon} steps of the policy is meant")
-            index = (self.labels.find_step(step, self.horizon),)
-        if self.counter is not None:
-            index += (level_of(self.counter, count),)
-        elif count is not None:
-            raise InputError(f"the counter is {count!r}, but the policy has no memory")
-        return (*index, self.labels.find_state(state, self.states))
 
     # Its tables and files.
 

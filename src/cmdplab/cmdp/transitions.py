@@ -67,11 +67,8 @@ class Sparse:
                 f"probability has the shape {probability.shape}, the successors {successor.shape}"
             )
         states = len(successor)
-        wrong = np.argwhere((successor < 0) | (successor >= states))
-        if len(wrong):
-            index = tuple(int(i) for i in wrong[0])
-            place, found = ", ".join(map(str, index)), successor[index]
-            raise InputError(f"successor[{place}] is {found}, but the states are 0..{states - 1}")
+        unknown = f"successor[{{}}] is {{}}, but the states are 0..{states - 1}"
+        refuse_first(unknown, successor, (successor < 0) | (successor >= states))
         used = _possible(probability)
         order = np.argsort(np.where(used, successor, states), axis=-1, kind="stable")
         successor = np.take_along_axis(successor, order, -1).astype(np.int64)
@@ -294,21 +291,18 @@ def lists(kernel: Kernel) -> Sparse | None:
 
 def checked_rows(table: Array, what: str = "transition") -> Array:
     """A table of rows [..., Y] in which every row is a distribution, normalised in place."""
-    wrong = ~((table >= 0.0) & (table <= 1.0 + ROW_SUM_TOLERANCE))
-    if wrong.any():
-        index, number = first_wrong(table, wrong)
-        raise InputError(f"{what}[{index}] is {number:g}, not a probability")
+    right = (table >= 0.0) & (table <= 1.0 + ROW_SUM_TOLERANCE)
+    refuse_first(f"{what}[{{}}] is {{:g}}, not a probability", table, ~right)
     total = table.sum(axis=-1)
     wrong = ~(np.abs(total - 1.0) <= ROW_SUM_TOLERANCE)
-    if wrong.any():
-        index, number = first_wrong(total, wrong)
-        raise InputError(f"{what}[{index}] sums to {number:.9g}, not 1")
+    refuse_first(f"{what}[{{}}] sums to {{:.9g}}, not 1", total, wrong)
     loose = np.abs(total - 1.0) > 1e-12  # leave rows alone that are already as exact as floats get
     table[loose] /= total[loose][:, None]
     return table
 
 
-def first_wrong(array: Array, wrong: Mask) -> tuple[str, float]:
-    """The index of the first wrong entry, as text, and the entry."""
-    index = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return ", ".join(map(str, index)), float(array[index])
+def refuse_first(sentence: str, array: npt.NDArray[Any], wrong: Mask) -> None:
+    """Refuse an array with wrong entries: the sentence takes the index of the first, and it."""
+    if wrong.any():
+        index = tuple(np.argwhere(wrong)[0].tolist())
+        raise InputError(sentence.format(", ".join(map(str, index)), array[index]))

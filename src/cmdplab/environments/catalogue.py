@@ -18,6 +18,7 @@ from cmdplab.solvers import solve_feasible
 def list_algorithms() -> list[dict[str, Any]]:
     """One row per algorithm: what it needs, guarantees and rests on, and its line of Table 1."""
     rows: dict[str, dict[str, Any]] = {}
+    outside: list[dict[str, Any]] = []
     for (name, preset), row in ALGORITHMS.items():
         known = {"paper": row.paper, "unknown_rewards": row.unknown_rewards, "page": page(name)}
         line = _line(TABLE_1[name]) if name in TABLE_1 else None
@@ -29,7 +30,11 @@ def list_algorithms() -> list[dict[str, Any]]:
         listed["provenance"][preset] = row.provenance
         if row.unverified:
             listed["unverified"][preset] = row.unverified
-    return [*rows.values(), *map(_algorithm_outside, _outside(plugins.ALGORITHMS))]
+    for found in _outside(plugins.ALGORITHMS):
+        source = _source(found)
+        told = {"presets": [CUSTOM], "needs": {CUSTOM: []}, "provenance": {CUSTOM: source}}
+        outside.append(_listed(found.name, source, **told))
+    return [*rows.values(), *outside]
 
 
 def _outside(group: str) -> list[Plugin]:
@@ -39,12 +44,6 @@ def _outside(group: str) -> list[Plugin]:
 
 def _source(found: Plugin) -> str:
     return f"{OUTSIDE}: {found.path} of {found.package}"
-
-
-def _algorithm_outside(found: Plugin) -> dict[str, Any]:
-    source = _source(found)
-    told = {"needs": {CUSTOM: []}, "provenance": {CUSTOM: source}}
-    return _listed(found.name, source, presets=[CUSTOM], **told)
 
 
 def _listed(name: str, summary: str, **known: Any) -> dict[str, Any]:

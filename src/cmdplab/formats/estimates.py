@@ -23,6 +23,7 @@ from cmdplab.algorithms.schedules import Setting
 from cmdplab.checks import real_number, whole_horizon
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels, Scale
+from cmdplab.cmdp.transitions import refuse_first
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import Episodes, Problem
 from cmdplab.formats.layouts import Given, Read, check_words, how_judged, made
@@ -137,10 +138,8 @@ def _checked(given: npt.ArrayLike) -> Array:
     shape = counts.shape
     if counts.ndim not in (3, 4) or shape[-3] != shape[-1] or 0 in shape:
         raise InputError(f"counts must be [X, A, X] or [H, X, A, X], not {shape}")
-    wrong = np.argwhere(~((counts >= 0.0) & (counts == np.floor(counts)) & np.isfinite(counts)))
-    if len(wrong):
-        place = tuple(int(each) for each in wrong[0])
-        raise InputError(f"counts[{', '.join(map(str, place))}] is {counts[place]:g}, not a count")
+    wrong = ~((counts >= 0.0) & (counts == np.floor(counts)) & np.isfinite(counts))
+    refuse_first("counts[{}] is {:g}, not a count", counts, wrong)
     return counts
 
 

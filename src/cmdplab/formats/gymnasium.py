@@ -106,7 +106,12 @@ def from_gymnasium(
         name=name or type(getattr(env, "unwrapped", env)).__name__,
     )
     padded = first if isinstance(first, int) else np.append(first, np.zeros(more))
-    notes += [_words(m, what) for m, what in zip(maps, names, strict=True) if m != Affine()]
+    notes += [
+        f"the {what} is rescaled: r = {m.offset:g} + {m.scale:g} r', "
+        f"and V = {m.offset:g} H + {m.scale:g} V'"
+        for m, what in zip(maps, names, strict=True)
+        if m != Affine()
+    ]
     if isinstance(how, Average) and more:
         notes.append("what ends has ended for ever: its long-run average is nothing")
     return Imported(problem_of(model, how, padded), maps[0], tuple(maps[1:]), tuple(notes))
@@ -255,8 +260,3 @@ def _map(table: Array, rescale: bool, how: Episodes | Criterion, what: str) -> A
     if not (low >= -ROUNDING and high <= 1.0 + ROUNDING):
         raise InputError(f"the {what} lies in [{low:g}, {high:g}], not in [0, 1]: rescale it")
     return Affine()
-
-
-def _words(found: Affine, what: str) -> str:
-    offset, scale = f"{found.offset:g}", f"{found.scale:g}"
-    return f"the {what} is rescaled: r = {offset} + {scale} r', and V = {offset} H + {scale} V'"

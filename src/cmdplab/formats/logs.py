@@ -43,7 +43,11 @@ def log_of(data: Any, signals: list[str]) -> Log:
     starts = np.flatnonzero(first)
     step = np.arange(len(first)) - np.repeat(starts, np.diff([*starts, len(first)]))
     _check_steps(rows, step)
-    following = names(rows, "next") if "next" in rows.values else _after(state, first)
+    if "next" in rows.values:
+        following = names(rows, "next")
+    else:  # the state of the following row of the same episode; nothing after the last
+        ends = [*first[1:], True]
+        following = ["" if end else x for end, x in zip(ends, [*state[1:], ""], strict=True)]
     states, actions = ordered([*state, *(each for each in following if each)]), ordered(action)
     at = numbered(state, states)
     return Log(
@@ -93,8 +97,3 @@ def _check_steps(rows: Columns, step: Indices) -> None:
     if len(wrong) or given[0] not in (0.0, 1.0):
         at = int(wrong[0]) if len(wrong) else 0
         raise InputError(f"{rows.rows[at]}: the step is {given[at]:g}, not the next of its episode")
-
-
-def _after(state: list[str], first: Array) -> list[str]:
-    """The state of the following row of the same episode; nothing after the last."""
-    return ["" if n + 1 == len(state) or first[n + 1] else state[n + 1] for n in range(len(state))]

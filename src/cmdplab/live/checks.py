@@ -72,9 +72,9 @@ class Asked:
 
     def settings(self, env: Env, start: int | str | None) -> Settings:
         """What must be the same for a checkpoint to go on; the number of episodes may grow."""
-        ranges = self.demand.ranges
+        ranges, spec = self.demand.ranges, getattr(env, "spec", None)
         return {
-            "environment": _name(env),
+            "environment": str(getattr(spec, "id", None) or type(env).__name__),
             "algorithm": f"{self.row.name} ({self.row.preset})",
             "constants": _constants(self.row),
             "dynamics": self.row.dynamics,
@@ -139,11 +139,6 @@ def _spaces(spaces: Spaces) -> list[Any]:
     if isinstance(spaces.observed, Whole) and isinstance(spaces.chosen, Whole):
         return [spaces.states, spaces.actions, spaces.first_state, spaces.first_action]
     return [described(spaces.observed), described(spaces.chosen)]
-
-
-def _name(env: Env) -> str:
-    spec = getattr(env, "spec", None)
-    return str(getattr(spec, "id", None) or type(env).__name__)
 
 
 def _constants(row: Row) -> str:

@@ -168,27 +168,15 @@ def roll_out_together(
             each.begin(*begun)
         for h in range(lead, setup.steps):
             place = (h - lead, first)
-            chosen = [
-                _idle(each.info) if each.over else each.act(act, h, noise[i][h], masked)
-                for i, each in enumerate(copies)
-            ]
+            chosen = [each.act(act, h, noise[i][h], masked) for i, each in enumerate(copies)]
             actions = [spaces.action(a) for a in chosen]
             shown = env.step_all(actions)
             for each, action, told in zip(copies, actions, shown, strict=True):
                 place = (h - lead, each.episode)
-                if each.over:
-                    each.info = told[4]
-                else:
-                    each.take(action, *told)
+                each.take(action, *told)
             if all(each.over for each in copies):
                 break
     return [each.played() for each in copies]
-
-
-def _idle(info: Info) -> int:
-    """Some action that is open: nobody listens."""
-    told = info.get("action_mask")
-    return 0 if told is None else int(np.argmax(told))
 
 
 class _Rolling:
@@ -219,7 +207,9 @@ class _Rolling:
             )
 
     def act(self, act: Act, h: int, u: float, masked: Masked | None) -> int:
-        """The learner's action at step h."""
+        """The learner's action at step h; after the end any that is open, as nobody listens."""
+        if self.over:
+            return int(np.argmax(self.info.get("action_mask", 0)))
         self.visited.append(self.x)
         draw = (h, self.x, u)
         a = act(*draw) if masked is None else masked.choose(self.setup, act, *draw, self.info)
@@ -230,6 +220,9 @@ class _Rolling:
         self, action: Any, following: Any, reward: Any, ended: bool, cut: bool, info: Info
     ) -> None:
         """What came of it."""
+        if self.over:
+            self.info = info
+            return
         signals = self.setup.read(self.observation, action, following, reward, info)
         self.earned.append((reward, *signals))
         self.observation, self.ended, self.cut, self.info = following, ended, cut, info

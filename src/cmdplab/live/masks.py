@@ -26,9 +26,11 @@ def opened(given: Masking | None, spaces: Spaces, horizon: int) -> Mask | None:
     if given is None:
         return None
     shape = (horizon, spaces.states, spaces.actions)
-    rows = _rows(given, spaces) if callable(given) else given
+    if callable(given):
+        check_call("mask", given, "state")
+        given = [given(spaces.observation(x)) for x in range(spaces.states)]  # type: ignore[assignment]
     try:
-        array = np.array(rows)
+        array = np.array(given)
     except ValueError:
         raise InputError(f"mask must hold booleans of the shape {shape} or {shape[1:]}") from None
     checked = checked_mask(array, shape)
@@ -94,8 +96,3 @@ def digest(mask: Mask | None) -> str:
     if mask is None:
         return "none"
     return hashlib.sha256(np.packbits(mask).tobytes()).hexdigest()[:12]
-
-
-def _rows(function: Callable[[Any], npt.ArrayLike], spaces: Spaces) -> list[npt.ArrayLike]:
-    check_call("mask", function, "state")
-    return [function(spaces.observation(x)) for x in range(spaces.states)]

@@ -94,7 +94,7 @@ def demand(
     if len(listed) != len(limit):
         raise InputError(f"{name} holds {len(limit)} numbers for {len(listed)} functions")
     source = ", ".join(getattr(each, "__qualname__", type(each).__qualname__) for each in listed)
-    return Demand(_from_functions(listed), limit, what, source, wide)
+    return Demand(lambda *step: [each(*step) for each in listed], limit, what, source, wide)
 
 
 def signal_names(what: str, count: int) -> tuple[str, ...]:
@@ -145,10 +145,6 @@ def checked_ranges(given: Any, count: int) -> tuple[tuple[float, float], ...]:
 def unread(state: Any, action: Any, following: Any, reward: Any, info: Info) -> Sequence[Any]:
     """Refuse: what was loaded from a file has no functions, which no file can hold."""
     raise InputError("functions are not kept in files: pass cost= or utilities= again")
-
-
-def _from_functions(functions: Sequence[Signal]) -> Reader:
-    return lambda *step: [each(*step) for each in functions]
 
 
 def _from_info(what: str, count: int) -> Reader:

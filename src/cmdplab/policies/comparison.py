@@ -74,8 +74,9 @@ def compare_policies(
     order = np.argsort(-weight, axis=None, kind="stable")[:rows]
     places = [tuple(map(int, np.unravel_index(n, weight.shape))) for n in order]
     table = [
-        _where(problem, place)
-        | {
+        {
+            **({"step": problem.labels.step(place[0])} if len(place) == 2 else {}),
+            "state": problem.labels.state(place[-1]),
             "weight": float(weight[place]),
             "variation": float(variation[place]),
             "visits_first": float(visits[(0, *place)]),
@@ -91,14 +92,6 @@ def compare_policies(
     returns = np.stack([each.returns for each in found])
     signals, total = tuple(each.of for each in units), float(weight.sum())
     return Difference(names, signals, returns, problem.threshold, total, tuple(table), units)
-
-
-def _where(problem: CMDP | StationaryCMDP, place: tuple[int, ...]) -> dict[str, Any]:
-    """The names of a place: its step, where there are steps, and its state."""
-    *steps, x = place
-    labels = problem.labels
-    state = {"state": labels.state(x)}
-    return {"step": labels.step(steps[0]), **state} if steps else state
 
 
 def _rows(
