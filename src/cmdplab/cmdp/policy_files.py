@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.cmdp.bundle import check_format
+from cmdplab.cmdp.checks import check_format
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.memory import Counter, Counters, Memory
 from cmdplab.cmdp.policy_tables import axes_of, csv_rows, csv_text, read_rows, written_rows

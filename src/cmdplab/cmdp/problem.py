@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
-from cmdplab.cmdp.bundle import Bundle, check_format, kernel_arrays, kernel_names, stored_kernel
 from cmdplab.cmdp.checks import (
+    Bundle,
     check_between,
+    check_format,
     check_sizes,
     checked_mask,
     checked_start,
@@ -26,7 +27,10 @@ from cmdplab.cmdp.checks import (
     close_rows,
     common_horizon,
     floats,
+    kernel_arrays,
+    kernel_names,
     kernel_rows,
+    stored_kernel,
 )
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.stationary import average_problem, discounted_problem

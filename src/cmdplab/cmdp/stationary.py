@@ -20,8 +20,18 @@ import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.checks import is_whole, real_number
-from cmdplab.cmdp.bundle import Bundle, check_format, kernel_arrays, kernel_names, stored_kernel
-from cmdplab.cmdp.checks import check_finite, checked_mask, close_rows, floats, kernel_rows
+from cmdplab.cmdp.checks import (
+    Bundle,
+    check_finite,
+    check_format,
+    checked_mask,
+    close_rows,
+    floats,
+    kernel_arrays,
+    kernel_names,
+    kernel_rows,
+    stored_kernel,
+)
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse, checked_rows
 from cmdplab.errors import InputError, naming

@@ -131,16 +131,12 @@ class Sparse:
         """
         if not len(matrices):
             raise InputError("there must be one matrix for each action, and there is none")
-        parts = []
-        for a, matrix in enumerate(matrices):
-            shape = np.shape(matrix)
+        for a, shape in enumerate(map(np.shape, matrices)):
             if len(shape) != 2 or shape[0] != shape[1] or shape != np.shape(matrices[0]):
                 raise InputError(f"the matrix of action {a} has the shape {shape}, not [X, X]")
-            parts.append((*_entries(matrix), a))
-        action = np.concatenate([np.full(len(state), a) for state, _, _, a in parts])
-        state, following, probability = (
-            np.concatenate([part[place] for part in parts]) for place in range(3)
-        )
+        parts = [_entries(each) for each in matrices]
+        action = np.repeat(np.arange(len(parts)), [len(state) for state, _, _ in parts])
+        state, following, probability = (np.concatenate(each) for each in zip(*parts, strict=True))
         sizes = (np.shape(matrices[0])[0], len(matrices))
         return cls.from_triplets(state, action, following, probability, sizes, mask)
 
@@ -174,7 +170,10 @@ class Sparse:
         row = numbers[0].astype(np.int64) * A + numbers[1]
         to = numbers[2].astype(np.int64)
         if mask is not None:
-            row, to, weight = _staying(row, to, weight, _fitting(mask, (X, A)))
+            if np.asarray(mask).dtype != np.bool_ or np.shape(mask) != (X, A):
+                shape = np.shape(mask)
+                raise InputError(f"mask must hold booleans of the shape {(X, A)}, not {shape}")
+            row, to, weight = _staying(row, to, weight, np.asarray(mask))
         return cls(*_listed(row, to, weight, X, A))
 
     def dense(self) -> Array:
@@ -221,13 +220,6 @@ def _check_numbers(what: str, given: npt.NDArray[Any], size: int) -> None:
     if len(wrong):
         at = int(wrong[0])
         raise InputError(f"entry {at}: the {what} is {given[at]}, but they are 0..{size - 1}")
-
-
-def _fitting(mask: Mask, sizes: tuple[int, int]) -> Mask:
-    given = np.asarray(mask)
-    if given.dtype != np.bool_ or given.shape != sizes:
-        raise InputError(f"mask must hold booleans of the shape {sizes}, not {given.shape}")
-    return given
 
 
 def _staying(

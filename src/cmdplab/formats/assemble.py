@@ -76,9 +76,10 @@ class Episodes(NamedTuple):
         return float(self.horizon) if self.discount == 1.0 else float(self.weights.sum())
 
 
-def judged(
-    horizon: int | None, discount: float | None, criterion: str | None
-) -> Episodes | Criterion:
+How = Episodes | Criterion
+
+
+def judged(horizon: int | None, discount: float | None, criterion: str | None) -> How:
     """How a person wants sums to be taken: over H steps, discounted for ever, or on average."""
     if criterion not in (None, "average"):
         raise InputError(f"the criterion is {criterion!r}: say 'average', a horizon or a discount")
@@ -119,9 +120,7 @@ class Listed(NamedTuple):
         return (self.objective, *self.utilities, *self.costs)
 
 
-def problem_of(
-    model: Listed, how: Episodes | Criterion, start: int | str | npt.ArrayLike = 0
-) -> Problem:
+def problem_of(model: Listed, how: How, start: int | str | npt.ArrayLike = 0) -> Problem:
     """The problem of a model: `CMDP` for episodes, else `StationaryCMDP`.
 
     start : a state, its name, or the distribution [X] of the first state.

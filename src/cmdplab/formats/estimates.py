@@ -26,8 +26,8 @@ from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.transitions import refuse_first
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import Episodes, Problem
+from cmdplab.formats.columns import Log, log_of
 from cmdplab.formats.layouts import Given, Read, check_words, how_judged, made
-from cmdplab.formats.logs import Log, log_of
 from cmdplab.formats.tables import start_of
 from cmdplab.types import Array
 

@@ -23,13 +23,14 @@ from cmdplab.checks import is_whole
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.stationary import Average, Criterion, signal_names
+from cmdplab.cmdp.stationary import Average, signal_names
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import (
     ROUNDING,
     Affine,
     Episodes,
+    How,
     Listed,
     Problem,
     Signal,
@@ -140,7 +141,7 @@ def _budgets(
     count: int,
     budget: float | Sequence[float] | None,
     threshold: float | Sequence[float] | None,
-    how: Episodes | Criterion,
+    how: How,
 ) -> list[float]:
     if count and (budget is None) == (threshold is None):
         raise InputError("give either a budget for the cost or a threshold for 1 - cost")
@@ -251,7 +252,7 @@ def _finite(value: Any, s: int, a: int) -> float:
     raise InputError(f"the cost in state {s} of action {a} is {value!r}, not a finite number")
 
 
-def _map(table: Array, rescale: bool, how: Episodes | Criterion, what: str) -> Affine:
+def _map(table: Array, rescale: bool, how: How, what: str) -> Affine:
     """The map onto [0, 1] that episodes need; a problem without an end needs none."""
     found = unit_map(table) if isinstance(how, Episodes) else Affine()
     if rescale or found == Affine():

@@ -20,12 +20,12 @@ import numpy.typing as npt
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.stationary import Criterion, signal_names
+from cmdplab.cmdp.stationary import signal_names
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats import matrices
 from cmdplab.formats.assemble import (
-    Episodes,
+    How,
     Listed,
     Problem,
     Signal,
@@ -142,7 +142,7 @@ def made(read: Read, given: Given) -> Problem:
     return problem_of(model, how, given.get("start", 0))
 
 
-def how_judged(given: Given) -> Episodes | Criterion:
+def how_judged(given: Given) -> How:
     """How sums are taken, as the arguments say."""
     return judged(given.get("horizon"), given.get("discount"), given.get("criterion"))
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.errors import CmdplabError, InputError
-from cmdplab.formats.tables import columns_of
+from cmdplab.formats.columns import columns_of
 from cmdplab.live.episodes import Played, Setup, checked_signals
 
 MINARI = ("observations", "actions", "rewards", "terminations")
