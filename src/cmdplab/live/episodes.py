@@ -135,15 +135,29 @@ def roll_out(
     masked: Masked | None = None,
 ) -> Played:
     """Play one episode: `noise` [S] are uniforms; `episode` is its number, for error messages."""
+    spaces, lead, read = setup.spaces, setup.lead, setup.read
     rolling = _Rolling(setup, episode)
-    h = setup.lead
-    with _failing(lambda: (h - setup.lead, episode)):
+    visited, taken, earned = rolling.visited, rolling.taken, rolling.earned
+    h = lead
+    with _failing(lambda: (h - lead, episode)):
         rolling.begin(*reset_checked(env))
-        for h in range(setup.lead, setup.steps):
-            action = setup.spaces.action(rolling.act(act, h, noise[h], masked))
-            rolling.take(action, *step_checked(env, action))
-            if rolling.over:
+        x, observation, info = rolling.x, rolling.observation, rolling.info
+        # As `act` and `take` do it, without their calls: 2.4 us a step instead of 3.5.
+        for h in range(lead, setup.steps):
+            visited.append(x)
+            draw = (h, x, noise[h])
+            a = act(*draw) if masked is None else masked.choose(setup, act, *draw, info)
+            taken.append(a)
+            action = spaces.action(a)
+            following, reward, ended, cut, info = step_checked(env, action)
+            earned.append((reward, *read(observation, action, following, reward, info)))
+            observation = following
+            if ended:
                 break
+            x = spaces.state(observation)
+            if cut:
+                break
+    rolling.x, rolling.ended, rolling.cut = x, ended, cut
     return rolling.played()
 
 
