@@ -66,3 +66,12 @@ def storage(what: str) -> Iterator[None]:
         raise
     except OSError as error:
         raise StorageError(f"{what}: {error.strerror or error}") from None
+
+
+@contextmanager
+def naming(where: object) -> Iterator[None]:
+    """Begin the sentence of what is refused within the block with a file, or a place in it."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None

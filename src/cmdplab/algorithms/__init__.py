@@ -150,8 +150,7 @@ def algorithm(name: str, preset: str | None = None) -> Row:
         return _from_outside(name, preset, names)
     known = [each for each in PRESETS if (names[wanted], each) in ALGORITHMS]
     if preset is not None and preset not in known:
-        only = f"only the preset {known[0]!r}"
-        raise InputError(f"{names[wanted]} has {only}")
+        raise InputError(f"{names[wanted]} has only the preset {known[0]!r}")
     blind = [each for each in known if SUPPORT not in ALGORITHMS[names[wanted], each].needs]
     return ALGORITHMS[names[wanted], preset or (blind or known)[0]]
 
@@ -212,15 +211,13 @@ def _named(text: str, preset: str | None) -> Row:
     if _inside(text) is not None:
         return algorithm(text, preset)
     head, colon, tail = text.partition(":")
-    if not is_outside(text):
-        if is_own(head):
-            plugins.refuse_shadow(plugins.ALGORITHMS, head)
-        return algorithm(head, tail or preset)
-    if not colon:
-        return algorithm(text, preset)
-    if preset is not None:
-        raise InputError(f"{text} is {OUTSIDE} and has no presets")
-    return imported(text)
+    if colon and is_outside(text):
+        if preset is not None:
+            raise InputError(f"{text} is {OUTSIDE} and has no presets")
+        return imported(text)
+    if is_own(head):
+        plugins.refuse_shadow(plugins.ALGORITHMS, head)
+    return algorithm(head, tail or preset)
 
 
 def written_name(given: Given) -> str:

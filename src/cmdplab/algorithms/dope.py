@@ -36,8 +36,8 @@ from dataclasses import replace
 
 from cmdplab.algorithms import confidence
 from cmdplab.algorithms.opt_cmdp import horizon
-from cmdplab.algorithms.planner import Planner
-from cmdplab.algorithms.row import CONSTRAINT, EPISODES, IN_PAPER, SAFE_POLICY, STATIONARY, SUPPORT
+from cmdplab.algorithms.opt_press import OPT_PRESS_LP
+from cmdplab.algorithms.row import STATIONARY, SUPPORT
 from cmdplab.algorithms.schedules import Setting
 
 
@@ -57,18 +57,17 @@ def baseline_phase(s: Setting) -> float:
     return float(math.floor(length * (1.0 + 1e-9)) + 1)  # rounding in gap_0 takes no episode away
 
 
-DOPE = Planner(
+DOPE = replace(
+    OPT_PRESS_LP,
     name="DOPE",
     width=confidence.bernstein_width,
+    freedom=1.0,
     objective_bonus=compensation,
     utility_margin=horizon,
     reward_bonus=reward_compensation,
+    caution=-math.inf,
     summary="the optimistic linear program with pessimistic utilities, from a safe policy on",
     paper="Bura, HasanzadeZonuzy, Kalathil, Shakkottai and Chamberland (2022), arXiv:2112.00885",
-    needs=(EPISODES, SAFE_POLICY, CONSTRAINT),
-    unknown_rewards=IN_PAPER,
-    guarantee="no violation in any episode; regret of order sqrt(K)",
-    safe=True,
     provenance="signals and program [code], [secondary]; logarithm of the widths [derived]",
 )
 

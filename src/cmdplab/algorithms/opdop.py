@@ -26,12 +26,13 @@ leaves open: 1 is ours [unverified]. The supplement has chi = H / gap where the 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, unit
-from cmdplab.algorithms.row import EPISODES, IN_PAPER, SLATER_GAP
-from cmdplab.algorithms.schedules import Constant, Setting
+from cmdplab.algorithms.naive_primal_dual import OPT_PRIMAL_DUAL
+from cmdplab.algorithms.primal_dual import Bonus, unit
+from cmdplab.algorithms.schedules import Setting
 from cmdplab.types import Array
 
 
@@ -60,22 +61,19 @@ def dual_cap(s: Setting) -> float:
     return 2.0 * s.H / s.slack
 
 
-OPDOP = PrimalDual(
+OPDOP = replace(
+    OPT_PRIMAL_DUAL,
     name="OPDOP",
     bonus=bonus,
     bonus_multiplier=unit,
     policy_step=policy_step,
     dual_step=dual_step,
-    temperature=Constant(0.0),
     prior_visits=1.0,
     reward_bonus=1.0,
     mixing=mixing,
     dual_cap=dual_cap,
     summary="optimistic policy optimisation, each step mixed with the uniform policy",
     paper="Ding, Wei, Yang, Wang and Jovanovic (2021), AISTATS",
-    needs=(EPISODES, SLATER_GAP),
-    guarantee="weak regret and weak violation of order sqrt(K)",
-    unknown_rewards=IN_PAPER,
     provenance="[paper], alpha from the lemmas; C1 = 1 is ours",
     unverified="C1 = 1",
 )

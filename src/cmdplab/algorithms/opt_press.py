@@ -46,6 +46,8 @@ from cmdplab.algorithms.row import CONSTRAINT, EPISODES, IN_PAPER, SAFE_POLICY, 
 from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.types import Array
 
+PAPER = "Liu, Zhou, Kalathil, Kumar and Tian (2021), arXiv:2106.02684"
+
 
 def value_range(s: Setting) -> float:
     """X H."""
@@ -76,7 +78,7 @@ OPT_PRESS_LP = Planner(
     utility_margin=value_range,
     caution=0.5,
     summary="a linear program on the estimate, optimistic in the reward, pessimistic in utilities",
-    paper="Liu, Zhou, Kalathil, Kumar and Tian (2021), arXiv:2106.02684",
+    paper=PAPER,
     needs=(EPISODES, SAFE_POLICY, CONSTRAINT),
     unknown_rewards=IN_PAPER,
     guarantee="no violation in any episode; regret of order sqrt(K)",
@@ -93,7 +95,7 @@ OPT_PRESS_PD = Planner(
     truncation=1.0,
     queue=Queue(step=Constant(1.0), weight=queue_weight, margin=pessimism),
     summary="greedy for an optimistic value, with a queue that aims above the threshold",
-    paper="Liu, Zhou, Kalathil, Kumar and Tian (2021), arXiv:2106.02684",
+    paper=PAPER,
     needs=(EPISODES, SLATER_GAP, CONSTRAINT),
     unknown_rewards=IN_PAPER,
     guarantee="regret of order sqrt(K), weak violation bounded by a constant",

@@ -230,7 +230,6 @@ class Planner(PlansAnew):
     uniform_elsewhere: float = 0.0  # where a plan never comes: 0 its greedy action, 1 any action
 
     def setting(self, task: Task) -> Setting:
-        """The sizes and constants that this row's formulas read."""
         return super().setting(task)._replace(epsilon=self.epsilon, bonus_scale=self.bonus_scale)
 
     @property
@@ -258,7 +257,6 @@ class Planner(PlansAnew):
 
     @property
     def heuristic(self) -> str:
-        """Which of the theory's claims do not hold as they stand."""
         if self.safe and self.margin_scale >= 1.0 and self.promise_heuristic and not self.pooled:
             return self.promise_heuristic
         return super().heuristic

@@ -266,7 +266,6 @@ class PrimalDual(Row):
 
     @property
     def knows_kernel(self) -> bool:
-        """Whether it is told the kernel, and learns nothing of it."""
         return self.kernel is not None
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import FEEDBACK, Task
@@ -54,6 +54,7 @@ class Row:
     unknown_rewards: str = OUR_EXTENSION  # whether the paper treats rewards that are only observed
     provenance: str = ""  # where the update and each constant come from
     unverified: str = ""  # which constants no source confirms; shown wherever the row is
+    tosses_coin: ClassVar[bool] = False  # whether one of two policies plays, by a coin
 
     def __post_init__(self) -> None:
         for name, declared in SETTINGS.items():
@@ -148,11 +149,6 @@ class Row:
         return False
 
     @property
-    def tosses_coin(self) -> bool:
-        """Whether an episode is played by one of two policies, by a coin."""
-        return False
-
-    @property
     def has_margin(self) -> bool:
         """Whether `margin_scale` multiplies anything."""
         return False
@@ -162,6 +158,10 @@ class Row:
         """Why a row that promises no violation may not keep it; empty where it is proved."""
         if self.has_margin and self.margin_scale < 1.0:
             return f"margin scale {self.margin_scale:g}: zero violation is heuristic"
+        return self._unproved
+
+    @property
+    def _unproved(self) -> str:
         if self.pooled:
             return "counts of all steps together: what is proved is about counts of each step"
         return "with unverified constants nothing is proved" if self.unverified else ""
@@ -237,9 +237,7 @@ class Row:
             return f"margin scale {self.margin_scale:g}: {claim} is heuristic"
         if self.bonus_scale < 1.0:
             return f"bonus scale {self.bonus_scale:g}: optimism is heuristic"
-        if self.pooled:
-            return "counts of all steps together: what is proved is about counts of each step"
-        return "with unverified constants nothing is proved" if self.unverified else ""
+        return self._unproved
 
     def outside_theorem(self) -> str:
         """What is outside the paper's theorem about schedules; empty where there is none."""

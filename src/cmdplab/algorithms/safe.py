@@ -35,7 +35,7 @@ import math
 from collections import namedtuple
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, Self, Unpack
+from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 
@@ -120,6 +120,8 @@ class Safe(Row):
     paper: str = "Stradi, Castiglioni, Marchesi and Gatti (2025), arXiv:2403.03672"
     provenance: str = "coin, widths, u [paper]; one kernel a bound, Pbar (1 - Pbar) [derived]"
     safe: bool = True
+    tosses_coin: ClassVar[bool] = True
+    has_margin: ClassVar[bool] = True  # its box is pessimistic
 
     def __post_init__(self) -> None:
         _check_inside(self.row)
@@ -162,16 +164,6 @@ class Safe(Row):
         return getattr(self, name) if name in _OWN else self.row._value(name)
 
     @property
-    def has_margin(self) -> bool:
-        """Its box is pessimistic."""
-        return True
-
-    @property
-    def tosses_coin(self) -> bool:
-        """Whether an episode is played by one of two policies, by a coin."""
-        return True
-
-    @property
     def may_plan_rarely(self) -> bool:
         """As the row inside; the coin is computed anew in every episode all the same."""
         return self.row.may_plan_rarely
@@ -204,7 +196,6 @@ class Safe(Row):
         return SafeNumbers(log, math.inf, 2.0, 14.0 / 3.0, 1.0, scale, scale, 1.0)
 
     def layers(self, task: Task) -> int:
-        """L: how many steps have counts of their own."""
         return self.row.layers(task)
 
 

@@ -83,23 +83,19 @@ def _power(symbol: str, exponent: float) -> str:
 _EFRONI = "Efroni, Mannor and Pirotta (2020), arXiv:2003.02189"
 _LIU = "Liu, Zhou, Kalathil, Kumar and Tian (2021), arXiv:2106.02684"
 
+# Whether the regret is strong, the violation, whether that is strong.
+_STRONG: tuple[bool, Violation, bool] = (True, "same", True)
+_WEAK: tuple[bool, Violation, bool] = (False, "same", False)
+_SAFE: tuple[bool, Violation, bool] = (False, "zero", True)
+
 _ROWS = (
-    Guarantee(
-        "OptCMDP",
-        "LP",
-        _EFRONI,
-        regret=Order(X=1, A=1 / 2, H=2, K=1 / 2),
-        regret_strong=True,
-        violation="same",
-        violation_strong=True,
-    ),
+    Guarantee("OptCMDP", "LP", _EFRONI, Order(X=1, A=1 / 2, H=2, K=1 / 2), *_STRONG),
     Guarantee(
         "OptPress-LP",
         "LP",
         _LIU,
-        regret=Order(slack=-1, X=3 / 2, A=1 / 2, H=3, K=1 / 2),
-        violation="zero",
-        violation_strong=True,
+        Order(slack=-1, X=3 / 2, A=1 / 2, H=3, K=1 / 2),
+        *_SAFE,
         slip="Its authors write OptPess-LP; the slack is that of the safe policy it is given, and "
         "as no policy it plays violates, its weak regret is also its strong regret.",
     ),
@@ -107,9 +103,8 @@ _ROWS = (
         "DOPE",
         "LP",
         "Bura, HasanzadeZonuzy, Kalathil, Shakkottai and Chamberland (2022), arXiv:2112.00885",
-        regret=Order(slack=-1, X=1, A=1 / 2, H=3, K=1 / 2),
-        violation="zero",
-        violation_strong=True,
+        Order(slack=-1, X=1, A=1 / 2, H=3, K=1 / 2),
+        *_SAFE,
         slip="The slack is that of the safe policy it is given, and as no policy it plays "
         "violates, its weak regret is also its strong regret.",
     ),
@@ -123,8 +118,8 @@ _ROWS = (
         "OPDOP",
         "PD",
         "Ding, Wei, Yang, Wang and Jovanovic (2021), AISTATS",
-        regret=Order(X=1, A=1 / 2, H=5 / 2, K=1 / 2),
-        violation="same",
+        Order(X=1, A=1 / 2, H=5 / 2, K=1 / 2),
+        *_WEAK,
         corrected=Order(X=1, A=1 / 2, H=3, K=1 / 2),
         slip="H^5/2 should be H^3: the source proves X sqrt(A H^5 T) with T = H K steps.",
     ),
@@ -132,8 +127,8 @@ _ROWS = (
         "OptPrimalDual-CMDP",
         "PD",
         _EFRONI,
-        regret=Order(slack=-1, X=3 / 2, A=1 / 2, H=2, K=1 / 2),
-        violation="same",
+        Order(slack=-1, X=3 / 2, A=1 / 2, H=2, K=1 / 2),
+        *_WEAK,
         slip="The row is headed OptPD-CMDP; the caption has the name in full.",
     ),
     Guarantee(
@@ -158,20 +153,16 @@ _ROWS = (
         "Regularized-PD",
         "PD",
         "Müller, Alatur, Cevher, Ramponi and He (2024), arXiv:2402.15776",
-        regret=Order(slack=-2, X=1 / 2, A=1 / 4, H=9 / 2, K=0.93),
-        regret_strong=True,
-        violation="same",
-        violation_strong=True,
+        Order(slack=-2, X=1 / 2, A=1 / 4, H=9 / 2, K=0.93),
+        *_STRONG,
         slip="K^0.93 is K^13/14 rounded up [unverified].",
     ),
     Guarantee(
         "UOpt-RPGPD",
         "PD",
         "Kitamura et al. (2024), arXiv:2401.17780",
-        regret=Order(slack=-1, X=1 / 2, A=2 / 7, H=4, K=6 / 7),
-        regret_strong=True,
-        violation="same",
-        violation_strong=True,
+        Order(slack=-1, X=1 / 2, A=2 / 7, H=4, K=6 / 7),
+        *_STRONG,
         pac=Order(slack=-7, X=7 / 2, A=2, H=25, epsilon=-7),
         last_iterate=True,
         corrected=Order(slack=-1, X=1 / 2, A=1 / 4, H=4, K=6 / 7),

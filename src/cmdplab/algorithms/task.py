@@ -105,8 +105,7 @@ class Task(NamedTuple):
     @property
     def uniform(self) -> Array:
         """[H, X, A], the policy that takes every open action equally often."""
-        opened = np.ones(self.reward.shape[1:]) if self.mask is None else 1.0 * self.mask
-        return np.asarray(opened / opened.sum(axis=-1, keepdims=True))
+        return exact.even(np.ones(self.reward.shape[1:], bool) if self.mask is None else self.mask)
 
     @property
     def baseline_slack(self) -> float:

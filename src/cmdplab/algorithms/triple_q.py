@@ -46,7 +46,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -223,6 +223,7 @@ class TripleQ(Row):
     tables: Callable[[Setting], Tables] = reset
     exploration: Exploration = Exploration()
     tally_after: float = 0.0  # 1: Cbar adds C_1 after its update (released)
+    has_margin: ClassVar[bool] = True  # the queue aims above the thresholds
 
     def numbers(self, task: Task) -> TripleQNumbers:
         """This row, resolved for a task."""
@@ -252,11 +253,6 @@ class TripleQ(Row):
             f"{self.name} has no dynamics: it estimates the values of each step, which differ "
             "where kernels do not, and its theorem has counts of each step"
         )
-
-    @property
-    def has_margin(self) -> bool:
-        """The queue aims above the thresholds."""
-        return True
 
     @property
     def heuristic(self) -> str:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -127,7 +127,6 @@ class Optimist(Row):
         return constraints == 0
 
     def setting(self, task: Task) -> Setting:
-        """The sizes and constants that this row's formulas read."""
         return super().setting(task)._replace(bonus_scale=self.bonus_scale)
 
     def numbers(self, task: Task) -> OptimistNumbers:
@@ -150,9 +149,8 @@ class OptimistState(NamedTuple):
         """Nothing seen: every value is the number of steps left."""
         n, H, X, A = task.reward.shape
         left = np.broadcast_to(np.arange(H, 0, -1.0)[:, None, None], (H, X, A))
-        none = np.zeros((H, X, A))
-        counts = np.zeros((H, X, A, X))
-        return cls(counts, none, left.copy(), none.copy(), np.zeros(n - 1), 0)
+        planned, policy = np.zeros((2, H, X, A))
+        return cls(np.zeros((H, X, A, X)), planned, left.copy(), policy, np.zeros(n - 1), 0)
 
 
 UCBVI_CH = Optimist(
@@ -165,14 +163,11 @@ UCBVI_CH = Optimist(
     provenance="bonus [secondary], [code]; counts of each step, cap H - h + 1 [derived]",
 )
 
-UCBVI_BF = Optimist(
+UCBVI_BF = replace(
+    UCBVI_CH,
     name="UCBVI-BF",
     resolved=bernstein_freedman,
     summary="without constraints: optimistic value iteration with Bernstein's bonus",
-    paper="Azar, Osband and Munos (2017), arXiv:1703.05449",
-    needs=(EPISODES,),
-    guarantee="regret of order sqrt(K) without constraints",
-    provenance="bonus [secondary], [code]; counts of each step, cap H - h + 1 [derived]",
 )
 
 UCRL2 = Optimist(

@@ -17,7 +17,7 @@ which is found if there is one; else `grid` chooses it, and costs are rounded up
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +26,7 @@ import numpy.typing as npt
 from cmdplab.checks import is_whole, real_number
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.transitions import first_wrong
+from cmdplab.cmdp.transitions import refuse_first
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask
 
@@ -35,18 +35,24 @@ Names = Sequence[int | str] | int | str | None
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted:
+class _Cost:
     """A cost whose sum is counted along an episode."""
 
     cost: npt.ArrayLike  # [X, A] or [H, X, A]
-    budget: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "budget", _finite("the budget", self.budget))
 
     def table(self, problem: CMDP) -> Array:
         """[H, X, A], the cost of every pair at every step; zero where an action is closed."""
         return cost_table(self.cost, problem)
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted(_Cost):
+    """A cost with a budget."""
+
+    budget: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "budget", _finite("the budget", self.budget))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +115,13 @@ class Chance(_Counted):
 
 
 @dataclass(frozen=True, eq=False)
-class CVaR:
+class CVaR(_Cost):
     """CVaR_level(C) <= bound: the mean cost of the worst share 1 - level of episodes.
 
     CVaR_level(C) = min_z  z + E (C - z)_+ / (1 - level)        (Rockafellar and Uryasev)
     Level 0 is the expectation; towards 1 it becomes the largest cost. grid, rounding: `AlmostSure`.
     """
 
-    cost: npt.ArrayLike  # [X, A] or [H, X, A]
     level: float
     bound: float
     grid: float | None = None
@@ -132,10 +137,6 @@ class CVaR:
 
     def __str__(self) -> str:
         return f"CVaR of the total cost at level {self.level:g} at most {self.bound:g}"
-
-    def table(self, problem: CMDP) -> Array:
-        """[H, X, A], the cost of every pair at every step; zero where an action is closed."""
-        return cost_table(self.cost, problem)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,22 +218,8 @@ def without(problem: CMDP, constraints: Collection[int]) -> CMDP:
     kept = [n for n in range(1 + problem.constraints) if n not in constraints]
     limits = problem.threshold[[n - 1 for n in kept[1:]]]
     signals = problem.labels.signals
-    labels = type(problem.labels)(
-        problem.labels.states,
-        problem.labels.actions,
-        problem.labels.steps,
-        tuple(signals[n] for n in kept) if signals else (),
-    )
-    return CMDP(
-        problem.transition,
-        problem.reward[kept],
-        limits,
-        problem.start,
-        problem.horizon,
-        problem.name,
-        problem.mask,
-        labels,
-    )
+    labels = replace(problem.labels, signals=tuple(signals[n] for n in kept if signals))
+    return replace(problem, reward=problem.reward[kept], threshold=limits, labels=labels)
 
 
 def cost_table(cost: npt.ArrayLike, problem: CMDP) -> Array:
@@ -245,10 +232,7 @@ def cost_table(cost: npt.ArrayLike, problem: CMDP) -> Array:
             f"as {problem.name} has"
         )
     table = np.where(problem.opened, table, 0.0)
-    wrong = ~np.isfinite(table)
-    if wrong.any():
-        index, number = first_wrong(table, wrong)
-        raise InputError(f"the cost at [{index}] is {number:g}, not a finite number")
+    refuse_first("the cost at [{}] is {:g}, not a finite number", table, ~np.isfinite(table))
     return np.asarray(table)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Kernel
-from cmdplab.types import Array
+from cmdplab.types import Array, Mask
 
 
 def occupancy(problem: CMDP, policy: Array) -> Array:
@@ -71,6 +71,11 @@ def greedy(problem: CMDP, reward: Array) -> tuple[float, Array]:
         policy[h, np.arange(problem.states), best] = 1.0
         value = q.max(axis=-1)
     return float(value[problem.start]), policy
+
+
+def even(opened: Mask) -> Array:
+    """[..., A]: the policy that takes every open action equally often."""
+    return np.asarray(opened / opened.sum(axis=-1, keepdims=True))
 
 
 def policy_of(pairs: Array, fallback: Array) -> Array:

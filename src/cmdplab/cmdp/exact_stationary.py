@@ -14,6 +14,7 @@ import scipy.sparse as sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import bicgstab, splu
 
+from cmdplab.cmdp.exact import even
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.types import Array, Indices
@@ -29,9 +30,7 @@ class Visits(NamedTuple):
 
     states: Array  # [X]
     error: float
-    passing: Array | None = (
-        None  # [X]: of states that are left for ever, where rewards are averaged
-    )
+    passing: Array | None = None  # [X]: of states that are left for ever; of averages alone
 
 
 def chain(problem: StationaryCMDP, policy: Array) -> sparse.csr_array:
@@ -49,8 +48,7 @@ def chain(problem: StationaryCMDP, policy: Array) -> sparse.csr_array:
 
 def ahead(problem: StationaryCMDP, value: Array) -> Array:
     """[X, A]: the expected value of the next state."""
-    kernel = problem.transition
-    return kernel.ahead(0, value) if isinstance(kernel, Sparse) else np.asarray(kernel @ value)
+    return problem.kernel.ahead(0, value)
 
 
 def visits(problem: StationaryCMDP, policy: Array, begun: Array | None = None) -> Visits:
@@ -148,12 +146,9 @@ def _invariant(follow: sparse.csr_array) -> Array:
     size = follow.shape[0]
     if size == 1:
         return np.ones(1)
-    matrix = (sparse.eye_array(size) - follow.T).tolil()
-    rest = matrix.tocsr()[1:][:, 1:]  # with d(0) = 1
-    found = np.concatenate(
-        [[1.0], _solve(rest, np.asarray(-matrix.tocsr()[1:][:, [0]].toarray()[:, 0]))]
-    )
-    found = np.maximum(found, 0.0)
+    rows = (sparse.eye_array(size) - follow.T).tolil().tocsr()[1:]
+    others = _solve(rows[:, 1:], np.asarray(-rows[:, [0]].toarray()[:, 0]))  # with d(0) = 1
+    found = np.maximum(np.concatenate([[1.0], others]), 0.0)
     return np.asarray(found / found.sum())
 
 
@@ -255,8 +250,7 @@ def bound(problem: StationaryCMDP, reward: Array, value: Array) -> float:
 
 def reachable(problem: StationaryCMDP) -> Indices:
     """The states that some policy reaches from the start."""
-    everywhere = problem.opened / problem.opened.sum(axis=1, keepdims=True)
-    follow = chain(problem, everywhere)
+    follow = chain(problem, even(problem.opened))
     found = np.asarray(problem.start) > 0.0
     while True:
         more = found | (follow.T @ found.astype(float) > 0.0)
@@ -280,10 +274,7 @@ def gain_bound(problem: StationaryCMDP, reward: Array, gain: Array, bias: Array)
     if drop.min() < -1e-10 * size:
         return float(gain[at].max() + max(np.max(excess + gain[at][:, None] - gain[at].max()), 0.0))
     losing = (drop > 1e-9 * size) & np.isfinite(drop)  # closed pairs lose nothing
-    multiple = float(
-        np.max(np.where(losing, excess / np.where(losing, drop, 1.0), 0.0), initial=0.0)
-    )
-    left = np.where(
-        losing & np.isfinite(drop), excess - multiple * np.where(losing, drop, 0.0), excess
-    )
+    lost = np.where(losing, drop, 0.0)
+    multiple = float(np.max(excess / np.where(losing, drop, 1.0), where=losing, initial=0.0))
+    left = np.where(losing, excess - multiple * lost, excess)
     return float(problem.start @ gain) + max(float(left.max()), 0.0)

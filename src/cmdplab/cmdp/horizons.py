@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.checks import is_whole, real_number, whole_horizon, whole_number
-from cmdplab.cmdp.checks import check_sizes, checked_mask, floats, kernel_rows
-from cmdplab.cmdp.labels import Scale
+from cmdplab.cmdp.checks import check_axes, check_sizes, checked_mask, floats, kernel_rows
+from cmdplab.cmdp.labels import Scale, unused
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Sparse
@@ -110,18 +110,17 @@ def truncate(problem: StationaryCMDP, horizon: int) -> Truncated:
             f"{problem.name} is {problem.criterion}: after a number of steps no bound on what is "
             "left out holds for every policy; `averaged` makes a problem without one"
         )
-    gamma, N = problem.criterion.discount, problem.constraints
+    gamma = problem.criterion.discount
     low = np.minimum(problem.reward.min(axis=(1, 2)), 0.0)
     span = np.maximum(problem.reward.max(axis=(1, 2)), 0.0) - low
     span[span == 0.0] = 1.0
     total = float(np.sum(gamma ** np.arange(whole_horizon(horizon))))
     threshold = np.maximum((problem.threshold - low[1:] * total) / span[1:], 0.0)
     scaled = (problem.reward - low[:, None, None]) / span[:, None, None]
-    units = [problem.labels.signal(n) for n in range(1 + N)]
-    factors = np.array([each.factor for each in units])
+    factors = np.array([each.factor for each in problem.units])
     signals = tuple(
         Scale(each.of, each.factor * float(size), each.offset + each.factor * float(least) * total)
-        for each, size, least in zip(units, span, low, strict=True)
+        for each, size, least in zip(problem.units, span, low, strict=True)
     )
     start = np.asarray(problem.start)
     given = (gamma, int(np.argmax(start)), horizon, problem.name, problem.mask)
@@ -235,28 +234,18 @@ def randomly_started(problem: CMDP, distribution: npt.ArrayLike) -> CMDP:
     mask = _with_steps_before(problem.mask, height, more)
     states, steps = labels.states, labels.steps
     for _ in range(more if states else 0):
-        states = (*states, _unused("start", states))
+        states = (*states, unused("start", states))
     for _ in range(height if steps else 0):
-        steps = (_unused("before", steps), *steps)
+        steps = (unused("before", steps), *steps)
     names = replace(labels, states=states, steps=steps)
     threshold, name = problem.threshold, problem.name
     return CMDP(kernel, rewards, threshold, first, name=name, mask=mask, labels=names)
 
 
-def _unused(word: str, names: tuple[str, ...]) -> str:
-    """The word, with as many primes as it takes to be none of the names."""
-    while word in names:
-        word += "'"
-    return word
-
-
 def _rows(kernel: npt.ArrayLike | Sparse) -> Array | Sparse:
     """A table of real numbers, [X, A, X] or [H, X, A, X], or the lists as they are."""
     rows = kernel_rows(kernel)
-    if not isinstance(rows, Sparse) and rows.ndim not in (3, 4):
-        raise InputError(
-            f"transition must have the shape [H, X, A, X] or [X, A, X], not {rows.shape}"
-        )
+    check_axes(rows)
     return rows
 
 

@@ -7,7 +7,7 @@ policies, figures, sentences), and a name into a number where a person writes it
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from cmdplab.checks import is_whole
 from cmdplab.errors import InputError
 from cmdplab.files import parse_json
 
-_AXES = {"h": "step", "k": "counter", "x": "state", "a": "action"}
+AXES = {"h": "step", "k": "counter", "x": "state", "a": "action"}
 
 
 class Scale(NamedTuple):
@@ -104,10 +104,19 @@ class Labels:
         """
         if not (self.states or self.actions or self.steps):
             return f"[{', '.join(map(str, index))}]"
-        name: dict[str, Callable[[int], str]]
-        name = {"h": self.step, "k": str, "x": self.state, "a": self.action}
-        pairs = zip(axes, index, strict=False)  # an index may end before the last axes
-        return ", ".join(f"{_AXES[axis]} {name[axis](n)}" for axis, n in pairs)
+        return self.in_words(axes, index)
+
+    def in_words(self, axes: str, index: Sequence[int]) -> str:
+        """The same in words, whether there are names or not."""
+        found = []
+        for axis, n in zip(axes, index, strict=False):  # an index may end before the last axes
+            names = self.along(axis)
+            found.append(f"{AXES[axis]} {names[n] if names else n}")
+        return ", ".join(found)
+
+    def along(self, axis: str) -> tuple[str, ...]:
+        """The names along an axis; none where numbers serve."""
+        return {"h": self.steps, "x": self.states, "a": self.actions}.get(axis, ())
 
     def to_json(self) -> str:
         """One line of text, from which `from_json` makes equal labels."""
@@ -155,3 +164,10 @@ def choices(what: str, names: tuple[str, ...], size: int) -> str:
     """The numbers and the first names that there are, as the end of a sentence."""
     shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     return f"the {what}s are 0..{size - 1}" + (f", named {shown}" if names else "")
+
+
+def unused(word: str, names: tuple[str, ...]) -> str:
+    """The word, with as many primes as it takes to be none of the names."""
+    while word in names:
+        word += "'"
+    return word

@@ -7,9 +7,9 @@ arrays of version 0.1.0 goes on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from cmdplab import display
 from cmdplab.checks import whole_number
-from cmdplab.cmdp import policy_files
+from cmdplab.cmdp import exact, policy_files
 from cmdplab.cmdp.checks import check_distributions, check_open, checked_policy, floats
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.memory import Counters, Memory, level_of
@@ -26,6 +26,8 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import EngineError, InputError
 from cmdplab.types import Array
+
+State = TypeVar("State", int, str)  # by number or by name, and so is the action that answers
 
 
 @display.shown
@@ -51,7 +53,8 @@ class Policy(NDArrayOperatorsMixin):
         array = floats("the policy", self.array)
         memory = 0 if self.counter is None else 1
         if array.ndim not in (2 + memory, 3 + memory) or not array.size:
-            raise InputError(f"the policy has the shape {array.shape}, not {_shapes(memory)}")
+            shapes = "[H, K, X, A] or [K, X, A]" if memory else "[H, X, A] or [X, A]"
+            raise InputError(f"the policy has the shape {array.shape}, not {shapes}")
         steps = len(array) if array.ndim == 3 + memory else 0
         _check_counter(self.counter, array.shape, steps)
         names = _names(self.labels, array.shape[-2:], steps)
@@ -133,7 +136,16 @@ class Policy(NDArrayOperatorsMixin):
 
         A policy with a horizon needs a step, one with a counter may be asked at a level of it.
         """
-        return np.asarray(self.array[self._place(state, step, count)])
+        index: tuple[int, ...] = ()
+        if self.horizon:
+            if step is None:
+                raise InputError(f"say which of the {self.horizon} steps of the policy is meant")
+            index = (self.labels.find_step(step, self.horizon),)
+        if self.counter is not None:
+            index += (level_of(self.counter, count),)
+        elif count is not None:
+            raise InputError(f"the counter is {count!r}, but the policy has no memory")
+        return np.asarray(self.array[(*index, self.labels.find_state(state, self.states))])
 
     def probabilities(
         self, state: int | str, step: int | str | None = None, count: int | None = None
@@ -142,29 +154,13 @@ class Policy(NDArrayOperatorsMixin):
         row = self.row(state, step, count)
         return {self.labels.action(a): float(p) for a, p in enumerate(row)}
 
-    @overload
     def act(
         self,
-        state: int,
+        state: State,
         rng: np.random.Generator,
         step: int | str | None = None,
         count: int | None = None,
-    ) -> int: ...
-    @overload
-    def act(
-        self,
-        state: str,
-        rng: np.random.Generator,
-        step: int | str | None = None,
-        count: int | None = None,
-    ) -> str: ...
-    def act(
-        self,
-        state: int | str,
-        rng: np.random.Generator,
-        step: int | str | None = None,
-        count: int | None = None,
-    ) -> int | str:
+    ) -> State:
         """Draw an action: its number for the number of a state, its name for a name.
 
         Every call takes one uniform number from `rng`, whether the row needs it or not.
@@ -177,21 +173,6 @@ class Policy(NDArrayOperatorsMixin):
     def start(self, seed: int = 0) -> Actor:
         """Begin an episode: an actor, which remembers the step and the counter."""
         return Actor(self, seed)
-
-    def _place(
-        self, state: int | str, step: int | str | None, count: int | None
-    ) -> tuple[int, ...]:
-        """The index of a row."""
-        index: tuple[int, ...] = ()
-        if self.horizon:
-            if step is None:
-                raise InputError(f"say which of the {self.horizon} steps of the policy is meant")
-            index = (self.labels.find_step(step, self.horizon),)
-        if self.counter is not None:
-            index += (level_of(self.counter, count),)
-        elif count is not None:
-            raise InputError(f"the counter is {count!r}, but the policy has no memory")
-        return (*index, self.labels.find_state(state, self.states))
 
     # Its tables and files.
 
@@ -235,9 +216,8 @@ class Policy(NDArrayOperatorsMixin):
         .npz : everything, with a digest (never pickle). .csv and .json : the rows of `to_table`,
         which `load` reads together with the problem; .json keeps the counter too.
         """
-        policy_files.write(
-            path, policy_files.Parts(self.array, self.labels, self.name, self.counter)
-        )
+        parts = policy_files.Parts(self.array, self.labels, self.name, self.counter)
+        policy_files.write(path, parts)
 
     @classmethod
     def load(cls, path: str | Path, problem: CMDP | StationaryCMDP | None = None) -> Policy:
@@ -297,11 +277,7 @@ class Actor:
         self.step = 0
         self.count = None if self.policy.counter is None else self.policy.counter.start
 
-    @overload
-    def __call__(self, state: int) -> int: ...
-    @overload
-    def __call__(self, state: str) -> str: ...
-    def __call__(self, state: int | str) -> int | str:
+    def __call__(self, state: State) -> State:
         """Play one step: a number for the number of a state, a name for a name."""
         policy, h = self.policy, self.step
         if policy.horizon and h >= policy.horizon:
@@ -348,39 +324,33 @@ def _completed(problem: CMDP, policy: npt.ArrayLike | Policy) -> npt.ArrayLike |
     The states that it lacks are the last ones; the steps are the first ones, in which only such
     states are reached. Anything else is left for the checks to refuse.
     """
-    shape = policy.array.shape if isinstance(policy, Policy) else np.shape(policy)
+    own, shape = policy if isinstance(policy, Policy) else None, np.shape(policy)
     H, X, A = problem.opened.shape
     if len(shape) not in (2, 3) or shape[-1] != A or shape[-2] >= X:
         return policy
-    if isinstance(policy, Policy) and policy.counter is not None:
+    if own is not None and own.counter is not None:
         return policy
     states, lead = shape[-2], 0 if len(shape) == 2 else H - shape[0]
     if lead < 0 or not _undecided(problem, states) or not _led(problem, states, lead):
         return policy
-    rows = problem.opened / problem.opened.sum(axis=-1, keepdims=True)
-    if not isinstance(policy, Policy):
-        rows[lead:, :states] = policy
-        return Policy(rows, problem.labels)
-    _check_names(problem, policy)
-    rows[lead:, :states] = policy.array
-    return Policy(rows, problem.labels, policy.name)
+    if own is not None:
+        _check_names(problem, own)
+    rows = exact.even(problem.opened)
+    rows[lead:, :states] = policy
+    return Policy(rows, problem.labels, "policy" if own is None else own.name)
 
 
 def _undecided(problem: CMDP, first: int) -> bool:
     """Whether every open action does and earns the same in each of the states from `first` on."""
-    steps = range(1 if problem.stationary else problem.horizon)
-    earned = problem.reward[:, :, first:]
-    opened = problem.opened[:, first:]
+    earned, opened = problem.reward[:, :, first:], problem.opened[:, first:]
     low = np.where(opened, earned, np.inf).min(axis=-1)
     high = np.where(opened, earned, -np.inf).max(axis=-1)
     if (low < high).any():
         return False
-    for h in steps:
+    for h in range(1 if problem.stationary else problem.horizon):
         for x in range(first, problem.states):
-            rows = [
-                problem.kernel.successors(h, x, int(a))
-                for a in np.flatnonzero(opened[h, x - first])
-            ]
+            actions = np.flatnonzero(opened[h, x - first]).tolist()
+            rows = [problem.kernel.successors(h, x, a) for a in actions]
             if any(not all(map(np.array_equal, rows[0], each)) for each in rows[1:]):
                 return False
     return True
@@ -405,7 +375,7 @@ def drawn(row: Array, uniform: float) -> int:
 
 def _names(labels: Labels, size: tuple[int, ...], steps: int) -> Labels:
     """What a policy of so many states and actions keeps of the names of its problem."""
-    names = Labels(labels.states, labels.actions, labels.steps if steps else (), labels.signals)
+    names = labels if steps else replace(labels, steps=())
     return names.checked(size, steps, len(names.signals))
 
 
@@ -434,10 +404,6 @@ def _check_names(problem: CMDP | StationaryCMDP, policy: Policy) -> None:
                 raise InputError(
                     f"the policy calls {what} {n} {ours!r}, but {problem.name} calls it {theirs!r}"
                 )
-
-
-def _shapes(memory: int) -> str:
-    return "[H, K, X, A] or [K, X, A]" if memory else "[H, X, A] or [X, A]"
 
 
 def _check_counter(counter: Memory | None, shape: tuple[int, ...], steps: int) -> None:

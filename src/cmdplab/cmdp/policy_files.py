@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.cmdp.checks import check_format
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.memory import Counter, Counters, Memory
 from cmdplab.cmdp.policy_tables import axes_of, csv_rows, csv_text, read_rows, written_rows
@@ -43,7 +44,11 @@ def write(path: str | Path, policy: Parts) -> None:
     """Write a policy, whole or not at all; the ending of the path says how."""
     kind = Path(path).suffix
     if kind == ".npz":
-        write_sealed_npz(path, _arrays(policy))
+        names = {"format": FORMAT, "name": policy.name}
+        if policy.labels != Labels():
+            names["labels"] = policy.labels.to_json()
+        arrays = {"probability": policy.array, **{k: np.array(v) for k, v in names.items()}}
+        write_sealed_npz(path, arrays | _counter_arrays(policy.counter))
     elif kind == ".json":
         head = {"format": FORMAT, "name": policy.name, **_counter_arrays(policy.counter)}
         write_text(path, to_json({**head, "rows": _rows(policy)}, indent=1) + "\n")
@@ -59,7 +64,10 @@ def read(path: str | Path, problem: CMDP | StationaryCMDP | None) -> Parts:
     """Read what `write` wrote."""
     kind = Path(path).suffix
     if kind not in (".csv", ".json"):
-        return _from_arrays(path, read_sealed_npz(path))
+        arrays = read_sealed_npz(path)
+        check_format(path, "cmdplab policy", arrays, {"name", "probability"}, (FORMAT,))
+        labels = Labels.from_json(str(arrays.get("labels", "{}")))
+        return Parts(arrays["probability"], labels, str(arrays["name"]), _counter(arrays))
     if problem is None:
         raise InputError(f"a policy in a {kind} file is read with its problem")
     if kind == ".csv":
@@ -71,23 +79,6 @@ def read(path: str | Path, problem: CMDP | StationaryCMDP | None) -> Parts:
 def _rows(policy: Parts) -> list[dict[str, Any]]:
     axes = axes_of(policy.array, policy.counter)
     return written_rows(policy.array, axes, policy.labels)
-
-
-def _arrays(policy: Parts) -> dict[str, npt.NDArray[Any]]:
-    arrays: dict[str, npt.NDArray[Any]] = {"probability": policy.array}
-    arrays |= {"format": np.array(FORMAT), "name": np.array(policy.name)}
-    if policy.labels != Labels():
-        arrays["labels"] = np.array(policy.labels.to_json())
-    return arrays | _counter_arrays(policy.counter)
-
-
-def _from_arrays(path: str | Path, arrays: Mapping[str, npt.NDArray[Any]]) -> Parts:
-    missing = {"format", "name", "probability"} - arrays.keys()
-    if missing or str(arrays["format"]) != FORMAT:
-        what = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"
-        raise InputError(f"{path} is not a cmdplab policy: it {what}")
-    labels = Labels.from_json(str(arrays.get("labels", "{}")))
-    return Parts(arrays["probability"], labels, str(arrays["name"]), _counter(arrays))
 
 
 def _from_written(values: Any, problem: CMDP | StationaryCMDP) -> Parts:
@@ -133,13 +124,11 @@ def _counter(arrays: Mapping[str, npt.NDArray[Any]]) -> Memory | None:
     sums = arrays.get("counter_sums")
     if sums is not None and sums.shape != (ends[-1],):
         raise InputError(f"'counter_sums' must be {ends[-1]} whole numbers, one for each level")
+    each_sums = [None] * len(sizes) if sums is None else np.split(sums, ends[:-1])
     parts = tuple(
         Counter(each, levels, start, None if limit == NO_LIMIT else limit, listed)
         for each, (levels, start, limit), listed in zip(
-            step,
-            sizes.tolist(),
-            [None] * len(sizes) if sums is None else np.split(sums, ends[:-1]),
-            strict=True,
+            step, sizes.tolist(), each_sums, strict=True
         )
     )
     return parts[0] if len(parts) == 1 else Counters(parts)

@@ -19,17 +19,15 @@ import numpy as np
 from cmdplab.checks import is_whole
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.checks import POLICY_TOLERANCE
-from cmdplab.cmdp.labels import Labels, choices
+from cmdplab.cmdp.labels import AXES, Labels, choices
 from cmdplab.cmdp.memory import Memory, counted_occupancy, mass_by_next_level
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
-from cmdplab.cmdp.transitions import Dense, Sparse
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask
 
 Row = dict[str, Any]
 LARGEST = 500_000_000  # numbers of a policy: 4 GB
-COLUMNS = {"h": "step", "k": "counter", "x": "state", "a": "action"}
 
 
 def axes_of(array: Array, counter: Memory | None) -> str:
@@ -41,22 +39,14 @@ def axes_of(array: Array, counter: Memory | None) -> str:
 def written_rows(array: Array, axes: str, labels: Labels, kept: Mask | None = None) -> list[Row]:
     """The rows of a policy; with `kept` [..., X] those alone, and no probability of zero."""
     chosen = np.ones_like(array, dtype=bool) if kept is None else kept[..., None] & (array > 0.0)
-    names = [_written(axis, size, labels) for axis, size in zip(axes, array.shape, strict=True)]
-    columns = [COLUMNS[axis] for axis in axes]
+    sizes = zip(axes, array.shape, strict=True)
+    names: list[Sequence[Any]] = [labels.along(axis) or range(size) for axis, size in sizes]
+    columns = [AXES[axis] for axis in axes]
     rows = []
     for index in np.argwhere(chosen).tolist():
         row = {what: name[n] for what, name, n in zip(columns, names, index, strict=True)}
         rows.append({**row, "probability": float(array[tuple(index)])})
     return rows
-
-
-def _written(axis: str, size: int, labels: Labels) -> Sequence[Any]:
-    """What stands for each number of an axis."""
-    return _names(axis, labels) or range(size)
-
-
-def _names(axis: str, labels: Labels) -> tuple[str, ...]:
-    return {"h": labels.steps, "x": labels.states, "a": labels.actions}.get(axis, ())
 
 
 def read_rows(table: Any, problem: CMDP | StationaryCMDP, counter: Memory | None = None) -> Array:
@@ -79,7 +69,7 @@ def read_rows(table: Any, problem: CMDP | StationaryCMDP, counter: Memory | None
     for number, record in enumerate(records, start=1):
         index = tuple(find(record, number) for find in finds)
         if index in first:
-            where = _place(axes, index, problem.labels)
+            where = problem.labels.in_words(axes, index)
             raise InputError(
                 f"row {number} of the table says {where} again, after row {first[index]}"
             )
@@ -105,9 +95,9 @@ def _records(table: Any) -> list[Mapping[str, Any]]:
 
 def _finder(axis: str, size: int, labels: Labels) -> Any:
     """A function from a row and its number to the place along an axis."""
-    what = COLUMNS[axis]
+    what = AXES[axis]
     known: dict[Any, int] = {str(n): n for n in range(size)}
-    known |= {name: n for n, name in enumerate(_names(axis, labels))}
+    known |= {name: n for n, name in enumerate(labels.along(axis))}
 
     def find(record: Mapping[str, Any], number: int) -> int:
         if what not in record:
@@ -117,7 +107,7 @@ def _finder(axis: str, size: int, labels: Labels) -> Any:
             given = int(given)  # names that are digits come back from pandas as numbers
         found = known.get(str(given)) if isinstance(given, int | str) else None
         if found is None:
-            say = choices(what, _names(axis, labels), size)
+            say = choices(what, labels.along(axis), size)
             raise InputError(f"row {number} of the table: there is no {what} {given!r}: {say}")
         return found
 
@@ -154,7 +144,7 @@ def _fill(
     if len(wrong):
         index = tuple(wrong[0].tolist())
         number = min(n for place, n in first.items() if place[:-1] == index)
-        where = _place(axes, index, problem.labels)
+        where = problem.labels.in_words(axes, index)
         raise InputError(
             f"the rows of {where}, from row {number} on, sum to {total[index]:.9g}, not to 1"
         )
@@ -168,7 +158,7 @@ def _fill(
         return
     missing = np.argwhere(~said & reached(problem, array, counter))
     if len(missing):
-        where = _place(axes, missing[0].tolist(), problem.labels)
+        where = problem.labels.in_words(axes, missing[0].tolist())
         raise InputError(f"the table has no row for {where}, which its policy reaches")
 
 
@@ -210,8 +200,6 @@ def reached(problem: CMDP | StationaryCMDP, array: Array, counter: Memory | None
 
 def _reached_without_end(problem: StationaryCMDP, array: Array, counter: Memory | None) -> Mask:
     """[X] or [K, X]: every state that follows, sooner or later, from the start."""
-    given = problem.transition
-    kernel = given if isinstance(given, Sparse) else Dense(given[None])
     start = np.asarray(problem.start) > 0.0
     if counter is None:
         here = start
@@ -221,17 +209,10 @@ def _reached_without_end(problem: StationaryCMDP, array: Array, counter: Memory 
     while True:
         pairs = np.where(here[..., None], array > 0.0, False).astype(np.float64)
         if counter is None:
-            after = kernel.forward(0, pairs) > 0.0
+            after = problem.kernel.forward(0, pairs) > 0.0
         else:
             moved = mass_by_next_level(pairs, counter.next_levels(0))
-            after = np.stack([kernel.forward(0, each) > 0.0 for each in moved])
+            after = np.stack([problem.kernel.forward(0, each) > 0.0 for each in moved])
         if not (after & ~here).any():
             return here
         here = here | after
-
-
-def _place(axes: str, index: Sequence[int], labels: Labels) -> str:
-    """In words, whether the problem has names or not."""
-    name: dict[str, Any] = {"h": labels.step, "x": labels.state, "a": labels.action, "k": str}
-    pairs = zip(axes, index, strict=False)  # an index may end before the last axes
-    return ", ".join(f"{COLUMNS[axis]} {name[axis](n)}" for axis, n in pairs)

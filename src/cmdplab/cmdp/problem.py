@@ -17,7 +17,9 @@ import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.cmdp.checks import (
+    Bundle,
     check_between,
+    check_format,
     check_sizes,
     checked_mask,
     checked_start,
@@ -25,12 +27,15 @@ from cmdplab.cmdp.checks import (
     close_rows,
     common_horizon,
     floats,
+    kernel_arrays,
+    kernel_names,
     kernel_rows,
+    stored_kernel,
 )
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.stationary import average_problem, discounted_problem
-from cmdplab.cmdp.transitions import Dense, Kernel, Sparse, checked_rows
-from cmdplab.errors import InputError
+from cmdplab.cmdp.transitions import Sparse, checked_rows
+from cmdplab.errors import InputError, naming
 from cmdplab.files import read_sealed_npz, write_sealed_npz
 from cmdplab.types import Array, Mask
 
@@ -42,7 +47,7 @@ EXTENDED = "cmdplab-cmdp-2"  # with lists, a mask or labels, which older version
 
 @display.shown
 @dataclass(frozen=True, eq=False)
-class CMDP:
+class CMDP(Bundle):
     """A constrained MDP with H steps, X states, A actions and N >= 0 constraints.
 
     transition : [H, X, A, X], P_h(y | x, a). A stationary [X, A, X] is accepted, stored once and
@@ -93,66 +98,32 @@ class CMDP:
             kernel.flags.writeable = False
             if kernel.ndim == 3:
                 kernel = np.broadcast_to(kernel, (horizon, *kernel.shape))
-        threshold = checked_threshold(self.threshold, len(reward) - 1)
-        for array in (reward, threshold):
-            array.flags.writeable = False
-        fields = {
-            "transition": kernel,
-            "reward": reward,
-            "threshold": threshold,
-            "start": checked_start(self.start, reward.shape[2]),
-            "horizon": horizon,
-            "mask": mask,
-            "labels": self.labels.checked(reward.shape[2:], horizon, len(reward)),
-        }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        self._keep(
+            transition=kernel,
+            reward=reward,
+            threshold=checked_threshold(self.threshold, len(reward) - 1),
+            start=checked_start(self.start, reward.shape[2]),
+            horizon=horizon,
+            mask=mask,
+            labels=self.labels.checked(reward.shape[2:], horizon, len(reward)),
+        )
 
     def _facts(self) -> tuple[str, display.Facts]:
         how = "stationary" if self.stationary or self.horizon == 1 else "changes with the step"
         listed = ", lists of successors" if isinstance(self.transition, Sparse) else ""
-        facts = [
-            ("horizon", f"{self.horizon:,}"),
-            ("states", f"{self.states:,}"),
-            ("actions", f"{self.actions:,}"),
-            ("constraints", f"{self.constraints:,}"),
-            ("thresholds", display.numbers(self.threshold)),
-            ("start", display.name(self.labels.state(self.start))),
-            ("kernel", how + listed),
-        ]
-        if self.mask is not None:
-            facts.append(("closed", f"{1.0 - self.mask.mean():.1%} of the actions"))
+        start = display.name(self.labels.state(self.start))
+        title, facts = self._told(("horizon", f"{self.horizon:,}"), start, how + listed)
         if self.labels.signals and self.constraints:
             limits = ", ".join(self._limit(n) for n in range(min(self.constraints, 4)))
-            facts.append(("in your units", limits + (", ..." if self.constraints > 4 else "")))
-        return f"CMDP {display.name(self.name)}", facts
+            more = ", ..." if self.constraints > 4 else ""
+            return title, [*facts, ("in your units", limits + more)]
+        return title, facts
 
     def _limit(self, n: int) -> str:
         """A threshold in the units of the labels: energy <= 15."""
         signal = self.labels.signal(n + 1)
         limit = signal.published(float(self.threshold[n])) + 0.0  # + 0.0: no "-0"
         return f"{display.name(signal.of)} {'<=' if signal.factor < 0.0 else '>='} {limit:.6g}"
-
-    @property
-    def states(self) -> int:
-        """X, the number of states."""
-        return int(self.reward.shape[2])
-
-    @property
-    def actions(self) -> int:
-        """A, the number of actions."""
-        return int(self.reward.shape[3])
-
-    @property
-    def constraints(self) -> int:
-        """N, the number of constraints."""
-        return len(self.reward) - 1
-
-    @property
-    def kernel(self) -> Kernel:
-        """P, whichever way it is stored."""
-        given = self.transition
-        return given if isinstance(given, Sparse) else Dense(given)
 
     @property
     def table(self) -> Array:
@@ -173,13 +144,6 @@ class CMDP:
     def repeated(self) -> bool:
         """Whether rewards and open actions are the same at every step."""
         return repeats(self.reward, self.mask)
-
-    @property
-    def opened(self) -> Mask:
-        """[H, X, A], the mask written out."""
-        if self.mask is not None:
-            return self.mask
-        return np.broadcast_to(np.array(True), self.reward.shape[1:])
 
     @classmethod
     def from_costs(
@@ -207,17 +171,13 @@ class CMDP:
             )
         check_between("cost", costs, 1)
         utilities = np.concatenate([objective[None], 1.0 - costs])
-        budgets = np.atleast_1d(floats("budget", budget))
         horizon = len(objective)
-        threshold = horizon - budgets
-        given = Labels() if labels is None else labels
+        threshold = horizon - np.atleast_1d(floats("budget", budget))
         if labels is not None and not labels.signals:
-            costs_of = tuple(
-                Scale(f"cost {n}", -1.0, float(horizon)) for n in range(1, 1 + len(costs))
-            )
-            given = replace(given, signals=(Scale("objective"), *costs_of))
-        rest = {"name": name, "mask": mask, "labels": given}
-        return cls(transition, utilities, threshold, start, **rest)  # type: ignore[arg-type]
+            counted = [Scale(f"cost {n + 1}", -1.0, float(horizon)) for n in range(len(costs))]
+            labels = replace(labels, signals=(Scale("objective"), *counted))
+        given = (transition, utilities, threshold, start)
+        return cls(*given, name=name, mask=mask, labels=labels or Labels())  # type: ignore[arg-type]
 
     def changed(
         self,
@@ -238,14 +198,9 @@ class CMDP:
             check_between("reward", rewards, 1)
             other.__dict__.pop("repeated", None)
         wanted = self.threshold if threshold is None else threshold
-        wanted = checked_threshold(wanted, self.constraints)
-        for array in (rewards, wanted):
-            array.flags.writeable = False
-        object.__setattr__(other, "reward", rewards)
-        object.__setattr__(other, "threshold", wanted)
+        other._keep(reward=rewards, threshold=checked_threshold(wanted, self.constraints))
         if labels is not None:
-            size = (self.states, self.actions)
-            object.__setattr__(other, "labels", labels.checked(size, self.horizon, len(rewards)))
+            other._keep(labels=labels.checked(rewards.shape[2:], self.horizon, len(rewards)))
         return other
 
     discounted = staticmethod(discounted_problem)
@@ -256,10 +211,9 @@ class CMDP:
         arrays: dict[str, Any] = {"reward": self.reward, "threshold": self.threshold}
         extra: dict[str, Any] = {}
         if isinstance(self.transition, Sparse):
-            extra["successor"] = self.transition.successor
-            extra["probability"] = self.transition.probability
+            extra = kernel_arrays(self.transition)
         else:
-            arrays["transition"] = self.transition[0] if self.stationary else self.transition
+            arrays |= kernel_arrays(self.transition[0] if self.stationary else self.transition)
         if self.mask is not None:
             extra["mask"] = self.mask
         if self.labels != Labels():
@@ -275,26 +229,16 @@ class CMDP:
     def load(cls, path: str | Path) -> CMDP:
         """Read what `save` wrote; anything else gets one sentence."""
         arrays = read_sealed_npz(path)
-        sparse = "successor" in arrays
-        needed = {"format", "reward", "threshold", "start", "name"}
-        needed |= {"successor", "probability"} if sparse else {"transition"}
-        missing = needed - arrays.keys()
-        if missing or str(arrays["format"]) not in (FORMAT, EXTENDED):
-            what = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"
-            raise InputError(f"{path} is not a cmdplab problem: it {what}")
+        needed = {"reward", "threshold", "start", "name"} | kernel_names(arrays)
+        check_format(path, "cmdplab problem", arrays, needed, (FORMAT, EXTENDED))
         start, name = arrays["start"], arrays["name"]
         if name.ndim != 0 or name.dtype.kind != "U":
             raise InputError(f"{path}: name must be one text, not an array of {name.shape}")
         if start.ndim != 0:
             raise InputError(f"{path}: start must be one number, not an array of {start.shape}")
-        try:
-            kernel = (
-                Sparse(arrays["successor"], arrays["probability"])
-                if sparse
-                else arrays["transition"]
-            )
+        with naming(path):
             return cls(
-                kernel,
+                stored_kernel(arrays),
                 arrays["reward"],
                 arrays["threshold"],
                 start.item(),
@@ -302,8 +246,6 @@ class CMDP:
                 mask=arrays.get("mask"),
                 labels=Labels.from_json(str(arrays.get("labels", "{}"))),
             )
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
 
 
 def repeats(reward: Array, mask: Mask | None) -> bool:

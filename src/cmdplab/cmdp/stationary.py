@@ -11,7 +11,7 @@ Rewards are any finite numbers: nothing learns here, so nothing needs [0, 1].
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +20,21 @@ import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.checks import is_whole, real_number
-from cmdplab.cmdp.checks import check_finite, checked_mask, close_rows, floats, kernel_rows
+from cmdplab.cmdp.checks import (
+    Bundle,
+    check_finite,
+    check_format,
+    checked_mask,
+    close_rows,
+    floats,
+    kernel_arrays,
+    kernel_names,
+    kernel_rows,
+    stored_kernel,
+)
 from cmdplab.cmdp.labels import Labels, Scale
-from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse, checked_rows, first_wrong
-from cmdplab.errors import InputError
+from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse, checked_rows
+from cmdplab.errors import InputError, naming
 from cmdplab.files import DIGEST, digest_of_arrays, read_npz
 from cmdplab.files.digests import damaged
 from cmdplab.files.write import written_whole
@@ -63,7 +74,7 @@ Criterion = Discounted | Average
 
 @display.shown
 @dataclass(frozen=True, eq=False)
-class StationaryCMDP:
+class StationaryCMDP(Bundle):
     """A constrained MDP without an end, with X states, A actions and N >= 0 constraints.
 
     transition : [X, A, X], P(y | x, a), or lists of successors, `transitions.Sparse`.
@@ -92,7 +103,8 @@ class StationaryCMDP:
         reward = floats("reward", self.reward)
         if reward.ndim != 3 or 0 in reward.shape:
             raise InputError(f"reward must have the shape [1 + N, X, A], not {reward.shape}")
-        mask = _checked_mask(self.mask, reward.shape[1:])
+        opened = checked_mask(self.mask, (1, *reward.shape[1:]))
+        mask = None if opened is None else opened[0]
         if mask is not None:
             reward[:, ~mask] = 0.0
         check_finite("reward", reward)
@@ -102,58 +114,20 @@ class StationaryCMDP:
             raise InputError(f"threshold must be {len(reward) - 1} numbers, not {threshold.shape}")
         check_finite("threshold", threshold)
         _check_criterion(self.criterion)
-        start = _distribution(self.start, reward.shape[1])
-        for array in (reward, threshold, start):
-            array.flags.writeable = False
-        fields = {
-            "transition": kernel,
-            "reward": reward,
-            "threshold": threshold,
-            "start": start,
-            "mask": mask,
-            "labels": self.labels.checked(reward.shape[1:], 0, len(reward)),
-        }
-        for field, value in fields.items():
-            object.__setattr__(self, field, value)
+        self._keep(
+            transition=kernel,
+            reward=reward,
+            threshold=threshold,
+            start=_distribution(self.start, reward.shape[1]),
+            mask=mask,
+            labels=self.labels.checked(reward.shape[1:], 0, len(reward)),
+        )
 
     def _facts(self) -> tuple[str, display.Facts]:
         first = np.flatnonzero(self.start)
         begins = self.labels.state(int(first[0])) if len(first) == 1 else f"{len(first):,} states"
-        facts = [
-            ("criterion", str(self.criterion)),
-            ("states", f"{self.states:,}"),
-            ("actions", f"{self.actions:,}"),
-            ("constraints", f"{self.constraints:,}"),
-            ("thresholds", display.numbers(self.threshold)),
-            ("start", begins),
-        ]
-        if isinstance(self.transition, Sparse):
-            facts.append(("kernel", "lists of successors"))
-        if self.mask is not None:
-            facts.append(("closed", f"{1.0 - self.mask.mean():.1%} of the actions"))
-        return f"StationaryCMDP {display.name(self.name)}", facts
-
-    @property
-    def states(self) -> int:
-        """X, the number of states."""
-        return int(self.reward.shape[1])
-
-    @property
-    def actions(self) -> int:
-        """A, the number of actions."""
-        return int(self.reward.shape[2])
-
-    @property
-    def constraints(self) -> int:
-        """N, the number of constraints."""
-        return len(self.reward) - 1
-
-    @property
-    def opened(self) -> Mask:
-        """[X, A], the mask written out."""
-        if self.mask is not None:
-            return self.mask
-        return np.broadcast_to(np.array(True), self.reward.shape[1:])
+        kernel = "lists of successors" if isinstance(self.transition, Sparse) else ""
+        return self._told(("criterion", str(self.criterion)), begins, kernel)
 
     def save(self, path: str | Path) -> None:
         """Write the problem as a compressed .npz (never pickle), whole or not at all."""
@@ -166,12 +140,8 @@ class StationaryCMDP:
             "discount": np.array(discounts),
             "start": self.start,
             "labels": np.array(self.labels.to_json()),
+            **kernel_arrays(self.transition),
         }
-        if isinstance(self.transition, Sparse):
-            arrays["successor"] = self.transition.successor
-            arrays["probability"] = self.transition.probability
-        else:
-            arrays["transition"] = self.transition
         if self.mask is not None:
             arrays["mask"] = self.mask
         with written_whole(path) as temporary, temporary.open("wb") as stream:
@@ -188,21 +158,14 @@ class StationaryCMDP:
         stated = arrays.pop(DIGEST, None)  # files of others have none
         if stated is not None and str(stated) != digest_of_arrays(arrays):
             raise InputError(f"{damaged(path)}; if you changed it, leave out the array 'digest'")
-        needed = {"format", "name", "reward", "threshold", "discount", "start"}
-        needed |= {"successor", "probability"} if "successor" in arrays else {"transition"}
-        missing = needed - arrays.keys()
-        if missing or str(arrays["format"]) != FORMAT:
-            what = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"
-            raise InputError(f"{path} is not a stationary cmdplab problem: it {what}")
+        needed = {"name", "reward", "threshold", "discount", "start"} | kernel_names(arrays)
+        check_format(path, "stationary cmdplab problem", arrays, needed, (FORMAT,))
         discount = arrays["discount"]
         if discount.shape not in ((0,), (1,)) or arrays["name"].ndim != 0:
             raise InputError(f"{path}: discount must be one number or none, and name one text")
-        try:
-            kernel = arrays.get("transition")
-            if kernel is None:
-                kernel = Sparse(arrays["successor"], arrays["probability"])
+        with naming(path):
             return cls(
-                kernel,
+                stored_kernel(arrays),
                 arrays["reward"],
                 arrays["threshold"],
                 Discounted(float(discount[0])) if len(discount) else Average(),
@@ -211,8 +174,6 @@ class StationaryCMDP:
                 arrays.get("mask"),
                 Labels.from_json(str(arrays.get("labels", "{}"))),
             )
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
 
 
 def discounted_problem(
@@ -272,40 +233,36 @@ def _stationary(
     mask: Mask | None,
     labels: Labels | None,
 ) -> StationaryCMDP:
-    limits = np.concatenate(
-        [
-            _limits("threshold", thresholds, "utility", utilities),
-            -_limits("budget", budgets, "cost", costs),
-        ]
-    )
-    names = ["reward", *(f"utility {n + 1}" for n in range(len(utilities)))]
-    names += [f"cost {n + 1}" for n in range(len(costs))]
+    lower = _limits("threshold", thresholds, "utility", utilities)
+    upper = _limits("budget", budgets, "cost", costs)
+    names = signal_names(len(utilities), len(costs))
     tables = [floats(*each) for each in zip(names, [reward, *utilities, *costs], strict=True)]
     for what, table in zip(names, tables, strict=True):
         if table.shape != tables[0].shape or table.ndim != 2:
             shapes = ", ".join(str(each.shape) for each in tables)
             raise InputError(f"rewards, utilities and costs must all be [X, A]; they are {shapes}")
-        wrong = ~np.isfinite(table)
-        if wrong.any() and mask is None:  # what a closed pair would earn is never read
-            index, number = first_wrong(table, wrong)
-            raise InputError(f"{what}[{index}] is {number:g}, not a finite number")
-    tables[1 + len(utilities) :] = [-each for each in tables[1 + len(utilities) :]]
+        if mask is None:  # what a closed pair would earn is never read
+            check_finite(what, table)
+    signs = [1.0] * (1 + len(utilities)) + [-1.0] * len(costs)
     labels = labels or Labels()
     if not labels.signals:
-        signals = [Scale("reward")]
-        signals += [Scale(f"utility {n + 1}") for n in range(len(utilities))]
-        signals += [Scale(f"cost {n + 1}", -1.0) for n in range(len(costs))]
-        labels = Labels(labels.states, labels.actions, labels.steps, tuple(signals))
+        labels = replace(labels, signals=tuple(map(Scale, names, signs)))
     return StationaryCMDP(
         transition,  # type: ignore[arg-type]
-        np.stack(tables),
-        limits,
+        np.stack([sign * table for sign, table in zip(signs, tables, strict=True)]),
+        np.concatenate([lower, -upper]),
         criterion,
         start,  # type: ignore[arg-type]
         name,
         mask,
         labels,
     )
+
+
+def signal_names(utilities: int, costs: int) -> list[str]:
+    """What signals without names are called."""
+    names = ["reward", *(f"utility {n + 1}" for n in range(utilities))]
+    return names + [f"cost {n + 1}" for n in range(costs)]
 
 
 def _limits(what: str, given: Sequence[float], of: str, tables: Sequence[npt.ArrayLike]) -> Array:
@@ -338,15 +295,7 @@ def _checked_kernel(
         )
     if mask is not None:
         close_rows(kernel, mask[None])
-    kernel = checked_rows(kernel)
-    kernel.flags.writeable = False
-    return kernel
-
-
-def _checked_mask(mask: npt.ArrayLike | None, sizes: tuple[int, ...]) -> Mask | None:
-    """[X, A], or None where every action is open."""
-    opened = checked_mask(mask, (1, *sizes))
-    return None if opened is None else opened[0]
+    return checked_rows(kernel)
 
 
 def _check_criterion(criterion: object) -> None:

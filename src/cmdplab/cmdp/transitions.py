@@ -59,11 +59,7 @@ class Sparse:
     probability: Array
 
     def __post_init__(self) -> None:
-        successor = np.array(self.successor)
-        given = np.asarray(self.probability)
-        if given.dtype.kind not in "biuf":
-            raise InputError("probability is not an array of real numbers")
-        probability = np.array(given, dtype=np.float64)
+        successor, probability = np.array(self.successor), _real(self.probability)
         if successor.ndim != 3 or successor.dtype.kind not in "iu" or 0 in successor.shape:
             raise InputError(f"successor must be whole numbers [X, A, S], not {successor.shape}")
         if probability.shape[-3:] != successor.shape or probability.ndim not in (3, 4):
@@ -71,12 +67,9 @@ class Sparse:
                 f"probability has the shape {probability.shape}, the successors {successor.shape}"
             )
         states = len(successor)
-        wrong = np.argwhere((successor < 0) | (successor >= states))
-        if len(wrong):
-            index = tuple(int(i) for i in wrong[0])
-            place, found = ", ".join(map(str, index)), successor[index]
-            raise InputError(f"successor[{place}] is {found}, but the states are 0..{states - 1}")
-        used = (probability > 0.0) if probability.ndim == 3 else (probability > 0.0).any(axis=0)
+        unknown = f"successor[{{}}] is {{}}, but the states are 0..{states - 1}"
+        refuse_first(unknown, successor, (successor < 0) | (successor >= states))
+        used = _possible(probability)
         order = np.argsort(np.where(used, successor, states), axis=-1, kind="stable")
         successor = np.take_along_axis(successor, order, -1).astype(np.int64)
         used = np.take_along_axis(used, order, -1)
@@ -123,7 +116,7 @@ class Sparse:
     @classmethod
     def of(cls, table: Array) -> Sparse:
         """The lists of a dense kernel [X, A, X] or [H, X, A, X]."""
-        possible = table > 0.0 if table.ndim == 3 else (table > 0.0).any(axis=0)
+        possible = _possible(table)
         most = max(int(possible.sum(axis=-1).max()), 1)
         successor = np.argsort(~possible, axis=-1, kind="stable")[..., :most]
         index = successor if table.ndim == 3 else successor[None]
@@ -138,16 +131,12 @@ class Sparse:
         """
         if not len(matrices):
             raise InputError("there must be one matrix for each action, and there is none")
-        parts = []
-        for a, matrix in enumerate(matrices):
-            shape = np.shape(matrix)
+        for a, shape in enumerate(map(np.shape, matrices)):
             if len(shape) != 2 or shape[0] != shape[1] or shape != np.shape(matrices[0]):
                 raise InputError(f"the matrix of action {a} has the shape {shape}, not [X, X]")
-            parts.append((*_entries(matrix), a))
-        action = np.concatenate([np.full(len(state), a) for state, _, _, a in parts])
-        state, following, probability = (
-            np.concatenate([part[place] for part in parts]) for place in range(3)
-        )
+        parts = [_entries(each) for each in matrices]
+        action = np.repeat(np.arange(len(parts)), [len(state) for state, _, _ in parts])
+        state, following, probability = (np.concatenate(each) for each in zip(*parts, strict=True))
         sizes = (np.shape(matrices[0])[0], len(matrices))
         return cls.from_triplets(state, action, following, probability, sizes, mask)
 
@@ -166,21 +155,25 @@ class Sparse:
         sizes : (X, A). Entries of the same place are added. mask : [X, A], true where an action
         may be taken; closed rows are not read and become "stay".
         """
-        numbers = [np.asarray(each) for each in (state, action, following)]
-        given = np.asarray(probability)
-        if given.ndim != 1 or any(each.shape != given.shape for each in numbers):
+        numbers, shape = (
+            [np.asarray(each) for each in (state, action, following)],
+            np.shape(probability),
+        )
+        if len(shape) != 1 or any(each.shape != shape for each in numbers):
             raise InputError("states, actions, next states and probabilities differ in number")
-        if given.dtype.kind not in "biuf":
-            raise InputError("probability is not an array of real numbers")
+        weight = _real(probability)
         X, A = sizes
         for what, each, size in zip(
             ("state", "action", "next state"), numbers, (X, A, X), strict=True
         ):
             _check_numbers(what, each, size)
         row = numbers[0].astype(np.int64) * A + numbers[1]
-        to, weight = numbers[2].astype(np.int64), given.astype(np.float64)
+        to = numbers[2].astype(np.int64)
         if mask is not None:
-            row, to, weight = _staying(row, to, weight, _fitting(mask, (X, A)))
+            if np.asarray(mask).dtype != np.bool_ or np.shape(mask) != (X, A):
+                shape = np.shape(mask)
+                raise InputError(f"mask must hold booleans of the shape {(X, A)}, not {shape}")
+            row, to, weight = _staying(row, to, weight, np.asarray(mask))
         return cls(*_listed(row, to, weight, X, A))
 
     def dense(self) -> Array:
@@ -194,6 +187,19 @@ class Sparse:
         for s in range(S):  # empty places add nothing, to state 0
             table[..., x, a, self.successor[..., s]] += self.probability[..., s]
         return table
+
+
+def _real(given: npt.ArrayLike) -> Array:
+    """Probabilities, as a copy."""
+    array = np.asarray(given)
+    if array.dtype.kind not in "biuf":
+        raise InputError("probability is not an array of real numbers")
+    return np.array(array, dtype=np.float64)
+
+
+def _possible(table: Array) -> Mask:
+    """[X, A, S], true where a probability is positive at some step."""
+    return table > 0.0 if table.ndim == 3 else np.asarray((table > 0.0).any(axis=0))
 
 
 def _entries(matrix: Any) -> tuple[Indices, Indices, Array]:
@@ -214,13 +220,6 @@ def _check_numbers(what: str, given: npt.NDArray[Any], size: int) -> None:
     if len(wrong):
         at = int(wrong[0])
         raise InputError(f"entry {at}: the {what} is {given[at]}, but they are 0..{size - 1}")
-
-
-def _fitting(mask: Mask, sizes: tuple[int, int]) -> Mask:
-    given = np.asarray(mask)
-    if given.dtype != np.bool_ or given.shape != sizes:
-        raise InputError(f"mask must hold booleans of the shape {sizes}, not {given.shape}")
-    return given
 
 
 def _staying(
@@ -246,11 +245,8 @@ def _listed(row: Indices, to: Indices, weight: Array, X: int, A: int) -> tuple[I
     order = np.lexsort((to, row))
     row, to, weight = row[order], to[order], weight[order]
     first = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(to, prepend=-1))
-    row, to, weight = (
-        row[first],
-        to[first],
-        np.add.reduceat(weight, first) if len(first) else weight,
-    )
+    row, to = row[first], to[first]
+    weight = np.add.reduceat(weight, first) if len(first) else weight
     size = np.bincount(row, minlength=X * A)
     most = max(int(size.max(initial=0)), 1)
     if X * A * most > LARGEST_DENSE:
@@ -281,29 +277,24 @@ def lists(kernel: Kernel) -> Sparse | None:
         return None
     if table.strides[0] == 0:
         table = table[0]
-    reached = table > 0.0 if table.ndim == 3 else (table > 0.0).any(axis=0)
-    if reached.sum(axis=-1).max() * SPARSE_SHARE > states:
-        return None
-    return Sparse.of(table)
+    few = _possible(table).sum(axis=-1).max() * SPARSE_SHARE <= states
+    return Sparse.of(table) if few else None
 
 
 def checked_rows(table: Array, what: str = "transition") -> Array:
     """A table of rows [..., Y] in which every row is a distribution, normalised in place."""
-    wrong = ~((table >= 0.0) & (table <= 1.0 + ROW_SUM_TOLERANCE))
-    if wrong.any():
-        index, number = first_wrong(table, wrong)
-        raise InputError(f"{what}[{index}] is {number:g}, not a probability")
+    right = (table >= 0.0) & (table <= 1.0 + ROW_SUM_TOLERANCE)
+    refuse_first(f"{what}[{{}}] is {{:g}}, not a probability", table, ~right)
     total = table.sum(axis=-1)
     wrong = ~(np.abs(total - 1.0) <= ROW_SUM_TOLERANCE)
-    if wrong.any():
-        index, number = first_wrong(total, wrong)
-        raise InputError(f"{what}[{index}] sums to {number:.9g}, not 1")
+    refuse_first(f"{what}[{{}}] sums to {{:.9g}}, not 1", total, wrong)
     loose = np.abs(total - 1.0) > 1e-12  # leave rows alone that are already as exact as floats get
     table[loose] /= total[loose][:, None]
     return table
 
 
-def first_wrong(array: Array, wrong: Mask) -> tuple[str, float]:
-    """The index of the first wrong entry, as text, and the entry."""
-    index = tuple(int(i) for i in np.argwhere(wrong)[0])
-    return ", ".join(map(str, index)), float(array[index])
+def refuse_first(sentence: str, array: npt.NDArray[Any], wrong: Mask) -> None:
+    """Refuse an array with wrong entries: the sentence takes the index of the first, and it."""
+    if wrong.any():
+        index = tuple(np.argwhere(wrong)[0].tolist())
+        raise InputError(sentence.format(", ".join(map(str, index)), array[index]))

@@ -39,7 +39,8 @@ def box(budget: float = BUDGET) -> CMDP:
     place = {cell: n for n, cell in enumerate(free)}
     kernel = slippery(deterministic(_landings(free, place)), SLIP)
     goal = np.repeat([_mark(cell) == "G" for cell in free], len(free))  # [X], by the agent
-    stuck = np.tile([_walls_beside(cell) >= 2 for cell in free], len(free))  # [X], by the box
+    walls = [sum(_mark(_beside(cell, move)) == "W" for move in MOVES) for cell in free]
+    stuck = np.tile(np.greater_equal(walls, 2), len(free))  # [X], by the box
     objective = np.where(goal, 1.0 / HORIZON, 1.0)[:, None] * (kernel @ goal)
     cost: Array = kernel @ stuck / HORIZON
     agent, box = (next(cell for cell in free if _mark(cell) == mark) for mark in "SX")
@@ -71,10 +72,6 @@ def _beside(cell: Cell, move: Cell) -> Cell:
 
 def _mark(cell: Cell) -> str:
     return MAP[cell[0]][cell[1]]
-
-
-def _walls_beside(cell: Cell) -> int:
-    return sum(_mark(_beside(cell, move)) == "W" for move in MOVES)
 
 
 SUMMARY = "reach the goal, keep the box out of corners"

@@ -18,20 +18,11 @@ from cmdplab.solvers import solve_feasible
 def list_algorithms() -> list[dict[str, Any]]:
     """One row per algorithm: what it needs, guarantees and rests on, and its line of Table 1."""
     rows: dict[str, dict[str, Any]] = {}
+    outside: list[dict[str, Any]] = []
     for (name, preset), row in ALGORITHMS.items():
-        first: dict[str, Any] = {
-            "name": name,
-            "presets": [],
-            "summary": row.summary,
-            "paper": row.paper,
-            "needs": {},
-            "guarantee": "",
-            "unknown_rewards": row.unknown_rewards,
-            "provenance": {},
-            "unverified": {},
-            "page": page(name),
-            "table_1": _line(TABLE_1[name]) if name in TABLE_1 else None,
-        }
+        known = {"paper": row.paper, "unknown_rewards": row.unknown_rewards, "page": page(name)}
+        line = _line(TABLE_1[name]) if name in TABLE_1 else None
+        first = _listed(name, row.summary, **known, table_1=line)
         listed = rows.setdefault(name, first)
         listed["presets"].append(preset)
         listed["needs"][preset] = list(row.needs)
@@ -39,7 +30,11 @@ def list_algorithms() -> list[dict[str, Any]]:
         listed["provenance"][preset] = row.provenance
         if row.unverified:
             listed["unverified"][preset] = row.unverified
-    return [*rows.values(), *map(_algorithm_outside, _outside(plugins.ALGORITHMS))]
+    for found in _outside(plugins.ALGORITHMS):
+        source = _source(found)
+        told = {"presets": [CUSTOM], "needs": {CUSTOM: []}, "provenance": {CUSTOM: source}}
+        outside.append(_listed(found.name, source, **told))
+    return [*rows.values(), *outside]
 
 
 def _outside(group: str) -> list[Plugin]:
@@ -51,21 +46,17 @@ def _source(found: Plugin) -> str:
     return f"{OUTSIDE}: {found.path} of {found.package}"
 
 
-def _algorithm_outside(found: Plugin) -> dict[str, Any]:
-    source = _source(found)
-    return {
-        "name": found.name,
-        "presets": [CUSTOM],
-        "summary": source,
+def _listed(name: str, summary: str, **known: Any) -> dict[str, Any]:
+    """An algorithm of which no more is known than this."""
+    row: dict[str, Any] = {
+        "name": name,
+        "presets": [],
+        "summary": summary,
         "paper": "",
-        "needs": {CUSTOM: []},
-        "guarantee": "",
-        "unknown_rewards": "",
-        "provenance": {CUSTOM: source},
-        "unverified": {},
-        "page": "",
-        "table_1": None,
+        "needs": {},
     }
+    row |= {"guarantee": "", "unknown_rewards": "", "provenance": {}, "unverified": {}}
+    return {**row, "page": "", "table_1": None, **known}
 
 
 def page(name: str) -> str:

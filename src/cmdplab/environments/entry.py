@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,6 +78,19 @@ def fixed(
     """An environment that is one instance: the seed is not looked at."""
     known = (units, certified, tail, unverified)
     return Environment(lambda seed: make(), False, summary, source, version, *known)
+
+
+def drawn(
+    name: str,
+    make: Callable[..., CMDP],
+    summary: str,
+    source: str,
+    units: tuple[Scale, ...] = (),
+    tail: float | None = None,
+) -> dict[str, Environment]:
+    """An environment by its name, which `make` takes with an instance seed."""
+    made = Environment(partial(make, name), True, summary, source, units=units, tail=tail)
+    return {name: made}
 
 
 def stationary_costs(

@@ -22,20 +22,17 @@ the largest is 1; b is 0.68 of the largest utility.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import Certified, Environment, Scale, checked_sizes, fixed
-from cmdplab.environments.random_cmdp import CONCENTRATION, stream
-from cmdplab.types import Array
+from cmdplab.environments.entry import Certified, Scale, checked_sizes, drawn, fixed
+from cmdplab.environments.grids import neighbours
+from cmdplab.environments.random_cmdp import CONCENTRATION, at_share, stream
 
 HORIZON = 4
 LEVELS = 6
-FAST, SLOW = 0, 1
+SLOW = 1
 SHARE, LINEAR_SHARE = 0.6, 0.68  # of the largest utility
 ONES = 0.1  # the probability of a reward that is one
 LABELS = Labels(tuple(f"buffer {n}" for n in range(LEVELS)), ("fast link", "slow link"))
@@ -43,17 +40,13 @@ LABELS = Labels(tuple(f"buffer {n}" for n in range(LEVELS)), ("fast link", "slow
 
 def opse_streaming(mu: float = 0.7, rho: float = 0.25, name: str = "opse-streaming") -> CMDP:
     """The instance with arrival rate mu on the fast link and departure rate rho."""
-    kernel = np.zeros((LEVELS, 2, LEVELS))
-    for level in range(LEVELS):
-        for action, rate in ((FAST, mu), (SLOW, 1.0 - mu)):
-            up, down = (1.0 - rho) * rate, rho * (1.0 - rate)
-            kernel[level, action, min(level + 1, LEVELS - 1)] += up
-            kernel[level, action, max(level - 1, 0)] += down
-            kernel[level, action, level] += 1.0 - up - down
+    rate = np.tile([mu, 1.0 - mu], (LEVELS, 1))  # on the fast link, on the slow link
+    up, down = (1.0 - rho) * rate, rho * (1.0 - rate)
+    kernel = neighbours(up, down, 1.0 - up - down)
     reward = np.zeros((2, HORIZON, LEVELS, 2))
     reward[0, :, 1:], reward[1, :, :, SLOW] = 1.0, 1.0
     threshold = np.array([SHARE * HORIZON])
-    return CMDP(kernel, reward, threshold, 0, name=name).changed(labels=LABELS)
+    return CMDP(kernel, reward, threshold, 0, name=name, labels=LABELS)
 
 
 def random_streaming(name: str, seed: int = 0) -> CMDP:
@@ -73,7 +66,7 @@ def opse_tabular(
     reward = (random.random_sample((2, *shape)) < ONES).astype(np.float64)
     kernel = random.dirichlet(np.full(states, CONCENTRATION), shape)
     start = int(random.randint(states))
-    return _at_share(SHARE, kernel, reward, start, f"{name} (seed {seed})")
+    return at_share(SHARE, kernel, reward, start, f"{name} (seed {seed})")
 
 
 def opse_linear(
@@ -95,14 +88,7 @@ def opse_linear(
     reward = np.einsum("xad,nhd->nhxa", phi, theta)
     reward /= reward.max(axis=(1, 2, 3), keepdims=True)
     start = int(random.randint(states))
-    return _at_share(LINEAR_SHARE, kernel, reward, start, f"{name} (seed {seed})")
-
-
-def _at_share(share: float, kernel: Array, reward: Array, start: int, name: str) -> CMDP:
-    """One constraint whose threshold is a share of the largest utility."""
-    free = CMDP(kernel, reward, np.zeros(1), start)
-    threshold = share * greedy(free, reward[1])[0]
-    return CMDP(kernel, reward, np.array([threshold]), start, name=name)
+    return at_share(LINEAR_SHARE, kernel, reward, start, f"{name} (seed {seed})")
 
 
 _SOURCE = "Kitamura et al. (2025), code"
@@ -113,16 +99,7 @@ ENTRIES = {
     "opse-streaming": fixed(
         opse_streaming, "a short buffer, two links", f"{_SOURCE}; rates ours", UNITS, OPTIMUM
     ),
-    "opse-streaming-random": Environment(
-        partial(random_streaming, "opse-streaming-random"),
-        True,
-        "the same with random rates",
-        _SOURCE,
-    ),
-    "opse-tabular": Environment(
-        partial(opse_tabular, "opse-tabular"), True, "few rewards and utilities, 0 or 1", _SOURCE
-    ),
-    "opse-linear": Environment(
-        partial(opse_linear, "opse-linear"), True, "linear in five features, many states", _SOURCE
-    ),
+    **drawn("opse-streaming-random", random_streaming, "the same with random rates", _SOURCE),
+    **drawn("opse-tabular", opse_tabular, "few rewards and utilities, 0 or 1", _SOURCE),
+    **drawn("opse-linear", opse_linear, "linear in five features, many states", _SOURCE),
 }

@@ -1,4 +1,4 @@
-"""Cells of a grid, counted row by row, and moves between them."""
+"""Cells of a grid, counted row by row, or levels in a row, and moves between them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ def landings(rows: int, columns: int) -> Cells:
         for down, right in MOVES
     ]
     return np.stack(reached, axis=1)
+
+
+def neighbours(up: npt.ArrayLike, down: npt.ArrayLike, stay: npt.ArrayLike) -> Array:
+    """[X, A, X]: levels that rise or fall by one, or stay, as they do where they would leave."""
+    up, down, stay = np.broadcast_arrays(up, down, stay)  # [X, A]
+    level = np.arange(len(up))
+    kernel = np.zeros((*up.shape, len(level)))
+    kernel[level, :, np.minimum(level + 1, level[-1])] += up
+    kernel[level, :, np.maximum(level - 1, 0)] += down
+    kernel[level, :, level] += stay
+    return kernel
 
 
 def deterministic(landing: Cells) -> Array:

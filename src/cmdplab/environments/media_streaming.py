@@ -25,7 +25,7 @@ import numpy as np
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Scale, fixed, stationary_costs
-from cmdplab.types import Array
+from cmdplab.environments.grids import neighbours
 
 HORIZON = 10
 LEVELS = 10
@@ -41,19 +41,9 @@ def media_streaming() -> CMDP:
     objective, cost = np.ones((LEVELS, len(ARRIVAL))), np.zeros((LEVELS, len(ARRIVAL)))
     objective[0], cost[:, FAST] = 0.0, 1.0
     given = (FAST_STEPS, HORIZON, 0, "media-streaming", None, LABELS)
-    return stationary_costs(_kernel(), objective, cost, *given)
-
-
-def _kernel() -> Array:
-    """[X, A, X], the same at every step."""
-    kernel = np.zeros((LEVELS, len(ARRIVAL), LEVELS))
-    for level in range(LEVELS):
-        for action, arrival in enumerate(ARRIVAL):
-            up, down = arrival * (1.0 - PLAYBACK), (1.0 - arrival) * PLAYBACK
-            kernel[level, action, min(level + 1, LEVELS - 1)] += up
-            kernel[level, action, max(level - 1, 0)] += down
-            kernel[level, action, level] += 1.0 - up - down
-    return kernel
+    arrival = np.tile(ARRIVAL, (LEVELS, 1))
+    up, down = arrival * (1.0 - PLAYBACK), (1.0 - arrival) * PLAYBACK
+    return stationary_costs(neighbours(up, down, 1.0 - up - down), objective, cost, *given)
 
 
 SUMMARY = "a buffer to be kept filled over two links"

@@ -23,6 +23,7 @@ import numpy as np
 from cmdplab.cmdp.horizons import averaged
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Scale, fixed
+from cmdplab.environments.grids import neighbours
 from cmdplab.types import Array
 
 BUFFER = 5
@@ -41,13 +42,10 @@ def queue(horizon: int = HORIZON) -> CMDP:
 def queue_arrays() -> tuple[Array, Array]:
     """(kernel [X, A, X], reward [3, X, A]) of one step."""
     service, flow = (each.ravel() for each in np.meshgrid(SERVICE, FLOW, indexing="ij"))
-    kernel = np.zeros((BUFFER + 1, len(service), BUFFER + 1))
-    for level in range(BUFFER + 1):
-        arrival = flow if level < BUFFER else 0.0 * flow  # blocked when the buffer is full
-        up, down = (1.0 - service) * arrival, service * (1.0 - arrival)
-        kernel[level, :, min(level + 1, BUFFER)] += up
-        kernel[level, :, max(level - 1, 0)] += down
-        kernel[level, :, level] += 1.0 - up - down
+    arrival = np.tile(flow, (BUFFER + 1, 1))
+    arrival[BUFFER] = 0.0  # blocked when the buffer is full
+    up, down = (1.0 - service) * arrival, service * (1.0 - arrival)
+    kernel = neighbours(up, down, 1.0 - up - down)
     reward = np.empty((3, *kernel.shape[:2]))
     reward[0] = 1.0 - np.arange(BUFFER + 1)[:, None] / BUFFER
     reward[1], reward[2] = 1.0 - service, 1.0 - (1.0 - flow) ** 2

@@ -23,7 +23,7 @@ import numpy as np
 
 from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import Environment, checked_seed, checked_sizes
+from cmdplab.environments.entry import checked_seed, checked_sizes, drawn
 from cmdplab.errors import InputError
 from cmdplab.types import Array
 
@@ -77,7 +77,7 @@ def random_cmdp(
         kernel = random.dirichlet(np.full(states, CONCENTRATION), shape)
         start = int(random.randint(states))
         reward = np.stack(rewards(random, shape))
-        return halfway(kernel, reward, start, f"{name} (seed {seed})")
+        return at_share(0.5, kernel, reward, start, f"{name} (seed {seed})")
 
     return first_accepted(draw, accept)
 
@@ -96,10 +96,10 @@ def zero_or_uniform(
     return np.where(zero, 0.0, random.random_sample(shape))
 
 
-def halfway(kernel: Array, reward: Array, start: int, name: str) -> CMDP:
-    """One constraint whose threshold is half of the largest utility: b = max_pi V[r^1] / 2."""
+def at_share(share: float, kernel: Array, reward: Array, start: int, name: str) -> CMDP:
+    """One constraint whose threshold is a share of the largest utility, b = share max_pi V[r^1]."""
     free = CMDP(kernel, reward, np.zeros(1), start)
-    threshold = 0.5 * greedy(free, reward[1])[0]
+    threshold = share * greedy(free, reward[1])[0]
     return CMDP(kernel, reward, np.array([threshold]), start, name=name)
 
 
@@ -126,43 +126,25 @@ def binds(problem: CMDP) -> bool:
     return False
 
 
-_PAPER = "Kitamura et al. (2024)"
-_FORMS: dict[
-    str, tuple[Draw, Accept, str, str]
-] = {  # name -> rewards, which draws, summary, source
-    "random-printed": (
-        printed_rewards,
-        anything,
-        "rewards 0 or uniform, utility 1 - reward",
-        f"{_PAPER}, Appendix D",
-    ),
-    "random-released": (
-        released_rewards,
-        anything,
-        "rewards 0 or 1, utility 1 - reward",
-        f"{_PAPER}, code",
-    ),
-    "random-independent": (
-        independent_rewards,
-        anything,
-        "reward and utility independent, each 0 or uniform",
-        "ours",
-    ),
-    "random-printed-binding": (
-        printed_rewards,
-        binds,
-        "the first form, redrawn until it binds",
-        f"{_PAPER}, Appendix D; redrawing ours",
-    ),
-    "random-independent-binding": (
-        independent_rewards,
-        binds,
-        "the third form, redrawn until it binds",
-        "ours",
-    ),
-}
+_PAPER = "Kitamura et al. (2024), Appendix D"
+_CODE = "Kitamura et al. (2024), code"
+_printed = partial(random_cmdp, printed_rewards)
+_released = partial(random_cmdp, released_rewards)
+_independent = partial(random_cmdp, independent_rewards)
+_printed_binding = partial(_printed, accept=binds)
+_independent_binding = partial(_independent, accept=binds)
+_EITHER = "reward and utility independent, each 0 or uniform"
+_REDRAWN = "form, redrawn until it binds"
 
 ENTRIES = {
-    name: Environment(partial(random_cmdp, rewards, name, accept=accept), True, summary, source)
-    for name, (rewards, accept, summary, source) in _FORMS.items()
+    **drawn("random-printed", _printed, "rewards 0 or uniform, utility 1 - reward", _PAPER),
+    **drawn("random-released", _released, "rewards 0 or 1, utility 1 - reward", _CODE),
+    **drawn("random-independent", _independent, _EITHER, "ours"),
+    **drawn(
+        "random-printed-binding",
+        _printed_binding,
+        f"the first {_REDRAWN}",
+        f"{_PAPER}; redrawing ours",
+    ),
+    **drawn("random-independent-binding", _independent_binding, f"the third {_REDRAWN}", "ours"),
 }

@@ -12,14 +12,12 @@ reward, so that H = 11. The stream of random numbers is ours.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from cmdplab.cmdp.horizons import with_random_start
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import Environment, checked_sizes
-from cmdplab.environments.random_cmdp import CONCENTRATION, halfway, stream, zero_or_uniform
+from cmdplab.environments.entry import checked_sizes, drawn
+from cmdplab.environments.random_cmdp import CONCENTRATION, at_share, stream, zero_or_uniform
 
 ZEROS = 0.85  # the probability of a reward that is zero
 
@@ -35,14 +33,9 @@ def random_dann(
     kernel = random.dirichlet(concentration, shape)
     first = random.dirichlet(concentration)
     reward = np.stack([zero_or_uniform(random, shape, ZEROS) for _ in range(2)])
-    return halfway(*with_random_start(kernel, reward, first), f"{name} (seed {seed})")
+    return at_share(0.5, *with_random_start(kernel, reward, first), f"{name} (seed {seed})")
 
 
-ENTRIES = {
-    "random-dann": Environment(
-        partial(random_dann, "random-dann"),
-        True,
-        "sparse rewards and utilities, random start",
-        "Dann et al. (2017), code; utility ours",
-    )
-}
+SUMMARY = "sparse rewards and utilities, random start"
+
+ENTRIES = drawn("random-dann", random_dann, SUMMARY, "Dann et al. (2017), code; utility ours")

@@ -18,13 +18,11 @@ so that less than 1e-3 is lost. r^1 = gamma^h (1 - c), b = sum_{h < 194} gamma^h
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 from cmdplab.cmdp.horizons import discounted, steps_for, tail_bound
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import Environment, Scale, checked_sizes
+from cmdplab.environments.entry import Scale, checked_sizes, drawn
 from cmdplab.environments.random_cmdp import binds, first_accepted, stream
 from cmdplab.errors import InputError
 from cmdplab.types import Array
@@ -83,16 +81,11 @@ def _hardest(kernel: Array) -> int:
     return int(candidates[np.argmin(arrival[0])])
 
 
-ENTRIES = {
-    "random-tight": Environment(
-        partial(random_tight, "random-tight"),
-        True,
-        "a goal hard to reach, costs redrawn until they bind",
-        "after Lee et al. (2022), code",
-        units=(
-            Scale("discounted goal"),
-            Scale("discounted cost", -1.0, (1.0 - DISCOUNT**HORIZON) / (1.0 - DISCOUNT)),
-        ),
-        tail=tail_bound(DISCOUNT, HORIZON),
-    )
-}
+SUMMARY = "a goal hard to reach, costs redrawn until they bind"
+UNITS = (
+    Scale("discounted goal"),
+    Scale("discounted cost", -1.0, (1.0 - DISCOUNT**HORIZON) / (1.0 - DISCOUNT)),
+)
+TAIL = tail_bound(DISCOUNT, HORIZON)
+
+ENTRIES = drawn("random-tight", random_tight, SUMMARY, "after Lee et al. (2022), code", UNITS, TAIL)

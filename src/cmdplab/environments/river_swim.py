@@ -30,6 +30,7 @@ import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Scale, checked_sizes, fixed, stationary_costs
+from cmdplab.environments.grids import neighbours
 from cmdplab.types import Array
 
 STATES = 6
@@ -37,42 +38,34 @@ LEFT, RIGHT = 0, 1
 HORIZON = 20
 BUDGET = 1.077  # of river-swim
 OSBAND_BUDGET = HORIZON / 2
+Stroke = tuple[list[float], list[float]]  # [X] each, the probabilities of going left and right
 
 
 def river_swim(horizon: int = HORIZON, budget: float = BUDGET) -> CMDP:
     """The form with a cost for being far out."""
-    left = _stroke([0.1] + [0.3] * 5, [0.1] * 5 + [0.0])
-    right = _stroke([0.0] + [0.1] * 5, [0.3] * 5 + [0.1])
+    left = [0.1] + [0.3] * 5, [0.1] * 5 + [0.0]
+    right = [0.0] + [0.1] * 5, [0.3] * 5 + [0.1]
     far = np.arange(STATES)[:, None] / 20.0
     return _river(left, right, 0.1, np.repeat(far, 2, axis=1), horizon, budget, "river-swim")
 
 
 def osband_river_swim(horizon: int = HORIZON, budget: float = OSBAND_BUDGET) -> CMDP:
     """The form with a cost for every stroke to the right."""
-    left = _stroke([1.0] * 6, [0.0] * 6)
-    right = _stroke([0.0] + [0.05] * 4 + [0.4], [0.6] + [0.35] * 4 + [0.0])
+    left = [1.0] * 6, [0.0] * 6
+    right = [0.0] + [0.05] * 4 + [0.4], [0.6] + [0.35] * 4 + [0.0]
     strokes = np.tile([0.0, 1.0], (STATES, 1))
     return _river(left, right, 0.005, strokes, horizon, budget, "river-swim-osband")
 
 
-def _stroke(back: list[float], on: list[float]) -> Array:
-    """[X, X]: the kernel of a stroke from the probabilities of going left and right."""
-    places = np.arange(STATES)
-    kernel = np.zeros((STATES, STATES))
-    np.add.at(kernel, (places, np.maximum(places - 1, 0)), back)
-    np.add.at(kernel, (places, np.minimum(places + 1, STATES - 1)), on)
-    kernel[places, places] += 1.0 - np.add(back, on)
-    return kernel
-
-
 def _river(
-    left: Array, right: Array, bank: float, cost: Array, horizon: int, budget: float, name: str
+    left: Stroke, right: Stroke, bank: float, cost: Array, horizon: int, budget: float, name: str
 ) -> CMDP:
-    """Two strokes [X, X], the pay at the near bank, a cost [X, A]."""
+    """Two strokes, the pay at the near bank, a cost [X, A]."""
     checked_sizes(horizon=horizon)
     objective = np.zeros((STATES, 2))
     objective[0, LEFT], objective[-1, RIGHT] = bank, 1.0
-    kernel = np.stack([left, right], axis=1)
+    back, on = np.stack([left, right], axis=-1)  # [X, A] each
+    kernel = neighbours(on, back, 1.0 - (back + on))
     return stationary_costs(kernel, objective, cost, budget, horizon, 0, name)
 
 

@@ -76,9 +76,10 @@ class Episodes(NamedTuple):
         return float(self.horizon) if self.discount == 1.0 else float(self.weights.sum())
 
 
-def judged(
-    horizon: int | None, discount: float | None, criterion: str | None
-) -> Episodes | Criterion:
+How = Episodes | Criterion
+
+
+def judged(horizon: int | None, discount: float | None, criterion: str | None) -> How:
     """How a person wants sums to be taken: over H steps, discounted for ever, or on average."""
     if criterion not in (None, "average"):
         raise InputError(f"the criterion is {criterion!r}: say 'average', a horizon or a discount")
@@ -119,9 +120,7 @@ class Listed(NamedTuple):
         return (self.objective, *self.utilities, *self.costs)
 
 
-def problem_of(
-    model: Listed, how: Episodes | Criterion, start: int | str | npt.ArrayLike = 0
-) -> Problem:
+def problem_of(model: Listed, how: How, start: int | str | npt.ArrayLike = 0) -> Problem:
     """The problem of a model: `CMDP` for episodes, else `StationaryCMDP`.
 
     start : a state, its name, or the distribution [X] of the first state.
@@ -165,28 +164,21 @@ class _Inside(NamedTuple):
     units: Scale
 
 
-def _reward(signal: Signal, steps: float) -> _Inside:
-    """V = steps offset + scale V' of a reward or utility."""
-    found = unit_map(signal.table)
-    limit = _limit(found, signal, steps, "threshold")
-    inside = np.clip(found.apply(signal.table), 0.0, 1.0)
-    return _Inside(inside, limit, found.over(steps, signal.of))
+def _inside(signal: Signal, steps: float, cost: bool) -> _Inside:
+    """V = steps offset + scale V' of a reward or utility.
 
-
-def _cost(signal: Signal, steps: float) -> _Inside:
-    """V[c] <= budget as a constraint on u = 1 - c': V[u] >= steps - budget'."""
-    found = unit_map(signal.table)
-    limit = _limit(found, signal, steps, "budget")
-    inside = 1.0 - np.clip(found.apply(signal.table), 0.0, 1.0)
+    For a cost V[c] <= budget becomes a constraint on u = 1 - c': V[u] >= steps - budget'. A limit
+    that can bind lies in [0, steps] but for rounding.
+    """
+    found, slip = unit_map(signal.table), ROUNDING * steps
+    real_number(f"the {'budget' if cost else 'threshold'} of {signal.of}", signal.limit)
+    limit = found.shrink(signal.limit, steps)
+    limit = min(max(limit, 0.0), steps) if -slip <= limit <= steps + slip else limit
+    table = np.clip(found.apply(signal.table), 0.0, 1.0)
+    if not cost:
+        return _Inside(table, limit, found.over(steps, signal.of))
     units = Scale(signal.of, -found.scale, found.value(steps, steps))
-    return _Inside(inside, steps - limit, units)
-
-
-def _limit(found: Affine, signal: Signal, steps: float, what: str) -> float:
-    """The limit of the rescaled sum; one that can bind lies in [0, steps] but for rounding."""
-    real_number(f"the {what} of {signal.of}", signal.limit)
-    limit, slip = found.shrink(signal.limit, steps), ROUNDING * steps
-    return min(max(limit, 0.0), steps) if -slip <= limit <= steps + slip else limit
+    return _Inside(1.0 - table, steps - limit, units)
 
 
 def _episodes(model: Listed, how: Episodes, start: int) -> CMDP:
@@ -194,8 +186,8 @@ def _episodes(model: Listed, how: Episodes, start: int) -> CMDP:
     wanted = len(model.signals) * how.horizon * X * A
     if wanted > LARGEST:
         raise InputError(f"{model.name}: the rewards of all steps would be {wanted} numbers")
-    inside = [_reward(each, how.total) for each in (model.objective, *model.utilities)]
-    inside += [_cost(each, how.total) for each in model.costs]
+    inside = [_inside(e, how.total, cost=False) for e in (model.objective, *model.utilities)]
+    inside += [_inside(each, how.total, cost=True) for each in model.costs]
     tables = np.stack([each.table for each in inside])
     if how.discount != 1.0:
         tables = how.weights[:, None, None] * (tables if tables.ndim == 4 else tables[:, None])
@@ -208,17 +200,18 @@ def _episodes(model: Listed, how: Episodes, start: int) -> CMDP:
 def _for_ever(model: Listed, how: Criterion, start: int | npt.ArrayLike) -> StationaryCMDP:
     if model.mask.ndim == 3:
         raise InputError(f"{model.name} changes with the step: give a horizon, no {how}")
-    rewards = (model.objective, *model.utilities)
-    units = [Scale(each.of) for each in rewards] + [Scale(each.of, -1.0) for each in model.costs]
+    every = model.signals
+    signs = [1.0] * (1 + len(model.utilities)) + [-1.0] * len(model.costs)
+    units = tuple(Scale(each.of, sign) for each, sign in zip(every, signs, strict=True))
     return StationaryCMDP(
         model.kernel,
-        np.stack([each.table for each in rewards] + [-each.table for each in model.costs]),
-        np.array([e.limit for e in model.utilities] + [-e.limit for e in model.costs], float),
+        np.stack([sign * each.table for each, sign in zip(every, signs, strict=True)]),
+        np.array([sign * e.limit for e, sign in zip(every, signs, strict=True)][1:], float),
         how,
         start,  # type: ignore[arg-type]
         model.name,
         None if model.mask.all() else model.mask,
-        replace(model.labels, signals=tuple(units)),
+        replace(model.labels, signals=units),
     )
 
 
@@ -240,17 +233,15 @@ def stationary_tables(problem: CMDP, what: str) -> tuple[Array, Mask]:
     `what` is the format that has no steps.
     """
     rewards, opened = problem.reward[:, 0], problem.opened[0]
-    fixed = problem.stationary or problem.horizon == 1 or _same_rows(problem)
-    if not fixed:
-        raise InputError(
-            f"the kernel of {problem.name} changes with the step: {what} cannot say so"
-        )
-    if not (problem.reward == rewards[:, None]).all():
-        raise InputError(
-            f"the rewards of {problem.name} change with the step: {what} cannot say so"
-        )
-    if not (problem.opened == opened).all():
-        raise InputError(f"the mask of {problem.name} changes with the step: {what} cannot say so")
+    alike = {
+        "kernel of {} changes": problem.stationary or problem.horizon == 1 or _same_rows(problem),
+        "rewards of {} change": bool((problem.reward == rewards[:, None]).all()),
+        "mask of {} changes": bool((problem.opened == opened).all()),
+    }
+    for which, same in alike.items():
+        if not same:
+            words = which.format(problem.name)
+            raise InputError(f"the {words} with the step: {what} cannot say so")
     return rewards, opened
 
 

@@ -135,88 +135,86 @@ class _Listing:
         self.choice: list[int] = []
         self.target: list[int] = []
         self.probability: list[float] = []
-        self.state_line = 0
+        self.number = self.state_line = 0  # of the line that is read, of the last state
 
     def take(self, number: int, text: str) -> None:
         """One line of the body."""
+        self.number = number
         if text.startswith("state "):
-            self._state(number, text)
+            self._state(text)
         elif text.startswith("action "):
-            self._action(number, text)
+            self._action(text)
         else:
-            self._transition(number, text)
+            self._transition(text)
 
-    def _state(self, number: int, text: str) -> None:
-        self._close(number)
+    def _wrong(self, sentence: str) -> InputError:
+        return _fail(self.path, self.number, sentence)
+
+    def _state(self, text: str) -> None:
+        self._close()
         match = _STATE.fullmatch(text)
         if match is None or _LABELS.fullmatch(match[3]) is None:
-            raise _fail(self.path, number, "expected: state NUMBER [REWARDS] LABELS")
+            raise self._wrong("expected: state NUMBER [REWARDS] LABELS")
         if int(match[1]) != len(self.state_reward):
-            expected = len(self.state_reward)
-            raise _fail(self.path, number, f"expected state {expected}, found {match[1]}")
+            raise self._wrong(f"expected state {len(self.state_reward)}, found {match[1]}")
         labels = [quoted or plain for quoted, plain in _ONE_LABEL.findall(match[3])]
         if labels and labels[0][:1] in ("!", "{"):
-            raise _fail(
-                self.path, number, f"exit rates and observations ({labels[0]}) are not supported"
-            )
+            raise self._wrong(f"exit rates and observations ({labels[0]}) are not supported")
         if "init" in labels:
             if self.starts:
-                raise _fail(self.path, number, "a second initial state; one is supported")
+                raise self._wrong("a second initial state; one is supported")
             self.starts.append(len(self.state_reward))
-        self.state_reward.append(self._rewards(number, match[2]))
-        self.state_line = number
+        self.state_reward.append(self._rewards(match[2]))
+        self.state_line = self.number
 
-    def _action(self, number: int, text: str) -> None:
+    def _action(self, text: str) -> None:
         match = _ACTION.fullmatch(text)
         if match is None:
-            raise _fail(self.path, number, "expected: action NAME [REWARDS]")
+            raise self._wrong("expected: action NAME [REWARDS]")
         if not self.state_reward:
-            raise _fail(self.path, number, "an action before the first state")
+            raise self._wrong("an action before the first state")
         self._close_choice()
         self.owner.append(len(self.state_reward) - 1)
         self.action.append(match[1])
-        self.choice_reward.append(self._rewards(number, match[2]))
-        self.line.append(number)
+        self.choice_reward.append(self._rewards(match[2]))
+        self.line.append(self.number)
 
-    def _transition(self, number: int, text: str) -> None:
+    def _transition(self, text: str) -> None:
         target, colon, value = text.partition(":")
         if not colon or not re.fullmatch("[0-9]{1,12}", target.strip()):
-            raise _fail(self.path, number, f"{text[:40]!r} is no state, action or TARGET : VALUE")
+            raise self._wrong(f"{text[:40]!r} is no state, action or TARGET : VALUE")
         if not self.owner or self.owner[-1] != len(self.state_reward) - 1:
-            raise _fail(self.path, number, "a transition before the first action of its state")
-        probability = self._value(number, value)
+            raise self._wrong("a transition before the first action of its state")
+        probability = self._value(value)
         if not 0.0 <= probability <= 1.0 + TEXT_TOLERANCE:
-            raise _fail(self.path, number, f"{value.strip()} is not a probability")
+            raise self._wrong(f"{value.strip()} is not a probability")
         self.choice.append(len(self.owner) - 1)
         self.target.append(int(target))
         self.probability.append(probability)
 
-    def _rewards(self, number: int, text: str | None) -> list[float]:
+    def _rewards(self, text: str | None) -> list[float]:
         names = self.header.names
         if text is None or not text.strip():
             return [0.0] * len(names)
-        values = [self._value(number, each) for each in text.split(",")]
+        values = [self._value(each) for each in text.split(",")]
         if len(values) != len(names):
-            what = f"{len(values)} rewards, but @reward_models names {len(names)}"
-            raise _fail(self.path, number, what)
+            raise self._wrong(f"{len(values)} rewards, but @reward_models names {len(names)}")
         return values
 
-    def _value(self, number: int, text: str) -> float:
+    def _value(self, text: str) -> float:
         """A decimal number or a fraction of two."""
         above, slash, below = text.strip().partition("/")
         parts = [above, below] if slash else [above]
         if not all(_FLOAT.fullmatch(each) for each in parts):
             kind = "an interval" if "[" in text else "not a number"
-            raise _fail(
-                self.path, number, f"{text.strip()[:40]!r} is {kind}: only numbers can be read"
-            )
+            raise self._wrong(f"{text.strip()[:40]!r} is {kind}: only numbers can be read")
         values = [float(each) for each in parts]
         value = values[0] if not slash else values[0] / values[1] if values[1] else math.inf
         if not math.isfinite(value):
-            raise _fail(self.path, number, f"{text.strip()[:40]!r} is not finite")
+            raise self._wrong(f"{text.strip()[:40]!r} is not finite")
         return value
 
-    def _close(self, number: int) -> None:
+    def _close(self) -> None:
         """Before a new state: the last one must have had a choice."""
         if self.state_reward and (not self.owner or self.owner[-1] != len(self.state_reward) - 1):
             last = len(self.state_reward) - 1
@@ -229,7 +227,7 @@ class _Listing:
 
     def model(self, roles: Roles | None) -> Model:
         """All of it, once the counts are right."""
-        self._close(0)
+        self._close()
         X, C, M = len(self.state_reward), len(self.owner), len(self.header.names)
         declared = {"states": (self.header.states, X), "choices": (self.header.choices, C)}
         for what, (count, found) in declared.items():

@@ -46,7 +46,12 @@ def table_of(env: Any) -> tuple[Table, Numbers]:
     ]
     if any(0 in each for each in listed):
         numbers = numbers._replace(first_action=0)
-    return [_actions(each, x, numbers) for x, each in enumerate(listed)], numbers
+    table: Table = [{} for _ in listed]
+    for x, rows in enumerate(listed):
+        for a, row in rows.items():
+            where = f"P[{x + numbers.first_state}][{a}]"
+            table[x][a - numbers.first_action] = _row(row, where, states, numbers.first_state)
+    return table, numbers
 
 
 def _first(env: Any, space: str) -> int:
@@ -61,12 +66,6 @@ def _listed(given: Any, s: int) -> dict[int, Any]:
     if not listed or not _whole(listed) or not all(0 <= a < LARGEST for a in listed):
         raise InputError(f"P[{s}] has no actions 0, 1, ...")
     return {int(a): row for a, row in listed.items()}
-
-
-def _actions(listed: dict[int, Any], x: int, numbers: Numbers) -> dict[int, Row]:
-    s, states, first = x + numbers.first_state, numbers.states, numbers.first_state
-    rows = {a: _row(row, f"P[{s}][{a}]", states, first) for a, row in listed.items()}
-    return {a - numbers.first_action: row for a, row in rows.items()}
 
 
 def _row(given: Any, where: str, states: int, first: int) -> Row:

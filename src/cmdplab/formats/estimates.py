@@ -23,10 +23,11 @@ from cmdplab.algorithms.schedules import Setting
 from cmdplab.checks import real_number, whole_horizon
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels, Scale
+from cmdplab.cmdp.transitions import refuse_first
 from cmdplab.errors import InputError
-from cmdplab.formats.assemble import Episodes, Listed, Problem, Signal, judged, problem_of, signals
-from cmdplab.formats.layouts import Given, check_words, names_of
-from cmdplab.formats.logs import Log, log_of
+from cmdplab.formats.assemble import Episodes, Problem
+from cmdplab.formats.columns import Log, log_of
+from cmdplab.formats.layouts import Given, Read, check_words, how_judged, made
 from cmdplab.formats.tables import start_of
 from cmdplab.types import Array
 
@@ -66,14 +67,17 @@ def from_counts(
     """
     check_words(given)
     seen = _checked(counts)
-    tables = [floats("reward", reward)]
-    tables += [floats("utility", each) for each in given.get("utilities", ())]
-    tables += [floats("cost", each) for each in given.get("costs", ())]
     shape = seen.shape[:-1]
-    for each in tables:
-        if each.shape not in (shape, shape[-2:]):
-            raise InputError(f"rewards, utilities and costs must be {shape[-2:]}, not {each.shape}")
-    return _estimated(seen, [np.broadcast_to(e, shape) for e in tables], [], delta, given)
+
+    def read(what: str, values: Any) -> Array:
+        table = floats(what, values)
+        if table.shape not in (shape, shape[-2:]):
+            raise InputError(
+                f"rewards, utilities and costs must be {shape[-2:]}, not {table.shape}"
+            )
+        return np.broadcast_to(table, shape)
+
+    return _estimated(seen, Read.by(_estimate(seen), read, reward, given), [], delta, given)
 
 
 def from_trajectories(
@@ -104,11 +108,10 @@ def from_trajectories(
     log = log_of(data, [reward, *utilities, *costs])
     steps = whole_horizon(horizon) if by_step else 0
     seen, notes = _counted(log, steps), list[str]()
-    tables: list[Array] = []
+    tables: dict[str, Array] = {}
     for column, values in log.signals.items():
         worst = values.max() if column in costs else values.min()
-        table, varies = _means(log, values, float(worst), seen.shape[:-1])
-        tables.append(table)
+        tables[column], varies = _means(log, values, float(worst), seen.shape[:-1])
         if varies:
             notes.append(f"{column} varies in {varies} pairs: means are taken, and not bounded")
     labels = Labels(log.states, log.actions, signals=tuple(map(Scale, log.signals)))
@@ -124,7 +127,8 @@ def from_trajectories(
         "name": name,
         "labels": labels,
     }
-    return _estimated(seen, tables, notes, delta, told)
+    read = Read.by(_estimate(seen), lambda what, column: tables[column], reward, told)
+    return _estimated(seen, read, notes, delta, told)
 
 
 def _checked(given: npt.ArrayLike) -> Array:
@@ -134,63 +138,42 @@ def _checked(given: npt.ArrayLike) -> Array:
     shape = counts.shape
     if counts.ndim not in (3, 4) or shape[-3] != shape[-1] or 0 in shape:
         raise InputError(f"counts must be [X, A, X] or [H, X, A, X], not {shape}")
-    wrong = np.argwhere(~((counts >= 0.0) & (counts == np.floor(counts)) & np.isfinite(counts)))
-    if len(wrong):
-        place = tuple(int(each) for each in wrong[0])
-        raise InputError(f"counts[{', '.join(map(str, place))}] is {counts[place]:g}, not a count")
+    wrong = ~((counts >= 0.0) & (counts == np.floor(counts)) & np.isfinite(counts))
+    refuse_first("counts[{}] is {:g}, not a count", counts, wrong)
     return counts
 
 
 def _estimated(
-    counts: Array, tables: list[Array], notes: list[str], delta: float, given: Given
+    counts: Array, read: Read, notes: list[str], delta: float, given: Given
 ) -> Estimated:
-    how = judged(given.get("horizon"), given.get("discount"), given.get("criterion"))
+    how = how_judged(given)
     if counts.ndim == 4 and not (isinstance(how, Episodes) and how.horizon == len(counts)):
         raise InputError(f"counts of {len(counts)} steps are for episodes of that horizon")
-    visits = counts.sum(axis=-1)
-    opened = ~np.isneginf(tables[0])
-    estimate = _estimate(counts, visits)
-    width = _widths(estimate, visits, delta)
-    labels = given.get("labels", Labels())
-    split = 1 + len(given.get("utilities", ()))
-    names = names_of(labels, split - 1, len(tables) - split)
-    model = Listed(
-        estimate,
-        opened,
-        Signal(names[0], tables[0]),
-        signals(names[1:split], tables[1:split], given.get("thresholds", ()), "threshold"),
-        signals(names[split:], tables[split:], given.get("budgets", ()), "budget"),
-        labels,
-        given.get("name", "estimated"),
-    )
-    start = given.get("start", 0)
-    problem = problem_of(model, how, start)
+    visits, estimate = counts.sum(axis=-1), np.asarray(read.kernel)
+    steps = 1 if visits.ndim == 2 else len(visits)
+    most = max(int(visits.reshape(steps, -1).sum(axis=-1).max()), 1)  # the counts that may occur
+    width = confidence_widths(estimate, visits, visits.shape[-2:], delta, steps, most)
+    given.setdefault("name", "estimated")
+    problem = made(read, given)
     from cmdplab.solvers import Box  # a compiler, which readers of records do without
 
     box = Box.around(estimate, width)
     if problem.states > visits.shape[-2]:
-        box = _with_start(box, floats("start", start), how.horizon)  # type: ignore[union-attr]
+        first = floats("start", given.get("start", 0))
+        box = _with_start(box, first, how.horizon)  # type: ignore[union-attr]
+    opened = ~np.isneginf(read.objective)
     blank = int(((visits == 0) & opened).sum())
     if blank:
-        notes = [
-            *notes,
-            f"{blank} of {opened.sum()} pairs were never visited: any kernel may be theirs",
-        ]
+        words = f"{blank} of {opened.sum()} pairs were never visited: any kernel may be theirs"
+        notes = [*notes, words]
     return Estimated(problem, box, visits, tuple(notes))
 
 
-def _estimate(counts: Array, visits: Array) -> Array:
+def _estimate(counts: Array) -> Array:
     """Pbar, uniform where nothing was seen."""
-    some = visits[..., None] > 0.0
-    uniform = 1.0 / counts.shape[-1]
-    return np.where(some, counts / np.where(some, visits[..., None], 1.0), uniform)
-
-
-def _widths(estimate: Array, visits: Array, delta: float) -> Array:
-    """beta(y) of every entry, one where nothing was seen."""
-    steps = 1 if visits.ndim == 2 else len(visits)
-    most = max(int(visits.reshape(steps, -1).sum(axis=-1).max()), 1)  # the counts that may occur
-    return confidence_widths(estimate, visits, visits.shape[-2:], delta, steps, most)
+    visits = counts.sum(axis=-1, keepdims=True)
+    some = visits > 0.0
+    return np.where(some, counts / np.where(some, visits, 1.0), 1.0 / counts.shape[-1])
 
 
 def confidence_widths(

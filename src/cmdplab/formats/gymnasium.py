@@ -23,13 +23,14 @@ from cmdplab.checks import is_whole
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.stationary import Average, Criterion
+from cmdplab.cmdp.stationary import Average, signal_names
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import (
     ROUNDING,
     Affine,
     Episodes,
+    How,
     Listed,
     Problem,
     Signal,
@@ -59,8 +60,7 @@ class _Rows(NamedTuple):
     """The table with its last state added: X = S, or S + 1 where anything terminates."""
 
     kernel: Array | Sparse  # [X, A, X], or lists
-    reward: Array  # [X, A], expected
-    costs: list[Array]  # [X, A], expected
+    paid: Array  # [1 + N, X, A], expected rewards and costs
     mask: Mask  # [X, A]
 
 
@@ -95,25 +95,25 @@ def from_gymnasium(
     first = _start(env, start, numbers)
     cleared, notes = _over(table, first)
     rows = _rows(table, costs, cleared, numbers)
-    maps = [_map(each, rescale, how, what) for each, what in _named(rows)]
+    names, more = signal_names(0, len(costs)), len(rows.mask) - len(table)
+    objective, *limited = map(Signal, names, rows.paid, [0.0, *budgets])
+    maps = [_map(each.table, rescale, how, each.of) for each in (objective, *limited)]
     model = Listed(
         rows.kernel,
         rows.mask,
-        Signal("reward", rows.reward),
-        costs=tuple(
-            Signal(what, table, limit)
-            for (table, what), limit in zip(_named(rows)[1:], budgets, strict=True)
-        ),
+        objective,
+        costs=tuple(limited),
         labels=_labels(numbers, rows.mask.shape),
         name=name or type(getattr(env, "unwrapped", env)).__name__,
     )
-    padded = (
-        first if isinstance(first, int) else np.append(first, np.zeros(len(rows.mask) - len(table)))
-    )
+    padded = first if isinstance(first, int) else np.append(first, np.zeros(more))
     notes += [
-        _words(m, what) for m, (_, what) in zip(maps, _named(rows), strict=True) if m != Affine()
+        f"the {what} is rescaled: r = {m.offset:g} + {m.scale:g} r', "
+        f"and V = {m.offset:g} H + {m.scale:g} V'"
+        for m, what in zip(maps, names, strict=True)
+        if m != Affine()
     ]
-    if isinstance(how, Average) and len(rows.mask) > len(table):
+    if isinstance(how, Average) and more:
         notes.append("what ends has ended for ever: its long-run average is nothing")
     return Imported(problem_of(model, how, padded), maps[0], tuple(maps[1:]), tuple(notes))
 
@@ -141,7 +141,7 @@ def _budgets(
     count: int,
     budget: float | Sequence[float] | None,
     threshold: float | Sequence[float] | None,
-    how: Episodes | Criterion,
+    how: How,
 ) -> list[float]:
     if count and (budget is None) == (threshold is None):
         raise InputError("give either a budget for the cost or a threshold for 1 - cost")
@@ -227,7 +227,7 @@ def _rows(table: Table, costs: list[Cost], cleared: set[int], numbers: Numbers) 
                 paid[:, s, a] += p * np.array([r, *(each(s, a, y) for each in pay)])
     state, action, target = np.array(list(leads), dtype=np.int64).T
     every = Transitions(state, action, target, np.array(list(leads.values())))
-    return _Rows(stored(every, mask, "P"), paid[0], list(paid[1:]), mask)
+    return _Rows(stored(every, mask, "P"), paid, mask)
 
 
 def _cost(given: Cost, S: int, A: int, numbers: Numbers) -> Callable[[int, int, int], float]:
@@ -252,22 +252,12 @@ def _finite(value: Any, s: int, a: int) -> float:
     raise InputError(f"the cost in state {s} of action {a} is {value!r}, not a finite number")
 
 
-def _named(rows: _Rows) -> list[tuple[Array, str]]:
-    names = ["reward", *(f"cost {n + 1}" for n in range(len(rows.costs)))]
-    return list(zip([rows.reward, *rows.costs], names, strict=True))
-
-
-def _map(table: Array, rescale: bool, how: Episodes | Criterion, what: str) -> Affine:
+def _map(table: Array, rescale: bool, how: How, what: str) -> Affine:
     """The map onto [0, 1] that episodes need; a problem without an end needs none."""
     found = unit_map(table) if isinstance(how, Episodes) else Affine()
-    if found != Affine() and not rescale:
-        low, high = float(table.min()), float(table.max())
-        if not (low >= -ROUNDING and high <= 1.0 + ROUNDING):
-            raise InputError(f"the {what} lies in [{low:g}, {high:g}], not in [0, 1]: rescale it")
-        return Affine()
-    return found
-
-
-def _words(found: Affine, what: str) -> str:
-    offset, scale = f"{found.offset:g}", f"{found.scale:g}"
-    return f"the {what} is rescaled: r = {offset} + {scale} r', and V = {offset} H + {scale} V'"
+    if rescale or found == Affine():
+        return found
+    low, high = float(table.min()), float(table.max())
+    if not (low >= -ROUNDING and high <= 1.0 + ROUNDING):
+        raise InputError(f"the {what} lies in [{low:g}, {high:g}], not in [0, 1]: rescale it")
+    return Affine()

@@ -58,7 +58,8 @@ def stored(given: Transitions, mask: Mask, what: str) -> Array | Sparse:
         table[(*every.pair, every.target)] = every.probability
         return table
     listed, entry = np.unique((every.state * A + every.action) * X + every.target, False, True)
-    place = _places(listed // X)[entry]
+    pair = listed // X  # equal ones are neighbours; a place is how many of a pair come before
+    place = (np.arange(len(pair)) - np.searchsorted(pair, pair))[entry]
     most = int(place.max()) + 1
     if mask.size * most > LARGEST:
         raise InputError(f"{what}: {X} states, {A} actions, {most} successors are too many")
@@ -79,11 +80,6 @@ def _with_stays(given: Transitions, mask: Mask) -> Transitions:
         np.concatenate([given.probability, np.ones(len(state))]),
         None if given.step is None else np.concatenate([given.step, *step]),
     )
-
-
-def _places(pair: Indices) -> Indices:
-    """[E]: how many entries of the same pair come before each; equal pairs are neighbours."""
-    return np.arange(len(pair)) - np.searchsorted(pair, pair)
 
 
 def normalised(given: Transitions, mask: Mask, labels: Labels, tolerance: float) -> Transitions:

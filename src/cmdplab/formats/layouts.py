@@ -10,7 +10,8 @@ written out: matrices.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -19,10 +20,12 @@ import numpy.typing as npt
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import signal_names
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats import matrices
 from cmdplab.formats.assemble import (
+    How,
     Listed,
     Problem,
     Signal,
@@ -71,8 +74,17 @@ class Read(NamedTuple):
 
     kernel: Array | Sparse  # [S, A, S], or lists
     objective: Array  # [S, A]; -inf closes a pair
-    utilities: list[Array]
-    costs: list[Array]
+    utilities: Sequence[Array]
+    costs: Sequence[Array]
+
+    @classmethod
+    def by(
+        cls, kernel: Array | Sparse, read: Callable[[str, Any], Array], reward: Any, given: Given
+    ) -> Read:
+        """The arrays that a function makes of a word for it and of what was given."""
+        utilities = [read("utility", each) for each in given.get("utilities", ())]
+        costs = [read("cost", each) for each in given.get("costs", ())]
+        return cls(kernel, read("reward", reward), utilities, costs)
 
 
 def from_state_first(
@@ -86,10 +98,7 @@ def from_state_first(
     kernel = floats("transition", transition)
     if kernel.ndim != 3 or kernel.shape[0] != kernel.shape[2] or 0 in kernel.shape:
         raise InputError(f"transition must have the shape [S, A, S], not {kernel.shape}")
-    objective = _expected("reward", reward, kernel)
-    utilities = [_expected("utility", each, kernel) for each in given.get("utilities", ())]
-    costs = [_expected("cost", each, kernel) for each in given.get("costs", ())]
-    return made(Read(kernel, objective, utilities, costs), given)
+    return made(Read.by(kernel, partial(_expected, kernel=kernel), reward, given), given)
 
 
 def from_action_first(transition: Any, reward: Any, **given: Unpack[Given]) -> Problem:
@@ -104,15 +113,7 @@ def from_action_first(transition: Any, reward: Any, **given: Unpack[Given]) -> P
     paid = (reward, *given.get("utilities", ()), *given.get("costs", ()))
     if any(hasattr(each, "tocoo") or matrices.is_sparse(each) for each in (transition, *paid)):
         rows = matrices.read(transition, given.get("labels", Labels()))
-        return made(
-            Read(
-                rows.kernel(reward),
-                rows.expected("reward", reward),
-                [rows.expected("utility", each) for each in given.get("utilities", ())],
-                [rows.expected("cost", each) for each in given.get("costs", ())],
-            ),
-            given,
-        )
+        return made(Read.by(rows.kernel(reward), rows.expected, reward, given), given)
     shape = np.shape(transition)
     given["utilities"] = [_state_first("utility", e, shape) for e in given.get("utilities", ())]
     given["costs"] = [_state_first("cost", each, shape) for each in given.get("costs", ())]
@@ -130,23 +131,25 @@ def check_words(given: Given) -> None:
 
 def made(read: Read, given: Given) -> Problem:
     """The problem of arrays [S, A]."""
-    how = judged(given.get("horizon"), given.get("discount"), given.get("criterion"))
-    labels = given.get("labels", Labels())
+    how, labels = how_judged(given), given.get("labels", Labels())
     names = names_of(labels, len(read.utilities), len(read.costs))
     split = 1 + len(read.utilities)
     utilities = signals(names[1:split], read.utilities, given.get("thresholds", ()), "threshold")
     costs = signals(names[split:], read.costs, given.get("budgets", ()), "budget")
     opened = ~np.isneginf(read.objective)
-    objective = Signal(names[0], read.objective)
-    name = given.get("name", "custom")
-    model = Listed(read.kernel, opened, objective, utilities, costs, labels, name)
+    signal, name = Signal(names[0], read.objective), given.get("name", "custom")
+    model = Listed(read.kernel, opened, signal, utilities, costs, labels, name)
     return problem_of(model, how, given.get("start", 0))
+
+
+def how_judged(given: Given) -> How:
+    """How sums are taken, as the arguments say."""
+    return judged(given.get("horizon"), given.get("discount"), given.get("criterion"))
 
 
 def names_of(labels: Labels, utilities: int, costs: int) -> list[str]:
     """What each signal is called: as the labels say, or by its number."""
-    plain = ["reward", *(f"utility {n + 1}" for n in range(utilities))]
-    plain += [f"cost {n + 1}" for n in range(costs)]
+    plain = signal_names(utilities, costs)
     given = [each.of for each in labels.signals]
     if given and len(given) != len(plain):
         raise InputError(f"labels: {len(given)} signals are named, but there are {len(plain)}")

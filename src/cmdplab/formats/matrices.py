@@ -83,7 +83,8 @@ class Matrices(NamedTuple):
     def expected(self, what: str, given: Any) -> Array:
         """[S, A]: a reward for each pair, the expected one where it depends on the next state."""
         S, A = self.states, self.actions
-        if is_sparse(given) or (isinstance(given, list | tuple) and _matrices(given, A)):
+        listed = isinstance(given, list | tuple) and len(given) == A
+        if is_sparse(given) or (listed and all(np.ndim(each) == 2 for each in given)):
             return self._following(what, given)
         if per_action(given, A):
             given = columns(what, given)
@@ -113,11 +114,6 @@ class Matrices(NamedTuple):
             pay = np.where(known[at] == wanted, value[at], 0.0) if len(known) else 0.0
             np.add.at(table[:, a], row, self.every.probability[here] * pay)
         return table
-
-
-def _matrices(given: Any, actions: int) -> bool:
-    """Whether a list holds a dense matrix for each action."""
-    return len(given) == actions and all(np.ndim(each) == 2 for each in given)
 
 
 def read(transition: Any, labels: Labels) -> Matrices:

@@ -7,10 +7,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from cmdplab.cmdp.stationary import Criterion
 from cmdplab.errors import InputError
 from cmdplab.files import parse_json
-from cmdplab.formats.assemble import Episodes, judged
+from cmdplab.formats.assemble import How, judged
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Roles:
                     raise InputError(f"the {what} of {name!r} is {limit!r}, not a finite number")
 
     @property
-    def judged(self) -> Episodes | Criterion:
+    def judged(self) -> How:
         """How sums are taken."""
         return judged(self.horizon, self.discount, self.criterion)
 

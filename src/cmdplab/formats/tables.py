@@ -2,18 +2,13 @@
 
     state, action, next, probability, reward, energy, ...        and a column `step`, if need be
 
-A table is a CSV file, a pandas `DataFrame`, a list of dictionaries, or a dictionary of columns.
 What a row pays is paid on the way to its next state, so that a pair earns the expectation. Names
-become `Labels`; whole numbers 0..X - 1 stay numbers. Every complaint names its row: rows of data
-are counted from 1, and lines of a file as an editor counts them.
+become `Labels`; whole numbers 0..X - 1 stay numbers. columns.py has the kinds of tables.
 """
 
 from __future__ import annotations
 
-import csv
-import io
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,8 +19,8 @@ from cmdplab.checks import is_whole, real_number
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels
 from cmdplab.errors import InputError
-from cmdplab.files import read_text
 from cmdplab.formats.assemble import Listed, Problem, Signal, judged, problem_of
+from cmdplab.formats.columns import Columns, columns_of, kept, names, numbered, numbers, ordered
 from cmdplab.formats.kernels import (
     LARGEST,
     TEXT_TOLERANCE,
@@ -38,74 +33,6 @@ from cmdplab.formats.roles import Roles
 from cmdplab.types import Array, Indices, Mask
 
 NEEDED = ("state", "action", "next", "probability")
-
-
-class Columns(NamedTuple):
-    """The columns of a table by name, and what its rows are called."""
-
-    values: dict[str, list[Any]]
-    rows: list[str]  # "row 3", or "line 4" of a file
-
-    def column(self, name: str, advice: str = "") -> list[Any]:
-        """A column, or one sentence that says which there are, and what to do."""
-        if name not in self.values:
-            has = ", ".join(self.values)
-            raise InputError(f"the table has no column {name!r}; it has {has}{advice}")
-        return self.values[name]
-
-
-def columns_of(table: Any) -> Columns:
-    """The columns of a table, whichever way it was given."""
-    if isinstance(table, str | Path):
-        return _of_file(table)
-    if hasattr(table, "columns") and hasattr(table, "to_dict"):  # pandas
-        values = _of_frame(table)
-    elif isinstance(table, Mapping):
-        values = {str(name): list(column) for name, column in table.items()}
-    else:
-        values = _of_records(table)
-    sizes = {len(each) for each in values.values()}
-    if len(sizes) != 1 or not max(sizes):
-        raise InputError("the table is empty, or its columns have different lengths")
-    return Columns(values, [f"row {n + 1}" for n in range(sizes.pop())])
-
-
-def _of_frame(table: Any) -> dict[str, list[Any]]:
-    """The columns of a DataFrame; what pandas calls missing, in any of its ways, is None."""
-    names = [str(name) for name in table.columns]
-    if len(set(names)) < len(names):
-        twice = next(each for each in names if names.count(each) > 1)
-        raise InputError(f"the table has the column {twice!r} twice")
-    found = {}
-    for n, name in enumerate(names):
-        column = table.iloc[:, n]
-        cells = zip(column.tolist(), column.isna().tolist(), strict=True)
-        found[name] = [None if absent else cell for cell, absent in cells]
-    return found
-
-
-def _of_records(table: Any) -> dict[str, list[Any]]:
-    if not isinstance(table, Sequence) or not all(isinstance(each, Mapping) for each in table):
-        raise InputError("a table is a CSV file, a DataFrame, or a list of dictionaries")
-    names = {str(name): None for each in table for name in each}
-    return {name: [each.get(name) for each in table] for name in names}
-
-
-def _of_file(path: str | Path) -> Columns:
-    text = read_text(path)
-    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
-    try:
-        header = [name.strip() for name in next(reader, [])]
-        found = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: {error}") from None
-    if len(set(header)) < len(header) or not found:
-        raise InputError(f"{path} has no rows, or a column twice: {', '.join(header)}")
-    for line, row in found:
-        if len(row) != len(header):
-            raise InputError(f"{path}, line {line}: {len(row)} cells, but {len(header)} columns")
-    values = {name: [row[n].strip() for _, row in found] for n, name in enumerate(header)}
-    return Columns(values, [f"{path}, line {line}" for line, _ in found])
 
 
 def from_table(
@@ -133,10 +60,11 @@ def from_table(
         given.column(column)
     given.column(reward, "; say which one to maximise: reward=NAME, or --objective NAME")
     rows = _rows(given)
-    if rows.steps:
-        horizon = _horizon(horizon, rows.steps)
-    how = judged(horizon, discount, criterion)
-    mask = _mask(rows, _first_row(rows) if start is None else None)
+    if rows.steps and horizon not in (None, rows.steps):
+        raise InputError(f"the table has {rows.steps} steps, and the horizon is {horizon}")
+    how = judged(rows.steps or horizon, discount, criterion)
+    first = int(rows.every.state[0]) if start is None else None
+    mask = _mask(rows, first)
     every = normalised(_unique(rows, given.rows), mask, rows.labels, TEXT_TOLERANCE)
     opened = mask | ~mask.any(axis=-1, keepdims=True)
 
@@ -154,8 +82,8 @@ def from_table(
         rows.labels,
         name,
     )
-    first = _first_row(rows) if start is None else start_of(start, rows.labels, rows.sizes[0])
-    return problem_of(model, how, first)
+    begins = start_of(start, rows.labels, rows.sizes[0]) if first is None else first
+    return problem_of(model, how, begins)
 
 
 def read_csv(path: str | Path, roles: Roles | None = None) -> Problem:
@@ -186,62 +114,15 @@ class Rows(NamedTuple):
 
 def _rows(given: Columns) -> Rows:
     texts = {name: names(given, name) for name in ("state", "action", "next")}
-    states = ordered([*texts["state"], *texts["next"]])
-    actions = ordered(texts["action"])
+    states, actions = ordered([*texts["state"], *texts["next"]]), ordered(texts["action"])
     if len(states) * len(actions) > LARGEST:
         raise InputError(f"{len(states)} states with {len(actions)} actions are too many")
     labels = Labels(kept(states), kept(actions))
-    number = {each: n for n, each in enumerate(states)}
-    action = {each: n for n, each in enumerate(actions)}
     step = _steps(given) if "step" in given.values else None
-    every = Transitions(
-        np.array([number[each] for each in texts["state"]], dtype=np.int64),
-        np.array([action[each] for each in texts["action"]], dtype=np.int64),
-        np.array([number[each] for each in texts["next"]], dtype=np.int64),
-        _probabilities(given),
-        step,
-    )
+    pair = numbered(texts["state"], states), numbered(texts["action"], actions)
+    every = Transitions(*pair, numbered(texts["next"], states), _probabilities(given), step)
     steps = 0 if step is None else int(step.max()) + 1
     return Rows(every, labels, steps, (len(states), len(actions)))
-
-
-def names(given: Columns, column: str) -> list[str]:
-    """A column of names; a cell that is empty is refused."""
-    found = []
-    for row, cell in zip(given.rows, given.column(column), strict=True):
-        missing = cell is None or (isinstance(cell, float) and math.isnan(cell))
-        if isinstance(cell, float) and not missing and cell.is_integer():
-            cell = int(cell)  # pandas reads whole numbers beside an empty cell as floats
-        text = "" if missing else str(cell).strip()
-        if not text or not text.isprintable():
-            raise InputError(f"{row}: the {column} is {text!r}, not a name")
-        found.append(text)
-    return found
-
-
-def ordered(names: list[str]) -> list[str]:
-    """Names in the order in which they come; whole numbers 0..n - 1 in theirs."""
-    found = list(dict.fromkeys(names))
-    numbers = [str(n) for n in range(len(found))]
-    return numbers if set(found) == set(numbers) else found
-
-
-def kept(names: list[str]) -> tuple[str, ...]:
-    """The names, or none where they are the numbers themselves."""
-    return () if names == [str(n) for n in range(len(names))] else tuple(names)
-
-
-def numbers(given: Columns, column: str) -> Array:
-    """A column of finite numbers."""
-    found = np.empty(len(given.rows))
-    for n, cell in enumerate(given.column(column)):
-        try:
-            found[n] = math.nan if isinstance(cell, bool) else float(cell)
-        except (TypeError, ValueError):
-            found[n] = math.nan
-        if not math.isfinite(found[n]):
-            raise InputError(f"{given.rows[n]}: the {column} is {cell!r}, not a finite number")
-    return found
 
 
 def _probabilities(given: Columns) -> Array:
@@ -265,12 +146,6 @@ def _steps(given: Columns) -> Indices:
     return step
 
 
-def _horizon(given: int | None, steps: int) -> int:
-    if given is not None and given != steps:
-        raise InputError(f"the table has {steps} steps, and the horizon is {given}")
-    return steps
-
-
 def _unique(rows: Rows, names: list[str]) -> Transitions:
     """The transitions, if none is listed twice."""
     seen: dict[tuple[int, ...], int] = {}
@@ -284,10 +159,6 @@ def _unique(rows: Rows, names: list[str]) -> Transitions:
                 f"after {names[first].rpartition(', ')[2]}"
             )
     return rows.every
-
-
-def _first_row(rows: Rows) -> int:
-    return int(rows.every.state[0])
 
 
 def _mask(rows: Rows, first: int | None) -> Mask:

@@ -18,6 +18,12 @@ from cmdplab.live.spaces import Discretiser, Spaces
 
 FIRST = "UOpt-RPGPD"  # the best data at the lowest price in most of the table
 LONG = 50  # steps from which a plan needs the states that only luck reaches
+SAFE = (
+    "no episode may break a limit: only OptPress-LP, DOPE and OPSE promise that, and begin "
+    "with a baseline= that is certified",
+    "at the scales of the proof they play the baseline for very long; smaller scales are "
+    "faster and promise nothing",
+)
 
 
 class Sizes(NamedTuple):
@@ -49,9 +55,7 @@ class Advice(NamedTuple):
         return f"Advice: {self.algorithm}", facts + [("besides", each) for each in self.besides]
 
     def __str__(self) -> str:
-        return "\n".join(
-            [self.algorithm, *(f"  {each}" for each in (*self.because, *self.besides))]
-        )
+        return "\n  ".join([self.algorithm, *self.because, *self.besides])
 
 
 def advise(
@@ -74,10 +78,10 @@ def advise(
 
 def advised(sizes: Sizes, episodes: int | None, safe: bool) -> Advice:
     """The rules."""
-    besides = _besides(sizes, episodes)
+    besides = tuple(_besides(sizes, episodes))
     if safe:
-        return Advice("OptPress-LP", *_safe(sizes, besides), sizes)
-    return Advice(FIRST, _first(sizes), tuple(besides), sizes)
+        return Advice("OptPress-LP", SAFE, besides, sizes)
+    return Advice(FIRST, _first(sizes), besides, sizes)
 
 
 def sizes_of(
@@ -85,21 +89,22 @@ def sizes_of(
 ) -> Sizes:
     """The sizes of a problem, or of an environment that is not played."""
     if isinstance(target, CMDP):
-        told = (target.states, target.actions, target.horizon, target.constraints)
-        return Sizes(*told, known=True)
+        return _sizes(target, known=True)
     for name in ("observation_space", "action_space"):
         if not hasattr(target, name):
             raise InputError(f"{type(target).__name__} is neither a problem nor an environment")
     own = own_problem(target)
     if own is not None and horizon is None:
-        told = (own.states, own.actions, own.horizon, own.constraints)
-        return Sizes(*told, known=False)
-    spec = getattr(target, "spec", None)
-    limit = getattr(spec, "max_episode_steps", None)
+        return _sizes(own, known=False)
+    limit = getattr(getattr(target, "spec", None), "max_episode_steps", None)
     steps = whole_horizon(limit if horizon is None else horizon)
     spaces = Spaces.of(target, discretise)
     number = whole_number("constraints", constraints, least=1)
     return Sizes(spaces.states, spaces.actions, steps, number, known=False)
+
+
+def _sizes(own: CMDP, known: bool) -> Sizes:
+    return Sizes(own.states, own.actions, own.horizon, own.constraints, known)
 
 
 def _first(sizes: Sizes) -> tuple[str, ...]:
@@ -113,16 +118,6 @@ def _first(sizes: Sizes) -> tuple[str, ...]:
             "learned.policy"
         )
     return tuple(found)
-
-
-def _safe(sizes: Sizes, besides: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    why = (
-        "no episode may break a limit: only OptPress-LP, DOPE and OPSE promise that, and begin "
-        "with a baseline= that is certified",
-        "at the scales of the proof they play the baseline for very long; smaller scales are "
-        "faster and promise nothing",
-    )
-    return why, tuple(besides)
 
 
 def _besides(sizes: Sizes, episodes: int | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""What was asked for, checked: the boundary of live learning."""
+"""What was asked for, checked and completed: the boundary of live learning."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ import numpy as np
 
 from cmdplab.algorithms.row import SAFE_POLICY, SLATER_GAP, Row
 from cmdplab.algorithms.task import Baseline as TaskBaseline, Task
+from cmdplab.checks import real_number
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import check_counts
-from cmdplab.live.checkpoints import Settings
+from cmdplab.live.checkpoints import Saved, Settings
 from cmdplab.live.environment import Env, reset_checked
 from cmdplab.live.episodes import Setup
+from cmdplab.live.evaluation import Tally
+from cmdplab.live.learned import Learned
 from cmdplab.live.masks import digest
 from cmdplab.live.model.baseline import Baseline
-from cmdplab.live.signals import Demand
+from cmdplab.live.model.experience import Experience, Visits
+from cmdplab.live.scales import AUTO, BEGINNING
+from cmdplab.live.signals import Demand, signal_names
 from cmdplab.live.spaces import Spaces, Whole, described
 from cmdplab.types import Array, Mask
 
@@ -70,8 +75,9 @@ class Asked:
 
     def settings(self, env: Env, start: int | str | None) -> Settings:
         """What must be the same for a checkpoint to go on; the number of episodes may grow."""
+        ranges, spec = self.demand.ranges, getattr(env, "spec", None)
         return {
-            "environment": _name(env),
+            "environment": str(getattr(spec, "id", None) or type(env).__name__),
             "algorithm": f"{self.row.name} ({self.row.preset})",
             "constants": _constants(self.row),
             "dynamics": self.row.dynamics,
@@ -79,11 +85,7 @@ class Asked:
             "spaces": _spaces(self.spaces),
             "horizon": self.horizon,
             self.demand.what: self.demand.limit.tolist(),
-            **(
-                {}
-                if set(self.demand.ranges) <= {(0.0, 1.0)}
-                else {"cost_range": self.demand.ranges}
-            ),
+            **({} if set(ranges) <= {(0.0, 1.0)} else {"cost_range": ranges}),
             **({"clip": True} if self.clip else {}),
             f"source of {self.demand.what}": self.demand.source,
             "mask": digest(self.mask),
@@ -97,11 +99,8 @@ class Asked:
     def setup(self, start: int | str) -> Setup:
         """What does not change from episode to episode."""
         at = None if isinstance(start, str) else start - self.spaces.first_state
-        what, n = self.demand.what, len(self.demand.limit)
-        names = [what] if n == 1 else [f"{what} {i + 1}" for i in range(n)]
-        scale = self.demand.scale(self.rewards)
-        read = self.demand.read
-        told = (read, scale, ("reward", *names), self.mask, self.clip)
+        names = ("reward", *signal_names(self.demand.what, len(self.demand.limit)))
+        told = (self.demand.read, self.demand.scale(self.rewards), names, self.mask, self.clip)
         return Setup(self.spaces, self.horizon, at, *told)
 
     def threshold(self, setup: Setup) -> Array:
@@ -145,13 +144,50 @@ def _spaces(spaces: Spaces) -> list[Any]:
     return [described(spaces.observed), described(spaces.chosen)]
 
 
-def _name(env: Env) -> str:
-    spec = getattr(env, "spec", None)
-    return str(getattr(spec, "id", None) or type(env).__name__)
-
-
 def _constants(row: Row) -> str:
     """A hash of every number, schedule and formula of a row; its texts do not matter."""
     values = {f.name: getattr(row, f.name) for f in fields(row)}
     kept = {name: each for name, each in values.items() if not isinstance(each, str)}
     return hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", repr(kept)).encode()).hexdigest()[:12]
+
+
+def as_live(row: Row, dynamics: str | None, replan: str | None, scale: float | str | None) -> Row:
+    """The row with the defaults of live learning: counts pooled over the steps, fewer plans.
+
+    Multipliers of a queue change in every episode, and such a planner plans in every episode.
+    """
+    if dynamics is None and row.reads("dynamics"):
+        dynamics = "stationary"
+    if replan is None and row.may_plan_rarely:
+        replan = "doubling"
+    row = row.with_settings(dynamics=dynamics, replan=replan)
+    if scale is None:
+        return row
+    if isinstance(scale, str) and scale != AUTO:
+        raise InputError(f'bonus_scale is {scale!r}, not a number > 0 or "auto"')
+    if not row.reads("bonus_scale"):
+        raise InputError(f"{row.name} has no bonus_scale")
+    fixed = BEGINNING if isinstance(scale, str) else real_number("bonus_scale", scale)
+    return row.with_settings(bonus_scale=fixed)
+
+
+def taken_up(data: Learned, asked: Asked, settings: Settings) -> Saved:
+    """What a learner of before needs to go on; one of another kind or size is refused."""
+    row, world = asked.row, data.world
+    both = {
+        "algorithm": (row.name, data.algorithm.name),
+        "preset": (row.preset, data.algorithm.preset),
+        "spaces": (asked.spaces, world.spaces),
+        "horizon": (asked.horizon, world.horizon),
+        "number of signals": (1 + len(asked.demand.limit), len(data.names)),
+    }
+    for what, (here, there) in both.items():
+        if here != there:
+            raise InputError(f"data= was learned with another {what}: {there} there, {here} here")
+    start = SEVERAL if world.start is None else world.start + asked.spaces.first_state
+    settings["start"] = start if settings["start"] is None else settings["start"]
+    sizes = (asked.spaces.states, asked.spaces.actions)
+    seen = Experience.of_arrays(*sizes, data.seen.arrays())
+    told = None if asked.mask is not None else world.opened
+    visits = Visits.of_table(data.visits)
+    return Saved(data.state, Tally(len(data.names)), visits, 0, seen, told)

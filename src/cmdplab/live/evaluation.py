@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab import display
 from cmdplab.statistics.means import Estimate, estimate
 from cmdplab.types import Array, Indices
 
@@ -18,6 +20,24 @@ class Evaluation(NamedTuple):
 
     objective: Estimate
     constrained: tuple[Estimate, ...]  # N costs or utilities
+
+    @classmethod
+    def of(cls, means: Iterable[Iterable[float]]) -> Evaluation:
+        """The estimates of (low, mean, high, episodes) of every signal, the objective first."""
+        first, *rest = (Estimate(float(a), float(m), float(b), int(n)) for a, m, b, n in means)
+        return cls(first, tuple(rest))
+
+    @property
+    def every(self) -> tuple[Estimate, ...]:
+        """[1 + N], the objective and then the others."""
+        return (self.objective, *self.constrained)
+
+    def facts(self, names: Sequence[str], more: str = "") -> list[tuple[str, str]]:
+        """A mean with its interval for each signal."""
+        return [
+            (display.name(name) + more, f"{each.mean:.6g} ({each.low:.6g} to {each.high:.6g})")
+            for name, each in zip(names, self.every, strict=True)
+        ]
 
 
 class Curve(NamedTuple):
@@ -80,12 +100,8 @@ class Tally:
         late = (self._count > 0) & (behind <= max(share * self.episodes, self._length))
         count = int(self._count[late].sum())
         total, squares = self._sums[:, late].sum(axis=1)
-        low, high = bounds
-        found = [
-            estimate(count, float(t), float(s), (float(lo), float(hi)))
-            for t, s, lo, hi in zip(total, squares, low, high, strict=True)
-        ]
-        return Evaluation(found[0], tuple(found[1:]))
+        sums = zip(total.tolist(), squares.tolist(), bounds.T.tolist(), strict=True)
+        return Evaluation.of(estimate(count, t, s, (low, high)) for t, s, (low, high) in sums)
 
 
 def _halved(blocks: Array) -> Array:

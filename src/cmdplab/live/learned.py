@@ -64,18 +64,11 @@ class Learned(Known):
         The policy of the result is the plan, which was not played yet: `evaluation` is None.
         """
         plan = self.plan(budget, threshold=threshold)
-        words, limit = display.numbers(plan.limit), plan.limit
-        note = f"Planned for {words} on what was learned for {display.numbers(self.limit)}."
-        told = (note, *([plan.message] if plan.message else []))
-        return replace(
-            self,
-            policy=plan.policy,
-            evaluation=None,
-            planned=plan,
-            chosen=PLAN,
-            limit=limit,
-            notes=told,
-        )
+        both = [display.numbers(each) for each in (plan.limit, self.limit)]
+        note = f"Planned for {both[0]} on what was learned for {both[1]}."
+        notes = (note, *([plan.message] if plan.message else []))
+        found: dict[str, Any] = {"policy": plan.policy, "planned": plan, "chosen": PLAN}
+        return replace(self, **found, evaluation=None, limit=plan.limit, notes=notes)
 
     def save(self, path: str | Path) -> None:
         """Write everything as one .npz, without pickle, whole or not at all."""
@@ -87,13 +80,7 @@ class Learned(Known):
         return cls(**storage.read(path))
 
     def _facts(self) -> tuple[str, display.Facts]:
-        facts = []
-        if self.evaluation is not None:
-            found = [self.evaluation.objective, *self.evaluation.constrained]
-            facts = [
-                (display.name(name), f"{each.mean:.6g} ({each.low:.6g} to {each.high:.6g})")
-                for name, each in zip(self.names, found, strict=True)
-            ]
+        facts = [] if self.evaluation is None else self.evaluation.facts(self.names)
         facts += [
             ("limits", display.numbers(self.limit)),
             ("multiplier", display.numbers(self.multiplier)),
@@ -114,8 +101,8 @@ class Learned(Known):
             lines += self._lines(self.planned.promised, self.planned.multiplier)
         lines.append(f"learned.policy is {self.chosen}.")
         lines.append(f"policies of the last {self.late.objective.episodes:,} learning episodes:")
-        late = [self.late.objective, *self.late.constrained]
-        lines += [f"  {_line(name, each)}" for name, each in zip(self.names, late, strict=True)]
+        late = zip(self.names, self.late.every, strict=True)
+        lines += [f"  {_line(name, each)}" for name, each in late]
         low, high = self.reward_range
         if (low, high) != (0.0, 1.0):
             lines.append(f"The learner saw each reward r as (r - {low:g}) / {high - low:g}.")
@@ -126,13 +113,12 @@ class Learned(Known):
         return [first, *self._lines(found, multiplier)]
 
     def _lines(self, found: Evaluation, multiplier: Array) -> list[str]:
-        rule = "at most" if self.world.costs else "at least"
-        lines = [f"  {_line(self.names[0], found.objective)}"]
-        for name, limit, price, each in zip(
-            self.names[1:], self.limit, multiplier, found.constrained, strict=True
-        ):
-            lines.append(f"  {_line(name, each)}, {rule} {limit:g} wanted, multiplier {price:.4g}")
-        return lines
+        rule = self.world.rule
+        limits = zip(self.names[1:], self.limit, multiplier, found.constrained, strict=True)
+        return [f"  {_line(self.names[0], found.objective)}"] + [
+            f"  {_line(name, each)}, {rule} {limit:g} wanted, multiplier {price:.4g}"
+            for name, limit, price, each in limits
+        ]
 
 
 def _line(name: str, found: Estimate) -> str:

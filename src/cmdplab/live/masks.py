@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.cmdp import exact
 from cmdplab.cmdp.checks import checked_mask, flags
 from cmdplab.cmdp.policy import drawn
 from cmdplab.errors import InputError
@@ -25,9 +26,11 @@ def opened(given: Masking | None, spaces: Spaces, horizon: int) -> Mask | None:
     if given is None:
         return None
     shape = (horizon, spaces.states, spaces.actions)
-    rows = _rows(given, spaces) if callable(given) else given
+    if callable(given):
+        check_call("mask", given, "state")
+        given = [given(spaces.observation(x)) for x in range(spaces.states)]  # type: ignore[assignment]
     try:
-        array = np.array(rows)
+        array = np.array(given)
     except ValueError:
         raise InputError(f"mask must hold booleans of the shape {shape} or {shape[1:]}") from None
     checked = checked_mask(array, shape)
@@ -85,10 +88,7 @@ def projected(policy: Array, opened: Mask | None) -> Array:
     """A policy [H, X, A] without its closed actions; the others share what those had."""
     if opened is None:
         return policy
-    rest = np.where(opened, policy, 0.0)
-    total = rest.sum(axis=-1, keepdims=True)
-    equal = opened / opened.sum(axis=-1, keepdims=True)
-    return np.asarray(np.where(total > 0.0, rest / np.where(total > 0.0, total, 1.0), equal))
+    return exact.policy_of(np.where(opened, policy, 0.0), exact.even(opened))
 
 
 def digest(mask: Mask | None) -> str:
@@ -96,8 +96,3 @@ def digest(mask: Mask | None) -> str:
     if mask is None:
         return "none"
     return hashlib.sha256(np.packbits(mask).tobytes()).hexdigest()[:12]
-
-
-def _rows(function: Callable[[Any], npt.ArrayLike], spaces: Spaces) -> list[npt.ArrayLike]:
-    check_call("mask", function, "state")
-    return [function(spaces.observation(x)) for x in range(spaces.states)]

@@ -16,7 +16,7 @@ from cmdplab.live.episodes import Setup
 from cmdplab.live.model import Experience, Planned, planned_on
 from cmdplab.live.model.data import Step, episodes_of, numbered, played_as
 from cmdplab.live.model.known import Known
-from cmdplab.live.signals import Given, checked_range, demand
+from cmdplab.live.signals import Given, checked_range, demand, signal_names
 from cmdplab.live.spaces import Named, Spaces, Whole
 from cmdplab.types import Array
 
@@ -42,10 +42,8 @@ class Fitted(Known):
 
     def _facts(self) -> tuple[str, display.Facts]:
         facts = [("episodes", f"{self.seen.episodes:,}")]
-        found = (self.planned.promised.objective, *self.planned.promised.constrained)
-        for name, each in zip(self.world.names, found, strict=True):
-            told = f"{each.mean:.6g} ({each.low:.6g} to {each.high:.6g}), promised by the model"
-            facts.append((display.name(name), told))
+        promised = self.planned.promised.facts(self.world.names)
+        facts += [(name, f"{told}, promised by the model") for name, told in promised]
         facts.append(("limits", display.numbers(self.limit)))
         return "Fitted", facts + [("note", each) for each in self.notes]
 
@@ -74,40 +72,29 @@ def fit(
     What the log never tried is feared, so that the plan stays where the log has been.
     """
     limits: Any = budget if threshold is None else threshold
-    names = _names("cost" if threshold is None else "utility", int(np.size(limits)))
-    logged = [each for each in episodes_of(list(data) if _once(data) else data, names) if each]
+    names = signal_names("cost" if threshold is None else "utility", int(np.size(limits)))
+    data = list(data) if hasattr(data, "__next__") else data  # what can be gone through only once
+    logged = [each for each in episodes_of(data, names) if each]
     if not logged:
         raise InputError("there is no step in the logged episodes")
     steps = whole_horizon(max(map(len, logged)) if horizon is None else horizon)
     found = spaces or _spaces(logged)
     wanted = demand(steps, budget, threshold, cost, utilities, cost_range)
     rewards = checked_range(_range(logged) if reward_range is None else reward_range)
-    names_of = found.labels.states
-    began = {numbered(found.observed, names_of, each[0].state) for each in logged}
+    words = found.labels.states
+    began = {numbered(found.observed, words, each[0].state) for each in logged}
     start = began.pop() if len(began) == 1 else None
-    told = (wanted.read, wanted.scale(rewards), ("reward", *names))
-    world = Setup(found, steps, start, *told)
+    world = Setup(found, steps, start, wanted.read, wanted.scale(rewards), ("reward", *names))
     seen = Experience(found.states, found.actions, len(world.names))
     cut = 0
     for played in played_as(logged, world):
         cut += played.cut
-        real = slice(world.lead, world.lead + played.length)
-        pairs = (played.states[real], played.actions[real])
-        seen.add(*pairs, played.leads(world), played.signals[:, real])
+        seen.add(*played.steps(world))
     plan = planned_on(seen, world, wanted.limit, np.zeros(len(wanted.limit)))
     notes = [plan.message] if plan.message else []
     if cut:
         notes.append(f"{cut:,} episodes do not say how they end before step {steps}.")
     return Fitted(plan.policy, plan, wanted.limit, world, seen, tuple(notes))
-
-
-def _once(data: Any) -> bool:
-    """Whether something can be gone through only once."""
-    return hasattr(data, "__next__")
-
-
-def _names(what: str, count: int) -> tuple[str, ...]:
-    return (what,) if count == 1 else tuple(f"{what} {n + 1}" for n in range(count))
 
 
 def _range(logged: list[list[Step]]) -> tuple[float, float]:

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab import display
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
-from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.cmdp.policy import Policy
 from cmdplab.engines.families import live_session
@@ -26,8 +24,8 @@ from cmdplab.files.locks import BusyError
 from cmdplab.files.write import writable_folder
 from cmdplab.live import checkpoints
 from cmdplab.live.advice import Sizes, advised
-from cmdplab.live.checkpoints import Saved, Settings
-from cmdplab.live.checks import SEVERAL, Asked, first_state
+from cmdplab.live.checkpoints import Settings
+from cmdplab.live.checks import Asked, as_live, first_state, taken_up
 from cmdplab.live.environment import (
     Env,
     as_one,
@@ -41,14 +39,13 @@ from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import LATE, Evaluation, Tally
 from cmdplab.live.learned import LAST, PLAN, Learned
 from cmdplab.live.masks import Masking, opened
-from cmdplab.live.model import Experience, Planned, planned_on
+from cmdplab.live.model import Experience, Planned
 from cmdplab.live.model.baseline import Baseline, Certified, certified, recalled
 from cmdplab.live.model.data import played_from
-from cmdplab.live.model.experience import Visits
 from cmdplab.live.model.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
-from cmdplab.live.model.plans import merit, missed, promised_by, shortfall
+from cmdplab.live.model.plans import judged_plan, merit, promised_by
 from cmdplab.live.progress import OnProgress
-from cmdplab.live.scales import AUTO, BEGINNING, Chooser, check
+from cmdplab.live.scales import AUTO, Chooser, check
 from cmdplab.live.session import Playing, advanced, patient
 from cmdplab.live.signals import Given, checked_range, demand
 from cmdplab.live.spaces import Discretiser, Spaces
@@ -145,7 +142,7 @@ def learn(
         advice = advised(sizes, None, safe=baseline is not None)
     chosen = algorithm if advice is None else advice.algorithm
     asked = Asked(
-        row=_as_live(as_row(chosen), dynamics, replan, bonus_scale),
+        row=as_live(as_row(chosen), dynamics, replan, bonus_scale),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities, cost_range),
@@ -183,28 +180,9 @@ def learn(
             raise failed from error.__cause__
         judge = partial(_evaluate, playing, asked.evaluate, stop=stop, on_progress=on_progress)
         last = judge() if asked.evaluate else None
-        plan, more = _plan(asked, playing, judge if asked.evaluate else None)
+        judge_plan = judge if asked.evaluate else None
+        plan, more = judged_plan(playing.seen, playing.setup, asked.demand.limit, judge_plan)
     return _learned(asked, playing, last, plan, [*notes, *more], seconds)
-
-
-def _as_live(row: Row, dynamics: str | None, replan: str | None, scale: float | str | None) -> Row:
-    """The row with the defaults of live learning: counts pooled over the steps, fewer plans.
-
-    Multipliers of a queue change in every episode, and such a planner plans in every episode.
-    """
-    if dynamics is None and row.reads("dynamics"):
-        dynamics = "stationary"
-    if replan is None and row.may_plan_rarely:
-        replan = "doubling"
-    row = row.with_settings(dynamics=dynamics, replan=replan)
-    if scale is None:
-        return row
-    if isinstance(scale, str) and scale != AUTO:
-        raise InputError(f'bonus_scale is {scale!r}, not a number > 0 or "auto"')
-    if not row.reads("bonus_scale"):
-        raise InputError(f"{row.name} has no bonus_scale")
-    fixed = BEGINNING if isinstance(scale, str) else real_number("bonus_scale", scale)
-    return row.with_settings(bonus_scale=fixed)
 
 
 def _begun(
@@ -216,7 +194,7 @@ def _begun(
     saved, notes = (None, []) if found is None else found
     fresh = saved is None
     if fresh and isinstance(data, Learned):
-        saved = _taken_up(data, asked, settings)
+        saved = taken_up(data, asked, settings)
         notes = [*notes, f"Began with what was learned from {data.episodes:,} episodes before."]
     done = 0 if saved is None else saved.tally.episodes
     if done > asked.episodes:
@@ -267,28 +245,6 @@ def _certified(env: Env, asked: Asked, setup: Setup, settings: Settings) -> Cert
     return found
 
 
-def _taken_up(data: Learned, asked: Asked, settings: Settings) -> Saved:
-    """What a learner of before needs to go on; one of another kind or size is refused."""
-    row, world = asked.row, data.world
-    ours = (row.name, row.preset, asked.spaces, asked.horizon, 1 + len(asked.demand.limit))
-    theirs = data.algorithm.name, data.algorithm.preset, world.spaces, world.horizon
-    for what, here, there in zip(
-        ("algorithm", "preset", "spaces", "horizon", "number of signals"),
-        ours,
-        (*theirs, len(data.names)),
-        strict=True,
-    ):
-        if here != there:
-            raise InputError(f"data= was learned with another {what}: {there} there, {here} here")
-    start = SEVERAL if world.start is None else world.start + asked.spaces.first_state
-    settings["start"] = start if settings["start"] is None else settings["start"]
-    sizes = (asked.spaces.states, asked.spaces.actions)
-    seen = Experience.of_arrays(*sizes, data.seen.arrays())
-    told = None if asked.mask is not None else world.opened
-    visits = Visits.of_table(data.visits)
-    return Saved(data.state, Tally(len(data.names)), visits, 0, seen, told)
-
-
 def _learn(
     playing: Playing,
     episodes: int,
@@ -330,37 +286,6 @@ def _evaluate(
     return playing.evaluation(tally)
 
 
-def _plan(
-    asked: Asked, playing: Playing, judge: Callable[..., Evaluation] | None
-) -> tuple[Planned | None, list[str]]:
-    """A plan on what was seen, played where there is a judge, or why there is none.
-
-    The best policy of an estimated model is the one whose costs were estimated too low. Where it
-    certainly misses a limit when it is played, it is planned once more with that as a margin.
-    """
-    limit, setup = asked.demand.limit, playing.setup
-    try:
-        plan = planned_on(playing.seen, setup, limit, np.zeros_like(limit))
-    except InputError as error:
-        return None, [f"No plan was made: {error}."]
-    if judge is None:
-        return plan, []
-    played = judge(rows=plan.policy.array)
-    plan = plan._replace(evaluation=played)
-    if not plan.feasible or not shortfall(played, limit, setup, certain=True):
-        return plan, []
-    margin = missed(played, limit, setup)
-    careful = planned_on(playing.seen, setup, limit, margin)
-    if not careful.feasible:
-        return plan, []
-    again, told = judge(rows=careful.policy.array), (limit, plan.multiplier, setup)
-    if merit(again, *told) <= merit(played, *told):
-        return plan, []
-    careful = careful._replace(evaluation=again)
-    words = (display.numbers(margin), display.numbers(plan.limit))
-    return careful, [f"The plan leaves a margin of {words[0]}: without it, it missed {words[1]}."]
-
-
 def _saver(
     playing: Playing, folder: Path | None, settings: Settings, every: float
 ) -> Callable[[float], None]:
@@ -388,11 +313,19 @@ def _learned(
     chosen, better = LAST, (last, judged)
     if plan is not None:
         found = judged or promised_by(playing.seen, setup, asked.demand.limit, last.array)
-        notes = [*notes, *_remarks(asked, playing, found, plan)]
+        prices = (playing.prices, playing.tally.episodes, playing.multiplier())
+        notes = [
+            *notes,
+            *([plan.message] if plan.message else []),
+            *on_the_choice(found, plan, setup),
+            *on_the_model(plan, setup),
+            *on_the_multiplier(*prices, plan, found, setup),
+            *on_the_slack(asked.slack, plan, setup),
+        ]
         told = (plan.limit, plan.multiplier, setup)
         if merit(plan.evaluation or plan.promised, *told) >= merit(found, *told):
             chosen, better = PLAN, (plan.policy, plan.evaluation)
-    remarks = [each for each in (row.tuning_warning(asked.episodes), row.heuristic) if each]
+    warnings = (row.tuning_warning(asked.episodes), row.heuristic)
     sparse = asked.spaces.sparse(playing.tally.episodes, asked.horizon)
     return Learned(
         algorithm=row,
@@ -411,7 +344,7 @@ def _learned(
             *notes,
             *playing.remarks(),
             *([sparse] if sparse else []),
-            *(f"{row.name}: {each}." for each in remarks),
+            *(f"{row.name}: {each}." for each in warnings if each),
         ),
         last=last,
         last_evaluation=judged,
@@ -421,18 +354,6 @@ def _learned(
         seen=playing.seen,
         state=playing.session.state(),
     )
-
-
-def _remarks(asked: Asked, playing: Playing, last: Evaluation, plan: Planned) -> list[str]:
-    """What the plan says about the run."""
-    prices = (playing.prices, playing.tally.episodes, playing.multiplier())
-    return [
-        *([plan.message] if plan.message else []),
-        *on_the_choice(last, plan, playing.setup),
-        *on_the_model(plan, playing.setup),
-        *on_the_multiplier(*prices, plan, last, playing.setup),
-        *on_the_slack(asked.slack, plan, playing.setup),
-    ]
 
 
 def _held(stack: ExitStack, folder: Path) -> Path:

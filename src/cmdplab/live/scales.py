@@ -189,7 +189,5 @@ def _solved(world: CMDP) -> tuple[float, CMDP]:
         return found.value, world
     margin = float(found.slater_gap or 0.0)  # by how much the thresholds are out of reach
     lower = world.threshold + min(margin, 0.0) - SLACK * world.horizon
-    world = CMDP(
-        world.transition, world.reward, lower, world.start, mask=world.mask, horizon=world.horizon
-    )
+    world = world.changed(threshold=lower)
     return float(solve(world).value or 0.0), world

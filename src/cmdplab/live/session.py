@@ -96,11 +96,9 @@ class Playing:
         self.session.observe(self._followed(played), played.actions, rewards)
         self.cut += played.cut
         self.clipped += played.clipped
-        lead = self.setup.lead
-        real = slice(lead, lead + played.length)
-        states, actions = played.states[real], played.actions[real]
-        self.visits.add(states, actions)
-        self.seen.add(states, actions, played.leads(self.setup), played.signals[:, real])
+        steps = played.steps(self.setup)
+        self.visits.add(*steps[:2])
+        self.seen.add(*steps)
 
     def _followed(self, played: Played) -> Indices:
         """[S + 1], the states as the learner counts them.
@@ -130,7 +128,7 @@ class Playing:
 
     def multiplier(self) -> Array:
         """[N], in the user's units: objective per unit of cost or utility."""
-        width = np.abs(self.setup.scale.best - self.setup.scale.worst)
+        width = self.setup.scale.width
         multiplier = np.asarray(self.session.state().multiplier, np.float64)
         return np.asarray(multiplier * width[0] / width[1:])
 
@@ -156,14 +154,14 @@ class Playing:
             found = self.session.policy()[h, x] if rows is None else rows[h - lead, x]
             return np.asarray(found)
 
+        masked = None if self.told is None else Masked(self.told, row)
         if isinstance(self.env, Copies):
-            yield from self._together(self.env, first, last, other, row)
+            yield from self._together(self.env, first, last, other, masked)
             return
         for begin in range(first, last + 1, BATCH):
             size = min(BATCH, last + 1 - begin)
             noise = uniforms(self.seed, begin, size, self.setup.steps)[:, :, 0].tolist()
             for e in range(size):
-                masked = None if self.told is None else Masked(self.told, row)
                 act = self.session.act if other is None else other
                 yield roll_out(self.env, self.setup, act, noise[e], begin + e, masked)
 
@@ -173,12 +171,11 @@ class Playing:
         first: int,
         last: int,
         other: Act | None,
-        row: Callable[[int, int], Array],
+        masked: Masked | None,
     ) -> Iterator[Played]:
         """Batches of an episode in each copy, all of them by the policy before the first."""
         for begin in range(first, last + 1, copies.count):
             noise = uniforms(self.seed, begin, copies.count, self.setup.steps)[:, :, 0].tolist()
-            masked = None if self.told is None else Masked(self.told, row)
             act = self.session.act if other is None else other
             played = roll_out_together(copies, self.setup, act, noise, begin, masked)
             yield from played[: last + 1 - begin]

@@ -33,6 +33,11 @@ class Scale(NamedTuple):
     worst: Array  # [1 + N]
     best: Array  # [1 + N]
 
+    @property
+    def width(self) -> Array:
+        """[1 + N], the range of a step."""
+        return np.abs(self.best - self.worst)
+
     def to_unit(self, values: Array, steps: int = 1) -> Array:
         """Sums over so many steps, [1 + N] or [1 + N, ...], as the learner sees them."""
         shape = (-1, *(1,) * (values.ndim - 1))
@@ -72,12 +77,13 @@ def demand(
     """Costs within budgets, or utilities that reach thresholds, from functions or the info."""
     if (budget is None) == (threshold is None):
         raise InputError("pass either budget= (of costs) or threshold= (of utilities)")
-    what = "cost" if threshold is None else "utility"
-    functions, other = (cost, utilities) if what == "cost" else (utilities, cost)
+    costs = ("cost", "budget", budget, cost, utilities)
+    what, name, limits, functions, other = (
+        costs if threshold is None else ("utility", "threshold", threshold, utilities, cost)
+    )
     if other is not None:
         raise InputError("a budget bounds cost= from above, a threshold utilities= from below")
-    name = "budget" if what == "cost" else "threshold"
-    given: Any = budget if what == "cost" else threshold
+    given: Any = limits
     wide = checked_ranges(ranges, np.size(given))
     limit = checked_limit(name, given, horizon, wide)
     if functions is None:
@@ -88,7 +94,12 @@ def demand(
     if len(listed) != len(limit):
         raise InputError(f"{name} holds {len(limit)} numbers for {len(listed)} functions")
     source = ", ".join(getattr(each, "__qualname__", type(each).__qualname__) for each in listed)
-    return Demand(_from_functions(listed), limit, what, source, wide)
+    return Demand(lambda *step: [each(*step) for each in listed], limit, what, source, wide)
+
+
+def signal_names(what: str, count: int) -> tuple[str, ...]:
+    """[N], what each cost or utility is called."""
+    return (what,) if count == 1 else tuple(f"{what} {n + 1}" for n in range(count))
 
 
 def checked_limit(
@@ -136,19 +147,11 @@ def unread(state: Any, action: Any, following: Any, reward: Any, info: Info) -> 
     raise InputError("functions are not kept in files: pass cost= or utilities= again")
 
 
-def _from_functions(functions: Sequence[Signal]) -> Reader:
-    if len(functions) == 1:
-        only = functions[0]
-        return lambda *step: (only(*step),)
-    return lambda *step: [each(*step) for each in functions]
-
-
 def _from_info(what: str, count: int) -> Reader:
     """info["cost"] for one cost; else info["costs"] or info["utilities"], N numbers."""
-    many = "costs" if what == "cost" else "utilities"
+    argument, many = ("cost", "costs") if what == "cost" else ("utilities", "utilities")
     keys = ("cost", many) if what == "cost" and count == 1 else (many,)
     shown = " or ".join(f'info["{key}"]' for key in keys)
-    argument = "cost" if what == "cost" else "utilities"
 
     def read(state: Any, action: Any, following: Any, reward: Any, info: Info) -> Sequence[Any]:
         for key in keys:

@@ -27,7 +27,6 @@ from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.model import Experience, Planned
 from cmdplab.live.signals import Scale, unread
 from cmdplab.live.spaces import Spaces, described, restored
-from cmdplab.statistics.means import Estimate
 
 FORMAT = "cmdplab-learned-1"
 Arrays = dict[str, npt.NDArray[Any]]
@@ -122,14 +121,11 @@ def _fields(arrays: Arrays, told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _evaluation(found: Evaluation | None) -> Any:
-    return None if found is None else [list(each) for each in (found[0], *found[1])]
+    return None if found is None else [list(each) for each in found.every]
 
 
 def _read_evaluation(values: Any) -> Evaluation | None:
-    if values is None:
-        return None
-    every = [Estimate(float(a), float(m), float(b), int(n)) for a, m, b, n in values]
-    return Evaluation(every[0], tuple(every[1:]))
+    return None if values is None else Evaluation.of(values)
 
 
 def _planned(plan: Planned) -> dict[str, Any]:
@@ -148,12 +144,10 @@ def _planned(plan: Planned) -> dict[str, Any]:
 def _plan(told: Any, arrays: Arrays, labels: Any, names: tuple[str, ...]) -> Planned | None:
     if told is None:
         return None
-    promised = _read_evaluation(told["promised"])
-    assert promised is not None
     prices = [np.inf if each is None else each for each in told["multiplier"]]
     return Planned(
         Policy(arrays["planned"], labels, "planned on what was learned"),
-        promised,
+        Evaluation.of(told["promised"]),
         np.array(told["limit"]),
         np.array(told["margin"]),
         bool(told["feasible"]),

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
+from cmdplab.cmdp import exact
 from cmdplab.cmdp.evaluation import Evaluation, evaluate
 from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.policy import Policy, fitted
@@ -73,8 +74,9 @@ def compare_policies(
     order = np.argsort(-weight, axis=None, kind="stable")[:rows]
     places = [tuple(map(int, np.unravel_index(n, weight.shape))) for n in order]
     table = [
-        _where(problem, place)
-        | {
+        {
+            **({"step": problem.labels.step(place[0])} if len(place) == 2 else {}),
+            "state": problem.labels.state(place[-1]),
             "weight": float(weight[place]),
             "variation": float(variation[place]),
             "visits_first": float(visits[(0, *place)]),
@@ -86,18 +88,10 @@ def compare_policies(
         if weight[place] > 0.0
     ]
     names = (_name(first, "first"), _name(second, "second"))
-    units = tuple(problem.labels.signal(n) for n in range(len(problem.reward)))
+    units = problem.units
     returns = np.stack([each.returns for each in found])
     signals, total = tuple(each.of for each in units), float(weight.sum())
     return Difference(names, signals, returns, problem.threshold, total, tuple(table), units)
-
-
-def _where(problem: CMDP | StationaryCMDP, place: tuple[int, ...]) -> dict[str, Any]:
-    """The names of a place: its step, where there are steps, and its state."""
-    *steps, x = place
-    labels = problem.labels
-    state = {"state": labels.state(x)}
-    return {"step": labels.step(steps[0]), **state} if steps else state
 
 
 def _rows(
@@ -106,20 +100,15 @@ def _rows(
     """[H, X, A] or [X, A]: what a policy plays, on average over its memory if it has one."""
     if not isinstance(policy, Policy) or policy.counter is None:
         return fitted(problem, policy)
-    visits = found.occupancy.sum(axis=-1, keepdims=True)
-    even = problem.opened / problem.opened.sum(axis=-1, keepdims=True)
-    return np.where(visits > 0.0, found.occupancy / np.where(visits > 0.0, visits, 1.0), even)
+    return exact.policy_of(found.occupancy, exact.even(problem.opened))
 
 
 def in_words(problem: CMDP | StationaryCMDP, row: Array, most: int = 3) -> str:
     """The actions of a row [A] with their shares, the likeliest first: "serve 70%, wait 30%"."""
     order = [int(a) for a in np.argsort(-row, kind="stable") if row[a] > 0.0]
-    words = [problem.labels.action(a) + _share(row[a]) for a in order[:most]]
+    shares = ["" if row[a] >= 1.0 - 1e-9 else f" {100 * row[a]:.3g}%" for a in order[:most]]
+    words = [problem.labels.action(a) + share for a, share in zip(order, shares, strict=False)]
     return ", ".join(words) + (", ..." if len(order) > most else "")
-
-
-def _share(p: float) -> str:
-    return "" if p >= 1.0 - 1e-9 else f" {100 * p:.3g}%"
 
 
 def _name(policy: object, otherwise: str) -> str:

@@ -149,7 +149,7 @@ def explain(
     given_up = float(values[0, best] - here[0])
     given_up = given_up if given_up > SAME * size else 0.0
     gained = here[1:] - values[1:, best]
-    scales = [labels.signal(n) for n in range(len(problem.reward))]
+    scales = problem.units
     factor = np.array([each.factor for each in scales])
     beside = any(each.offset for each in scales) or _averaged(problem)
     shown, whole = values, total

@@ -84,22 +84,22 @@ def simulate(
         low, high = weights.sum() * low, weights.sum() * high
     if counter is None:
         rows = rows[..., None, :, :]
-    batch = max(AT_ONCE // (T * 2 + _row_length(problem)), 1)
+    kernel = problem.transition
+    length = kernel.probability.shape[-1] if isinstance(kernel, Sparse) else problem.states
+    batch = max(AT_ONCE // (T * 2 + length), 1)
     total, squares = np.zeros(len(cut)), np.zeros(len(cut))
     for done in range(0, episodes, batch):
         drawn = uniforms(seed, done + 1, min(batch, episodes - done), T + (rows.ndim == 3))
         earned = _earned(problem, rows, counter, drawn, weights)
         total += earned.sum(axis=1)
         squares += (earned**2).sum(axis=1)
+    sums = (each.tolist() for each in (total, squares, low, high, cut))
     found = tuple(
-        _widened(estimate(episodes, float(t), float(s), (float(a), float(b))), float(c))
-        for t, s, a, b, c in zip(total, squares, low, high, cut, strict=True)
+        (each := estimate(episodes, t, s, (a, b)))._replace(low=each.low - c, high=each.high + c)
+        for t, s, a, b, c in zip(*sums, strict=True)
     )
-    units = tuple(problem.labels.signal(n) for n in range(len(cut)))
-    names = tuple(each.of for each in units)
-    return Simulation(
-        found, problem.threshold, names, episodes, seed, T, tuple(cut.tolist()), units
-    )
+    names, left = tuple(each.of for each in problem.units), tuple(cut.tolist())
+    return Simulation(found, problem.threshold, names, episodes, seed, T, left, problem.units)
 
 
 def _steps(problem: CMDP | StationaryCMDP, steps: int | None) -> int:
@@ -131,10 +131,6 @@ def _unending(problem: StationaryCMDP, policy: Array, T: int) -> tuple[Array, Ar
     return np.full(T, 1.0 / T), (biases.max(axis=0) - biases.min(axis=0)) / T
 
 
-def _widened(found: Estimate, cut: float) -> Estimate:
-    return found._replace(low=found.low - cut, high=found.high + cut)
-
-
 def _earned(
     problem: CMDP | StationaryCMDP,
     rows: Array,
@@ -159,11 +155,6 @@ def _earned(
             levels = counter.next_levels(h)[levels, states, actions]
         states = _following(problem, h, states, actions, drawn[:, h, 1])
     return earned
-
-
-def _row_length(problem: CMDP | StationaryCMDP) -> int:
-    kernel = problem.transition
-    return int(kernel.probability.shape[-1] if isinstance(kernel, Sparse) else problem.states)
 
 
 def _inverse(rows: Array, uniform: Array) -> Indices:

@@ -107,7 +107,9 @@ def _check_steps(row: Row, session: Session, problem: CMDP, task: Task, episodes
         before = _frozen(row, state)
         episode = _random_episode(problem, policy, rng)
         following = learner.observe(state, episode)
-        _promise(_same(before, _frozen(row, state)), "observe leaves the old state alone", problem)
+        both = zip(before, _frozen(row, state), strict=True)
+        left_alone = all(np.array_equal(a, b) for a, b in both)
+        _promise(left_alone, "observe leaves the old state alone", problem)
         state = following
     for old, now in zip(told, (task.reward, task.threshold), strict=True):
         _promise(bool(np.array_equal(old, now)), "the task is left alone", problem)
@@ -140,10 +142,6 @@ def _through_arrays(row: Row, state: Any) -> Any:
 
 def _frozen(row: Row, state: Any) -> list[Array]:
     return [each.copy() for each in packed(row.name, state).values()]
-
-
-def _same(old: list[Array], now: list[Array]) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(old, now, strict=True))
 
 
 def _random_episode(problem: CMDP, policy: Array, rng: np.random.Generator) -> Episode:

@@ -21,7 +21,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, naming
 from cmdplab.files import read_npz
 from cmdplab.testing import released_plans
 from cmdplab.testing.released_plans import PlannedDifference, as_recorded, largest
@@ -70,12 +70,9 @@ def _problem(arrays: Arrays, settings: dict[str, float], path: str | Path) -> CM
     start = settings["x1"]
     if not start.is_integer():
         raise InputError(f"{path}: x1 is {start:g}, not a state")
-    try:
-        threshold = np.array([settings["threshold"]])
-        name = Path(path).stem
+    with naming(path):
+        threshold, name = np.array([settings["threshold"]]), Path(path).stem
         return CMDP(arrays["P"], np.stack(rewards), threshold, int(start), name=name)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def _number(arrays: Arrays, key: str, path: str | Path) -> float:
@@ -103,7 +100,8 @@ def _check(arrays: Arrays, key: str, problem: CMDP, path: str | Path) -> None:
             raise InputError(f"{path}: {key}_{what} has the shape {given.shape}, not {shape}")
         if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
             raise InputError(f"{path}: {key}_{what} must hold finite numbers")
-        if what == "policy" and not _is_policy(given):
+        off = abs(given.sum(axis=-1) - 1.0)
+        if what == "policy" and not (given.min(initial=0.0) >= 0.0 and (off <= 1e-9).all()):
             raise InputError(f"{path}: {key}_{what} must hold probabilities")
     for what, size in (("states", problem.states), ("actions", problem.actions)):
         given = arrays[f"{key}_{what}"]
@@ -111,10 +109,6 @@ def _check(arrays: Arrays, key: str, problem: CMDP, path: str | Path) -> None:
             raise InputError(f"{path}: {key}_{what} must be whole numbers in 0..{size - 1}")
     if snapshots.size and not (snapshots.min() >= 1 and snapshots.max() <= episodes):
         raise InputError(f"{path}: policy_snapshot_episodes must lie in 1..{episodes}")
-
-
-def _is_policy(given: npt.NDArray[Any]) -> bool:
-    return bool(given.min(initial=0.0) >= 0.0 and (abs(given.sum(axis=-1) - 1.0) <= 1e-9).all())
 
 
 def _difference(

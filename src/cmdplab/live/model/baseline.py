@@ -76,7 +76,10 @@ def certified(given: Baseline, env: Env, setup: Setup, threshold: Array, seed: i
     if given.data is not None:
         played = list(played_from(given.data, setup))
     else:
-        played = _played(env, setup, rows, whole_number("episodes", given.episodes, least=2), seed)
+        episodes = whole_number("episodes", given.episodes, least=2)
+        act, noise = by_rows(rows, setup.lead), uniforms(seed, 1, episodes, setup.steps)[:, :, 1]
+        every = enumerate(noise.tolist(), start=1)
+        played = [roll_out(env, setup, act, each, k) for k, each in every]
     if len(played) < 2:
         raise InputError("a baseline needs at least two episodes to be certified")
     sums = np.stack([setup.scale.to_unit(each.signals).sum(axis=1) for each in played])
@@ -116,12 +119,6 @@ def _for_learner(rows: Array, setup: Setup) -> Array:
     return made
 
 
-def _played(env: Env, setup: Setup, rows: Array, episodes: int, seed: int) -> list[Played]:
-    act = by_rows(rows, setup.lead)
-    noise = uniforms(seed, 1, episodes, setup.steps)[:, :, 1].tolist()
-    return [roll_out(env, setup, act, each, k + 1) for k, each in enumerate(noise)]
-
-
 def _refuse(
     setup: Setup, low: Array, mean: Array, threshold: Array, episodes: int, confidence: float
 ) -> None:
@@ -129,17 +126,16 @@ def _refuse(
         if low[n] <= b:
             limit = setup.scale.from_unit(np.append(0.0, threshold), setup.steps)[n]
             about = setup.scale.from_unit(mean, setup.steps)[n]
-            rule = "at most" if setup.costs else "at least"
             raise InputError(
                 f"the baseline cannot be certified: {episodes:,} episodes say {setup.names[n]} "
                 f"{about:.4g}, {_in_words(setup, n, low)} with confidence {confidence:g}, and "
-                f"{rule} {limit:g} is wanted; more episodes or a safer policy are needed"
+                f"{setup.rule} {limit:g} is wanted; more episodes or a safer policy are needed"
             )
 
 
 def _in_words(setup: Setup, n: int, low: Array) -> str:
     bound = setup.scale.from_unit(low, setup.steps)[n]
-    return f"{setup.names[n]} {'at most' if setup.costs else 'at least'} {bound:.4g}"
+    return f"{setup.names[n]} {setup.rule} {bound:.4g}"
 
 
 def by_rows(rows: Array, lead: int) -> Act:

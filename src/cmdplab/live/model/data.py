@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.errors import CmdplabError, InputError
-from cmdplab.formats.tables import columns_of
+from cmdplab.formats.columns import columns_of
 from cmdplab.live.episodes import Played, Setup, checked_signals
 
 MINARI = ("observations", "actions", "rewards", "terminations")
@@ -41,14 +41,14 @@ def episodes_of(data: Any, signals: Sequence[str]) -> Iterator[list[Step]]:
             yield from (_of_minari(each) for each in data)
         else:
             yield from (_of_list(k, each, signals) for k, each in enumerate(data))
-    elif isinstance(data, Iterable) and not hasattr(data, "columns") and _plain_iterator(data):
+    elif (
+        isinstance(data, Iterable)
+        and not isinstance(data, str | Mapping | list | tuple)
+        and not any(hasattr(data, each) for each in ("columns", "__fspath__"))
+    ):
         yield from (_of_minari(each) for each in data)
     else:
         yield from _of_table(data, signals)
-
-
-def _plain_iterator(data: Any) -> bool:
-    return not isinstance(data, str | Mapping | list | tuple) and not hasattr(data, "__fspath__")
 
 
 def _of_list(k: int, episode: Any, signals: Sequence[str]) -> list[Step]:

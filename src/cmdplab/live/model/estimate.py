@@ -17,7 +17,7 @@ import numpy as np
 from cmdplab import display
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.horizons import randomly_started
-from cmdplab.cmdp.labels import Labels, Scale as Units
+from cmdplab.cmdp.labels import Labels, Scale as Units, unused
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.formats.estimates import confidence_widths
@@ -122,7 +122,7 @@ def standard_errors(problem: CMDP, seen: Experience, world: Setup, policy: Array
     tried once, or at the last step only, seem certain.
     """
     lead = problem.horizon - world.horizon
-    width = np.abs(world.scale.best - world.scale.worst)
+    width = world.scale.width
     entries = seen.moves()
     visits = seen.number(entries)
     occupancy = exact.occupancy(problem, policy)[lead:, : seen.states]
@@ -206,19 +206,9 @@ def _labels(world: Setup) -> Labels:
     scale, named = world.scale, world.spaces.labels
     states = named.states
     if states:
-        states = (*states, *_unused(("over", "never seen"), states))
+        states = (*states, *(unused(each, states) for each in ("over", "never seen")))
     units = tuple(
         Units(name, float(best - worst), float(world.horizon * worst))
         for name, worst, best in zip(world.names, scale.worst, scale.best, strict=True)
     )
     return Labels(states, named.actions, (), units)
-
-
-def _unused(words: tuple[str, ...], taken: tuple[str, ...]) -> tuple[str, ...]:
-    """The words, each with as many primes as it takes to be none of the names."""
-    found = []
-    for word in words:
-        while word in taken:
-            word += "'"
-        found.append(word)
-    return tuple(found)

@@ -36,9 +36,8 @@ def on_the_model(plan: Planned, world: Setup) -> list[str]:
     """Where episodes contradict the model by far more than its errors."""
     if plan.evaluation is None:
         return []
-    promised = (plan.promised.objective, *plan.promised.constrained)
-    played = (plan.evaluation.objective, *plan.evaluation.constrained)
-    for name, said, was in zip(world.names, promised, played, strict=True):
+    both = (plan.promised.every, plan.evaluation.every)
+    for name, said, was in zip(world.names, *both, strict=True):
         half = (said.high - said.low + was.high - was.low) / 2.0
         if abs(said.mean - was.mean) > 2.0 * half + 1e-9:
             return [
@@ -70,8 +69,7 @@ def on_the_multiplier(
     for n, price in enumerate(now):
         wanted = plan.multiplier[n] if np.isfinite(plan.multiplier[n]) else 0.0
         grown = all(b[n] > GROWN * a[n] > 0.0 for a, b in pairwise(trail))
-        found, limit = last.constrained[n], plan.limit[n]
-        missed = found.low > limit if world.costs else found.high < limit
+        missed = world.beyond(world.end(last.constrained[n], kind=True), plan.limit[n]) > 0.0
         if grown and missed and price > ABOVE * wanted:
             return [
                 f"The multiplier of {plan.names[1 + n]} grows without end: {before[n]:.4g} after "
@@ -86,8 +84,7 @@ def on_the_slack(told: float | None, plan: Planned, world: Setup) -> list[str]:
     found = plan.slater_gap
     if told is None or found is None:
         return []
-    width = np.abs(world.scale.best - world.scale.worst)[1:]
-    ends = zip(plan.promised.constrained, width, strict=True)
+    ends = zip(plan.promised.constrained, world.scale.width[1:], strict=True)
     errors = [(each.high - each.low) / 2.0 / float(unit) for each, unit in ends]
     if told <= found + max(errors):
         return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from cmdplab import display
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.errors import InputError
 from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Evaluation
 from cmdplab.live.masks import projected
@@ -18,7 +20,6 @@ from cmdplab.live.model.estimate import model_problem, standard_errors
 from cmdplab.live.model.experience import Experience
 from cmdplab.solvers import Box, solve
 from cmdplab.solvers.box import largest_margin
-from cmdplab.statistics.means import Estimate
 from cmdplab.statistics.samples import LEVEL
 from cmdplab.types import Array
 
@@ -46,11 +47,7 @@ class Planned(NamedTuple):
         facts = []
         for word, found in (("promised", self.promised), ("played", self.evaluation)):
             if found is not None:
-                every = (found.objective, *found.constrained)
-                facts += [
-                    (f"{display.name(name)} {word}", f"{e.mean:.6g} ({e.low:.6g} to {e.high:.6g})")
-                    for name, e in zip(self.names, every, strict=True)
-                ]
+                facts += found.facts(self.names, f" {word}")
         facts += [("limits", display.numbers(self.limit))]
         if self.message:
             facts.append(("message", self.message))
@@ -71,7 +68,7 @@ def planned_on(seen: Experience, world: Setup, limit: Array, margin: Array) -> P
         nearest = largest_margin(Box.of(problem), *wanted)
         array, multiplier = Policy(nearest.policy), np.full(len(limit), np.inf)
     promised = promise(problem, seen, world, np.asarray(array))
-    lead, width = problem.horizon - world.horizon, np.abs(world.scale.best - world.scale.worst)
+    lead, width = problem.horizon - world.horizon, world.scale.width
     rows = np.asarray(array)[lead:, : world.spaces.states]
     policy = Policy(rows, world.spaces.labels, "planned on what was learned")
     message = "" if found.feasible else out_of_reach(promised, stricter, world)
@@ -89,41 +86,31 @@ def promise(problem: CMDP, seen: Experience, world: Setup, policy: Array) -> Eva
     half = float(special.ndtri((1.0 + LEVEL) / 2.0)) * standard_errors(problem, seen, world, policy)
     ends = np.sort(world.horizon * np.array([world.scale.worst, world.scale.best]), axis=0)
     low, high = np.maximum(means - half, ends[0]), np.minimum(means + half, ends[1])
-    every = [
-        Estimate(float(a), float(m), float(b), seen.episodes)
-        for a, m, b in zip(low, means, high, strict=True)
-    ]
-    return Evaluation(every[0], tuple(every[1:]))
+    return Evaluation.of((*each, seen.episodes) for each in zip(low, means, high, strict=True))
 
 
 def promised_by(seen: Experience, world: Setup, limit: Array, policy: Array) -> Evaluation:
     """What the model says of a policy [H, X, A] from elsewhere."""
     problem = model_problem(seen, world, limit)
-    return promise(problem, seen, world, fitted(problem, _feared(problem, world, policy)))
-
-
-def _feared(problem: CMDP, world: Setup, policy: Array) -> Array:
-    """The policy, kept to what is open in the model: what nobody has tried it cannot judge."""
-    lead = problem.horizon - world.horizon
-    return projected(policy, problem.opened[lead:, : policy.shape[1]])
+    # Kept to what is open in the model: what nobody has tried it cannot judge.
+    opened = problem.opened[problem.horizon - world.horizon :, : policy.shape[1]]
+    return promise(problem, seen, world, fitted(problem, projected(policy, opened)))
 
 
 def out_of_reach(promised: Evaluation, limit: Array, world: Setup) -> str:
     """A sentence on limits that no policy of the model keeps."""
-    rule = "at most" if world.costs else "at least"
-    parts = []
-    for name, wanted, found in zip(world.names[1:], limit, promised.constrained, strict=True):
-        if (found.mean > wanted) if world.costs else (found.mean < wanted):
-            parts.append(
-                f"{name} {rule} {wanted:g} looks unreachable: it comes to {found.mean:.4g}"
-            )
+    parts = [
+        f"{name} {world.rule} {wanted:g} looks unreachable: it comes to {found.mean:.4g}"
+        for name, wanted, found in zip(world.names[1:], limit, promised.constrained, strict=True)
+        if world.beyond(found.mean, wanted) > 0.0
+    ]
     return "In the learned model " + " and ".join(parts) + " under the best of policies for it."
 
 
 def missed(found: Evaluation, limit: Array, world: Setup) -> Array:
     """[N], by how much each limit is missed on average, zero where it is kept."""
     means = np.array([each.mean for each in found.constrained])
-    return np.asarray(np.maximum(means - limit if world.costs else limit - means, 0.0))
+    return np.asarray(np.maximum(world.beyond(means, limit), 0.0))
 
 
 def shortfall(found: Evaluation, limit: Array, world: Setup, certain: bool) -> float:
@@ -131,14 +118,9 @@ def shortfall(found: Evaluation, limit: Array, world: Setup, certain: bool) -> f
 
     certain : by the end of the interval that is kind; else by the end that is not.
     """
-    width = np.abs(world.scale.best - world.scale.worst)[1:]
     total = 0.0
-    for each, wanted, unit in zip(found.constrained, limit, width, strict=True):
-        if world.costs:
-            missed = (each.low if certain else each.high) - wanted
-        else:
-            missed = wanted - (each.high if certain else each.low)
-        total += max(missed, 0.0) / float(unit)
+    for each, wanted, unit in zip(found.constrained, limit, world.scale.width[1:], strict=True):
+        total += max(world.beyond(world.end(each, certain), wanted), 0.0) / float(unit)
     return total
 
 
@@ -149,6 +131,36 @@ def merit(found: Evaluation, limit: Array, prices: Array, world: Setup) -> tuple
     """
     owed = 0.0
     for each, wanted, price in zip(found.constrained, limit, prices, strict=True):
-        missed = each.high - wanted if world.costs else wanted - each.low
-        owed += float(price) * max(missed, 0.0) if np.isfinite(price) else 0.0
+        missed = max(world.beyond(world.end(each, kind=False), wanted), 0.0)
+        owed += float(price) * missed if np.isfinite(price) else 0.0
     return -shortfall(found, limit, world, certain=True), found.objective.low - owed
+
+
+def judged_plan(
+    seen: Experience, world: Setup, limit: Array, judge: Callable[..., Evaluation] | None
+) -> tuple[Planned | None, list[str]]:
+    """A plan on what was seen, played where there is a judge, or why there is none.
+
+    The best policy of an estimated model is the one whose costs were estimated too low. Where it
+    certainly misses a limit when it is played, it is planned once more with that as a margin.
+    """
+    try:
+        plan = planned_on(seen, world, limit, np.zeros_like(limit))
+    except InputError as error:
+        return None, [f"No plan was made: {error}."]
+    if judge is None:
+        return plan, []
+    played = judge(rows=plan.policy.array)
+    plan = plan._replace(evaluation=played)
+    if not plan.feasible or not shortfall(played, limit, world, certain=True):
+        return plan, []
+    margin = missed(played, limit, world)
+    careful = planned_on(seen, world, limit, margin)
+    if not careful.feasible:
+        return plan, []
+    again, told = judge(rows=careful.policy.array), (limit, plan.multiplier, world)
+    if merit(again, *told) <= merit(played, *told):
+        return plan, []
+    careful = careful._replace(evaluation=again)
+    words = (display.numbers(margin), display.numbers(plan.limit))
+    return careful, [f"The plan leaves a margin of {words[0]}: without it, it missed {words[1]}."]

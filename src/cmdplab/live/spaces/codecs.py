@@ -68,9 +68,7 @@ class Named:
         """The name itself."""
         return self.words[number]
 
-    def name(self, number: int) -> str:
-        """The name itself."""
-        return self.words[number]
+    name = value
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -150,9 +148,7 @@ class Several:
 
     def value(self, number: int) -> Any:
         """What the environment calls a number: of the kind that its space has."""
-        values = [
-            part.value(each) for part, each in zip(self.parts, self._digits(number), strict=True)
-        ]
+        values = [part.value(each) for part, each in self._digits(number)]
         if self.shape == "dict":
             return dict(zip(self.keys, values, strict=True))
         if self.shape == "tuple":
@@ -164,18 +160,17 @@ class Several:
 
     def name(self, number: int) -> str:
         """The parts' names, as a tuple or with the keys of a Dict."""
-        names = [
-            part.name(each) for part, each in zip(self.parts, self._digits(number), strict=True)
-        ]
+        names = [part.name(each) for part, each in self._digits(number)]
         if self.shape == "dict":
             return ", ".join(f"{k}={v}" for k, v in zip(self.keys, names, strict=True))
         return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
-    def _digits(self, number: int) -> list[int]:
+    def _digits(self, number: int) -> list[tuple[Code, int]]:
+        """Each part with its own number."""
         digits = []
         for part in reversed(self.parts):
             number, digit = divmod(number, part.size)
-            digits.append(digit)
+            digits.append((part, digit))
         return digits[::-1]
 
     def _split(self, value: Any) -> list[Any]:
