@@ -7,20 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cmdplab.cli.options import (
-    Engine,
-    EngineOption,
-    InstanceSeed,
-    Json,
-    Workers,
-    console,
-    count,
-    find_here,
-    print_json,
-    print_line,
-    print_note,
-    warn,
-)
+from cmdplab.cli.options import Engine, EngineOption, InstanceSeed, Json, Workers, count, find_here
+from cmdplab.cli.output import print_json, print_line, print_note, print_table, warn
 from cmdplab.cli.theory import count_events
 from cmdplab.errors import InputError
 
@@ -169,7 +157,7 @@ def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]
 
 def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None:
     from cmdplab.audit.findings import extent
-    from cmdplab.display.terminal import grid, number
+    from cmdplab.display.terminal import number
 
     header = ["algorithm", "verdict", "gap", "viol."]
     powers = ["exponents", "mistakes ~ (1/ε)^", "(i), (ii)", "regret ~ k^", "(i), (ii)"]
@@ -182,8 +170,8 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
             fitted = {"mistakes": f.mistake_exponent, "regret": f.regret_exponent}
             pairs = [(_exponent(fit), _terms(f, what)) for what, fit in fitted.items()]
             slopes.append([f.label, *pairs[0], *pairs[1]])
-        grid(console(), f"{environment}: {extent(mine)}", header, rows, left=2)
-        grid(console(), "", powers, slopes)
+        print_table(f"{environment}: {extent(mine)}", header, rows, left=2)
+        print_table("", powers, slopes)
         _print_safety(mine)
     print_note(
         "medians (of an instance: over its seeds first); exponents with 95 % intervals, (i) and "
@@ -201,8 +189,7 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
 
 def _print_safety(findings: list[Finding]) -> None:
     """Print which runs violated while they learnt; a broken promise in red."""
-    from cmdplab.display.terminal import grid
-    from cmdplab.measures.safety import BROKEN
+    from cmdplab.cli.tables import print_broken
 
     known = {f.label: f.safety for f in findings if f.safety is not None}
     rows = []
@@ -214,10 +201,8 @@ def _print_safety(findings: list[Finding]) -> None:
         )
     header = ["safety", "promise", "runs that violated", "episodes", "first", "largest"]
     if rows:
-        grid(console(), "", header, rows, left=2)
-    for label, each in known.items():
-        if each.broken:
-            console().print(f"{BROKEN}: {label}: {each.words}", style="bold red", highlight=False)
+        print_table("", header, rows, left=2)
+    print_broken(known)
 
 
 def _bound(found: Complexity) -> str:

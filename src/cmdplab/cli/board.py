@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cmdplab.cli.options import (
-    Json,
-    Workers,
-    console,
-    count,
+from cmdplab.cli.options import Json, Workers, count, find_here
+from cmdplab.cli.output import (
     errors,
-    find_here,
     print_json,
     print_note,
+    print_table,
     printing_aside,
     say,
     warn,
@@ -159,7 +156,6 @@ def _standing(out: Path, missing: int, data: BoardData | None) -> dict[str, obje
 
 
 def _print_lines(data: BoardData, out: Path) -> None:
-    from cmdplab.display.terminal import grid
     from cmdplab.report.board import PAGE, marks, outcomes
 
     header = ["algorithm", "scale", "in regret", "in violation"]
@@ -174,7 +170,7 @@ def _print_lines(data: BoardData, out: Path) -> None:
         name = f"{line.algorithm}{marks(line)}"
         rows.append([name, scale, *against, *numbers, f"{line.us_per_episode:.3g}"])
     title = f"{data.folder}: {len(data.rows)} rows; medians over problems all lines have, % of H"
-    grid(console(), title, header, rows, left=4)
+    print_table(title, header, rows, left=4)
     print_note(
         f"in regret, in violation: problems with less, with more than {data.reference}, and those "
         "where neither can be claimed. ~ from outside; * unverified constants; ° no "

@@ -22,9 +22,8 @@ from cmdplab.cli.options import (
     TunedFor,
     Workers,
     find_here,
-    printing_aside,
-    warn,
 )
+from cmdplab.cli.output import printing_aside, warn
 
 
 def compare_command(

@@ -16,11 +16,9 @@ from cmdplab.cli.options import (
     OwnBonusScale,
     ProblemArgument,
     count,
-    errors,
     find_here,
-    print_file,
-    warn,
 )
+from cmdplab.cli.output import errors, print_file, warn
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:

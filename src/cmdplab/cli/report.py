@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from cmdplab.cli.options import Json, print_json, warn
+from cmdplab.cli.options import Json
+from cmdplab.cli.output import print_json, warn
 
 
 def report_command(

@@ -21,14 +21,10 @@ from cmdplab.cli.options import (
     ProblemArgument,
     chosen_settings,
     count,
-    errors,
     find_here,
     given,
-    print_json,
-    printing_aside,
-    say,
-    warn,
 )
+from cmdplab.cli.output import errors, print_json, printing_aside, say, warn
 from cmdplab.errors import InputError
 from cmdplab.settings import Settings, without_none
 
@@ -206,14 +202,9 @@ def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json
         (done,) = play(cmdp, [job], episodes, replace(options, on_progress=on_progress))
     row, seed = job
     if as_json:
-        found: dict[str, Any] = {
-            "folder": None,
-            "status": "done",
-            "of": episodes,
-            "error": "",
-            "notes": [],
-        }
-        found |= done.summary._asdict() | {"us_per_episode": done.us_per_episode}
+        found: dict[str, Any] = {"folder": None, "status": "done", "of": episodes}
+        found |= {"error": "", "notes": []} | done.summary._asdict()
+        found |= {"us_per_episode": done.us_per_episode}
         found |= {"engine": options.engine, "precision": options.precision}
         found["safety"] = as_plain(safety_of([done]))
         print_json("run", _about(cmdp, row, seed) | found | _state(row, done.state))
@@ -235,10 +226,8 @@ def _state(row: Row, state: Any) -> dict[str, Any]:
     from cmdplab.algorithms.row import SAFE_POLICY
 
     played = state.baseline_episodes if state is not None and SAFE_POLICY in row.needs else None
-    return {
-        "multiplier": None if state is None else state.multiplier,
-        "baseline_episodes": played,
-    }
+    multiplier = None if state is None else state.multiplier
+    return {"multiplier": multiplier, "baseline_episodes": played}
 
 
 def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:

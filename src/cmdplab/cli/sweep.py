@@ -11,18 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from cmdplab.cli.options import (
-    Engine,
-    EngineOption,
-    Json,
-    Workers,
-    console,
+from cmdplab.cli.options import Engine, EngineOption, Json, Workers, find_here, given
+from cmdplab.cli.output import (
     errors,
-    find_here,
-    given,
     print_file,
     print_json,
     print_line,
+    print_table,
     printing_aside,
     say,
 )
@@ -231,7 +226,6 @@ def leave(found: list[RunStatus], folder: Path) -> None:
 
 
 def _print_plan(works: list[Work], as_json: bool) -> None:
-    from cmdplab.display.terminal import grid
 
     if as_json:
         names = [{"folder": work.folder.name, "label": work.label} for work in works]
@@ -244,7 +238,7 @@ def _print_plan(works: list[Work], as_json: bool) -> None:
         for w in works
         for s in (w.settings,)
     ]
-    grid(console(), f"{len(works)} runs", header, cells, left=3)
+    print_table(f"{len(works)} runs", header, cells, left=3)
 
 
 def _length(episodes: int | None) -> str:
@@ -262,7 +256,7 @@ def _shown(found: list[RunStatus]) -> list[RunStatus]:
 
 def print_status(found: list[RunStatus], folder: Path) -> None:
     """Where every run stands, with what tells it from the others."""
-    from cmdplab.display.terminal import grid, number
+    from cmdplab.display.terminal import number
 
     problems = {s.problem for s in found}
     several = len(problems) > 1  # a problem that all share is named in the title
@@ -276,7 +270,7 @@ def print_status(found: list[RunStatus], folder: Path) -> None:
     title = str(folder) if several else f"{folder}: {problems.pop()}"
     left = len(header)
     if rows:
-        grid(console(), title, [*header, "seed", "episodes", "1/s", "gap", "viol."], rows, left)
+        print_table(title, [*header, "seed", "episodes", "1/s", "gap", "viol."], rows, left)
     counts = Counter(s.status for s in found)
     words = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     print_line(words)

@@ -12,18 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cmdplab.cli.options import (
-    Asked,
-    Json,
-    asked_problem,
-    console,
-    count,
-    errors,
-    given,
-    print_json,
-    print_line,
-    print_note,
-)
+from cmdplab.cli.options import Asked, Json, asked_problem, count, given
+from cmdplab.cli.output import errors, print_json, print_line, print_note, print_table
 
 if TYPE_CHECKING:
     from cmdplab.audit.events import EventTally, OnProgress
@@ -75,7 +65,6 @@ def theory_command(
 
 
 def _print(t: Theory) -> None:
-    from cmdplab.display.terminal import grid
 
     sizes = f"X = {t.states}, A = {t.actions}, H = {t.horizon}, N = {t.constraints}"
     header = ["", "where", "value"]
@@ -87,7 +76,7 @@ def _print(t: Theory) -> None:
         (f"Eqs. 4 and 5 with a known kernel, eta = {t.saddle.step:.4g}", _stability(t)),
     ):
         if rows:
-            grid(console(), title, header, rows, left=2)
+            print_table(title, header, rows, left=2)
     if t.outside:
         print_note(f"no bound: {t.outside}")
     print_note(
@@ -215,7 +204,7 @@ def _line(done: int, of: int) -> None:
 
 
 def _print_events(title: str, found: list[EventTally]) -> None:
-    from cmdplab.display.terminal import grid, number
+    from cmdplab.display.terminal import number
 
     rows = []
     for event, f, lemma, against_lemma, union, against_union in found:
@@ -223,4 +212,4 @@ def _print_events(title: str, found: list[EventTally]) -> None:
         shares = [number(lemma), against_lemma, number(union), against_union]
         rows.append([event, *seen, *shares])
     header = ["event", "runs", "frequency", "95 %", "lemma", "it is", "union", "it is"]
-    grid(console(), title, header, rows)
+    print_table(title, header, rows)
