@@ -5,9 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from cmdplab.cli.options import Engine, EngineOption, InstanceSeed, Json, Workers, count, find_here
+from cmdplab.cli.options import (
+    Engine,
+    EngineOption,
+    InstanceSeed,
+    Json,
+    Workers,
+    argument,
+    count,
+    find_here,
+    option,
+)
 from cmdplab.cli.output import print_json, print_line, print_note, print_table, warn
 from cmdplab.cli.theory import count_events
 from cmdplab.errors import InputError
@@ -22,29 +30,28 @@ DELTA = 0.1  # where none is given
 def audit_command(
     source: Annotated[
         Path | None,
-        typer.Argument(
-            help="The folder of a sweep, or an experiment (TOML) to run first. "
+        argument(
+            "The folder of a sweep, or an experiment (TOML) to run first. "
             "With --failure-events: an environment, a .npz file, or `small` (the default)."
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Default: audit/ in the folder; runs/failure-events.")
+        Path | None, option("Default: audit/ in the folder; runs/failure-events.")
     ] = None,
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="Say what holds at this accuracy (repeat for more).")
+        list[float] | None, option("Say what holds at this accuracy (repeat for more).")
     ] = None,
     delta: Annotated[
-        float | None,
-        typer.Option(help="Of --epsilon and --failure-events: the probability to fail; 0.1."),
+        float | None, option("Of --epsilon and --failure-events: the probability to fail; 0.1.")
     ] = None,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Go on without the runs that are not done.")
+        bool, option("Go on without the runs that are not done.", "--partial")
     ] = False,
     failure_events: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Play UOpt-RPGPD at bonus scale 1; count the events of the paper's Lemma H.1.",
             "--failure-events",
-            help="Play UOpt-RPGPD at bonus scale 1; count the events of the paper's Lemma H.1.",
         ),
     ] = False,
     seeds: Annotated[int | None, count("Of --failure-events: runs; 500 by default.")] = None,

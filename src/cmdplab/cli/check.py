@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from cmdplab.cli.options import Json
+from cmdplab.cli.options import Json, argument, option
 from cmdplab.cli.output import print_json, print_table
 
 
 def verify_command(
-    file: Annotated[Path, typer.Argument(help="A recorded trace: docs/records.md.")],
+    file: Annotated[Path, argument("A recorded trace: docs/records.md.")],
     as_json: Json = False,
 ) -> None:
     """Replay a recorded trace of published code and print the largest differences."""
@@ -30,7 +28,7 @@ def verify_command(
 
 
 def bench_command(
-    quick: Annotated[bool, typer.Option(help="Only the paper's size.")] = False,
+    quick: Annotated[bool, option("Only the paper's size.")] = False,
     as_json: Json = False,
 ) -> None:
     """Microseconds per episode of each engine, then of the CPU engine over sizes.

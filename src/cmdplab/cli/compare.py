@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from cmdplab.cli.options import (
     AnyPreset,
     Engine,
@@ -22,6 +20,7 @@ from cmdplab.cli.options import (
     TunedFor,
     Workers,
     find_here,
+    option,
 )
 from cmdplab.cli.output import printing_aside, warn
 
@@ -29,8 +28,8 @@ from cmdplab.cli.output import printing_aside, warn
 def compare_command(
     problem: Annotated[
         str,
-        typer.Option(
-            help="A .npz, or an environment. Made for comparing: random-independent, "
+        option(
+            "A .npz, or an environment. Made for comparing: random-independent, "
             "media-streaming, three-state, job-scheduling, inventory, published."
         ),
     ] = "media-streaming",
@@ -38,8 +37,8 @@ def compare_command(
     seeds: SeedsOfEach = 5,
     algorithms: Annotated[
         list[str] | None,
-        typer.Option(
-            help="NAME, NAME:PRESET, `all`, or package.module:name, a learner of your own "
+        option(
+            "NAME, NAME:PRESET, `all`, or package.module:name, a learner of your own "
             "(importing it runs that module's code); repeat, or separate by commas. Default: the "
             "ten of the paper's Table 1."
         ),
@@ -50,8 +49,8 @@ def compare_command(
     tuned_for: TunedFor = None,
     versus: Annotated[
         str | None,
-        typer.Option(
-            help="Hold every other algorithm against this one, seed by seed, in strong regret and "
+        option(
+            "Hold every other algorithm against this one, seed by seed, in strong regret and "
             "strong violation regret: table, figure, report. Ten algorithms need ten seeds."
         ),
     ] = None,
@@ -60,7 +59,7 @@ def compare_command(
     engine: EngineOption = Engine.cpu,
     precision: PrecisionOption = Precision.float64,
     out: Annotated[
-        Path | None, typer.Option(help="Where the results go; default: runs/compare-PROBLEM.")
+        Path | None, option("Where the results go; default: runs/compare-PROBLEM.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-import typer
-
-from cmdplab.cli.options import InstanceSeed, Json, Listing, count
+from cmdplab.cli.options import InstanceSeed, Json, Listing, argument, count, option
 from cmdplab.cli.output import print_json, print_line, print_note, print_table
 from cmdplab.errors import InputError
 
 
 def list_command(
-    what: Annotated[Listing, typer.Argument(help="What to list.")],
+    what: Annotated[Listing, argument("What to list.")],
     at: Annotated[
-        str | None, typer.Option(help="Evaluate Table 1's orders at the sizes of this problem.")
+        str | None, option("Evaluate Table 1's orders at the sizes of this problem.")
     ] = None,
     episodes: Annotated[int | None, count("K, with --at; 100,000.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Accuracy, with --at; 0.1.")] = None,
+    epsilon: Annotated[float | None, option("Accuracy, with --at; 0.1.")] = None,
     instance_seed: InstanceSeed = 0,
     as_json: Json = False,
 ) -> None:

@@ -48,46 +48,52 @@ def count(sentence: str) -> Any:
     return typer.Option(help=sentence, parser=whole, metavar="INTEGER")
 
 
+def option(sentence: str, *names: str) -> Any:
+    """An option, with its help; its names are those of its parameter, unless others are given."""
+    return typer.Option(*names, help=sentence)
+
+
+def argument(sentence: str) -> Any:
+    """An argument, with its help."""
+    return typer.Argument(help=sentence)
+
+
 def setting(name: str) -> Any:
     """The option of a setting."""
     declared = SETTINGS[name]
-    return count(declared.help) if declared.kind is int else typer.Option(help=declared.help)
+    return count(declared.help) if declared.kind is int else option(declared.help)
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Json = Annotated[bool, option("Print JSON instead of a table.", "--json")]
 ProblemArgument = Annotated[
-    str, typer.Argument(help="A .npz file, or an environment: see `cmdplab list environments`.")
+    str, argument("A .npz file, or an environment: see `cmdplab list environments`.")
 ]
 InstanceSeed = Annotated[int, count("Which instance of a random environment.")]
 EpisodesOfEach = Annotated[int, count("Episodes of each run, such as 100000 or 1e5.")]
 SeedsOfEach = Annotated[int, count("Runs of each algorithm: seeds 0, 1, ...")]
-BonusScale = Annotated[
-    float, typer.Option(help="Factor on every exploration bonus; 1 is the theory.")
-]
+BonusScale = Annotated[float, option("Factor on every exploration bonus; 1 is the theory.")]
 PresetOption = Annotated[
-    Preset, typer.Option(help="The authors' notebook, or the formulas as the paper prints them.")
+    Preset, option("The authors' notebook, or the formulas as the paper prints them.")
 ]
 AlgorithmOption = Annotated[
     str,
-    typer.Option(
-        help="See `cmdplab list algorithms`; or package.module:name, a learner of your own: "
+    option(
+        "See `cmdplab list algorithms`; or package.module:name, a learner of your own: "
         "importing it runs that module's code."
     ),
 ]
 AnyPreset = Annotated[
-    Preset | None,
-    typer.Option(help="Default: `released` where there is one, else and for OptCMDP `printed`."),
+    Preset | None, option("Default: `released` where there is one, else and for OptCMDP `printed`.")
 ]
 OwnBonusScale = Annotated[float | None, setting("bonus_scale")]
 OwnMarginScale = Annotated[float | None, setting("margin_scale")]
 TunedFor = Annotated[int | None, setting("tuned_for")]
 Workers = Annotated[int | None, count("Runs at once; default: one per core.")]
 EngineOption = Annotated[
-    Engine,
-    typer.Option(help="The cores, a GPU, or `auto`: the GPU where it has the runs and is faster."),
+    Engine, option("The cores, a GPU, or `auto`: the GPU where it has the runs and is faster.")
 ]
 PrecisionOption = Annotated[
-    Precision, typer.Option(help="On a GPU float32 is 1.4 times as fast; gaps are good to 1e-2.")
+    Precision, option("On a GPU float32 is 1.4 times as fast; gaps are good to 1e-2.")
 ]
 _role = partial(typer.Option, rich_help_panel="What a .drn or .csv file does not say")
 NEED_ROLES = (".drn", ".csv")  # files that know neither objective nor constraints
@@ -122,10 +128,7 @@ def in_its_units(asked: Asked | AskedAny) -> CMDP | StationaryCMDP:
 
 def asked_any(
     problem: Annotated[
-        str,
-        typer.Argument(
-            help="A .npz, .drn or .csv file, or an environment: `cmdplab list environments`."
-        ),
+        str, argument("A .npz, .drn or .csv file, or an environment: `cmdplab list environments`.")
     ],
     objective: Annotated[
         str | None, _role(help="The reward model or column to maximise; of a .csv file `reward`.")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDTH_OF_A_FILE = 120
+Cells = Sequence[str]
 
 
 def console() -> Console:
@@ -62,11 +63,7 @@ def print_note(text: str, soft_wrap: bool = False) -> None:
 
 
 def print_table(
-    title: str,
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    left: int = 1,
-    least: Sequence[str] = (),
+    title: str, header: Cells, rows: Sequence[Cells], left: int = 1, least: Cells = ()
 ) -> None:
     """Print a table whose first `left` columns are text: `display.terminal.grid`."""
     from cmdplab.display.terminal import grid

@@ -7,16 +7,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cmdplab.cli.options import (
     AnyPreset,
     InstanceSeed,
     Json,
     OwnBonusScale,
     ProblemArgument,
+    argument,
     count,
     find_here,
+    option,
 )
 from cmdplab.cli.output import errors, print_file, warn
 from cmdplab.errors import InputError
@@ -33,21 +33,16 @@ Portrayed = StrEnum("Portrayed", ("entropy", "occupancy"))
 
 
 def plot_command(
-    folder: Annotated[Path, typer.Argument(help="What `reproduce`, `compare` or `sweep` wrote.")],
+    folder: Annotated[Path, argument("What `reproduce`, `compare` or `sweep` wrote.")],
     kind: Annotated[
-        str,
-        typer.Argument(
-            help="gap, violation (or with -symlog), regret, mistakes, multiplier, phase."
-        ),
+        str, argument("gap, violation (or with -symlog), regret, mistakes, multiplier, phase.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="A .png, .pdf or .svg; default: KIND.pdf in the folder.")
+        Path | None, option("A .png, .pdf or .svg; default: KIND.pdf in the folder.")
     ] = None,
-    environment: Annotated[
-        str | None, typer.Option(help="Of a sweep over several: the one to draw.")
-    ] = None,
+    environment: Annotated[str | None, option("Of a sweep over several: the one to draw.")] = None,
     line: Annotated[
-        Line, typer.Option(help="Over seeds. A mean is warned of where tails are heavy.")
+        Line, option("Over seeds. A mean is warned of where tails are heavy.")
     ] = Line.median,
     as_json: Json = False,
 ) -> None:
@@ -70,12 +65,12 @@ def plot_command(
 def portrait_command(
     problem: ProblemArgument = "published",
     kind: Annotated[
-        Portrayed, typer.Option(help="Randomness along the run, or where it leads in the end.")
+        Portrayed, option("Randomness along the run, or where it leads in the end.")
     ] = Portrayed.entropy,
     algorithm: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Default: UOpt-RPGPD; for entropy, repeat it to compare. Or package.module:name, "
+        option(
+            "Default: UOpt-RPGPD; for entropy, repeat it to compare. Or package.module:name, "
             "a learner of your own: importing it runs that module's code."
         ),
     ] = None,
@@ -87,9 +82,7 @@ def portrait_command(
     points: Annotated[
         int | None, count("Entropy: at how many episodes to look; default: 120.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="A .png, .pdf or .svg; default: KIND.pdf here.")
-    ] = None,
+    out: Annotated[Path | None, option("A .png, .pdf or .svg; default: KIND.pdf here.")] = None,
     as_json: Json = False,
 ) -> None:
     """Play a run and draw its policy, which no record holds.

@@ -7,12 +7,21 @@ from typing import Annotated, Any
 
 import typer
 
-from cmdplab.cli.options import AskedAny, Json, asked_any, count, given, in_its_units
+from cmdplab.cli.options import (
+    AskedAny,
+    Json,
+    argument,
+    asked_any,
+    count,
+    given,
+    in_its_units,
+    option,
+)
 from cmdplab.cli.output import print_json, print_line, print_table
 from cmdplab.errors import InputError
 
 PolicyFile = Annotated[
-    Path, typer.Argument(help="A .npz, .csv or .json file, as `cmdplab solve --policy` writes it.")
+    Path, argument("A .npz, .csv or .json file, as `cmdplab solve --policy` writes it.")
 ]
 
 
@@ -84,12 +93,10 @@ def _met(violation: Any) -> bool:
 @given(asked_any)
 def explain_command(
     asked: AskedAny,
-    state: Annotated[str, typer.Argument(help="A state, by its name or its number.")],
-    step: Annotated[
-        str | None, typer.Option(help="The step, by its name or its number; the first.")
-    ] = None,
+    state: Annotated[str, argument("A state, by its name or its number.")],
+    step: Annotated[str | None, option("The step, by its name or its number; the first.")] = None,
     policy: Annotated[
-        Path | None, typer.Option(help="A file with another policy than the optimal one.")
+        Path | None, option("A file with another policy than the optimal one.")
     ] = None,
     counter: Annotated[
         int | None, count("The level of its counter, if it has one; default: where it starts.")
@@ -125,9 +132,7 @@ def advise_command(
     horizon: Annotated[int | None, count("H, for environments that do not say theirs.")] = None,
     constraints: Annotated[int, count("How many there will be, for an environment.")] = 1,
     episodes: Annotated[int | None, count("How many there will be.")] = None,
-    safe: Annotated[
-        bool, typer.Option("--safe", help="No episode may break a limit while learning.")
-    ] = False,
+    safe: Annotated[bool, option("No episode may break a limit while learning.", "--safe")] = False,
     as_json: Json = False,
 ) -> None:
     """Which algorithm to try first, and why: rules from a table of small measurements."""

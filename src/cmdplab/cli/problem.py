@@ -6,9 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from cmdplab.cli.options import Asked, AskedAny, Json, asked_any, asked_problem, given, in_its_units
+from cmdplab.cli.options import (
+    Asked,
+    AskedAny,
+    Json,
+    argument,
+    asked_any,
+    asked_problem,
+    given,
+    in_its_units,
+    option,
+)
 from cmdplab.cli.output import (
     console,
     print_file,
@@ -31,9 +39,7 @@ if TYPE_CHECKING:
 @given(asked_any)
 def solve_command(
     asked: AskedAny,
-    policy: Annotated[
-        Path | None, typer.Option(help="Write the optimal policy: .npz, .csv or .json.")
-    ] = None,
+    policy: Annotated[Path | None, option("Write the optimal policy: .npz, .csv or .json.")] = None,
     as_json: Json = False,
 ) -> None:
     """The certified optimum of a problem: value, multipliers, Slater gap, primal and dual.
@@ -208,7 +214,7 @@ def _limit(scale: Scale) -> str:
 @given(asked_problem)
 def convert_command(
     asked: Asked,
-    out: Annotated[Path, typer.Argument(help="Where to write: a .npz or a .drn file.")],
+    out: Annotated[Path, argument("Where to write: a .npz or a .drn file.")],
     as_json: Json = False,
 ) -> None:
     """Write a problem in another format: .npz, or .drn for Storm (docs/own-problem.md)."""
@@ -219,9 +225,9 @@ def convert_command(
 
 
 def export_suite_command(
-    folder: Annotated[Path, typer.Argument(help="Where to write: empty, or not there yet.")],
+    folder: Annotated[Path, argument("Where to write: empty, or not there yet.")],
     environment: Annotated[
-        list[str] | None, typer.Option(help="Only this one; may be repeated. Default: all fixed.")
+        list[str] | None, option("Only this one; may be repeated. Default: all fixed.")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -5,19 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from cmdplab.cli.options import Json
+from cmdplab.cli.options import Json, argument, option
 from cmdplab.cli.output import print_json, warn
 
 
 def report_command(
-    folder: Annotated[
-        Path, typer.Argument(help="What `reproduce`, `compare`, `sweep` or `run --out` wrote.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option(help="The page; default: report.html in the folder.")
-    ] = None,
+    folder: Annotated[Path, argument("What `reproduce`, `compare`, `sweep` or `run --out` wrote.")],
+    out: Annotated[Path | None, option("The page; default: report.html in the folder.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write one HTML page about a folder: verdicts, curves, mistakes for every epsilon, settings.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from cmdplab.cli.options import (
     BonusScale,
     EpisodesOfEach,
@@ -17,6 +15,7 @@ from cmdplab.cli.options import (
     PresetOption,
     SeedsOfEach,
     Workers,
+    option,
 )
 
 
@@ -25,16 +24,15 @@ def reproduce_command(
     episodes: EpisodesOfEach = 300_000,
     seeds: SeedsOfEach = 5,
     instance: Annotated[
-        Instance | None,
-        typer.Option(help="Default: published for --preset released, random for printed."),
+        Instance | None, option("Default: published for --preset released, random for printed.")
     ] = None,
     instance_seed: InstanceSeed = 0,
     bonus_scale: BonusScale = 1e-3,
     algorithm: Annotated[
-        list[str] | None, typer.Option(help="Only this one (repeat for more); default: all five.")
+        list[str] | None, option("Only this one (repeat for more); default: all five.")
     ] = None,
     workers: Workers = None,
-    out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("runs/figure1"),
+    out: Annotated[Path, option("Where the results go.")] = Path("runs/figure1"),
     as_json: Json = False,
 ) -> None:
     """Redraw the paper's Figure 1: five algorithms on one CMDP.

@@ -9,8 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cmdplab.cli.options import (
     AlgorithmOption,
     AnyPreset,
@@ -23,6 +21,7 @@ from cmdplab.cli.options import (
     count,
     find_here,
     given,
+    option,
 )
 from cmdplab.cli.output import errors, print_json, printing_aside, say, warn
 from cmdplab.errors import InputError
@@ -55,26 +54,22 @@ def run_command(
     algorithm: AlgorithmOption = "UOpt-RPGPD",
     preset: AnyPreset = None,
     episodes: Annotated[
-        str, typer.Option(help="How many, such as 100000 or 1e5, or `unlimited`: until stopped.")
+        str, option("How many, such as 100000 or 1e5, or `unlimited`: until stopped.")
     ] = "100000",
     seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
     instance_seed: InstanceSeed = 0,
     baseline: Annotated[
-        Path | None, typer.Option(help="A .npy with the safe policy [H, X, A] to begin with.")
+        Path | None, option("A .npy with the safe policy [H, X, A] to begin with.")
     ] = None,
     rewards: Annotated[
-        Rewards, typer.Option(help="Told to the learner, or seen as samples of 0 and 1.")
+        Rewards, option("Told to the learner, or seen as samples of 0 and 1.")
     ] = Rewards.known,
     engine: Annotated[
         RunEngine,
-        typer.Option(
-            help="The cores, plain Python (host), a GPU, or `auto`: for one run the cores."
-        ),
+        option("The cores, plain Python (host), a GPU, or `auto`: for one run the cores."),
     ] = RunEngine.cpu,
     precision: PrecisionOption = Precision.float64,
-    out: Annotated[
-        Path | None, typer.Option(help="Keep a record there that can be resumed.")
-    ] = None,
+    out: Annotated[Path | None, option("Keep a record there that can be resumed.")] = None,
     as_json: Json = False,
 ) -> None:
     """Let one algorithm learn one problem, measuring every episode exactly.

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from cmdplab.cli.options import Engine, EngineOption, Json, Workers, find_here, given
+from cmdplab.cli.options import (
+    Engine,
+    EngineOption,
+    Json,
+    Workers,
+    argument,
+    find_here,
+    given,
+    option,
+)
 from cmdplab.cli.output import (
     errors,
     print_file,
@@ -33,7 +42,7 @@ MOST_ROWS = 200  # of a table of runs: nobody reads more
 
 Format = StrEnum("Format", ("csv", "parquet", "netcdf"))
 """Formats of `export`."""
-Folder = Annotated[Path, typer.Argument(help="The folder of an experiment, or of one run.")]
+Folder = Annotated[Path, argument("The folder of an experiment, or of one run.")]
 
 
 class Given(NamedTuple):
@@ -50,13 +59,9 @@ def means(
     engine: EngineOption = Engine.cpu,
     ray: Annotated[
         str | None,
-        typer.Option(
-            help="Run on the Ray cluster at this address (host:port, auto); alone: on a local one."
-        ),
+        option("Run on the Ray cluster at this address (host:port, auto); alone: on a local one."),
     ] = None,
-    checkpoint_every: Annotated[
-        float, typer.Option(help="Seconds between two checkpoints of a run.")
-    ] = 30.0,
+    checkpoint_every: Annotated[float, option("Seconds between two checkpoints of a run.")] = 30.0,
 ) -> Given:
     """Say how runs are to be done."""
     return Given(workers, engine, ray, checkpoint_every)
@@ -65,12 +70,12 @@ def means(
 @given(means)
 def sweep_command(
     how: Given,
-    file: Annotated[Path, typer.Argument(help="An experiment: docs/experiments.md.")],
-    out: Annotated[Path | None, typer.Option(help="Default: runs/NAME of the experiment.")] = None,
+    file: Annotated[Path, argument("An experiment: docs/experiments.md.")],
+    out: Annotated[Path | None, option("Default: runs/NAME of the experiment.")] = None,
     change: Annotated[
-        list[str] | None, typer.Option("--set", help="Change a key, e.g. episodes=1000.")
+        list[str] | None, option("Change a key, e.g. episodes=1000.", "--set")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the runs.")] = False,
+    dry_run: Annotated[bool, option("Only list the runs.", "--dry-run")] = False,
     as_json: Json = False,
 ) -> None:
     """Run an experiment: problems x algorithms x seeds, over all cores, on a GPU or on Ray.
@@ -99,8 +104,8 @@ def resume_command(
     folder: Folder,
     algorithm: Annotated[
         list[str] | None,
-        typer.Option(
-            help="package.module:name of a learner from outside that the folder names (repeat for "
+        option(
+            "package.module:name of a learner from outside that the folder names (repeat for "
             "more): records are never imported from, and importing it runs that module's code."
         ),
     ] = None,
@@ -129,8 +134,8 @@ def status_command(folder: Folder, as_json: Json = False) -> None:
 
 def export_command(
     folder: Folder,
-    to: Annotated[Format, typer.Option(help="The format.")] = Format.csv,
-    out: Annotated[Path | None, typer.Option(help="Default: all-curves.FORMAT there.")] = None,
+    to: Annotated[Format, option("The format.")] = Format.csv,
+    out: Annotated[Path | None, option("Default: all-curves.FORMAT there.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write the curves of every run of a folder into one file."""

@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from cmdplab.cli.options import Asked, Json, asked_problem, count, given
+from cmdplab.cli.options import Asked, Json, asked_problem, count, given, option
 from cmdplab.cli.output import errors, print_json, print_line, print_note, print_table
 
 if TYPE_CHECKING:
@@ -26,17 +24,17 @@ EVENTS = Path("runs/failure-events")
 @given(asked_problem)
 def theory_command(
     asked: Asked,
-    alpha_eta: Annotated[float, typer.Option(help="eta_k = (k + 3)^-alpha_eta.")] = 0.53,
-    alpha_tau: Annotated[float, typer.Option(help="tau_k = (k + 3)^-alpha_tau.")] = 0.4,
-    epsilon: Annotated[float, typer.Option(help="Accuracy at which mistakes are bounded.")] = 0.1,
+    alpha_eta: Annotated[float, option("eta_k = (k + 3)^-alpha_eta.")] = 0.53,
+    alpha_tau: Annotated[float, option("tau_k = (k + 3)^-alpha_tau.")] = 0.4,
+    epsilon: Annotated[float, option("Accuracy at which mistakes are bounded.")] = 0.1,
     episodes: Annotated[int, count("K, at which regret is bounded, such as 1e5.")] = 100_000,
     temperature: Annotated[
-        float | None, typer.Option(help="tau of the saddle point; by default tau_K.")
+        float | None, option("tau of the saddle point; by default tau_K.")
     ] = None,
     step: Annotated[
-        float | None, typer.Option(help="eta of which stability is asked; by default eta_K.")
+        float | None, option("eta of which stability is asked; by default eta_K.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="Probability with which all may fail.")] = 0.1,
+    delta: Annotated[float, option("Probability with which all may fail.")] = 0.1,
     as_json: Json = False,
 ) -> None:
     """What the paper's theory says of a problem, each number with its lemma.

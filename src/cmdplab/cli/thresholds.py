@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from cmdplab.cli.options import AskedAny, Json, asked_any, count, given, in_its_units
+from cmdplab.cli.options import AskedAny, Json, asked_any, count, given, in_its_units, option
 from cmdplab.cli.output import print_json, print_line, print_note, print_table
 from cmdplab.errors import InputError
 
@@ -43,14 +41,12 @@ def sensitivity_command(asked: AskedAny, as_json: Json = False) -> None:
 @given(asked_any)
 def frontier_command(
     asked: AskedAny,
-    constraint: Annotated[
-        str, typer.Option(help="Which constraint: its name, or its number from 1.")
-    ] = "1",
+    constraint: Annotated[str, option("Which constraint: its name, or its number from 1.")] = "1",
     points: Annotated[
         int | None, count("So many thresholds at equal distances; default: its breakpoints.")
     ] = None,
     most: Annotated[int, count("Refuse where there are more breakpoints.")] = 1_000,
-    figure: Annotated[Path | None, typer.Option(help="Draw it: .png, .pdf or .svg.")] = None,
+    figure: Annotated[Path | None, option("Draw it: .png, .pdf or .svg.")] = None,
     as_json: Json = False,
 ) -> None:
     """The price of a promise: the optimal value against a threshold, with multipliers.
