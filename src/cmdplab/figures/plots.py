@@ -21,7 +21,7 @@ from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.bands import HEAVY, MEDIAN, middle_of, spread_out, summarised, words
 from cmdplab.figures.palette import BLUE, VERMILION, looks
 from cmdplab.figures.sources import Plotted, Sampling, every_run, per_instance, records_of
-from cmdplab.figures.style import MARKERS, literal, save, unframe
+from cmdplab.figures.style import LABELS, MARKERS, literal, save, unframe
 from cmdplab.solvers.thresholds.frontier import Frontier
 from cmdplab.types import Array
 
@@ -35,11 +35,6 @@ COLUMN = (3.5, 2.6)  # inches: one column of a two-column paper
 LEGEND_LINE = 0.12  # inches
 LONGEST_OF_TWO = 36  # letters of a name: longer ones do not fit side by side
 SUFFIXES = (".png", ".pdf", ".svg")
-LABELS = {
-    "gap": "optimality gap",
-    "violation": "constraint violation",
-    "multiplier_1": "multiplier of constraint 1",
-}
 
 Drawing = Callable[["Axes", Curves, str], str]  # draws, and says what lines and shades are
 

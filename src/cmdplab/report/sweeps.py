@@ -24,7 +24,7 @@ from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.status import RunStatus
 from cmdplab.experiments.work import Work, problem_of
 from cmdplab.report.curves import points_for
-from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry
+from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, on_baseline
 from cmdplab.solvers import solve_feasible
 from cmdplab.statistics import Paired
 from cmdplab.types import Array
@@ -207,7 +207,4 @@ def _on_baseline(members: list[_Member]) -> str:
     """Say how long the runs played their safe baseline, which only their states tell."""
     found = [checkpoint.find(member.folder).snapshot for member in members]
     counts = [float(each["state_baseline_episodes"]) for each in found if each is not None]
-    if not counts:
-        return ""
-    share = f"{float(np.median(counts)):,.0f} of {members[0].record.episodes:,} episodes"
-    return f"played its safe baseline in {share} (median over seeds)"
+    return on_baseline(counts, members[0].record.episodes) if counts else ""
