@@ -95,7 +95,7 @@ def portrait_command(
     """
     from cmdplab.algorithms import as_row
     from cmdplab.experiments.play import check_counts
-    from cmdplab.figures.plots import check_suffix
+    from cmdplab.figures.style import check_suffix
     from cmdplab.files.write import writable_folder
     from cmdplab.formats import find
 

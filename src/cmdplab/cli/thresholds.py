@@ -7,7 +7,6 @@ from typing import Annotated
 
 from cmdplab.cli.options import AskedAny, Json, asked_any, count, given, in_its_units, option
 from cmdplab.cli.output import print_json, print_line, print_note, print_table
-from cmdplab.errors import InputError
 
 SHOWN = 14  # points of a frontier in a table
 
@@ -56,10 +55,11 @@ def frontier_command(
     """
     from cmdplab import frontier
     from cmdplab.display.terminal import number
-    from cmdplab.figures.plots import draw_frontier
+    from cmdplab.figures.frontier import draw_frontier
+    from cmdplab.figures.style import check_suffix
 
-    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
-        raise InputError(f"{figure} is no .png, .pdf or .svg")
+    if figure is not None:
+        check_suffix(figure)
     problem = in_its_units(asked)
     found = frontier(problem, constraint, points, most)
     shown = found.in_units()

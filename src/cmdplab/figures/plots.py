@@ -19,10 +19,9 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.bands import HEAVY, MEDIAN, middle_of, spread_out, summarised, words
-from cmdplab.figures.palette import BLUE, VERMILION, looks
+from cmdplab.figures.palette import looks
 from cmdplab.figures.sources import Plotted, Sampling, every_run, per_instance, records_of
-from cmdplab.figures.style import LABELS, MARKERS, literal, save, unframe
-from cmdplab.solvers.thresholds.frontier import Frontier
+from cmdplab.figures.style import LABELS, MARKERS, check_suffix, literal, save, unframe
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 COLUMN = (3.5, 2.6)  # inches: one column of a two-column paper
 LEGEND_LINE = 0.12  # inches
 LONGEST_OF_TWO = 36  # letters of a name: longer ones do not fit side by side
-SUFFIXES = (".png", ".pdf", ".svg")
 
 Drawing = Callable[["Axes", Curves, str], str]  # draws, and says what lines and shades are
 
@@ -108,12 +106,6 @@ def legend_below(figure: Figure, axes: Axes, title: str) -> None:
     legend = figure.legend(handles, labels, title=literal(title), **place, **small)
     for line in legend.get_lines():
         line.set_linewidth(max(line.get_linewidth(), 1.2))
-
-
-def check_suffix(path: Path) -> None:
-    """Refuse a file that is no figure."""
-    if path.suffix not in SUFFIXES:
-        raise InputError(f"{path} is no {', '.join(SUFFIXES)}")
 
 
 def in_house_style(axes: Axes) -> None:
@@ -269,36 +261,3 @@ KINDS: dict[str, Kind] = {
     "multiplier": Kind(partial(_linear, column="multiplier_1"), CURVES),
     "phase": Kind(_phase, CURVES, every_run),
 }
-
-
-MOST_DOTS = 40  # breakpoints that are marked
-
-
-def draw_frontier(found: Frontier, name: str, path: Path) -> Path:
-    """Draw value against threshold into a file."""
-    return save(frontier_figure(found, name), path)
-
-
-def frontier_figure(found: Frontier, name: str) -> PaperFigure:
-    """Draw value against threshold, with the problem's own marked."""
-    from cmdplab.figures.canvas import PaperFigure
-
-    figure = PaperFigure(figsize=(5.2, 3.6), layout="constrained")
-    axes = figure.subplots()
-    dots = "." if found.exact and len(found.threshold) <= MOST_DOTS else ""
-    axes.plot(found.threshold, found.value, color=BLUE, lw=2.0, marker=dots, ms=7)
-    order = np.argsort(found.threshold)  # a budget falls where a utility rises
-    limits, values = found.threshold[order], found.value[order]
-    at = float(np.interp(found.given, limits, values))
-    if limits[0] <= found.given <= limits[-1]:
-        axes.plot([found.given], [at], "o", color=VERMILION, ms=7)
-        aside = 6 if values[0] > values[-1] else -12  # away from the line
-        label = f"b = {found.given:.4g}, V* = {at:.4g}"
-        axes.annotate(
-            label, (found.given, at), textcoords="offset points", xytext=(8, aside), fontsize=9
-        )
-    axes.set_xlabel(literal(found.units[1].of))
-    axes.set_ylabel(literal(found.units[0].of))
-    axes.set_title(literal(name), fontsize=10, loc="left")
-    unframe(axes)
-    return figure

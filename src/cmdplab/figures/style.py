@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cmdplab.errors import InputError
 from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.palette import looks
 from cmdplab.files.write import written_whole
@@ -154,6 +155,12 @@ def _enlarged(axes: Axes, grouped: Curves, calm: Curves, column: str) -> None:
     axes.set_ylim(low - margin, high + margin)
     axes.tick_params(labelsize=8)
     axes.set_title("the last third of the calm ones, enlarged", fontsize=8, pad=3)
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file that is no figure."""
+    if path.suffix not in (".png", ".pdf", ".svg"):
+        raise InputError(f"{path} is no .png, .pdf or .svg")
 
 
 def save(figure: Any, path: Path) -> Path:
