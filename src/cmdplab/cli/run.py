@@ -191,7 +191,7 @@ def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json
     from cmdplab.cli.tables import print_runs
     from cmdplab.experiments.progress import shown
     from cmdplab.experiments.run import play
-    from cmdplab.studies.conclusions import as_plain, safety_of
+    from cmdplab.studies.conclusions import safety_of
 
     with printing_aside(), shown([job], episodes, errors()) as on_progress:
         (done,) = play(cmdp, [job], episodes, replace(options, on_progress=on_progress))
@@ -201,7 +201,7 @@ def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json
         found |= {"error": "", "notes": []} | done.summary._asdict()
         found |= {"us_per_episode": done.us_per_episode}
         found |= {"engine": options.engine, "precision": options.precision}
-        found["safety"] = as_plain(safety_of([done]))
+        found["safety"] = safety_of([done])
         print_json("run", _about(cmdp, row, seed) | found | _state(row, done.state))
     else:
         title = f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes"
@@ -231,7 +231,7 @@ def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
     from cmdplab.experiments.play import saved_state
     from cmdplab.experiments.records.load import recall
     from cmdplab.measures.measures import Summary
-    from cmdplab.studies.conclusions import as_plain, safety_of
+    from cmdplab.studies.conclusions import safety_of
 
     record = manifest.read_if_good(work.folder)
     summary = dict.fromkeys(Summary._fields) | (record.summary if record is not None else {})
@@ -241,5 +241,5 @@ def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
     found |= {"error": status.error, "notes": status.notes, "precision": status.precision}
     found |= {"us_per_episode": None if not status.rate else 1e6 / status.rate}
     done = status.status == "done"
-    found["safety"] = as_plain(safety_of([recall(work)])) if done else None
+    found["safety"] = safety_of([recall(work)]) if done else None
     return summary | {"episodes": status.episodes} | found | _state(row, state)

@@ -21,7 +21,7 @@ from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.bands import HEAVY, MEDIAN, middle_of, spread_out, summarised, words
 from cmdplab.figures.palette import looks
 from cmdplab.figures.sources import Plotted, Sampling, every_run, per_instance, records_of
-from cmdplab.figures.style import LABELS, MARKERS, check_suffix, literal, save, unframe
+from cmdplab.figures.style import LABELS, MARKERS, check_suffix, envelope, literal, save, unframe
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
@@ -177,22 +177,16 @@ def _lines(
         shown = np.where(line > 0.0, line, np.nan) if positive else line
         axes.plot(x[name], shown, label=literal(label(name, x[name], line)), **styles[name])
         if f"{column}_min" in curves[0]:
-            low = _over_seeds(curves, f"{column}_min").min(axis=0)
-            high = _over_seeds(curves, f"{column}_max").max(axis=0)
-            _shade(axes, x[name], low, high, color=styles[name]["color"], alpha=0.15, zorder=0.9)
+            envelope(axes, curves, column, color=styles[name]["color"], alpha=0.15, zorder=0.9)
     limits = axes.get_ylim()
     for name, band in summary.bands.items():
         low = np.maximum(band.low, limits[0]) if positive else band.low
         here, colour = x[name][at[name]], styles[name]["color"]
-        _shade(axes, here, low, band.high, color=colour, alpha=0.4, zorder=0.8)
+        axes.fill_between(here, low, band.high, lw=0, color=colour, alpha=0.4, zorder=0.8)
     axes.set_ylim(limits)
     axes.set_xlabel(across)
-    envelope = any(f"{column}_min" in curves[0] for curves in grouped.values())
-    return words(summary, tables, envelope)
-
-
-def _shade(axes: Axes, x: Array, low: Array, high: Array, **look: Any) -> None:
-    axes.fill_between(x, low, high, lw=0, **look)
+    shaded = any(f"{column}_min" in curves[0] for curves in grouped.values())
+    return words(summary, tables, shaded)
 
 
 def _zero(axes: Axes) -> None:

@@ -58,7 +58,7 @@ def envelope(axes: Axes, curves: Sequence[dict[str, Array]], column: str, **look
     """Shade what holds every episode of every seed."""
     low = np.min([c[f"{column}_min"] for c in curves], axis=0)
     high = np.max([c[f"{column}_max"] for c in curves], axis=0)
-    axes.fill_between(curves[0]["episode"], low, high, alpha=0.25, lw=0, **look)
+    axes.fill_between(curves[0]["episode"], low, high, **({"alpha": 0.25, "lw": 0} | look))
 
 
 def median_line(axes: Axes, curves: Sequence[dict[str, Array]], column: str, **look: Any) -> None:

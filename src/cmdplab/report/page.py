@@ -133,7 +133,7 @@ def _algorithm(entry: Entry) -> dict[str, Any]:
         "verdict": entry.verdict,
         "numbers": entry.numbers,
         "rate": entry.rate,
-        "safety": None if entry.safety is None else entry.safety._asdict(),
+        "safety": entry.safety,
         "episode": encoded(entry.episode),
         "curves": {name: _curve(each) for name, each in entry.curves.items()},
         "mistakes": {
