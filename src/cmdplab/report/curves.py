@@ -26,7 +26,8 @@ class Thinned(NamedTuple):
 
 def points_for(columns: int) -> int:
     """The number of points that each of so many columns may have."""
-    return max(FEWEST, min(POINTS, BYTES // (columns * 16)))
+    each = 3 * 4 * 4 // 3  # bytes: three singles, in base64
+    return max(FEWEST, min(POINTS, BYTES // (columns * each)))
 
 
 def kept(episodes: Array, points: int) -> NDArray[np.intp]:

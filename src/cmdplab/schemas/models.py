@@ -25,7 +25,6 @@ _WORDS = {"text": str, "whole number": int, "number": float, "boolean": bool, "n
 _LEFT_OUT = " (may be left out)"
 _COMMAND = re.compile(r"(?P<stamps>\[`cmdplab\..*\)), `(?P<title>\w+)`(?:: (?P<about>.*)|\.)")
 
-
 Part = Callable[[str], type[BaseModel]]  # the object of that title
 
 
@@ -108,7 +107,9 @@ def _type(words: str, part: Part) -> Any:
     if len(several) > 1:
         return reduce(or_, (_type(each, part) for each in several))
     if words.startswith("list of "):
-        return list[_type(words.removeprefix("list of ").strip("()"), part)]  # type: ignore[misc]
+        inner = words.removeprefix("list of ")
+        inner = inner[1:-1] if inner.startswith("(") else inner
+        return list[_type(inner, part)]  # type: ignore[misc]
     return part(words[1:].partition("]")[0]) if words.startswith("[") else _WORDS[words]
 
 
