@@ -1,4 +1,4 @@
-"""`cmdplab plot` and `cmdplab portrait`: one figure at column width."""
+"""`cmdplab report`, the page about a folder; `plot` and `portrait`, one figure at column width."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cmdplab.cli.options import (
     find_here,
     option,
 )
-from cmdplab.cli.output import errors, print_file, warn
+from cmdplab.cli.output import errors, print_file, print_json, warn
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +30,30 @@ Line = StrEnum("Line", ("median", "mean"))
 """What the lines of `plot` are, over seeds."""
 Portrayed = StrEnum("Portrayed", ("entropy", "occupancy"))
 """Drawings of `portrait`."""
+
+
+def report_command(
+    folder: Annotated[Path, argument("What `reproduce`, `compare`, `sweep` or `run --out` wrote.")],
+    out: Annotated[Path | None, option("The page; default: report.html in the folder.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write one HTML page about a folder: verdicts, curves, mistakes for every epsilon, settings.
+
+    The page opens offline. Beside it, the table as summary.tex (booktabs) and summary.csv.
+    """
+    from cmdplab.report import gather, write_report, write_tables
+
+    found = gather(folder)
+    page = write_report(folder, out, found)
+    tables = write_tables(folder, page.parent, found)
+    if as_json:
+        print_json("report", {"page": str(page), "tables": [str(each) for each in tables]})
+    else:
+        print(page)
+    if found.troubles:
+        count = len(found.troubles)
+        runs = "one run is" if count == 1 else f"{count} runs are"
+        warn(f"{runs} not as planned; the page names them")
 
 
 def plot_command(
