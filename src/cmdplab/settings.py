@@ -2,9 +2,9 @@
 
 What takes or shows settings follows from `SETTINGS`: `row.with_settings`, the keys of an experiment
 file, the options of `cmdplab run`, the settings in a record and the hash that names its folder,
-labels, columns, JSON, and the table in docs/experiments.md. A new setting is a field of
-`Settings`, and a field of that name on the rows of the families that have it. How a row uses
-its settings is no matter of this file.
+labels, columns, and the table in docs/experiments.md; tests ask docs/json.md for its line. A new
+setting is a field of `Settings`, and a field of that name on the rows of the families that have it.
+How a row uses its settings is no matter of this file.
 """
 
 from __future__ import annotations
@@ -68,7 +68,6 @@ class Declared(NamedTuple):
 
     default: Any  # of a row that does not say otherwise
     help: str  # a sentence for a person who chooses a value
-    meaning: str  # in a few words, for tables and JSON
     none: str  # what it means that a row has no value for it
     range: Range | None = None
     choices: tuple[str, ...] = ()
@@ -79,7 +78,6 @@ class Declared(NamedTuple):
     unread: Literal["refused", "ignored", "kept"] = "refused"
     written_empty: bool = False  # in records: as null where it has no value, not left out
     unwritten_default: bool = False  # in records: left out where it is the default
-    unit: str = ""
     kind: type = float  # float, int or str: filled in from the annotation
 
 
@@ -92,7 +90,6 @@ class Settings(TypedDict, total=False):
             default=1e-3,
             range=POSITIVE,
             help="Factor on every optimistic width; 1 is the theory. Mostly 1e-3.",
-            meaning="factor on every bonus",
             none="the row's own",
             written_empty=True,
         ),
@@ -103,7 +100,6 @@ class Settings(TypedDict, total=False):
             default=1e-3,
             range=POSITIVE,
             help="Factor on every pessimistic margin; 1 is the theory. Mostly 1e-3.",
-            meaning="factor on every margin",
             none="it has no margin",
             needs=MARGIN,
             unread="ignored",
@@ -115,7 +111,6 @@ class Settings(TypedDict, total=False):
             default=0.1,
             range=UNIT,
             help="Probability with which the guarantee may fail.",
-            meaning="probability to fail",
             none="the row's own",
             families=("PrimalDual", "Planner", "SoftmaxSearch", "Optimist"),
             unread="kept",
@@ -128,12 +123,10 @@ class Settings(TypedDict, total=False):
             default=100_000,
             range=Range(1, MOST_EPISODES, f"outside 1 to {MOST_EPISODES:,}"),
             help="The number of episodes K that an algorithm is tuned for.",
-            meaning="K that it is tuned for",
             none="the row's own",
             needs=EPISODES,
             unread="kept",
             written_empty=True,
-            unit="episodes",
         ),
     ]
     slack_factor: Annotated[
@@ -142,7 +135,6 @@ class Settings(TypedDict, total=False):
             default=1.0,
             range=POSITIVE,
             help="The learner is told this multiple of the Slater gap.",
-            meaning="on the Slater gap it is told",
             none="it is told no Slater gap",
             needs=SLATER_GAP,
         ),
@@ -153,7 +145,6 @@ class Settings(TypedDict, total=False):
             default=0.5,
             range=UNIT,
             help="Safe policy: optimal for thresholds raised by this share of the slack.",
-            meaning="of the default baseline",
             none="it begins without a safe policy",
             needs=SAFE_POLICY,
         ),
@@ -164,7 +155,6 @@ class Settings(TypedDict, total=False):
             default=0.1,
             range=Range(1e-9, 1e9, "outside 1e-9 to 1e9"),
             help="Accuracy that Online-CRL aims at.",
-            meaning="the accuracy it aims at",
             none="it aims at no accuracy",
             families=("Planner",),
             needs=ACCURACY,
@@ -176,7 +166,6 @@ class Settings(TypedDict, total=False):
             default="every-episode",
             choices=("every-episode", "doubling"),
             help="When planners plan anew: every-episode or doubling.",
-            meaning="when it plans anew",
             none="it plans by a rule of its own, or not at all",
             families=("PlansAnew",),
         ),
@@ -187,7 +176,6 @@ class Settings(TypedDict, total=False):
             default="per-step",
             choices=("per-step", "stationary"),
             help="What is counted: per-step, each step by itself; stationary, all together.",
-            meaning="what is counted together",
             none="per-step, or the preset's own",
             families=("PrimalDual", "Planner"),
             unwritten_default=True,
@@ -199,7 +187,6 @@ class Settings(TypedDict, total=False):
             default=None,
             choices=("known",),
             help="known: the learner is told the kernel; it counts nothing and has no bonus.",
-            meaning="known: it is told the kernel",
             none="it learns the kernel by counting",
             families=("PrimalDual",),
         ),
@@ -210,7 +197,6 @@ class Settings(TypedDict, total=False):
             default=0.1,
             range=POSITIVE,
             help="Step of a method that plans on the kernel.",
-            meaning="step, the same throughout",
             none="its step is a formula of its own",
             needs=KERNEL,
         ),
@@ -221,7 +207,6 @@ class Settings(TypedDict, total=False):
             default=0.01,
             range=Range(0.0, sys.float_info.max, "not a finite number >= 0"),
             help="Temperature of RPG-PD; 0 is NPG-PD.",
-            meaning="temperature, the same throughout",
             none="it has no temperature, or one of its own",
             families=("PrimalDual",),
             needs=KERNEL,
@@ -233,7 +218,6 @@ class Settings(TypedDict, total=False):
             default=0.53,
             range=UNIT,
             help="Exponent of the step size, in (0, 1].",
-            meaning="exponent of the step",
             none="its step is no power of k",
             families=("PrimalDual",),
             written_empty=True,
@@ -245,7 +229,6 @@ class Settings(TypedDict, total=False):
             default=0.4,
             range=UNIT,
             help="Exponent of the temperature, in (0, 1].",
-            meaning="exponent of the temperature",
             none="its temperature is no power of k",
             families=("PrimalDual",),
             written_empty=True,

@@ -19,7 +19,7 @@ from cmdplab.experiments.experiment import AlgorithmSpec
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.load import LABELS
 from cmdplab.experiments.run_settings import RunSettings
-from cmdplab.schemas.runs import PlannedRun
+from cmdplab.schemas.models import sections
 from cmdplab.settings import SETTINGS, Declared, with_fields
 
 NAMES = [*SETTINGS]
@@ -31,7 +31,7 @@ def names_in(fields: object) -> list[str]:
 
 
 def test_every_place_has_the_settings_of_the_declaration():
-    for model in (AlgorithmSpec, RunSettings, PlannedRun):
+    for model in (AlgorithmSpec, RunSettings):
         assert names_in(model.model_fields) == NAMES
     assert names_in(LABELS) == NAMES
     assert names_in(inspect.signature(run_command).parameters) == NAMES
@@ -46,8 +46,20 @@ def test_the_documentation_has_the_table():
     )
 
 
+def test_the_page_about_json_has_a_line_for_each_setting():
+    page = (ROOT / "docs" / "json.md").read_text()
+    (planned,) = (each for each in sections(page) if each.title == "PlannedRun")
+    words = {str: "text", int: "whole number", float: "number"}
+    lines = [line for line in planned.rows if line.field in SETTINGS]
+    assert [line.field for line in lines] == NAMES
+    for line in lines:
+        declared = SETTINGS[line.field]
+        assert line.type == f"{words[declared.kind]} or null"
+        assert line.meaning.endswith("(may be left out)") != declared.written_empty
+
+
 def test_one_more_declaration_is_one_more_field_and_line(monkeypatch):
-    more = Declared(default=1.0, help="More of it.", meaning="more", none="none of it")
+    more = Declared(default=1.0, help="More of it.", none="none of it")
     monkeypatch.setitem(SETTINGS, "more", more)
 
     @with_fields(lambda declared: (declared.kind | None, None))

@@ -12,7 +12,7 @@ from conftest import ROOT, largest_utility, problems
 from hypothesis import given, strategies as st
 from scipy.optimize import linprog
 
-from cmdplab.cli.tables import print_environments
+from cmdplab.cli.listing import print_environments
 from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.environments import ENVIRONMENTS, catalogue, find, make, named

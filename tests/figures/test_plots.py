@@ -31,8 +31,9 @@ from cmdplab.figures.bands import (
     words,
 )
 from cmdplab.figures.end_labels import MUTED, highlighted, line_styles, spread
+from cmdplab.figures.frontier import draw_frontier
 from cmdplab.figures.palette import COLOURS, DASHES, LOOKS, looks
-from cmdplab.figures.plots import KINDS, draw_frontier, styles_of
+from cmdplab.figures.plots import KINDS, styles_of
 from cmdplab.figures.portrait_drawings import draw_entropy, draw_occupancy
 from cmdplab.figures.portraits import EntropyCurve, Portrait
 from cmdplab.figures.side_by_side import comparison

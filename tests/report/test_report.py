@@ -19,7 +19,7 @@ from made_up_records import HORIZON, OPTIMUM, records
 
 from cmdplab import Experiment, sweep
 from cmdplab.algorithms import FIGURE_1
-from cmdplab.cli.report import report_command
+from cmdplab.cli.plot import report_command
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.folder import works_of

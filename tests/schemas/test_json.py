@@ -9,12 +9,14 @@ import typer.main
 from conftest import PLANNED_TRACE, ROOT, TRACE, random_problem
 
 from cmdplab import cli
-from cmdplab.schemas import VERSIONS, stamp
-from cmdplab.schemas.page import MODELS, json_schema, model_of, page
+from cmdplab.schemas import stamp
+from cmdplab.schemas.models import json_schemas, models, sections
 from cmdplab.testing import bench
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
+PAGE = (ROOT / "docs" / "json.md").read_text()
+MODELS, SCHEMAS = models(PAGE), json_schemas(PAGE)
 SHORT = ("--episodes", "40", "--seeds", "1")
 # Each form of each command: what it writes goes below OUT; the order matters.
 CALLS: dict[str, list[tuple[str, ...]]] = {
@@ -93,7 +95,7 @@ def test_what_a_command_writes_is_of_its_schema(call, place, name, monkeypatch):
         found = json.loads(out)
         assert next(iter(found)) == "schema"
         assert found["schema"] == stamp(name)
-        model_of(name).model_validate_json(out)  # every field is there, and no other
+        MODELS[name].model_validate_json(out)  # every field is there, and no other
 
 
 def test_every_command_has_a_schema_and_json():
@@ -102,7 +104,7 @@ def test_every_command_has_a_schema_and_json():
     assert named == set(commands), "commands without a schema, or schemas without a command"
     for name, command in commands.items():
         assert any("--json" in option.opts for option in command.params), f"{name} has no --json"
-    assert set(CALLS) == set(VERSIONS) == set(MODELS)
+    assert set(CALLS) == set(MODELS)
 
 
 def test_a_run_has_one_schema_with_and_without_a_record(call, tmp_path):
@@ -115,19 +117,29 @@ def test_a_run_has_one_schema_with_and_without_a_record(call, tmp_path):
     assert plain["baseline_episodes"] is not None
 
 
-def test_the_page_and_the_json_schemas_are_those_of_the_models():
-    again = "run: python -m cmdplab.schemas.page docs"
-    assert (ROOT / "docs" / "json.md").read_text() == page(), again
-    for name in MODELS:
+def test_the_json_schemas_are_those_of_the_page():
+    again = "run: python -m cmdplab.schemas.models docs"
+    for name, schema in SCHEMAS.items():
         there = json.loads((ROOT / "docs" / "schemas" / f"{name}.json").read_text())
-        assert there == json_schema(name), again
+        assert there == schema, again
     files = {path.stem for path in (ROOT / "docs" / "schemas").iterdir()}
     assert files == set(MODELS)
 
 
+def test_every_table_of_the_page_is_read_and_used():
+    found = sections(PAGE)
+    assert [*PAGE.splitlines()].count("|---|---|---|---|") == len(found)
+    titles = [each.title for each in found]
+    assert len(set(titles)) == len(titles)
+    for each in found:
+        stamps = [f"[`{stamp(name)}`](schemas/{name}.json)" for name in each.names]
+        assert all(link in PAGE for link in stamps), "a version that commands do not print"
+        assert each.names or f"](#{each.title.lower()})" in PAGE, f"nothing holds {each.title}"
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_every_field_says_what_it_means(name):
-    definitions = [json_schema(name), *json_schema(name).get("$defs", {}).values()]
+    definitions = [SCHEMAS[name], *SCHEMAS[name].get("$defs", {}).values()]
     for each in definitions:
         for field, about in each["properties"].items():
             assert about.get("description"), f"{name}: {field}"

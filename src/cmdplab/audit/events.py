@@ -30,7 +30,7 @@ from cmdplab.experiments.experiment import first_complaint
 from cmdplab.experiments.play import check_counts
 from cmdplab.experiments.run_settings import fingerprint
 from cmdplab.files import read_json, sealed, unsealed
-from cmdplab.files.write import to_json, writable_folder, written_whole
+from cmdplab.files.write import to_json, writable_folder, write_text
 from cmdplab.solvers import solve_feasible
 from cmdplab.statistics import Frequency, binomial_interval
 from cmdplab.theory.events import Failures, happened, shares, union_shares
@@ -213,5 +213,4 @@ def _write(path: Path, settings: EventSettings, first: Sequence[First]) -> None:
         "events": tallies(first, settings),
         "first": first,
     }
-    with written_whole(path) as temporary:
-        temporary.write_text(sealed(to_json(content)) + "\n")
+    write_text(path, sealed(to_json(content)) + "\n")

@@ -9,7 +9,7 @@ from typing import Any
 
 from cmdplab.audit.figure import draw
 from cmdplab.audit.findings import Finding, unanswered
-from cmdplab.files.write import to_json, writable_folder, written_whole
+from cmdplab.files.write import to_json, writable_folder, write_text, written_whole
 from cmdplab.statistics import Exponent, Interval
 
 
@@ -17,8 +17,8 @@ def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path)
     """Write everything; the figure has one row of panels for each environment."""
     writable_folder(folder)
     content = {"notes": list(notes), "findings": [_plain(finding) for finding in findings]}
-    with written_whole(folder / "audit.json") as temporary:
-        temporary.write_text(to_json(content, indent=None) + "\n")  # a count per run and epsilon
+    text = to_json(content, indent=None)  # one line: a count per run and epsilon
+    write_text(folder / "audit.json", text + "\n")
     with written_whole(folder / "audit.csv") as temporary, temporary.open("w") as stream:
         rows = [row_of(finding) for finding in findings]
         writer = csv.DictWriter(stream, list(rows[0]))
@@ -30,7 +30,7 @@ def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path)
 
 def row_of(finding: Finding) -> dict[str, Any]:
     """One line of a table; what does not exist is empty."""
-    nothing, safe = (None, None), finding.safety
+    nothing, safe = (None, None), {} if finding.safety is None else finding.safety._asdict()
     mistakes, regret = ((finding.theorem or {}).get(e, nothing) for e in ("mistakes", "regret"))
     return {
         "environment": finding.environment,
@@ -57,12 +57,12 @@ def row_of(finding: Finding) -> dict[str, Any]:
         "regret_exponent_of_term_i": regret[0],
         "regret_exponent_of_term_ii": regret[1],
         "heuristic": finding.heuristic,
-        "violating_runs": None if safe is None else safe.violating_runs,
-        "violating_episodes": None if safe is None else safe.violating,
-        "first_violation": None if safe is None else safe.first,
-        "largest_violation": None if safe is None else safe.largest,
-        "baseline_share": None if safe is None else safe.baseline_share,
-        "promise": "none" if safe is None else safe.promise,
+        "violating_runs": safe.get("violating_runs"),
+        "violating_episodes": safe.get("violating"),
+        "first_violation": safe.get("first"),
+        "largest_violation": safe.get("largest"),
+        "baseline_share": safe.get("baseline_share"),
+        "promise": safe.get("promise", "none"),
     }
 
 

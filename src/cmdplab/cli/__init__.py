@@ -16,19 +16,17 @@ from cmdplab import __version__
 from cmdplab.cli.audit import audit_command
 from cmdplab.cli.board import board_command, board_page_command
 from cmdplab.cli.check import bench_command, verify_command
-from cmdplab.cli.compare import compare_command
-from cmdplab.cli.plot import plot_command, portrait_command
+from cmdplab.cli.listing import list_command
+from cmdplab.cli.plot import plot_command, portrait_command, report_command
 from cmdplab.cli.policy import advise_command, evaluate_command, explain_command
 from cmdplab.cli.problem import (
     convert_command,
     describe_command,
     export_suite_command,
-    list_command,
     solve_command,
 )
-from cmdplab.cli.report import report_command
-from cmdplab.cli.reproduce import reproduce_command
 from cmdplab.cli.run import run_command
+from cmdplab.cli.study import compare_command, reproduce_command
 from cmdplab.cli.sweep import export_command, resume_command, status_command, sweep_command
 from cmdplab.cli.theory import theory_command
 from cmdplab.cli.thresholds import frontier_command, sensitivity_command

@@ -5,22 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cmdplab.cli.options import (
     Engine,
     EngineOption,
     InstanceSeed,
     Json,
     Workers,
-    console,
+    argument,
     count,
     find_here,
-    print_json,
-    print_line,
-    print_note,
-    warn,
+    option,
 )
+from cmdplab.cli.output import print_json, print_line, print_note, print_table, warn
 from cmdplab.cli.theory import count_events
 from cmdplab.errors import InputError
 
@@ -34,29 +30,28 @@ DELTA = 0.1  # where none is given
 def audit_command(
     source: Annotated[
         Path | None,
-        typer.Argument(
-            help="The folder of a sweep, or an experiment (TOML) to run first. "
+        argument(
+            "The folder of a sweep, or an experiment (TOML) to run first. "
             "With --failure-events: an environment, a .npz file, or `small` (the default)."
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Default: audit/ in the folder; runs/failure-events.")
+        Path | None, option("Default: audit/ in the folder; runs/failure-events.")
     ] = None,
     epsilon: Annotated[
-        list[float] | None, typer.Option(help="Say what holds at this accuracy (repeat for more).")
+        list[float] | None, option("Say what holds at this accuracy (repeat for more).")
     ] = None,
     delta: Annotated[
-        float | None,
-        typer.Option(help="Of --epsilon and --failure-events: the probability to fail; 0.1."),
+        float | None, option("Of --epsilon and --failure-events: the probability to fail; 0.1.")
     ] = None,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Go on without the runs that are not done.")
+        bool, option("Go on without the runs that are not done.", "--partial")
     ] = False,
     failure_events: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Play UOpt-RPGPD at bonus scale 1; count the events of the paper's Lemma H.1.",
             "--failure-events",
-            help="Play UOpt-RPGPD at bonus scale 1; count the events of the paper's Lemma H.1.",
         ),
     ] = False,
     seeds: Annotated[int | None, count("Of --failure-events: runs; 500 by default.")] = None,
@@ -169,7 +164,7 @@ def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]
 
 def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None:
     from cmdplab.audit.findings import extent
-    from cmdplab.display.terminal import grid, number
+    from cmdplab.display.terminal import number
 
     header = ["algorithm", "verdict", "gap", "viol."]
     powers = ["exponents", "mistakes ~ (1/ε)^", "(i), (ii)", "regret ~ k^", "(i), (ii)"]
@@ -182,8 +177,8 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
             fitted = {"mistakes": f.mistake_exponent, "regret": f.regret_exponent}
             pairs = [(_exponent(fit), _terms(f, what)) for what, fit in fitted.items()]
             slopes.append([f.label, *pairs[0], *pairs[1]])
-        grid(console(), f"{environment}: {extent(mine)}", header, rows, left=2)
-        grid(console(), "", powers, slopes)
+        print_table(f"{environment}: {extent(mine)}", header, rows, left=2)
+        print_table("", powers, slopes)
         _print_safety(mine)
     print_note(
         "medians (of an instance: over its seeds first); exponents with 95 % intervals, (i) and "
@@ -201,8 +196,7 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
 
 def _print_safety(findings: list[Finding]) -> None:
     """Print which runs violated while they learnt; a broken promise in red."""
-    from cmdplab.display.terminal import grid
-    from cmdplab.measures.safety import BROKEN
+    from cmdplab.cli.tables import print_broken
 
     known = {f.label: f.safety for f in findings if f.safety is not None}
     rows = []
@@ -214,10 +208,8 @@ def _print_safety(findings: list[Finding]) -> None:
         )
     header = ["safety", "promise", "runs that violated", "episodes", "first", "largest"]
     if rows:
-        grid(console(), "", header, rows, left=2)
-    for label, each in known.items():
-        if each.broken:
-            console().print(f"{BROKEN}: {label}: {each.words}", style="bold red", highlight=False)
+        print_table("", header, rows, left=2)
+    print_broken(known)
 
 
 def _bound(found: Complexity) -> str:

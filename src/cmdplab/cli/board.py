@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cmdplab.cli.options import (
-    Json,
-    Workers,
-    console,
-    count,
+from cmdplab.cli.options import Json, Workers, argument, count, find_here, option
+from cmdplab.cli.output import (
     errors,
-    find_here,
     print_json,
     print_note,
+    print_table,
     printing_aside,
     say,
     warn,
@@ -28,20 +25,18 @@ MOST_TROUBLES = 20  # that a terminal is told; the page has all
 
 
 def board_command(
-    out: Annotated[Path, typer.Option(help="The folder of the board.")] = Path("runs/board"),
+    out: Annotated[Path, option("The folder of the board.")] = Path("runs/board"),
     algorithms: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Only these: NAME, NAME:PRESET, `all` of ours, or package.module:name, a learner "
+        option(
+            "Only these: NAME, NAME:PRESET, `all` of ours, or package.module:name, a learner "
             "of your own (importing it runs that module's code); repeat, or separate by commas. "
             "Default: all of a new board; of one that is there, all but learners from outside."
         ),
     ] = None,
     problems: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Only these: environments, or NAME:INSTANCE of a random one. Default: the board's."
-        ),
+        option("Only these: environments, or NAME:INSTANCE of a random one. Default: the board's."),
     ] = None,
     steps: Annotated[
         int | None, count("Steps of each run; default: the board's, 500,000 of a new one.")
@@ -52,9 +47,9 @@ def board_command(
     workers: Workers = None,
     keep_records: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Keep curves and checkpoints too, half a megabyte a run; cells link to them.",
             "--keep-records",
-            help="Keep curves and checkpoints too, half a megabyte a run; cells link to them.",
         ),
     ] = False,
     as_json: Json = False,
@@ -105,8 +100,8 @@ def board_command(
 
 
 def board_page_command(
-    folder: Annotated[Path, typer.Argument(help="What `cmdplab board` wrote.")],
-    out: Annotated[Path | None, typer.Option(help="Where to; default: the folder itself.")] = None,
+    folder: Annotated[Path, argument("What `cmdplab board` wrote.")],
+    out: Annotated[Path | None, option("Where to; default: the folder itself.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write the page of a board: board.html, with board.csv, board.parquet and board.md beside it.
@@ -159,7 +154,6 @@ def _standing(out: Path, missing: int, data: BoardData | None) -> dict[str, obje
 
 
 def _print_lines(data: BoardData, out: Path) -> None:
-    from cmdplab.display.terminal import grid
     from cmdplab.report.board import PAGE, marks, outcomes
 
     header = ["algorithm", "scale", "in regret", "in violation"]
@@ -174,7 +168,7 @@ def _print_lines(data: BoardData, out: Path) -> None:
         name = f"{line.algorithm}{marks(line)}"
         rows.append([name, scale, *against, *numbers, f"{line.us_per_episode:.3g}"])
     title = f"{data.folder}: {len(data.rows)} rows; medians over problems all lines have, % of H"
-    grid(console(), title, header, rows, left=4)
+    print_table(title, header, rows, left=4)
     print_note(
         f"in regret, in violation: problems with less, with more than {data.reference}, and those "
         "where neither can be claimed. ~ from outside; * unverified constants; ° no "

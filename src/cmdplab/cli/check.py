@@ -5,17 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from cmdplab.cli.options import Json, console, print_json
+from cmdplab.cli.options import Json, argument, option
+from cmdplab.cli.output import print_json, print_table
 
 
 def verify_command(
-    file: Annotated[Path, typer.Argument(help="A recorded trace: docs/records.md.")],
+    file: Annotated[Path, argument("A recorded trace: docs/records.md.")],
     as_json: Json = False,
 ) -> None:
     """Replay a recorded trace of published code and print the largest differences."""
-    from cmdplab.display.terminal import grid
     from cmdplab.testing.released_trace import verify_trace
 
     found = verify_trace(file)
@@ -26,18 +24,17 @@ def verify_command(
     for fields in dict.fromkeys(each._fields for each in found.values()):
         mine = {name: each for name, each in found.items() if each._fields == fields}
         rows = [[name, *(f"{number:.1e}" for number in each)] for name, each in mine.items()]
-        grid(console(), title, ["algorithm", *fields], rows)
+        print_table(title, ["algorithm", *fields], rows)
 
 
 def bench_command(
-    quick: Annotated[bool, typer.Option(help="Only the paper's size.")] = False,
+    quick: Annotated[bool, option("Only the paper's size.")] = False,
     as_json: Json = False,
 ) -> None:
     """Microseconds per episode of each engine, then of the CPU engine over sizes.
 
     One core and float64, exact returns of every episode included; rows with two runs use two cores.
     """
-    from cmdplab.display.terminal import grid
     from cmdplab.testing.bench import benchmark
 
     timings = list(benchmark(quick))
@@ -46,4 +43,4 @@ def bench_command(
         return
     rows = [[str(v) for v in t[:-1]] + [f"{t.us_per_episode:.2f}"] for t in timings]
     header = ["engine", "algorithm", "X", "A", "H", "N", "runs", "us/episode"]
-    grid(console(), "time per episode", header, rows, left=2)
+    print_table("time per episode", header, rows, left=2)

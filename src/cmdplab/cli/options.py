@@ -1,16 +1,15 @@
-"""Choices and options that commands share, the problem they are about, and where they print."""
+"""Choices and options that commands share, and the problem they are about."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
@@ -18,14 +17,9 @@ from cmdplab.errors import InputError
 from cmdplab.settings import SETTINGS, Settings
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from cmdplab.cmdp.problem import CMDP
     from cmdplab.cmdp.stationary import StationaryCMDP
     from cmdplab.formats import Roles
-
-WIDTH_OF_A_FILE = 120
-
 
 Preset = StrEnum("Preset", ("released", "printed"))
 """Two readings of the paper: docs/deviations.md."""
@@ -54,46 +48,52 @@ def count(sentence: str) -> Any:
     return typer.Option(help=sentence, parser=whole, metavar="INTEGER")
 
 
+def option(sentence: str, *names: str) -> Any:
+    """An option, with its help; its names are those of its parameter, unless others are given."""
+    return typer.Option(*names, help=sentence)
+
+
+def argument(sentence: str) -> Any:
+    """An argument, with its help."""
+    return typer.Argument(help=sentence)
+
+
 def setting(name: str) -> Any:
     """The option of a setting."""
     declared = SETTINGS[name]
-    return count(declared.help) if declared.kind is int else typer.Option(help=declared.help)
+    return count(declared.help) if declared.kind is int else option(declared.help)
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+Json = Annotated[bool, option("Print JSON instead of a table.", "--json")]
 ProblemArgument = Annotated[
-    str, typer.Argument(help="A .npz file, or an environment: see `cmdplab list environments`.")
+    str, argument("A .npz file, or an environment: see `cmdplab list environments`.")
 ]
 InstanceSeed = Annotated[int, count("Which instance of a random environment.")]
 EpisodesOfEach = Annotated[int, count("Episodes of each run, such as 100000 or 1e5.")]
 SeedsOfEach = Annotated[int, count("Runs of each algorithm: seeds 0, 1, ...")]
-BonusScale = Annotated[
-    float, typer.Option(help="Factor on every exploration bonus; 1 is the theory.")
-]
+BonusScale = Annotated[float, option("Factor on every exploration bonus; 1 is the theory.")]
 PresetOption = Annotated[
-    Preset, typer.Option(help="The authors' notebook, or the formulas as the paper prints them.")
+    Preset, option("The authors' notebook, or the formulas as the paper prints them.")
 ]
 AlgorithmOption = Annotated[
     str,
-    typer.Option(
-        help="See `cmdplab list algorithms`; or package.module:name, a learner of your own: "
+    option(
+        "See `cmdplab list algorithms`; or package.module:name, a learner of your own: "
         "importing it runs that module's code."
     ),
 ]
 AnyPreset = Annotated[
-    Preset | None,
-    typer.Option(help="Default: `released` where there is one, else and for OptCMDP `printed`."),
+    Preset | None, option("Default: `released` where there is one, else and for OptCMDP `printed`.")
 ]
 OwnBonusScale = Annotated[float | None, setting("bonus_scale")]
 OwnMarginScale = Annotated[float | None, setting("margin_scale")]
 TunedFor = Annotated[int | None, setting("tuned_for")]
 Workers = Annotated[int | None, count("Runs at once; default: one per core.")]
 EngineOption = Annotated[
-    Engine,
-    typer.Option(help="The cores, a GPU, or `auto`: the GPU where it has the runs and is faster."),
+    Engine, option("The cores, a GPU, or `auto`: the GPU where it has the runs and is faster.")
 ]
 PrecisionOption = Annotated[
-    Precision, typer.Option(help="On a GPU float32 is 1.4 times as fast; gaps are good to 1e-2.")
+    Precision, option("On a GPU float32 is 1.4 times as fast; gaps are good to 1e-2.")
 ]
 _role = partial(typer.Option, rich_help_panel="What a .drn or .csv file does not say")
 NEED_ROLES = (".drn", ".csv")  # files that know neither objective nor constraints
@@ -128,10 +128,7 @@ def in_its_units(asked: Asked | AskedAny) -> CMDP | StationaryCMDP:
 
 def asked_any(
     problem: Annotated[
-        str,
-        typer.Argument(
-            help="A .npz, .drn or .csv file, or an environment: `cmdplab list environments`."
-        ),
+        str, argument("A .npz, .drn or .csv file, or an environment: `cmdplab list environments`.")
     ],
     objective: Annotated[
         str | None, _role(help="The reward model or column to maximise; of a .csv file `reward`.")
@@ -261,63 +258,3 @@ def find_here(names: Iterable[str]) -> None:
 
     if any(":" in name and is_outside(name) for name in names) and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # which worker processes take over
-
-
-def console() -> Console:
-    """Standard output: as wide as its terminal; a file or a pipe has room for every column."""
-    from rich.console import Console
-
-    made = Console(markup=False)  # names from files are text, whatever brackets they hold
-    if not made.is_terminal and "COLUMNS" not in os.environ:
-        made.width = WIDTH_OF_A_FILE
-    return made
-
-
-def errors() -> Console:
-    """Standard error, where progress and warnings go."""
-    from rich.console import Console
-
-    return Console(stderr=True, markup=False)
-
-
-def printing_aside() -> redirect_stdout[TextIO]:
-    """Let what code from outside prints go to standard error: the output is ours, often JSON."""
-    return redirect_stdout(sys.stderr)
-
-
-def warn(sentence: str) -> None:
-    """Print a warning on standard error; an empty sentence prints nothing."""
-    say(f"warning: {sentence}" if sentence else "")
-
-
-def say(sentence: str) -> None:
-    """Print one line on standard error; an empty sentence prints nothing."""
-    if sentence:
-        errors().print(sentence, highlight=False, soft_wrap=True)
-
-
-def print_line(text: str, soft_wrap: bool = False) -> None:
-    """Print a sentence on standard output, broken between words, or by the terminal."""
-    console().print(text, highlight=False, soft_wrap=soft_wrap)
-
-
-def print_note(text: str, soft_wrap: bool = False) -> None:
-    """Print what explains a table: as `print_line`, and less bright."""
-    console().print(text, style="dim", highlight=False, soft_wrap=soft_wrap)
-
-
-def print_json(name: str, value: Any) -> None:
-    """Print an object for scripts; the schema of that name comes first (docs/json.md)."""
-    from cmdplab.files.write import to_json
-    from cmdplab.schemas import stamp
-
-    fields = value._asdict() if hasattr(value, "_asdict") else value
-    print(to_json({"schema": stamp(name), **fields}))
-
-
-def print_file(name: str, path: Path, as_json: bool, notes: Sequence[str] = ()) -> None:
-    """Print the path of the file that a command wrote, alone or in an object."""
-    if as_json:
-        print_json(name, {"file": str(path), "notes": list(notes)})
-    else:
-        print(path)

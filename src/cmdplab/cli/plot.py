@@ -1,4 +1,4 @@
-"""`cmdplab plot` and `cmdplab portrait`: one figure at column width."""
+"""`cmdplab report`, the page about a folder; `plot` and `portrait`, one figure at column width."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from cmdplab.cli.options import (
     AnyPreset,
     InstanceSeed,
     Json,
     OwnBonusScale,
     ProblemArgument,
+    argument,
     count,
-    errors,
     find_here,
-    print_file,
-    warn,
+    option,
 )
+from cmdplab.cli.output import errors, print_file, print_json, warn
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,22 +32,41 @@ Portrayed = StrEnum("Portrayed", ("entropy", "occupancy"))
 """Drawings of `portrait`."""
 
 
+def report_command(
+    folder: Annotated[Path, argument("What `reproduce`, `compare`, `sweep` or `run --out` wrote.")],
+    out: Annotated[Path | None, option("The page; default: report.html in the folder.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Write one HTML page about a folder: verdicts, curves, mistakes for every epsilon, settings.
+
+    The page opens offline. Beside it, the table as summary.tex (booktabs) and summary.csv.
+    """
+    from cmdplab.report import gather, write_report, write_tables
+
+    found = gather(folder)
+    page = write_report(folder, out, found)
+    tables = write_tables(folder, page.parent, found)
+    if as_json:
+        print_json("report", {"page": str(page), "tables": [str(each) for each in tables]})
+    else:
+        print(page)
+    if found.troubles:
+        count = len(found.troubles)
+        runs = "one run is" if count == 1 else f"{count} runs are"
+        warn(f"{runs} not as planned; the page names them")
+
+
 def plot_command(
-    folder: Annotated[Path, typer.Argument(help="What `reproduce`, `compare` or `sweep` wrote.")],
+    folder: Annotated[Path, argument("What `reproduce`, `compare` or `sweep` wrote.")],
     kind: Annotated[
-        str,
-        typer.Argument(
-            help="gap, violation (or with -symlog), regret, mistakes, multiplier, phase."
-        ),
+        str, argument("gap, violation (or with -symlog), regret, mistakes, multiplier, phase.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="A .png, .pdf or .svg; default: KIND.pdf in the folder.")
+        Path | None, option("A .png, .pdf or .svg; default: KIND.pdf in the folder.")
     ] = None,
-    environment: Annotated[
-        str | None, typer.Option(help="Of a sweep over several: the one to draw.")
-    ] = None,
+    environment: Annotated[str | None, option("Of a sweep over several: the one to draw.")] = None,
     line: Annotated[
-        Line, typer.Option(help="Over seeds. A mean is warned of where tails are heavy.")
+        Line, option("Over seeds. A mean is warned of where tails are heavy.")
     ] = Line.median,
     as_json: Json = False,
 ) -> None:
@@ -72,12 +89,12 @@ def plot_command(
 def portrait_command(
     problem: ProblemArgument = "published",
     kind: Annotated[
-        Portrayed, typer.Option(help="Randomness along the run, or where it leads in the end.")
+        Portrayed, option("Randomness along the run, or where it leads in the end.")
     ] = Portrayed.entropy,
     algorithm: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Default: UOpt-RPGPD; for entropy, repeat it to compare. Or package.module:name, "
+        option(
+            "Default: UOpt-RPGPD; for entropy, repeat it to compare. Or package.module:name, "
             "a learner of your own: importing it runs that module's code."
         ),
     ] = None,
@@ -89,9 +106,7 @@ def portrait_command(
     points: Annotated[
         int | None, count("Entropy: at how many episodes to look; default: 120.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="A .png, .pdf or .svg; default: KIND.pdf here.")
-    ] = None,
+    out: Annotated[Path | None, option("A .png, .pdf or .svg; default: KIND.pdf here.")] = None,
     as_json: Json = False,
 ) -> None:
     """Play a run and draw its policy, which no record holds.
@@ -104,7 +119,7 @@ def portrait_command(
     """
     from cmdplab.algorithms import as_row
     from cmdplab.experiments.play import check_counts
-    from cmdplab.figures.plots import check_suffix
+    from cmdplab.figures.style import check_suffix
     from cmdplab.files.write import writable_folder
     from cmdplab.formats import find
 

@@ -10,18 +10,18 @@ import typer
 from cmdplab.cli.options import (
     AskedAny,
     Json,
+    argument,
     asked_any,
-    console,
     count,
     given,
     in_its_units,
-    print_json,
-    print_line,
+    option,
 )
+from cmdplab.cli.output import print_json, print_line, print_table
 from cmdplab.errors import InputError
 
 PolicyFile = Annotated[
-    Path, typer.Argument(help="A .npz, .csv or .json file, as `cmdplab solve --policy` writes it.")
+    Path, argument("A .npz, .csv or .json file, as `cmdplab solve --policy` writes it.")
 ]
 
 
@@ -41,7 +41,7 @@ def evaluate_command(
     column step one policy serves every step. States that it never reaches may be left out.
     """
     from cmdplab import Policy, evaluate, simulate
-    from cmdplab.display.terminal import grid, number
+    from cmdplab.display.terminal import number
 
     problem = in_its_units(asked)
     loaded = Policy.load(policy, problem)
@@ -53,9 +53,9 @@ def evaluate_command(
         found |= {"returns": exact.returns, "threshold": problem.threshold}
         found |= {"violation": exact.violation, "meets_every_threshold": _met(exact.violation)}
         found |= {"episodes": episodes, "seed": None if played is None else seed}
-        found["units"] = [each._asdict() for each in problem.labels.signals]
-        found["cut"] = None if played is None else list(played.cut)
-        found["simulated"] = None if played is None else [each._asdict() for each in played.earned]
+        found |= {"units": problem.labels.signals, "cut": None, "simulated": None}
+        if played is not None:
+            found |= {"cut": played.cut, "simulated": played.earned}
         print_json("evaluate", found)
         return
     header = ["", "exact", "limit", "missing"]
@@ -74,7 +74,7 @@ def evaluate_command(
             ends = sorted(map(scale.published, (each.low, each.high)))
             row += [number(value, 6) for value in (scale.published(each.mean), *ends)]
         rows.append(row)
-    grid(console(), f"{loaded.name} on {problem.name}", header, rows)
+    print_table(f"{loaded.name} on {problem.name}", header, rows)
     if problem.constraints:
         met = "meets every threshold" if _met(exact.violation) else "misses a threshold"
         print_line(f"the policy {met}; what is missing is below 0 where there is room")
@@ -93,12 +93,10 @@ def _met(violation: Any) -> bool:
 @given(asked_any)
 def explain_command(
     asked: AskedAny,
-    state: Annotated[str, typer.Argument(help="A state, by its name or its number.")],
-    step: Annotated[
-        str | None, typer.Option(help="The step, by its name or its number; the first.")
-    ] = None,
+    state: Annotated[str, argument("A state, by its name or its number.")],
+    step: Annotated[str | None, option("The step, by its name or its number; the first.")] = None,
     policy: Annotated[
-        Path | None, typer.Option(help="A file with another policy than the optimal one.")
+        Path | None, option("A file with another policy than the optimal one.")
     ] = None,
     counter: Annotated[
         int | None, count("The level of its counter, if it has one; default: where it starts.")
@@ -111,18 +109,16 @@ def explain_command(
     what the optimum plays has the most of it.
     """
     from cmdplab import Policy, explain
-    from cmdplab.display.terminal import grid
 
     problem = in_its_units(asked)
     played = None if policy is None else Policy.load(policy, problem)
     found = explain(problem, state, step, policy=played, count=counter)
     if as_json:
-        values = found._asdict()
-        print_json("explain", values | {"text": found.text})
+        print_json("explain", found._asdict() | {"text": found.text})
         return
     print_line(found.text)
     header, rows = found.table()
-    grid(console(), "", header, rows)
+    print_table("", header, rows)
 
 
 def advise_command(
@@ -136,9 +132,7 @@ def advise_command(
     horizon: Annotated[int | None, count("H, for environments that do not say theirs.")] = None,
     constraints: Annotated[int, count("How many there will be, for an environment.")] = 1,
     episodes: Annotated[int | None, count("How many there will be.")] = None,
-    safe: Annotated[
-        bool, typer.Option("--safe", help="No episode may break a limit while learning.")
-    ] = False,
+    safe: Annotated[bool, option("No episode may break a limit while learning.", "--safe")] = False,
     as_json: Json = False,
 ) -> None:
     """Which algorithm to try first, and why: rules from a table of small measurements."""
@@ -150,8 +144,7 @@ def advise_command(
         raise InputError(f"{target} has the horizon {asked.horizon}: --horizon is for environments")
     found = advise(asked, horizon=horizon, constraints=constraints, episodes=episodes, safe=safe)
     if as_json:
-        values: dict[str, Any] = {"target": target, **found._asdict()}
-        print_json("advise", values | {"sizes": found.sizes._asdict()})
+        print_json("advise", {"target": target, **found._asdict()})
         return
     print(found)
 

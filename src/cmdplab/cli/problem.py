@@ -1,28 +1,29 @@
-"""`cmdplab solve`, `describe`, `convert`, `list`, `export-suite`: all there is before learning."""
+"""`cmdplab solve`, `describe`, `convert`, `export-suite`: all there is before learning."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from cmdplab.cli.options import (
     Asked,
     AskedAny,
-    InstanceSeed,
     Json,
-    Listing,
+    argument,
     asked_any,
     asked_problem,
-    console,
-    count,
     given,
     in_its_units,
+    option,
+)
+from cmdplab.cli.output import (
+    console,
     print_file,
     print_json,
     print_line,
     print_note,
+    print_table,
     say,
 )
 from cmdplab.errors import InputError
@@ -38,9 +39,7 @@ if TYPE_CHECKING:
 @given(asked_any)
 def solve_command(
     asked: AskedAny,
-    policy: Annotated[
-        Path | None, typer.Option(help="Write the optimal policy: .npz, .csv or .json.")
-    ] = None,
+    policy: Annotated[Path | None, option("Write the optimal policy: .npz, .csv or .json.")] = None,
     as_json: Json = False,
 ) -> None:
     """The certified optimum of a problem: value, multipliers, Slater gap, primal and dual.
@@ -95,8 +94,9 @@ def _prices(problem: CMDP | StationaryCMDP, s: Solution) -> list[tuple[str, str]
     for n, scale in enumerate(scales, start=1):
         reached = scale.published(float((problem.reward[n] * s.occupancy).sum()))
         price = s.multiplier[n - 1] * abs(first.factor / scale.factor)
-        limit = "at most" if scale.factor < 0.0 else "at least"
-        words = f"{reached:.6g}, {limit} {scale.published(float(problem.threshold[n - 1])):.6g}"
+        words = (
+            f"{reached:.6g}, {_limit(scale)} {scale.published(float(problem.threshold[n - 1])):.6g}"
+        )
         rows.append((scale.of, f"{words}; price {price:.6g} of {first.of}"))
     return rows
 
@@ -130,7 +130,7 @@ def describe_command(asked: AskedAny, as_json: Json = False) -> None:
     problem = in_its_units(asked)
     d = describe(problem)
     if as_json:
-        print_json("describe", d._asdict() | {"units": [each._asdict() for each in d.units]})
+        print_json("describe", d)
         return
     labels, named = problem.labels, bool(d.units)
     ends = "no end" if d.horizon is None else f"horizon {d.horizon}"
@@ -142,9 +142,8 @@ def describe_command(asked: AskedAny, as_json: Json = False) -> None:
     if named:
         limits = zip(signals[1:], d.threshold, d.largest_utility, strict=True)
         for scale, b, most in limits:
-            words = "at most" if scale.factor < 0.0 else "at least"
             reach = f"{scale.published(b):.6g}; {scale.published(most):.6g} can be reached alone"
-            rows.append((scale.of, f"{words} {reach}"))
+            rows.append((scale.of, f"{_limit(scale)} {reach}"))
     else:
         rows += [("thresholds", numbers(d.threshold, 4))]
         rows += [("largest utility", numbers(d.largest_utility, 4))]
@@ -167,30 +166,18 @@ def describe_command(asked: AskedAny, as_json: Json = False) -> None:
 
 def _print_named_range(r: ThresholdRange, objective: Scale, scale: Scale) -> None:
     """Print the range of one threshold in the units of its labels, and the price along it."""
-    from cmdplab.display.terminal import grid, number
-
     ends = sorted(scale.published(each) for each in (r.smallest, r.largest_alone))
     print_line(
         f"{scale.of}: policies reach {ends[0]:.6g} to {ends[1]:.6g}; one that is best without "
         f"this constraint {scale.published(r.reward_optimal):.6g}"
     )
-    if r.threshold is None or r.value is None or r.multiplier is None:
-        print_line("the other constraints cannot be met, whatever this one")
-        return
+    header = [f"{scale.of} {_limit(scale)}", f"best {objective.of}", "price of a unit"]
     price = abs(objective.factor / scale.factor)
-    rows = [
-        [number(scale.published(b)), number(objective.published(v)), number(price * m)]
-        for b, v, m in zip(r.threshold, r.value, r.multiplier, strict=True)
-    ]
-    limit = "at most" if scale.factor < 0.0 else "at least"
-    header = [f"{scale.of} {limit}", f"best {objective.of}", "price of a unit"]
-    grid(console(), "free up to the first, impossible beyond the last", header, rows, left=0)
+    _print_along(r, header, lambda b, v, m: [scale.published(b), objective.published(v), price * m])
 
 
 def _print_range(r: ThresholdRange, horizon: int | None) -> None:
     """Print the range of one threshold, and the price along it."""
-    from cmdplab.display.terminal import grid, number
-
     cost = ""
     if horizon is not None:
         ends = f"{horizon - r.largest_alone:.4g} to {horizon - r.smallest:.4g}"
@@ -199,104 +186,35 @@ def _print_range(r: ThresholdRange, horizon: int | None) -> None:
         f"threshold {r.constraint}: policies reach utilities from {r.smallest:.4g} to "
         f"{r.largest_alone:.4g}{cost}; a reward-optimal policy reaches {r.reward_optimal:.4g}"
     )
+    header = ["threshold", "as a budget", "optimal value", "multiplier"]
+    _print_along(r, header, lambda b, v, m: [b, None if horizon is None else horizon - b, v, m])
+
+
+def _print_along(
+    r: ThresholdRange,
+    header: list[str],
+    cells: Callable[[float, float, float], list[float | None]],
+) -> None:
+    """Print a line for each breakpoint: what `cells` makes of threshold, value and multiplier."""
+    from cmdplab.display.terminal import number
+
     if r.threshold is None or r.value is None or r.multiplier is None:
         print_line("the other constraints cannot be met, whatever this one")
         return
-    header = ["threshold", "as a budget", "optimal value", "multiplier"]
-    rows = [
-        [number(b), "–" if horizon is None else number(horizon - b), number(v), number(m)]
-        for b, v, m in zip(r.threshold, r.value, r.multiplier, strict=True)
-    ]
-    grid(console(), "free up to the first, impossible beyond the last", header, rows, left=0)
+    points = zip(r.threshold, r.value, r.multiplier, strict=True)
+    rows = [[number(each) for each in cells(*point)] for point in points]
+    print_table("free up to the first, impossible beyond the last", header, rows, left=0)
 
 
-def list_command(
-    what: Annotated[Listing, typer.Argument(help="What to list.")],
-    at: Annotated[
-        str | None, typer.Option(help="Evaluate Table 1's orders at the sizes of this problem.")
-    ] = None,
-    episodes: Annotated[int | None, count("K, with --at; 100,000.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Accuracy, with --at; 0.1.")] = None,
-    instance_seed: InstanceSeed = 0,
-    as_json: Json = False,
-) -> None:
-    """List the algorithms, with the paper's Table 1, or the environments.
-
-    JSON has more: needs, guarantees, provenance of every constant, known slips of the table.
-    """
-    from cmdplab.cli.tables import print_environments
-    from cmdplab.display.terminal import grid
-    from cmdplab.environments import catalogue
-    from cmdplab.formats import find
-
-    with_at = {
-        "--episodes": episodes,
-        "--epsilon": epsilon,
-        "--instance-seed": instance_seed or None,
-    }
-    idle = [name for name, value in with_at.items() if value is not None and at is None]
-    if what is Listing.environments and (at is not None or idle):
-        name = "--at" if at is not None else idle[0]
-        raise InputError(f"{name} is for `cmdplab list algorithms`")
-    if idle:
-        raise InputError(f"{idle[0]} needs --at, which evaluates Table 1 for a problem")
-    if what is Listing.environments:
-        rows = catalogue.list_environments()
-        if as_json:
-            print_json("list-environments", {"environments": rows})
-        else:
-            print_environments(rows)
-        return
-    rows = catalogue.list_algorithms()
-    orders = None
-    if at is not None:
-        problem = find(at, instance_seed)
-        K, accuracy = 100_000 if episodes is None else episodes, 0.1 if epsilon is None else epsilon
-        orders = catalogue.table_1_at(problem, K, accuracy)
-    if as_json:
-        print_json("list-algorithms", {"algorithms": rows, "table_1_at": orders})
-        return
-    _print_algorithms(rows)
-    if orders is not None:
-        cells = [[str(o["name"]), *(_order(o[c]) for c in ("regret", "violation", "pac"))]
-                 for o in orders]  # fmt: skip
-        title = f"orders at {at}, K = {K:,}, epsilon = {accuracy:g}: no constants, no logs"
-        grid(console(), title, ["algorithm", "regret", "violation", "PAC"], cells)
-
-
-def _order(value: object) -> str:
-    return f"{value:.1e}" if isinstance(value, float) else str(value or "–")
-
-
-def _print_algorithms(rows: list[dict[str, Any]]) -> None:
-    from cmdplab.display.terminal import grid
-
-    cells = [
-        [r["name"] + "*" * bool(r["unverified"]), ", ".join(r["presets"]), r["summary"]]
-        for r in rows
-    ]
-    grid(console(), "algorithms", ["name", "presets", "summary"], cells, left=3)
-    console().print("* some constants are [unverified]: --json says which", style="dim")
-    console().print()
-    lines = [(r["name"], r["table_1"], r["needs"][r["presets"][-1]]) for r in rows if r["table_1"]]
-    cells = []
-    for name, line, needs in lines:
-        strong = "+" * line["regret_strong"]
-        orders = [f"{line['regret']}{strong and ' ' + strong}" if line["regret"] else "–"]
-        orders += [line["violation"] + "+" * line["violation_strong"], line["pac"] or "–"]
-        cells.append([name + "'" * bool(line["slip"]), *orders, ", ".join(needs) or "nothing"])
-    header = ["Table 1, N = 1", "regret", "violation", "PAC", "needs to know"]
-    grid(console(), "guarantees, as claimed at scale 1", header, cells, left=5)
-    console().print("+ strong; ' see the note below; orders up to logarithms", style="dim")
-    for name, line, _ in lines:
-        if line["slip"]:
-            print_note(f"{name}: {line['slip']}")
+def _limit(scale: Scale) -> str:
+    """Which side of a threshold is allowed."""
+    return "at most" if scale.factor < 0.0 else "at least"
 
 
 @given(asked_problem)
 def convert_command(
     asked: Asked,
-    out: Annotated[Path, typer.Argument(help="Where to write: a .npz or a .drn file.")],
+    out: Annotated[Path, argument("Where to write: a .npz or a .drn file.")],
     as_json: Json = False,
 ) -> None:
     """Write a problem in another format: .npz, or .drn for Storm (docs/own-problem.md)."""
@@ -307,9 +225,9 @@ def convert_command(
 
 
 def export_suite_command(
-    folder: Annotated[Path, typer.Argument(help="Where to write: empty, or not there yet.")],
+    folder: Annotated[Path, argument("Where to write: empty, or not there yet.")],
     environment: Annotated[
-        list[str] | None, typer.Option(help="Only this one; may be repeated. Default: all fixed.")
+        list[str] | None, option("Only this one; may be repeated. Default: all fixed.")
     ] = None,
     as_json: Json = False,
 ) -> None:

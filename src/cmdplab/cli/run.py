@@ -9,8 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from cmdplab.cli.options import (
     AlgorithmOption,
     AnyPreset,
@@ -21,14 +19,11 @@ from cmdplab.cli.options import (
     ProblemArgument,
     chosen_settings,
     count,
-    errors,
     find_here,
     given,
-    print_json,
-    printing_aside,
-    say,
-    warn,
+    option,
 )
+from cmdplab.cli.output import errors, print_json, printing_aside, say, warn
 from cmdplab.errors import InputError
 from cmdplab.settings import Settings, without_none
 
@@ -59,26 +54,22 @@ def run_command(
     algorithm: AlgorithmOption = "UOpt-RPGPD",
     preset: AnyPreset = None,
     episodes: Annotated[
-        str, typer.Option(help="How many, such as 100000 or 1e5, or `unlimited`: until stopped.")
+        str, option("How many, such as 100000 or 1e5, or `unlimited`: until stopped.")
     ] = "100000",
     seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
     instance_seed: InstanceSeed = 0,
     baseline: Annotated[
-        Path | None, typer.Option(help="A .npy with the safe policy [H, X, A] to begin with.")
+        Path | None, option("A .npy with the safe policy [H, X, A] to begin with.")
     ] = None,
     rewards: Annotated[
-        Rewards, typer.Option(help="Told to the learner, or seen as samples of 0 and 1.")
+        Rewards, option("Told to the learner, or seen as samples of 0 and 1.")
     ] = Rewards.known,
     engine: Annotated[
         RunEngine,
-        typer.Option(
-            help="The cores, plain Python (host), a GPU, or `auto`: for one run the cores."
-        ),
+        option("The cores, plain Python (host), a GPU, or `auto`: for one run the cores."),
     ] = RunEngine.cpu,
     precision: PrecisionOption = Precision.float64,
-    out: Annotated[
-        Path | None, typer.Option(help="Keep a record there that can be resumed.")
-    ] = None,
+    out: Annotated[Path | None, option("Keep a record there that can be resumed.")] = None,
     as_json: Json = False,
 ) -> None:
     """Let one algorithm learn one problem, measuring every episode exactly.
@@ -200,22 +191,17 @@ def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json
     from cmdplab.cli.tables import print_runs
     from cmdplab.experiments.progress import shown
     from cmdplab.experiments.run import play
-    from cmdplab.studies.conclusions import as_plain, safety_of
+    from cmdplab.studies.conclusions import safety_of
 
     with printing_aside(), shown([job], episodes, errors()) as on_progress:
         (done,) = play(cmdp, [job], episodes, replace(options, on_progress=on_progress))
     row, seed = job
     if as_json:
-        found: dict[str, Any] = {
-            "folder": None,
-            "status": "done",
-            "of": episodes,
-            "error": "",
-            "notes": [],
-        }
-        found |= done.summary._asdict() | {"us_per_episode": done.us_per_episode}
+        found: dict[str, Any] = {"folder": None, "status": "done", "of": episodes}
+        found |= {"error": "", "notes": []} | done.summary._asdict()
+        found |= {"us_per_episode": done.us_per_episode}
         found |= {"engine": options.engine, "precision": options.precision}
-        found["safety"] = as_plain(safety_of([done]))
+        found["safety"] = safety_of([done])
         print_json("run", _about(cmdp, row, seed) | found | _state(row, done.state))
     else:
         title = f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes"
@@ -235,10 +221,8 @@ def _state(row: Row, state: Any) -> dict[str, Any]:
     from cmdplab.algorithms.row import SAFE_POLICY
 
     played = state.baseline_episodes if state is not None and SAFE_POLICY in row.needs else None
-    return {
-        "multiplier": None if state is None else state.multiplier,
-        "baseline_episodes": played,
-    }
+    multiplier = None if state is None else state.multiplier
+    return {"multiplier": multiplier, "baseline_episodes": played}
 
 
 def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
@@ -247,7 +231,7 @@ def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
     from cmdplab.experiments.play import saved_state
     from cmdplab.experiments.records.load import recall
     from cmdplab.measures.measures import Summary
-    from cmdplab.studies.conclusions import as_plain, safety_of
+    from cmdplab.studies.conclusions import safety_of
 
     record = manifest.read_if_good(work.folder)
     summary = dict.fromkeys(Summary._fields) | (record.summary if record is not None else {})
@@ -257,5 +241,5 @@ def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
     found |= {"error": status.error, "notes": status.notes, "precision": status.precision}
     found |= {"us_per_episode": None if not status.rate else 1e6 / status.rate}
     done = status.status == "done"
-    found["safety"] = as_plain(safety_of([recall(work)])) if done else None
+    found["safety"] = safety_of([recall(work)]) if done else None
     return summary | {"episodes": status.episodes} | found | _state(row, state)

@@ -16,13 +16,17 @@ from cmdplab.cli.options import (
     EngineOption,
     Json,
     Workers,
-    console,
-    errors,
+    argument,
     find_here,
     given,
+    option,
+)
+from cmdplab.cli.output import (
+    errors,
     print_file,
     print_json,
     print_line,
+    print_table,
     printing_aside,
     say,
 )
@@ -38,7 +42,7 @@ MOST_ROWS = 200  # of a table of runs: nobody reads more
 
 Format = StrEnum("Format", ("csv", "parquet", "netcdf"))
 """Formats of `export`."""
-Folder = Annotated[Path, typer.Argument(help="The folder of an experiment, or of one run.")]
+Folder = Annotated[Path, argument("The folder of an experiment, or of one run.")]
 
 
 class Given(NamedTuple):
@@ -55,13 +59,9 @@ def means(
     engine: EngineOption = Engine.cpu,
     ray: Annotated[
         str | None,
-        typer.Option(
-            help="Run on the Ray cluster at this address (host:port, auto); alone: on a local one."
-        ),
+        option("Run on the Ray cluster at this address (host:port, auto); alone: on a local one."),
     ] = None,
-    checkpoint_every: Annotated[
-        float, typer.Option(help="Seconds between two checkpoints of a run.")
-    ] = 30.0,
+    checkpoint_every: Annotated[float, option("Seconds between two checkpoints of a run.")] = 30.0,
 ) -> Given:
     """Say how runs are to be done."""
     return Given(workers, engine, ray, checkpoint_every)
@@ -70,12 +70,12 @@ def means(
 @given(means)
 def sweep_command(
     how: Given,
-    file: Annotated[Path, typer.Argument(help="An experiment: docs/experiments.md.")],
-    out: Annotated[Path | None, typer.Option(help="Default: runs/NAME of the experiment.")] = None,
+    file: Annotated[Path, argument("An experiment: docs/experiments.md.")],
+    out: Annotated[Path | None, option("Default: runs/NAME of the experiment.")] = None,
     change: Annotated[
-        list[str] | None, typer.Option("--set", help="Change a key, e.g. episodes=1000.")
+        list[str] | None, option("Change a key, e.g. episodes=1000.", "--set")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the runs.")] = False,
+    dry_run: Annotated[bool, option("Only list the runs.", "--dry-run")] = False,
     as_json: Json = False,
 ) -> None:
     """Run an experiment: problems x algorithms x seeds, over all cores, on a GPU or on Ray.
@@ -104,8 +104,8 @@ def resume_command(
     folder: Folder,
     algorithm: Annotated[
         list[str] | None,
-        typer.Option(
-            help="package.module:name of a learner from outside that the folder names (repeat for "
+        option(
+            "package.module:name of a learner from outside that the folder names (repeat for "
             "more): records are never imported from, and importing it runs that module's code."
         ),
     ] = None,
@@ -134,8 +134,8 @@ def status_command(folder: Folder, as_json: Json = False) -> None:
 
 def export_command(
     folder: Folder,
-    to: Annotated[Format, typer.Option(help="The format.")] = Format.csv,
-    out: Annotated[Path | None, typer.Option(help="Default: all-curves.FORMAT there.")] = None,
+    to: Annotated[Format, option("The format.")] = Format.csv,
+    out: Annotated[Path | None, option("Default: all-curves.FORMAT there.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write the curves of every run of a folder into one file."""
@@ -231,7 +231,6 @@ def leave(found: list[RunStatus], folder: Path) -> None:
 
 
 def _print_plan(works: list[Work], as_json: bool) -> None:
-    from cmdplab.display.terminal import grid
 
     if as_json:
         names = [{"folder": work.folder.name, "label": work.label} for work in works]
@@ -244,7 +243,7 @@ def _print_plan(works: list[Work], as_json: bool) -> None:
         for w in works
         for s in (w.settings,)
     ]
-    grid(console(), f"{len(works)} runs", header, cells, left=3)
+    print_table(f"{len(works)} runs", header, cells, left=3)
 
 
 def _length(episodes: int | None) -> str:
@@ -262,7 +261,7 @@ def _shown(found: list[RunStatus]) -> list[RunStatus]:
 
 def print_status(found: list[RunStatus], folder: Path) -> None:
     """Where every run stands, with what tells it from the others."""
-    from cmdplab.display.terminal import grid, number
+    from cmdplab.display.terminal import number
 
     problems = {s.problem for s in found}
     several = len(problems) > 1  # a problem that all share is named in the title
@@ -276,7 +275,7 @@ def print_status(found: list[RunStatus], folder: Path) -> None:
     title = str(folder) if several else f"{folder}: {problems.pop()}"
     left = len(header)
     if rows:
-        grid(console(), title, [*header, "seed", "episodes", "1/s", "gap", "viol."], rows, left)
+        print_table(title, [*header, "seed", "episodes", "1/s", "gap", "viol."], rows, left)
     counts = Counter(s.status for s in found)
     words = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     print_line(words)

@@ -1,8 +1,8 @@
-"""Tables of runs, for `reproduce`, `run` and `compare`, and of environments, for `list`."""
+"""Tables of runs, for `reproduce`, `run` and `compare`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,12 @@ from cmdplab.algorithms.row import (
     SUPPORT,
     Row,
 )
-from cmdplab.cli.options import console, print_line, print_note
-from cmdplab.display.terminal import grid, number
+from cmdplab.cli.output import console, print_line, print_note, print_table
+from cmdplab.display.terminal import number
 from cmdplab.experiments.folder import study_in
 from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import by_label
-from cmdplab.measures.safety import BROKEN
+from cmdplab.measures.safety import BROKEN, SafetyOverSeeds
 from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
 from cmdplab.studies.conclusions import median, safety_of
 
@@ -64,7 +64,7 @@ def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
         words = common_verdict([run.curves for run in mine], horizon)
         regret = number(median(mine, "strong_regret"), 0)
         rows.append([name, words, *cells, regret, number(_time(mine), 1)])
-    grid(console(), title, header, rows, left=2)
+    print_table(title, header, rows, left=2)
     print_note(
         "gap and violation of the last episode; std of the gap over the last 10,000; "
         "regret+: sum of positive gaps; us per episode, measures included"
@@ -86,7 +86,7 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
         mark = "*" * bool(row.unverified) + "~" * bool(row.heuristic)
         speed = f"{1e6 / _time(mine):.0e}".replace("e+0", "e")
         rows.append([name + mark, *cells, speed, needs(row)])
-    grid(console(), title, header, rows)
+    print_table(title, header, rows)
     print_note(
         "gap and violation of the last episode; R+ and R: strong and weak regret; V+ and V: of the "
         "violation; 1/s: episodes per second of one run; needs: what it must be told (K: number of "
@@ -115,12 +115,17 @@ def print_safety(runs: Sequence[Run]) -> None:
         share = "–" if each.baseline_share is None else f"{100.0 * each.baseline_share:.1f} %"
         numbers = [f"{each.violating:,.0f}", first, f"{each.largest:.2g}", _large(each.total)]
         rows.append([name, each.promise, *numbers, share])
-    grid(console(), "safety while learning", header, rows, left=2)
+    print_table("safety while learning", header, rows, left=2)
     over = ": medians over seeds, but the first and the largest of all" if several else ""
     print_note(
         "episodes that violated by more than 1e-5 H, the first of them, the largest violation, "
         f"the sum of all; safe policy: its share of the probability{over}"
     )
+    print_broken(known)
+
+
+def print_broken(known: Mapping[str, SafetyOverSeeds]) -> None:
+    """Print in red which promises were broken."""
     for name, each in known.items():
         if each.broken:
             console().print(f"{BROKEN}: {name}: {each.words}", style="bold red", highlight=False)
@@ -136,7 +141,7 @@ def print_versus(versus: dict[str, Any]) -> None:
         seeds = f"{p['smaller']} of {p['seeds']}"
         about = [_large(p["difference"]), ends, seeds, f"{p['holm_p']:.2g}"]
         rows.append([p["first"], p["measure"].replace("strong ", ""), p["outcome"], *about])
-    grid(console(), f"against {versus['label']}, seed by seed", header, rows, left=3)
+    print_table(f"against {versus['label']}, seed by seed", header, rows, left=3)
     print_note(
         "differences are the algorithm's less the other's, medians over seeds; smaller is better; "
         f"a difference is claimed where Holm's p over these {len(pairs)} comparisons is <= 0.05"
@@ -168,32 +173,6 @@ def print_notes(runs: Sequence[Run]) -> None:
             counts = [run.state.baseline_episodes for run in mine]
             share = f"{int(np.median(counts)):,} of {mine[0].summary.episodes:,} episodes"
             print_line(f"{name}: played its safe baseline in {share} (median over seeds)")
-
-
-def print_environments(rows: Sequence[dict[str, Any]]) -> None:
-    """Sizes, certified values as `solve` prints them, the source's own, what was cut."""
-    sizes = ("states", "actions", "horizon", "constraints")
-    cells = []
-    for row in rows:
-        values = ["–", "–", "–"]
-        if row["published"] is not None:
-            prices = " ".join(f"{each:.3g}" for each in row["multipliers"]) or "none"
-            values = [f"{row['optimum']:.6g}", prices, f"{row['published']['optimum']:.6g}"]
-        mark = "*" * bool(row["unverified"])
-        shape = ["–" if row[size] is None else str(row[size]) for size in sizes]
-        cells.append([row["name"] + mark, row["summary"], *shape, *values])
-    header = ["environment", "summary", "X", "A", "H", "N", "optimum", "multipliers", "published"]
-    grid(console(), "environments", header, cells, left=2, least=("summary",))
-    print_note(
-        "optimum and multipliers are certified, in the units of `cmdplab solve` (rewards in "
-        "[0, 1]); published: the same optimum in the units of the source; – one for every seed: "
-        "see `cmdplab solve`; * something is [unverified]; --json: both units, sources"
-    )
-    for row in rows:
-        if row["tail_bound"] is not None:
-            print_line(
-                f"{row['name']}: cut from an infinite horizon, losing <= {row['tail_bound']:.1e}"
-            )
 
 
 def _time(runs: Sequence[Run]) -> float:

@@ -10,20 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from cmdplab.cli.options import (
-    Asked,
-    Json,
-    asked_problem,
-    console,
-    count,
-    errors,
-    given,
-    print_json,
-    print_line,
-    print_note,
-)
+from cmdplab.cli.options import Asked, Json, asked_problem, count, given, option
+from cmdplab.cli.output import errors, print_json, print_line, print_note, print_table
 
 if TYPE_CHECKING:
     from cmdplab.audit.events import EventTally, OnProgress
@@ -36,17 +24,17 @@ EVENTS = Path("runs/failure-events")
 @given(asked_problem)
 def theory_command(
     asked: Asked,
-    alpha_eta: Annotated[float, typer.Option(help="eta_k = (k + 3)^-alpha_eta.")] = 0.53,
-    alpha_tau: Annotated[float, typer.Option(help="tau_k = (k + 3)^-alpha_tau.")] = 0.4,
-    epsilon: Annotated[float, typer.Option(help="Accuracy at which mistakes are bounded.")] = 0.1,
+    alpha_eta: Annotated[float, option("eta_k = (k + 3)^-alpha_eta.")] = 0.53,
+    alpha_tau: Annotated[float, option("tau_k = (k + 3)^-alpha_tau.")] = 0.4,
+    epsilon: Annotated[float, option("Accuracy at which mistakes are bounded.")] = 0.1,
     episodes: Annotated[int, count("K, at which regret is bounded, such as 1e5.")] = 100_000,
     temperature: Annotated[
-        float | None, typer.Option(help="tau of the saddle point; by default tau_K.")
+        float | None, option("tau of the saddle point; by default tau_K.")
     ] = None,
     step: Annotated[
-        float | None, typer.Option(help="eta of which stability is asked; by default eta_K.")
+        float | None, option("eta of which stability is asked; by default eta_K.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="Probability with which all may fail.")] = 0.1,
+    delta: Annotated[float, option("Probability with which all may fail.")] = 0.1,
     as_json: Json = False,
 ) -> None:
     """What the paper's theory says of a problem, each number with its lemma.
@@ -75,7 +63,6 @@ def theory_command(
 
 
 def _print(t: Theory) -> None:
-    from cmdplab.display.terminal import grid
 
     sizes = f"X = {t.states}, A = {t.actions}, H = {t.horizon}, N = {t.constraints}"
     header = ["", "where", "value"]
@@ -87,7 +74,7 @@ def _print(t: Theory) -> None:
         (f"Eqs. 4 and 5 with a known kernel, eta = {t.saddle.step:.4g}", _stability(t)),
     ):
         if rows:
-            grid(console(), title, header, rows, left=2)
+            print_table(title, header, rows, left=2)
     if t.outside:
         print_note(f"no bound: {t.outside}")
     print_note(
@@ -215,7 +202,7 @@ def _line(done: int, of: int) -> None:
 
 
 def _print_events(title: str, found: list[EventTally]) -> None:
-    from cmdplab.display.terminal import grid, number
+    from cmdplab.display.terminal import number
 
     rows = []
     for event, f, lemma, against_lemma, union, against_union in found:
@@ -223,4 +210,4 @@ def _print_events(title: str, found: list[EventTally]) -> None:
         shares = [number(lemma), against_lemma, number(union), against_union]
         rows.append([event, *seen, *shares])
     header = ["event", "runs", "frequency", "95 %", "lemma", "it is", "union", "it is"]
-    grid(console(), title, header, rows)
+    print_table(title, header, rows)

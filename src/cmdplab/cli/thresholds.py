@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
-import typer
-
-from cmdplab.cli.options import (
-    AskedAny,
-    Json,
-    asked_any,
-    console,
-    count,
-    given,
-    in_its_units,
-    print_json,
-    print_line,
-    print_note,
-)
-from cmdplab.errors import InputError
-
-if TYPE_CHECKING:
-    from cmdplab.solvers.thresholds.sensitivity import Sensitivity
+from cmdplab.cli.options import AskedAny, Json, asked_any, count, given, in_its_units, option
+from cmdplab.cli.output import print_json, print_line, print_note, print_table
 
 SHOWN = 14  # points of a frontier in a table
 
@@ -35,46 +19,33 @@ def sensitivity_command(asked: AskedAny, as_json: Json = False) -> None:
     of them that conflict, and the nearest that can be met. Exit code 0 in both cases.
     """
     from cmdplab import sensitivity
-    from cmdplab.display.terminal import grid
 
     problem = in_its_units(asked)
     found = sensitivity(problem)
     if as_json:
-        print_json("sensitivity", _as_written(found))
+        print_json("sensitivity", found._asdict() | {"text": found.text})
         return
     for line in found.text.splitlines():
         print_line(line)
     if found.prices:
         print_line("")
         header, rows = found.table()
-        grid(console(), "", header, rows)
+        print_table("", header, rows)
         print_note(
             "looser and tighter by one unit of the limit; until: the limit at which the price "
             "changes; free from: the limit at which the constraint begins to cost something"
         )
 
 
-def _as_written(found: Sensitivity) -> dict[str, Any]:
-    """All of it for JSON, with the words."""
-    values = found._asdict()
-    values |= {"prices": [each._asdict() for each in found.prices]}
-    if found.conflict is not None:
-        limits = [each._asdict() for each in found.conflict.limits]
-        values["conflict"] = found.conflict._asdict() | {"limits": limits}
-    return values | {"text": found.text}
-
-
 @given(asked_any)
 def frontier_command(
     asked: AskedAny,
-    constraint: Annotated[
-        str, typer.Option(help="Which constraint: its name, or its number from 1.")
-    ] = "1",
+    constraint: Annotated[str, option("Which constraint: its name, or its number from 1.")] = "1",
     points: Annotated[
         int | None, count("So many thresholds at equal distances; default: its breakpoints.")
     ] = None,
     most: Annotated[int, count("Refuse where there are more breakpoints.")] = 1_000,
-    figure: Annotated[Path | None, typer.Option(help="Draw it: .png, .pdf or .svg.")] = None,
+    figure: Annotated[Path | None, option("Draw it: .png, .pdf or .svg.")] = None,
     as_json: Json = False,
 ) -> None:
     """The price of a promise: the optimal value against a threshold, with multipliers.
@@ -83,20 +54,19 @@ def frontier_command(
     to "how should I choose the threshold?". Values between two breakpoints lie on a straight line.
     """
     from cmdplab import frontier
-    from cmdplab.display.terminal import grid, number
-    from cmdplab.figures.plots import draw_frontier
+    from cmdplab.display.terminal import number
+    from cmdplab.figures.frontier import draw_frontier
+    from cmdplab.figures.style import check_suffix
 
-    if figure is not None and figure.suffix not in (".png", ".pdf", ".svg"):
-        raise InputError(f"{figure} is no .png, .pdf or .svg")
+    if figure is not None:
+        check_suffix(figure)
     problem = in_its_units(asked)
     found = frontier(problem, constraint, points, most)
     shown = found.in_units()
     if figure is not None:
         draw_frontier(shown, problem.name, figure)
     if as_json:
-        print_json(
-            "frontier", found._asdict() | {"units": [each._asdict() for each in found.units]}
-        )
+        print_json("frontier", found)
         return
     some = _some(len(found.threshold))
     rows = [
@@ -107,11 +77,10 @@ def frontier_command(
     header = ["threshold", "optimal value", "multiplier"]
     if problem.labels.signals:
         header = [limit, value, "price of a unit"]
-    grid(console(), f"{problem.name}, constraint {found.constraint}", header, rows, left=0)
+    print_table(f"{problem.name}, constraint {found.constraint}", header, rows, left=0)
     what = "breakpoints" if found.exact else "points"
     if len(some) < len(found.threshold):
-        words = f"{len(some)} of {len(found.threshold)} {what}; --json has all"
-        console().print(words, style="dim")
+        print_note(f"{len(some)} of {len(found.threshold)} {what}; --json has all")
     elif found.exact:
         print_note("these are all breakpoints; the price is that of the piece which ends there")
     free, beyond = "free up to", "impossible beyond"

@@ -11,7 +11,8 @@ from cmdplab.experiments.durable import CURVES
 from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import by_label
 from cmdplab.figures.bands import MEDIAN
-from cmdplab.figures.plots import draw, frontier_figure, kind_of_figure
+from cmdplab.figures.frontier import frontier_figure
+from cmdplab.figures.plots import draw, kind_of_figure
 from cmdplab.figures.sources import Plotted, records_of
 from cmdplab.solvers.thresholds.frontier import Frontier
 

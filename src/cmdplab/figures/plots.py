@@ -19,10 +19,9 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.bands import HEAVY, MEDIAN, middle_of, spread_out, summarised, words
-from cmdplab.figures.palette import BLUE, VERMILION, looks
+from cmdplab.figures.palette import looks
 from cmdplab.figures.sources import Plotted, Sampling, every_run, per_instance, records_of
-from cmdplab.figures.style import MARKERS, literal, save, unframe
-from cmdplab.solvers.thresholds.frontier import Frontier
+from cmdplab.figures.style import LABELS, MARKERS, check_suffix, envelope, literal, save, unframe
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
@@ -34,12 +33,6 @@ if TYPE_CHECKING:
 COLUMN = (3.5, 2.6)  # inches: one column of a two-column paper
 LEGEND_LINE = 0.12  # inches
 LONGEST_OF_TWO = 36  # letters of a name: longer ones do not fit side by side
-SUFFIXES = (".png", ".pdf", ".svg")
-LABELS = {
-    "gap": "optimality gap",
-    "violation": "constraint violation",
-    "multiplier_1": "multiplier of constraint 1",
-}
 
 Drawing = Callable[["Axes", Curves, str], str]  # draws, and says what lines and shades are
 
@@ -115,12 +108,6 @@ def legend_below(figure: Figure, axes: Axes, title: str) -> None:
         line.set_linewidth(max(line.get_linewidth(), 1.2))
 
 
-def check_suffix(path: Path) -> None:
-    """Refuse a file that is no figure."""
-    if path.suffix not in SUFFIXES:
-        raise InputError(f"{path} is no {', '.join(SUFFIXES)}")
-
-
 def in_house_style(axes: Axes) -> None:
     """No frame above and to the right, and letters that fit a column."""
     unframe(axes)
@@ -190,22 +177,16 @@ def _lines(
         shown = np.where(line > 0.0, line, np.nan) if positive else line
         axes.plot(x[name], shown, label=literal(label(name, x[name], line)), **styles[name])
         if f"{column}_min" in curves[0]:
-            low = _over_seeds(curves, f"{column}_min").min(axis=0)
-            high = _over_seeds(curves, f"{column}_max").max(axis=0)
-            _shade(axes, x[name], low, high, color=styles[name]["color"], alpha=0.15, zorder=0.9)
+            envelope(axes, curves, column, color=styles[name]["color"], alpha=0.15, zorder=0.9)
     limits = axes.get_ylim()
     for name, band in summary.bands.items():
         low = np.maximum(band.low, limits[0]) if positive else band.low
         here, colour = x[name][at[name]], styles[name]["color"]
-        _shade(axes, here, low, band.high, color=colour, alpha=0.4, zorder=0.8)
+        axes.fill_between(here, low, band.high, lw=0, color=colour, alpha=0.4, zorder=0.8)
     axes.set_ylim(limits)
     axes.set_xlabel(across)
-    envelope = any(f"{column}_min" in curves[0] for curves in grouped.values())
-    return words(summary, tables, envelope)
-
-
-def _shade(axes: Axes, x: Array, low: Array, high: Array, **look: Any) -> None:
-    axes.fill_between(x, low, high, lw=0, **look)
+    shaded = any(f"{column}_min" in curves[0] for curves in grouped.values())
+    return words(summary, tables, shaded)
 
 
 def _zero(axes: Axes) -> None:
@@ -274,36 +255,3 @@ KINDS: dict[str, Kind] = {
     "multiplier": Kind(partial(_linear, column="multiplier_1"), CURVES),
     "phase": Kind(_phase, CURVES, every_run),
 }
-
-
-MOST_DOTS = 40  # breakpoints that are marked
-
-
-def draw_frontier(found: Frontier, name: str, path: Path) -> Path:
-    """Draw value against threshold into a file."""
-    return save(frontier_figure(found, name), path)
-
-
-def frontier_figure(found: Frontier, name: str) -> PaperFigure:
-    """Draw value against threshold, with the problem's own marked."""
-    from cmdplab.figures.canvas import PaperFigure
-
-    figure = PaperFigure(figsize=(5.2, 3.6), layout="constrained")
-    axes = figure.subplots()
-    dots = "." if found.exact and len(found.threshold) <= MOST_DOTS else ""
-    axes.plot(found.threshold, found.value, color=BLUE, lw=2.0, marker=dots, ms=7)
-    order = np.argsort(found.threshold)  # a budget falls where a utility rises
-    limits, values = found.threshold[order], found.value[order]
-    at = float(np.interp(found.given, limits, values))
-    if limits[0] <= found.given <= limits[-1]:
-        axes.plot([found.given], [at], "o", color=VERMILION, ms=7)
-        aside = 6 if values[0] > values[-1] else -12  # away from the line
-        label = f"b = {found.given:.4g}, V* = {at:.4g}"
-        axes.annotate(
-            label, (found.given, at), textcoords="offset points", xytext=(8, aside), fontsize=9
-        )
-    axes.set_xlabel(literal(found.units[1].of))
-    axes.set_ylabel(literal(found.units[0].of))
-    axes.set_title(literal(name), fontsize=10, loc="left")
-    unframe(axes)
-    return figure

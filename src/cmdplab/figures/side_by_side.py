@@ -56,12 +56,9 @@ def comparison(
         unused.set_visible(False)
     for lowest in panels[max(len(curves) - COLUMNS, 0) : len(curves)]:  # of each column
         lowest.tick_params(labelbottom=True)
-    legend = top.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=9
-    )
-    legend.set_frame_on(False)
-    against = {pair.second for pair in paired}
-    _regrets(bottom, curves, starred, against)
+    lines = panels[0].get_legend_handles_labels()
+    top.legend(*lines, loc="outside upper right", ncols=2, fontsize=9, frameon=False)
+    _regrets(bottom, curves, starred, {pair.second for pair in paired})
     if paired:
         _differences(parts[2], paired, starred)
     figure.suptitle(literal(title), fontsize=10, x=0.01, ha="left")
@@ -103,15 +100,10 @@ def _regrets(figure: Any, curves: Curves, starred: Collection[str], also: Collec
     The lowest three of each panel, UOpt-RPGPD and `also` are in colour, with markers; of at most
     six all are.
     """
-    panels = [
-        ("strong_regret", "strong regret"),
-        ("strong_violation_regret", "strong violation regret"),
-    ]
     first = next(iter(curves.values()))[0]
-    panels = [panel for panel in panels if panel[0] in first]
-    for axes, (column, label) in zip(
-        np.atleast_1d(figure.subplots(1, len(panels))), panels, strict=True
-    ):
+    columns = [c for c in ("strong_regret", "strong_violation_regret") if c in first]
+    panels = np.atleast_1d(figure.subplots(1, len(columns)))
+    for axes, column in zip(panels, columns, strict=True):
         middles = {name: np.median([c[column] for c in mine], axis=0)
                    for name, mine in curves.items()}  # fmt: skip
         shown = highlighted({name: float(each[-1]) for name, each in middles.items()}, also)
@@ -128,7 +120,7 @@ def _regrets(figure: Any, curves: Curves, starred: Collection[str], also: Collec
             lines.append(Named(text, x, seen, styles[name], name in shown))
         draw_named(axes, lines, 0.8 * REGRETS)
         axes.set_xlabel("episode")
-        axes.set_ylabel(f"{label} (median)")
+        axes.set_ylabel(f"{column.replace('_', ' ')} (median)")
         if none := [line.text for line in lines if not np.isfinite(line.y).any()]:
             axes.set_title(f"zero throughout: {', '.join(none)}", fontsize=8, loc="left")
         unframe(axes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cmdplab.errors import InputError
 from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.palette import looks
 from cmdplab.files.write import written_whole
@@ -22,6 +23,11 @@ MARKERS = "os^Dv<>"
 SIGNS = {
     "gap": "below 0: more reward than the optimum, paid for by a violation",
     "violation": "above 0: a constraint is violated; below 0: its slack",
+}
+LABELS = {  # of columns of records
+    "gap": "optimality gap",
+    "violation": "constraint violation",
+    "multiplier_1": "multiplier of constraint 1",
 }
 CALM = 0.1  # an algorithm that varies by less than this in its last tenth is shown enlarged
 
@@ -52,7 +58,7 @@ def envelope(axes: Axes, curves: Sequence[dict[str, Array]], column: str, **look
     """Shade what holds every episode of every seed."""
     low = np.min([c[f"{column}_min"] for c in curves], axis=0)
     high = np.max([c[f"{column}_max"] for c in curves], axis=0)
-    axes.fill_between(curves[0]["episode"], low, high, alpha=0.25, lw=0, **look)
+    axes.fill_between(curves[0]["episode"], low, high, **({"alpha": 0.25, "lw": 0} | look))
 
 
 def median_line(axes: Axes, curves: Sequence[dict[str, Array]], column: str, **look: Any) -> None:
@@ -69,16 +75,15 @@ def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str])
     announce("drawing the figure: some seconds")
     from matplotlib.figure import Figure
 
-    columns = {"gap": "optimality gap", "violation": "constraint violation"}
-    drawn = {name: label for name, label in columns.items() if name in _first(curves)}
+    drawn = [name for name in ("gap", "violation") if name in _first(curves)]
     calm = {c: {name: each for name, each in curves.items() if _tail_range(each, c) <= CALM}
             for c in drawn}  # fmt: skip
     rows = 2 if any(calm.values()) else 1
     figure = Figure(figsize=(10.5, 2.9 + 1.7 * rows), layout="constrained")
     axes = figure.subplots(rows, 2, squeeze=False, height_ratios=(3.4, 1.0)[:rows])
-    for n, (column, label) in enumerate(drawn.items()):
+    for n, column in enumerate(drawn):
         _panel(axes[0, n], curves, column)
-        axes[0, n].set_ylabel(label)
+        axes[0, n].set_ylabel(LABELS[column])
         axes[0, n].set_title(SIGNS[column], fontsize=8)
         if calm[column]:
             _enlarged(axes[1, n], curves, calm[column], column)
@@ -150,6 +155,12 @@ def _enlarged(axes: Axes, grouped: Curves, calm: Curves, column: str) -> None:
     axes.set_ylim(low - margin, high + margin)
     axes.tick_params(labelsize=8)
     axes.set_title("the last third of the calm ones, enlarged", fontsize=8, pad=3)
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file that is no figure."""
+    if path.suffix not in (".png", ".pdf", ".svg"):
+        raise InputError(f"{path} is no .png, .pdf or .svg")
 
 
 def save(figure: Any, path: Path) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cmdplab.errors import InputError
-from cmdplab.files.write import writable_folder, written_whole
+from cmdplab.files.write import writable_folder, write_text
 from cmdplab.report.model import Report
 from cmdplab.report.page import page
 from cmdplab.report.sources import gather
@@ -49,8 +49,7 @@ def write_report(folder: Path, out: Path | None = None, found: Report | None = N
         raise InputError(f"the report would be {target}, which does not end in .html")
     text = page(found if found is not None else gather(folder))
     writable_folder(target.parent)
-    with written_whole(target) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(target, text)
     return target
 
 
@@ -60,6 +59,5 @@ def write_tables(folder: Path, out: Path | None = None, found: Report | None = N
     report = found if found is not None else gather(folder)
     texts = {"summary.tex": latex_table(report), "summary.csv": csv_table(report)}
     for name, text in texts.items():
-        with written_whole(target / name) as temporary:
-            temporary.write_text(text, encoding="utf-8", newline="")
+        write_text(target / name, text)
     return [target / name for name in texts]

@@ -13,7 +13,6 @@ from cmdplab.types import Array
 POINTS = 1200
 FEWEST = 120
 BYTES = 3_300_000  # for all curves of a page, encoded
-_NO_CURVES = ("episode",)
 
 
 class Thinned(NamedTuple):
@@ -27,7 +26,8 @@ class Thinned(NamedTuple):
 
 def points_for(columns: int) -> int:
     """The number of points that each of so many columns may have."""
-    return max(FEWEST, min(POINTS, BYTES // (columns * 3 * 16 // 3)))
+    each = 3 * 4 * 4 // 3  # bytes: three singles, in base64
+    return max(FEWEST, min(POINTS, BYTES // (columns * each)))
 
 
 def kept(episodes: Array, points: int) -> NDArray[np.intp]:
@@ -57,7 +57,7 @@ def thinned(curves: Sequence[dict[str, Array]], points: int) -> tuple[Array, dic
     starts = np.concatenate([[0], ends[:-1] + 1])
     columns: dict[str, Thinned] = {}
     for name in curves[0]:
-        if name in _NO_CURVES or name.endswith(("_min", "_max")):
+        if name == "episode" or name.endswith(("_min", "_max")):
             continue
         values = np.stack([each[name] for each in curves])
         low = np.min([each.get(f"{name}_min", each[name]) for each in curves], axis=0)

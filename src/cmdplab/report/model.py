@@ -108,6 +108,12 @@ class Report(NamedTuple):
     machine: dict[str, str]
 
 
+def on_baseline(counts: Sequence[float], episodes: int) -> str:
+    """How long the runs of an algorithm played their safe baseline."""
+    share = f"{float(np.median(counts)):,.0f} of {episodes:,} episodes"
+    return f"played its safe baseline in {share} (median over seeds)"
+
+
 def spread(values: Sequence[float | None]) -> Spread | None:
     """Over seeds; None where the number does not exist."""
     known = [each for each in values if each is not None]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cmdplab.experiments import manifest
 from cmdplab.figures.palette import looks
+from cmdplab.figures.style import LABELS
 from cmdplab.files.write import to_json
 from cmdplab.measures.envelope import SHORTEST
 from cmdplab.measures.measures import NUMBERS
@@ -27,14 +28,6 @@ from cmdplab.types import Array
 
 SCHEMA = 1
 _DASHES = {"-": (), "--": (7, 4), ":": (2, 3), "-.": (9, 3, 2, 3)}
-_LABELS = {
-    "gap": "optimality gap",
-    "violation": "constraint violation",
-    "strong_regret": "strong regret",
-    "strong_violation_regret": "strong violation regret",
-    "weak_regret": "weak regret",
-    "weak_violation_regret": "weak violation regret",
-}
 
 
 def page(report: Report) -> str:
@@ -78,12 +71,7 @@ def content(report: Report) -> dict[str, Any]:
         "versions": report.versions,
         "machine": report.machine,
         "written_by": manifest.versions(),
-        "rule": {
-            "shortest": SHORTEST,
-            "swings": SWINGS,
-            "flat": FLAT,
-            "grows": GROWS,
-        },
+        "rule": {"shortest": SHORTEST, "swings": SWINGS, "flat": FLAT, "grows": GROWS},
         "problems": [_problem(each) for each in report.sections],
     }
 
@@ -132,7 +120,7 @@ def _label(name: str) -> str:
     if number.isdigit():
         what = {"multiplier": "multiplier", "violation": "violation of constraint"}.get(kind, kind)
         return f"{what} {number}"
-    return _LABELS.get(name, name.replace("_", " "))
+    return LABELS.get(name, name.replace("_", " "))
 
 
 def _algorithm(entry: Entry) -> dict[str, Any]:
@@ -145,7 +133,7 @@ def _algorithm(entry: Entry) -> dict[str, Any]:
         "verdict": entry.verdict,
         "numbers": entry.numbers,
         "rate": entry.rate,
-        "safety": None if entry.safety is None else entry.safety._asdict(),
+        "safety": entry.safety,
         "episode": encoded(entry.episode),
         "curves": {name: _curve(each) for name, each in entry.curves.items()},
         "mistakes": {

@@ -16,7 +16,7 @@ from cmdplab.experiments.records.old_folders import CURVES, MISTAKES, OldGroup, 
 from cmdplab.experiments.records.summary import SUMMARY
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.report.curves import points_for
-from cmdplab.report.model import About, Entry, OneRun, Report, Section, entry
+from cmdplab.report.model import About, Entry, OneRun, Report, Section, entry, on_baseline
 from cmdplab.report.sweeps import gather_sweep
 
 
@@ -81,8 +81,7 @@ def _about(group: OldGroup, summary: dict[str, Any]) -> About:
         remarks = [str(numbers["tuned"])] if numbers.get("tuned") else []
         played = numbers.get("baseline_episodes")
         if isinstance(played, list) and played:
-            share = f"{float(np.median(played)):,.0f} of {summary['episodes']:,} episodes"
-            remarks.append(f"played its safe baseline in {share} (median over seeds)")
+            remarks.append(on_baseline(played, summary["episodes"]))
         needs = [str(each) for each in numbers.get("needs") or []]
         why, which = (str(numbers.get(name) or "") for name in ("heuristic", "unverified"))
         return About(group.preset, settings, needs, why, which, remarks)

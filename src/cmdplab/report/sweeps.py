@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -24,7 +25,7 @@ from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.status import RunStatus
 from cmdplab.experiments.work import Work, problem_of
 from cmdplab.report.curves import points_for
-from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry
+from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, on_baseline
 from cmdplab.solvers import solve_feasible
 from cmdplab.statistics import Paired
 from cmdplab.types import Array
@@ -48,31 +49,30 @@ def gather_sweep(folder: Path) -> Report:
     works = works_of(folder)
     troubles: list[Trouble] = []
     shown: dict[str, dict[_Kind, list[_Member]]] = {}
-    planned: dict[tuple[str, _Kind], int] = {}
+    planned = Counter[tuple[str, _Kind]]()
     files: dict[str, Path] = {}
     index = Index(works)
     for work in works:
         s = work.settings
         kind = (work.label, s.episodes)
-        planned[s.fingerprint, kind] = planned.get((s.fingerprint, kind), 0) + 1
+        planned[s.fingerprint, kind] += 1
         files[s.fingerprint] = work.problem_file
         status = index.status(work)
         record = manifest.read_if_good(work.folder)
         if (why := _why_not(work, status)) or record is None:
             troubles.append(_trouble(status, why))
             continue
+        member = _Member(s, record, work.folder)
         if s.episodes is None:  # without end: it is shown as far as it came
-            table = _table(_Member(s, record, work.folder), CURVES)
+            table = _table(member, CURVES)
             if (last := int(table["episode"][-1])) != record.episodes:
                 why = f"its curves end at {last:,} and its checkpoint at {record.episodes:,}"
                 troubles.append(_trouble(status, f"{why}: `cmdplab resume` and stop it"))
                 continue
             troubles.append(_trouble(status, f"shown as far as it came: {record.episodes:,}"))
             kind = (work.label, record.episodes)
-            planned[s.fingerprint, kind] = planned.get((s.fingerprint, kind), 0) + 1
-        shown.setdefault(s.fingerprint, {}).setdefault(kind, []).append(
-            _Member(s, record, work.folder)
-        )
+            planned[s.fingerprint, kind] += 1
+        shown.setdefault(s.fingerprint, {}).setdefault(kind, []).append(member)
     index.save()
     if not shown:
         raise InputError(f"{folder} holds no finished run yet: `cmdplab resume` goes on with them")
@@ -207,7 +207,4 @@ def _on_baseline(members: list[_Member]) -> str:
     """Say how long the runs played their safe baseline, which only their states tell."""
     found = [checkpoint.find(member.folder).snapshot for member in members]
     counts = [float(each["state_baseline_episodes"]) for each in found if each is not None]
-    if not counts:
-        return ""
-    share = f"{float(np.median(counts)):,.0f} of {members[0].record.episodes:,} episodes"
-    return f"played its safe baseline in {share} (median over seeds)"
+    return on_baseline(counts, members[0].record.episodes) if counts else ""

@@ -68,11 +68,8 @@ def mean_band(
     prefer `median_band`. `caution` warns where the seeds show such a tail. What no seed has shown
     is covered by no band: a rare event, or a point where all seeds agree.
     """
-    table = checked_curves(curves)
-    check_resampling(level, resamples)
+    table = _resampled(curves, level, resamples)
     S = len(table)
-    need_enough(S, "a band", level)
-    table = in_fixed_order(table)
     varies = np.ptp(table, axis=0) > 0
     middle = np.where(varies, table.mean(axis=0), table[0])
     half = np.zeros(len(middle))
@@ -82,6 +79,14 @@ def mean_band(
         half[varies] = critical * moving.std(axis=0, ddof=1) / np.sqrt(S)
     caution = tail_warning_of_curves(table)
     return Band(middle - half, middle, middle + half, level, S, caution=caution)
+
+
+def _resampled(curves: ArrayLike, level: float, resamples: int) -> Array:
+    """The curves of which a band is simulated: checked, enough of them, in a fixed order."""
+    table = checked_curves(curves)
+    check_resampling(level, resamples)
+    need_enough(len(table), "a band", level)
+    return in_fixed_order(table)
 
 
 def _sup_t(residuals: Array, level: float, resamples: int, seed: int) -> float:
@@ -128,11 +133,8 @@ def median_band(
     At 0.95 it takes six seeds for one point and, as a rule, ten to fifteen for a curve; with fewer
     an InputError says so (`strongest_median_band` then falls back to each point on its own).
     """
-    table = checked_curves(curves)
-    check_resampling(level, resamples)
+    table = _resampled(curves, level, resamples)
     S = len(table)
-    need_enough(S, "a band", level)
-    table = in_fixed_order(table)
     middle = np.median(table, axis=0)
     varies = np.ptp(table, axis=0) > 0
     flips = 2.0 * generator(seed).integers(0, 2, (resamples, S)) - 1.0
@@ -183,9 +185,9 @@ def count_band(
     """The band for mistake counts [S, E] at all epsilon of a grid at once.
 
     It is `mean_band` of log(1 + count), taken back to counts: what it covers is the geometric mean
-    exp(E log(1 + count)) - 1, not the mean count, which one bad seed decides. Nothing here draws
-    it any more: the median count, `strongest_median_band` of the counts, needs no scale. Simulated
-    coverage at 0.95, 40 epsilon (`benchmarks/interval_coverage.py`):
+    exp(E log(1 + count)) - 1, not the mean count, which one bad seed decides. It is drawn where a
+    mean is asked for; the median count, `strongest_median_band` of the counts, needs no scale.
+    Simulated coverage at 0.95, 40 epsilon (`benchmarks/interval_coverage.py`):
 
         samples                      S = 6    10     20     50
         alike                         0.98   0.98   0.95   0.95

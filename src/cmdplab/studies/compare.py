@@ -6,6 +6,7 @@ again it goes on, and figure, tables and report are written at the end.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,14 +21,14 @@ from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import Run
-from cmdplab.experiments.records.labels import by_label, kind_of_row, labels
-from cmdplab.experiments.records.versus import Rival, label_of
+from cmdplab.experiments.records.labels import by_label
+from cmdplab.experiments.records.versus import label_of
 from cmdplab.experiments.run import jobs, run_many
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.statistics import Paired
 from cmdplab.studies.conclusions import as_plain, median, numbers_of, paired_of, safety_of
-from cmdplab.studies.predefined import EVERY, Comparison, carry_out
+from cmdplab.studies.predefined import EVERY, Comparison, carry_out, rivals_of
 
 
 @display.shown
@@ -111,7 +112,7 @@ def compare(
     solution = solve_feasible(cmdp)
     rows = list(dict.fromkeys(row for each in listed for row in _rows(study, each, cmdp)))
     _check_apart(rows)
-    against = None if versus is None else label_of(versus, _rivals(rows))
+    against = None if versus is None else label_of(versus, rivals_of(rows))
     found = run_many(
         cmdp,
         jobs(rows, seeds),
@@ -133,22 +134,14 @@ def _rows(study: Comparison, given: Given, problem: CMDP) -> list[Row]:
     return [row for row in found if given != EVERY or row.meant_for(problem.constraints)]
 
 
-def _rivals(rows: Sequence[Row]) -> list[Rival]:
-    named = labels([kind_of_row(row) for row in rows])
-    return [Rival(named[kind_of_row(row)], row.name, row.preset) for row in rows]
-
-
 def _check_apart(rows: Sequence[Row]) -> None:
     """Refuse different algorithms that nothing we know tells apart: they would be one line."""
-    named = labels([kind_of_row(row) for row in rows])
-    seen: set[str] = set()
-    for label in (named[kind_of_row(row)] for row in rows):
-        if label in seen:
-            raise InputError(
-                f"two of the algorithms are called {label}: name them apart, "
-                "custom(learner, name=...) or replace(row, name=...)"
-            )
-        seen.add(label)
+    counts = Counter(each.label for each in rivals_of(rows))
+    if twice := [label for label, n in counts.items() if n > 1]:
+        raise InputError(
+            f"two of the algorithms are called {twice[0]}: name them apart, "
+            "custom(learner, name=...) or replace(row, name=...)"
+        )
 
 
 def _words(runs: Sequence[Run]) -> str:

@@ -26,7 +26,7 @@ from cmdplab.experiments.records.tables import Curves, put_runs
 from cmdplab.experiments.records.versus import MEASURES, paired_with
 from cmdplab.experiments.status import RunStatus
 from cmdplab.files import sealed
-from cmdplab.files.write import to_json, written_whole
+from cmdplab.files.write import to_json, write_text, written_whole
 from cmdplab.measures import safety
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.measures.safety import SafetyOverSeeds
@@ -85,15 +85,14 @@ def conclude(folder: Path, without: Container[str] = ()) -> tuple[list[Run], dic
     runs = [recall(work) for work in works]
     problem = CMDP.load(works[0].problem_file)
     summary = summarise(known, problem, solve_feasible(problem), runs)
-    paired = paired_in(known, runs)
+    paired = paired_of(known.versus, by_label(runs))
     if paired:
         summary["versus"] = {"label": known.versus, "comparisons": [plain(p) for p in paired]}
     summary |= _made_by([manifest.read(work.folder) for work in works])
     with written_whole(folder / CURVES) as curves, written_whole(folder / MISTAKES) as mistakes:
         put_runs(runs, "curves", curves)
         put_runs(runs, "mistakes", mistakes)
-    with written_whole(folder / SUMMARY) as temporary:
-        temporary.write_text(sealed(to_json(summary)) + "\n")
+    write_text(folder / SUMMARY, sealed(to_json(summary)) + "\n")
     _draw(known, runs, paired, folder)
     from cmdplab.report import gather, write_report, write_tables
 
@@ -103,13 +102,8 @@ def conclude(folder: Path, without: Container[str] = ()) -> tuple[list[Run], dic
     return runs, summary
 
 
-def paired_in(known: Folder, runs: Sequence[Run]) -> list[Paired]:
-    """The comparisons of a study with the one it names; none where that one is not among them."""
-    return paired_of(known.versus, by_label(runs))
-
-
 def paired_of(versus: str | None, grouped: Mapping[str, Sequence[Run]]) -> list[Paired]:
-    """Every algorithm with the label `versus`, on the seeds they share."""
+    """Every algorithm with the label `versus`, on the seeds they share; none where it is absent."""
     if versus is None or versus not in grouped or len(grouped) < 2:
         return []
     numbers = {

@@ -7,7 +7,7 @@ A study is an experiment, which runs, stops and goes on as any sweep does; what 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -94,15 +94,9 @@ class Comparison:
                     rows[row.name, row.preset] = row
         return [row.with_settings(**self._given(row)) for row in rows.values()]
 
-    def rivals(self) -> list[Rival]:
-        """The algorithms with the labels that tables give them."""
-        rows = self.rows()
-        named = labels([kind_of_row(row) for row in rows])
-        return [Rival(named[kind_of_row(row)], row.name, row.preset) for row in rows]
-
     def versus_label(self) -> str | None:
         """The label of `versus`, which must be one of several algorithms."""
-        return None if self.versus is None else label_of(self.versus, self.rivals())
+        return None if self.versus is None else label_of(self.versus, rivals_of(self.rows()))
 
     def _row(self, name: str) -> Row:
         if self.preset is None or is_outside(name):
@@ -179,6 +173,12 @@ class Reproduction(Comparison):
 def _named(row: Row) -> dict[str, Any]:
     """A row in an experiment."""
     return {"name": row.name} | ({} if isinstance(row, Custom) else {"preset": row.preset})
+
+
+def rivals_of(rows: Sequence[Row]) -> list[Rival]:
+    """Algorithms with the labels that tables give them."""
+    named = labels([kind_of_row(row) for row in rows])
+    return [Rival(named[kind_of_row(row)], row.name, row.preset) for row in rows]
 
 
 def prepared(study: Comparison, engine: str = "cpu") -> list[Work]:

@@ -1,37 +1,85 @@
-"""`cmdplab compare`: algorithms side by side."""
+"""`cmdplab reproduce` and `compare`: the predefined studies."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from cmdplab.cli.options import (
     AnyPreset,
+    BonusScale,
     Engine,
     EngineOption,
     EpisodesOfEach,
+    Instance,
     InstanceSeed,
     Json,
     OwnBonusScale,
     OwnMarginScale,
     Precision,
     PrecisionOption,
+    Preset,
+    PresetOption,
     SeedsOfEach,
     TunedFor,
     Workers,
     find_here,
-    printing_aside,
-    warn,
+    option,
 )
+from cmdplab.cli.output import printing_aside, warn
+
+
+def reproduce_command(
+    preset: PresetOption = Preset.released,
+    episodes: EpisodesOfEach = 300_000,
+    seeds: SeedsOfEach = 5,
+    instance: Annotated[
+        Instance | None, option("Default: published for --preset released, random for printed.")
+    ] = None,
+    instance_seed: InstanceSeed = 0,
+    bonus_scale: BonusScale = 1e-3,
+    algorithm: Annotated[
+        list[str] | None, option("Only this one (repeat for more); default: all five.")
+    ] = None,
+    workers: Workers = None,
+    out: Annotated[Path, option("Where the results go.")] = Path("runs/figure1"),
+    as_json: Json = False,
+) -> None:
+    """Redraw the paper's Figure 1: five algorithms on one CMDP.
+
+    Writes report.html, figure1.png and .pdf, curves.parquet, mistakes.parquet and summary.json, and
+    prints a table that says what converged, what oscillates and by how much. Interrupted, the same
+    command, or `cmdplab resume DIR`, goes on to the last bit.
+    """
+    from cmdplab.algorithms import FIGURE_1
+    from cmdplab.cli.sweep import Given, carry_out, finish
+    from cmdplab.studies.predefined import Reproduction, prepared
+
+    study = Reproduction(
+        preset=preset.value,
+        problem=_problem(instance, preset),
+        instance_seed=instance_seed,
+        episodes=episodes,
+        seeds=seeds,
+        bonus_scale=bonus_scale,
+        algorithms=tuple(algorithm or FIGURE_1),
+        out=out,
+    )
+    done = carry_out(lambda: prepared(study), Given(workers))
+    finish(done, study.folder, "reproduce", as_json)
+
+
+def _problem(instance: Instance | None, preset: Preset) -> str:
+    """The published CMDP, or a random one with the rewards of the preset."""
+    usual = Instance.published if preset is Preset.released else Instance.random
+    return "published" if (instance or usual) is Instance.published else f"random-{preset}"
 
 
 def compare_command(
     problem: Annotated[
         str,
-        typer.Option(
-            help="A .npz, or an environment. Made for comparing: random-independent, "
+        option(
+            "A .npz, or an environment. Made for comparing: random-independent, "
             "media-streaming, three-state, job-scheduling, inventory, published."
         ),
     ] = "media-streaming",
@@ -39,8 +87,8 @@ def compare_command(
     seeds: SeedsOfEach = 5,
     algorithms: Annotated[
         list[str] | None,
-        typer.Option(
-            help="NAME, NAME:PRESET, `all`, or package.module:name, a learner of your own "
+        option(
+            "NAME, NAME:PRESET, `all`, or package.module:name, a learner of your own "
             "(importing it runs that module's code); repeat, or separate by commas. Default: the "
             "ten of the paper's Table 1."
         ),
@@ -51,8 +99,8 @@ def compare_command(
     tuned_for: TunedFor = None,
     versus: Annotated[
         str | None,
-        typer.Option(
-            help="Hold every other algorithm against this one, seed by seed, in strong regret and "
+        option(
+            "Hold every other algorithm against this one, seed by seed, in strong regret and "
             "strong violation regret: table, figure, report. Ten algorithms need ten seeds."
         ),
     ] = None,
@@ -61,7 +109,7 @@ def compare_command(
     engine: EngineOption = Engine.cpu,
     precision: PrecisionOption = Precision.float64,
     out: Annotated[
-        Path | None, typer.Option(help="Where the results go; default: runs/compare-PROBLEM.")
+        Path | None, option("Where the results go; default: runs/compare-PROBLEM.")
     ] = None,
     as_json: Json = False,
 ) -> None:
