@@ -208,15 +208,13 @@ def _named(text: str, preset: str | None) -> Row:
     if _inside(text) is not None:
         return algorithm(text, preset)
     head, colon, tail = text.partition(":")
-    if not is_outside(text):
-        if is_own(head):
-            plugins.refuse_shadow(plugins.ALGORITHMS, head)
-        return algorithm(head, tail or preset)
-    if not colon:
-        return algorithm(text, preset)
-    if preset is not None:
-        raise InputError(f"{text} is {OUTSIDE} and has no presets")
-    return imported(text)
+    if is_own(head):
+        plugins.refuse_shadow(plugins.ALGORITHMS, head)
+    elif colon and tail not in PRESETS:
+        if preset is not None:
+            raise InputError(f"{text} is {OUTSIDE} and has no presets")
+        return imported(text)
+    return algorithm(head, tail or preset)
 
 
 def written_name(given: Given) -> str:

@@ -287,7 +287,8 @@ def printing_aside() -> redirect_stdout[TextIO]:
 
 def warn(sentence: str) -> None:
     """Print a warning on standard error; an empty sentence prints nothing."""
-    say(f"warning: {sentence}" if sentence else "")
+    if sentence:
+        say(f"warning: {sentence}")
 
 
 def say(sentence: str) -> None:

@@ -55,23 +55,15 @@ class Manifest(BaseModel):
         return self.sha256.get(name, "") if self.status == "done" else ""
 
 
+@cache  # 4 ms, and a sweep may have 10^4 runs
 def versions() -> dict[str, str]:
-    """Of this package and what its numbers depend on."""
-    return {"cmdplab": __version__, **_installed()}
+    """Of this package and what its numbers depend on; not to be changed, as those of `machine`."""
+    return {"cmdplab": __version__} | {name: version(name) for name in _PACKAGES}
 
 
 @cache
-def _installed() -> dict[str, str]:
-    return {name: version(name) for name in _PACKAGES}  # 4 ms, and a sweep may have 10^4 runs
-
-
 def machine() -> dict[str, str]:
     """The processor decides the last bits: sums are vectorised to its width."""
-    return dict(_processor())
-
-
-@cache
-def _processor() -> dict[str, str]:
     from llvmlite import binding
 
     features = sorted(k for k, on in dict(binding.get_host_cpu_features()).items() if on)

@@ -21,7 +21,7 @@ from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
 from cmdplab.experiments.executors.signals import Interrupt, signals, signals_named
 from cmdplab.experiments.executors.worker import DEAD, PATIENCE, Worker, do_one
-from cmdplab.experiments.status import RunStatus, status_of, with_end
+from cmdplab.experiments.status import RunStatus, status_by, status_of, with_end
 from cmdplab.experiments.work import Ended, OnEvent, Problems, Work
 
 MOST_CRASHES = 2  # of workers, before their run has failed
@@ -86,7 +86,7 @@ def run_here(work: Work, problems: Problems, on_event: OnEvent) -> RunStatus:
     """Do one run in this process: a second one would take longer to start than many runs."""
     with signals() as interrupt:
         interrupt.raises = True
-        ended = do_one(
+        ended, record = do_one(
             work,
             stop=lambda: interrupt.asked > 0,
             on_progress=on_event,
@@ -95,7 +95,9 @@ def run_here(work: Work, problems: Problems, on_event: OnEvent) -> RunStatus:
             problems=problems,
         )
     on_event(ended)
-    return with_end(status_of(work), ended)
+    if record is None:
+        return with_end(status_of(work), ended)
+    return status_by(work, record, record.status)
 
 
 class _Losses:

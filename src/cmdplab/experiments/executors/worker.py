@@ -14,6 +14,7 @@ from multiprocessing.context import SpawnProcess
 
 from cmdplab.experiments.durable import run_in_folder
 from cmdplab.experiments.executors.signals import HANGUP, SIGNALS, Interrupt, blocked, signals_named
+from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.work import Ended, Event, Problems, Standing, Work
 from cmdplab.files.locks import BusyError
 
@@ -140,7 +141,7 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
     problems = Problems()
     try:
         while (message := pipe.recv()) is not None:
-            ended = do_one(
+            ended, _ = do_one(
                 Work.unpacked(*message),
                 stop=stop,
                 on_progress=on_progress,
@@ -162,18 +163,21 @@ def do_one(
     every: float,
     patience: float = 0.0,
     problems: Problems | None = None,
-) -> Ended:
-    """Perform a run and say how it ended; wait up to `patience` seconds for its lock."""
+) -> tuple[Ended, Manifest | None]:
+    """Perform a run: how it ended, and its record, if it came to one.
+
+    Its lock is waited for up to `patience` seconds.
+    """
     folder, deadline = work.folder, time.monotonic() + patience
     while True:
         try:
             record = run_in_folder(
                 work, stop=stop, on_progress=on_progress, every=every, problems=problems
             )
-            return Ended(folder.name, record.status, record.error)
+            return Ended(folder.name, record.status, record.error), record
         except BusyError:
             if time.monotonic() >= deadline or stop():
-                return Ended(folder.name, "busy", "another process works on it")
+                return Ended(folder.name, "busy", "another process works on it"), None
             time.sleep(0.5)
         except Exception as error:  # a folder that cannot be written, a record that is newer
-            return Ended(folder.name, "failed", str(error))
+            return Ended(folder.name, "failed", str(error)), None
