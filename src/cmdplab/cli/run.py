@@ -152,7 +152,8 @@ def run_command(
 
 def _place(engine: RunEngine, run: Wanted) -> str:
     """The engine for one run; for `auto` it is said."""
-    from cmdplab.engines.choose import check_single, choose
+    from cmdplab.checks import check_single
+    from cmdplab.engines.choose import choose
 
     if engine in (RunEngine.cpu, RunEngine.host):
         check_single(run.precision)
@@ -194,7 +195,7 @@ def _policy(path: Path) -> Any:
 
 
 def _here(work: Work, solved: Problems) -> RunStatus:
-    from cmdplab.experiments.executors.local import run_here
+    from cmdplab.experiments.executors.worker import run_here
     from cmdplab.experiments.progress import sweep_shown
 
     with printing_aside(), sweep_shown([work], errors()) as on_event:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 from functools import cache
 from importlib.metadata import version
@@ -15,7 +16,7 @@ from cmdplab import __version__
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments.experiment import first_complaint
 from cmdplab.experiments.run_settings import RunSettings
-from cmdplab.files import MissingError, read_json
+from cmdplab.files import read_json
 from cmdplab.files.digests import damaged
 from cmdplab.files.write import renamed, written_whole
 
@@ -113,10 +114,9 @@ def read_if_good(folder: Path) -> Manifest | None:
 def read(folder: Path) -> Manifest | None:
     """The manifest of a run's folder; None where there is none."""
     path = folder / NAME
-    try:
-        values = read_json(path)
-    except MissingError:
+    if not os.path.exists(path):
         return None
+    values = read_json(path)
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > SCHEMA:
         raise NewerError(

@@ -111,12 +111,22 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
     known = Known(problem, problem.reward, problem.threshold, begun)
     if problem.constraints == 0:
         return _solution(known, unconstrained(known), None)
-    pool = known.pool()
-    safe = widest(known, pool)
+    safe = widest(known)
     if safe.slack < -SHORT * problem.horizon:
         return _infeasible(problem, safe.slack)
     slack = safe.slack if safe.slack > SLATER_TOLERANCE * problem.horizon else 0.0
-    return _solution(known, optimum(known, safe, pool, first), slack)
+    return _solution(known, optimum(known, safe, first), slack)
+
+
+def solve_feasible(problem: CMDP) -> Solution:
+    """`solve`, for those who cannot go on without an optimum."""
+    solution = solve(problem)
+    if not solution.feasible:
+        raise InputError(f"{problem.name} cannot be run: {solution.message}")
+    if problem.constraints and problem.threshold.min() < 0.0:
+        why = f"{never_bind(problem)}: leave such constraints out"
+        raise InputError(f"{problem.name} cannot be run: {why}")
+    return solution
 
 
 def _begun(warm: Solution | None, constraints: int) -> tuple[tuple[Any, ...], Array | None]:

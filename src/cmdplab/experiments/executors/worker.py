@@ -1,4 +1,4 @@
-"""A worker process, one thread and a pipe: what it does, and our end of it."""
+"""Doing a run, in this process or in a worker: one thread and a pipe, and our end of it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,18 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
-from cmdplab.experiments.durable import run_in_folder
-from cmdplab.experiments.executors.signals import HANGUP, SIGNALS, Interrupt, blocked, signals_named
+from cmdplab.experiments.durable import CHECKPOINT_EVERY, run_in_folder
+from cmdplab.experiments.executors.signals import (
+    HANGUP,
+    SIGNALS,
+    Interrupt,
+    blocked,
+    signals,
+    signals_named,
+)
 from cmdplab.experiments.manifest import Manifest
-from cmdplab.experiments.work import Ended, Event, Problems, Standing, Work
+from cmdplab.experiments.status import RunStatus, status_by, status_of, with_end
+from cmdplab.experiments.work import Ended, Event, OnEvent, Problems, Standing, Work
 from cmdplab.files.locks import BusyError
 
 LEAVE = 10.0  # seconds for a worker to checkpoint when the sweep itself breaks off
@@ -153,6 +161,24 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
             pipe.send(("ended", *ended))
     except (EOFError, OSError):  # the parent is gone
         return
+
+
+def run_here(work: Work, problems: Problems, on_event: OnEvent) -> RunStatus:
+    """Do one run in this process: a second one would take longer to start than many runs."""
+    with signals() as interrupt:
+        interrupt.raises = True
+        ended, record = do_one(
+            work,
+            stop=lambda: interrupt.asked > 0,
+            on_progress=on_event,
+            every=CHECKPOINT_EVERY,
+            patience=PATIENCE,
+            problems=problems,
+        )
+    on_event(ended)
+    if record is None:
+        return with_end(status_of(work), ended)
+    return status_by(work, record, record.status)
 
 
 def do_one(
