@@ -7,7 +7,7 @@ A box of width zero is the known model, so that this is also how a CMDP is solve
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -112,20 +112,15 @@ def _written(
     X, A = len(space.work.order), pairs // len(space.work.here)
     policy, returns = np.zeros((H, pairs)), np.zeros(len(laid_out.reward))
     simplex.write_policy(laid_out, start, *space, policy, returns)
-    occupancy, kernel = _played(box, laid_out, space, start, X, A)
+    kernel: Array | Sparse
+    if isinstance(box, Box):
+        occupancy, kernel = _flows(laid_out, space, start, A)  # type: ignore[arg-type]
+    else:
+        occupancy, kernel = from_pairs(space.work.occupancy, X, A), box.kernel
     multiplier = np.maximum(space.basis.multiplier, 0.0)
     natural = from_pairs(policy, X, A)
     found = (natural, occupancy, kernel, returns, multiplier)
     return Plan(margin >= 0.0, *found, float(held), float(bound), float(margin), used)
-
-
-def _played(
-    box: Given, laid_out: Any, space: Planning, start: int, states: int, actions: int
-) -> tuple[Array, Array | Sparse]:
-    """Occupancy [H, X, A] of the mixture and the kernel that it implies."""
-    if not isinstance(box, Box):
-        return from_pairs(space.work.occupancy, states, actions), box.kernel
-    return _flows(laid_out, space, start, actions)
 
 
 def _flows(laid_out: Model, space: Planning, start: int, actions: int) -> tuple[Array, Array]:

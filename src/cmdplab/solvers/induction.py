@@ -225,7 +225,8 @@ def bound_by(rows: Rows, worth: Array, value: Array, start: int) -> float:
     """
     H, X = len(value) - 1, value.shape[1]
     if isinstance(rows, Table):
-        q = value[1:] @ rows.row[0].T if len(rows.row) == 1 else _products(rows.row, value[1:])
+        row, ahead = rows.row, value[1:]  # [H, X * A, X] or one for all steps, and [H, X]
+        q = ahead @ row[0].T if len(row) == 1 else np.matmul(row, ahead[:, :, None])[:, :, 0]
         q += worth
         over = q.reshape(H, X, -1)
         over -= value[:-1, :, None]
@@ -245,11 +246,6 @@ def bound_by(rows: Rows, worth: Array, value: Array, start: int) -> float:
             write_excess(rows, worth, by_state, tile, excess)
     noise = ULPS * np.spacing(np.maximum(value[:-1].max(axis=1), -value[:-1].min(axis=1)))
     return float(value[0, start] + excess[excess > noise].sum())
-
-
-def _products(row: Array, ahead: Array) -> Array:
-    """[H, X * A]: what each step expects of the values [H, X] of the next."""
-    return np.asarray(np.matmul(row, ahead[:, :, None])[:, :, 0])
 
 
 @compiled_apart
