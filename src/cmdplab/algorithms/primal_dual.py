@@ -30,7 +30,7 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.schedules import Constant, Power, Schedule, Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.settings import SETTINGS, check_setting
+from cmdplab.settings import SETTINGS, check_choice
 from cmdplab.types import Array
 
 
@@ -177,7 +177,7 @@ class PrimalDual(Row):
         if not self.radius_cap > 0.0:
             raise InputError(f"radius_cap is {self.radius_cap:g}, not a positive number")
         if self.kernel is not None:
-            check_setting("kernel", self.kernel)
+            check_choice("kernel", self.kernel)
         if self.kernel is not None and self.pooled:
             raise InputError(f"{self.name} with a known kernel counts nothing: no dynamics")
 

@@ -229,7 +229,7 @@ def check_folder(folder: Path) -> None:
 def check_apart(folder: Path) -> None:
     """Refuse a folder of runs for what is said about runs: it would be taken for theirs."""
     check_folder(folder)
-    if any((folder / name).exists() for name in ("experiment.json", manifest.NAME, OLD_SUMMARY)):
+    if any((folder / name).exists() for name in (EXPERIMENT, manifest.NAME, OLD_SUMMARY)):
         raise refusal(folder, "records of runs")
 
 
