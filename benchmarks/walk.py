@@ -7,8 +7,9 @@ It is what somebody meets who follows the command through the code, in all its p
 entered only while modules are imported, such as decorators, is counted apart from what the call
 itself enters. Modules, classes and comprehensions are no functions here, and methods that
 `dataclass` and `NamedTuple` write have no lines to read. The command first runs without being
-watched, so that nothing is left to compile: compiled code is not seen. Where it takes more than
-ten seconds, progress is told on the way, by two functions more.
+watched, so that nothing is left to compile: compiled code is not seen. On a machine that is so
+busy that the command takes ten or thirty seconds, it also tells its progress (two functions more)
+or keeps a checkpoint on the way (one more): measure again.
 """
 
 from __future__ import annotations
