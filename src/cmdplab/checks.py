@@ -55,6 +55,12 @@ def checked_episodes(given: object) -> int:
     return int(given)
 
 
+def check_single(precision: str) -> None:
+    """The engines other than gpu compute in float64."""
+    if precision != "float64":
+        raise InputError(f"only the engine gpu has {precision}")
+
+
 def whole_horizon(horizon: object) -> int:
     """H, or one sentence where it is missing or no positive whole number."""
     if not is_whole(horizon) or not 1 <= int(horizon) <= LONGEST:

@@ -247,14 +247,11 @@ SETTINGS: dict[str, Declared] = {
 }
 
 
-def check_setting(name: str, value: Any) -> None:
-    """Refuse a value that a setting cannot have."""
-    declared = SETTINGS[name]
-    if declared.choices and value not in declared.choices:
-        choices = ", ".join(declared.choices)
-        raise InputError(f"unknown {name} {value!r}: choose one of {choices}")
-    if declared.range is not None:
-        declared.range.check(name, value)
+def check_choice(name: str, value: Any) -> None:
+    """Refuse a value that a setting of words cannot have; ranges are checked by the row."""
+    choices = SETTINGS[name].choices
+    if choices and value not in choices:
+        raise InputError(f"unknown {name} {value!r}: choose one of {', '.join(choices)}")
 
 
 def without_none(settings: Settings) -> Settings:

@@ -211,12 +211,12 @@ def _named(text: str, preset: str | None) -> Row:
     if _inside(text) is not None:
         return algorithm(text, preset)
     head, colon, tail = text.partition(":")
-    if colon and is_outside(text):
+    if is_own(head):
+        plugins.refuse_shadow(plugins.ALGORITHMS, head)
+    elif colon and tail not in PRESETS:
         if preset is not None:
             raise InputError(f"{text} is {OUTSIDE} and has no presets")
         return imported(text)
-    if is_own(head):
-        plugins.refuse_shadow(plugins.ALGORITHMS, head)
     return algorithm(head, tail or preset)
 
 

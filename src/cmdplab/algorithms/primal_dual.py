@@ -30,7 +30,7 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.schedules import Constant, Power, Schedule, Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
-from cmdplab.settings import SETTINGS, check_setting
+from cmdplab.settings import SETTINGS, check_choice
 from cmdplab.types import Array
 
 
@@ -182,7 +182,7 @@ class PrimalDual(Row):
         if not self.radius_cap > 0.0:
             raise InputError(f"radius_cap is {self.radius_cap:g}, not a positive number")
         if self.kernel is not None:
-            check_setting("kernel", self.kernel)
+            check_choice("kernel", self.kernel)
         if self.kernel is not None and self.pooled:
             raise InputError(f"{self.name} with a known kernel counts nothing: no dynamics")
 
@@ -244,7 +244,10 @@ class PrimalDual(Row):
 
     def _change(self, name: str, value: Any) -> dict[str, Any]:
         if name in _CONSTANTS:
-            check_setting(name, value)
+            if (
+                limits := SETTINGS[name].range
+            ) is not None:  # no field of the row, which checks those
+                limits.check(name, value)
             return dict.fromkeys(_CONSTANTS[name], Constant(value))
         if name not in _EXPONENTS:
             return super()._change(name, value)

@@ -18,7 +18,7 @@ from cmdplab.settings import (
     SETTINGS,
     SLATER_GAP as SLATER_GAP,
     Settings,
-    check_setting,
+    check_choice,
     without_none,
 )
 
@@ -76,8 +76,7 @@ class Row:
                 raise InputError(f"{self.name} has no setting {name}")
         changes: dict[str, Any] = {}
         for name, value in chosen.items():
-            if SETTINGS[name].choices:
-                check_setting(name, value)
+            check_choice(name, value)
             changes |= self._change(name, value)
         return replace(self, **changes)
 

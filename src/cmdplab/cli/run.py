@@ -23,7 +23,7 @@ from cmdplab.cli.options import (
     given,
     option,
 )
-from cmdplab.cli.output import errors, print_json, printing_aside, say, warn
+from cmdplab.cli.output import errors, print_json, print_line, printing_aside, say, warn
 from cmdplab.errors import InputError
 from cmdplab.settings import Settings, without_none
 
@@ -79,7 +79,7 @@ def run_command(
     """
     from cmdplab import algorithms
     from cmdplab.algorithms.baselines import task_for
-    from cmdplab.cli.sweep import Given, carry_out, finish, leave
+    from cmdplab.cli.sweep import SEE, Given, carry_out, leave, print_status
     from cmdplab.engines.choose import Wanted
     from cmdplab.experiments.folder import alone_in, works_of
     from cmdplab.experiments.play import Job, RunOptions, check_counts
@@ -116,13 +116,17 @@ def run_command(
         if place == "gpu":
             done = carry_out(lambda: [alone_in(out, kept, cmdp)], Given(1, place))
         else:
-            done = [_here(alone_in(out, kept, cmdp), Problems((cmdp, solution)))]
-        if not as_json:
-            finish(done, out, "run", as_json)
-            return
-        about = _about(cmdp, row, seed) | {"engine": place}
-        print_json("run", about | _from_record(works_of(out)[0], done[0], row))
+            done = [
+                _here(alone_in(out, kept, cmdp), Problems({kept.fingerprint: (cmdp, solution)}))
+            ]
+        if as_json:
+            about = _about(cmdp, row, seed) | {"engine": place}
+            print_json("run", about | _from_record(works_of(out)[0], done[0], row))
+        else:
+            print_status(done, out)
         leave(done, out)
+        if not as_json:
+            print_line(SEE.format(out))
         return
     if number is None:
         raise InputError("an unlimited run needs --out, where it keeps its checkpoints")
@@ -138,9 +142,10 @@ def run_command(
 
 def _place(engine: RunEngine, run: Wanted) -> str:
     """The engine for one run; for `auto` it is said."""
-    from cmdplab.engines.choose import check_single, choose
+    from cmdplab.checks import check_single
+    from cmdplab.engines.choose import choose
 
-    if engine is RunEngine.host:
+    if engine in (RunEngine.cpu, RunEngine.host):
         check_single(run.precision)
         return engine.value
     choice = choose(engine.value, [run], os.cpu_count() or 1)
@@ -180,7 +185,7 @@ def _policy(path: Path) -> Any:
 
 
 def _here(work: Work, solved: Problems) -> RunStatus:
-    from cmdplab.experiments.executors.local import run_here
+    from cmdplab.experiments.executors.worker import run_here
     from cmdplab.experiments.progress import sweep_shown
 
     with printing_aside(), sweep_shown([work], errors()) as on_event:

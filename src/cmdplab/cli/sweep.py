@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 200  # of a table of runs: nobody reads more
+SEE = "see what they show: cmdplab report {}"
 
 
 Format = StrEnum("Format", ("csv", "parquet", "netcdf"))
@@ -193,7 +194,7 @@ def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) ->
         _conclude(folder, found, as_json)
     leave(found, folder)
     if not as_json:
-        print_line(f"see what they show: cmdplab report {folder}")
+        print_line(SEE.format(folder))
 
 
 def _conclude(folder: Path, found: list[RunStatus], as_json: bool, study: str = "") -> None:

@@ -114,7 +114,7 @@ def _shared_out(narrowest: dict[int, int], natural: dict[int, int], room: int) -
     widths = dict(narrowest)
     spare = room + 1 - sum(width + GAP for width in widths.values())
     while spare > 0 and (wanting := [n for n in widths if widths[n] < natural[n]]):
-        widths[min(wanting, key=lambda n: widths[n])] += 1
+        widths[min(wanting, key=widths.__getitem__)] += 1
         spare -= 1
     return widths
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
+from cmdplab.checks import check_single
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import EngineError, InputError
@@ -68,12 +69,6 @@ def choose(engine: str, runs: Sequence[Wanted], cores: int) -> Choice:
     worth = _worth(runs, cores)
     on_gpu = [must or _kind(each) in worth for each, must in zip(runs, bound, strict=True)]
     return Choice(on_gpu, _sentence(runs, on_gpu))
-
-
-def check_single(precision: str) -> None:
-    """The other engines compute in float64."""
-    if precision != "float64":
-        raise InputError(f"only the engine gpu has {precision}")
 
 
 def _kind(run: Wanted) -> tuple[object, ...]:

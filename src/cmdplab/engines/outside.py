@@ -169,7 +169,9 @@ def chunk(task: Task, episodes: int) -> Chunk:
 
 def reward_noise(task: Task, seed: int, first: int, episodes: int) -> Array:
     """[episodes, H, 1 + N], the uniforms of an engine's samples; none where rewards are known."""
-    rewards, H = len(task.no_samples), task.reward.shape[1]
+    rewards, H = task.reward.shape[:2]
+    if not task.observed:
+        return np.empty((episodes, H, 0))
     return reward_uniforms(seed, first, episodes, H, rewards)
 
 

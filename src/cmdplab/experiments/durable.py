@@ -95,7 +95,8 @@ def begin(folder: Path, settings: RunSettings) -> Manifest:
     from cmdplab.numerics.noise import philox_key  # loads a compiler, as whoever plays does
 
     record = known or Manifest(settings=settings, status="running")
-    record.notes += _aside(folder, record)
+    if record.status == "done":
+        record.notes += _aside(folder, record)
     record.stream = [hex(int(each)) for each in philox_key(settings.seed)]
     record.status = "running"
     record.attempts += 1
@@ -128,7 +129,7 @@ def _wrong(folder: Path, record: Manifest) -> list[str]:
 def _aside(folder: Path, record: Manifest) -> list[str]:
     """Set a finished run's damaged tables aside; `checkpoint.find` does so with checkpoints."""
     notes = []
-    wrong = _wrong(folder, record) if record.status == "done" else []
+    wrong = _wrong(folder, record)
     for name in (CURVES, MISTAKES):
         if name in wrong and (folder / name).exists():
             os.replace(folder / name, folder / f"{name}.damaged")

@@ -22,7 +22,7 @@ from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.experiment import Experiment, first_complaint
 from cmdplab.experiments.index import EXPERIMENT as EXPERIMENT
-from cmdplab.experiments.manifest import Manifest, NewerError
+from cmdplab.experiments.manifest import NewerError
 from cmdplab.experiments.records.labels import kind_of, labels
 from cmdplab.experiments.run_settings import RunSettings, fingerprint
 from cmdplab.experiments.work import Work
@@ -109,8 +109,6 @@ def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
     writable_folder(folder)
     work = Work(folder, settings, folder / "problem.npz", settings.algorithm, given=True)
     _keep(problem, work.problem_file, settings.fingerprint)
-    if known is None and not (folder / manifest.NAME).exists():
-        manifest.write(folder, Manifest(settings=settings, status="interrupted"))
     return work
 
 
@@ -231,7 +229,7 @@ def check_folder(folder: Path) -> None:
 def check_apart(folder: Path) -> None:
     """Refuse a folder of runs for what is said about runs: it would be taken for theirs."""
     check_folder(folder)
-    if any((folder / name).exists() for name in ("experiment.json", manifest.NAME, OLD_SUMMARY)):
+    if any((folder / name).exists() for name in (EXPERIMENT, manifest.NAME, OLD_SUMMARY)):
         raise refusal(folder, "records of runs")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 from functools import cache
 from importlib.metadata import version
@@ -15,7 +16,7 @@ from cmdplab import __version__
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments.experiment import first_complaint
 from cmdplab.experiments.run_settings import RunSettings
-from cmdplab.files import MissingError, read_json
+from cmdplab.files import read_json
 from cmdplab.files.digests import damaged
 from cmdplab.files.write import renamed, written_whole
 
@@ -55,23 +56,15 @@ class Manifest(BaseModel):
         return self.sha256.get(name, "") if self.status == "done" else ""
 
 
+@cache  # 4 ms, and a sweep may have 10^4 runs
 def versions() -> dict[str, str]:
-    """Of this package and what its numbers depend on."""
-    return {"cmdplab": __version__, **_installed()}
+    """Of this package and what its numbers depend on; not to be changed, as those of `machine`."""
+    return {"cmdplab": __version__} | {name: version(name) for name in _PACKAGES}
 
 
 @cache
-def _installed() -> dict[str, str]:
-    return {name: version(name) for name in _PACKAGES}  # 4 ms, and a sweep may have 10^4 runs
-
-
 def machine() -> dict[str, str]:
     """The processor decides the last bits: sums are vectorised to its width."""
-    return dict(_processor())
-
-
-@cache
-def _processor() -> dict[str, str]:
     from llvmlite import binding
 
     features = sorted(k for k, on in dict(binding.get_host_cpu_features()).items() if on)
@@ -121,10 +114,9 @@ def read_if_good(folder: Path) -> Manifest | None:
 def read(folder: Path) -> Manifest | None:
     """The manifest of a run's folder; None where there is none."""
     path = folder / NAME
-    try:
-        values = read_json(path)
-    except MissingError:
+    if not os.path.exists(path):
         return None
+    values = read_json(path)
     stated = values.get("schema_version") if isinstance(values, dict) else None
     if isinstance(stated, int) and stated > SCHEMA:
         raise NewerError(

@@ -196,7 +196,7 @@ class Playing:
 
     def reached(self) -> Reached:
         """All that the run has come to."""
-        return Reached(self._row, self._seed, self._measures, self.state())
+        return Reached(self._row, self._seed, self._measures, self._session.state())
 
     def snapshot(self) -> Snapshot:
         """Everything, as arrays with names."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -56,13 +56,11 @@ def _place(row: Row, seed: int) -> str:
     return f"{row.name}:{row.preset}, seed {seed}"
 
 
-@contextmanager
-def sweep_shown(works: Sequence[Work], console: Console) -> Iterator[OnEvent]:
+def sweep_shown(works: Sequence[Work], console: Console) -> AbstractContextManager[OnEvent]:
     """Show recorded runs while the block lasts: all of them, and each that is under way."""
     names = {work.folder.name: work.words for work in works}
     lengths = {work.folder.name: work.settings.episodes for work in works}
-    with _display(names, lengths, console) as on_event:
-        yield on_event
+    return _display(names, lengths, console)
 
 
 @contextmanager
@@ -71,7 +69,14 @@ def _display(
 ) -> Iterator[OnEvent]:
     tally = _Tally(names, lengths)
     way = _cell if console.is_jupyter else _bars if console.is_terminal else _lines
-    with way(tally, console) as on_event:
+    with way(tally, console) as show:
+
+        def on_event(event: Event) -> None:
+            tally.update(event)
+            if trouble := _trouble(tally, event):
+                console.print(trouble, highlight=False, soft_wrap=True)
+            show(event)
+
         yield on_event
 
 
@@ -107,8 +112,8 @@ class _Tally:
         done = self._done + now
         return done if self.total is None else min(done, self.total)
 
-    def words(self) -> str:
-        """How many runs and episodes are done, how fast, and how long it will still take."""
+    def words(self, event: Event) -> str:
+        """How many runs and episodes are done, how fast, how long it will take, and what is new."""
         of = "" if self.total is None else f" of {self.total:,}"
         text = f"{len(self._ended)} of {len(self.lengths)} runs, {self.episodes:,}{of} episodes"
         rate = sum(each.rate for each in self.under_way.values())
@@ -116,6 +121,8 @@ class _Tally:
             text += f", {rate:,.0f}/s"
             if self.total is not None:
                 text += f", {(self.total - self.episodes) / rate:,.0f} s left"
+        if isinstance(event, Standing):
+            text += f"; {self.name(event)}: {_standing(event)}"
         return text
 
     def name(self, event: Event) -> str:
@@ -157,8 +164,7 @@ def _bars(tally: _Tally, console: Console) -> Iterator[OnEvent]:
         whole = bars.add_task(runs, total=tally.total, standing="")
         tasks: dict[str, TaskID] = {}
 
-        def on_event(event: Event) -> None:
-            tally.update(event)
+        def show(event: Event) -> None:
             bars.update(whole, completed=tally.episodes)
             if isinstance(event, Standing):
                 if event.folder not in tasks:
@@ -170,42 +176,27 @@ def _bars(tally: _Tally, console: Console) -> Iterator[OnEvent]:
                 bars.update(task, completed=event.episodes)
             elif event.folder in tasks:
                 bars.remove_task(tasks.pop(event.folder))
-            if trouble := _trouble(tally, event):
-                bars.console.print(trouble, highlight=False, soft_wrap=True)
 
-        yield on_event
+        yield show
 
 
 @contextmanager
 def _cell(tally: _Tally, console: Console) -> Iterator[OnEvent]:
     cell = Cell()
 
-    def on_event(event: Event) -> None:
-        tally.update(event)
-        if trouble := _trouble(tally, event):
-            console.print(trouble, highlight=False, soft_wrap=True)
-        words = tally.words()
-        if isinstance(event, Standing):
-            words += f"; {tally.name(event)}: {_standing(event)}"
-        cell.show(tally.episodes, tally.total, words, ended=tally.all_ended)
+    def show(event: Event) -> None:
+        cell.show(tally.episodes, tally.total, tally.words(event), ended=tally.all_ended)
 
-    yield on_event
+    yield show
 
 
 @contextmanager
 def _lines(tally: _Tally, console: Console) -> Iterator[OnEvent]:
     last = [time.monotonic()]
 
-    def on_event(event: Event) -> None:
-        tally.update(event)
-        if trouble := _trouble(tally, event):
-            console.print(trouble, highlight=False, soft_wrap=True)
-        if not tally.all_ended and time.monotonic() - last[0] < LINE_EVERY:
-            return
-        last[0] = time.monotonic()
-        words = tally.words()
-        if isinstance(event, Standing):
-            words += f"; {tally.name(event)}: {_standing(event)}"
-        console.print(words, highlight=False, soft_wrap=True)
+    def show(event: Event) -> None:
+        if tally.all_ended or time.monotonic() - last[0] >= LINE_EVERY:
+            last[0] = time.monotonic()
+            console.print(tally.words(event), highlight=False, soft_wrap=True)
 
-    yield on_event
+    yield show

@@ -10,8 +10,8 @@ from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
+from cmdplab.checks import check_single
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.choose import check_single
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import (
     Job,

@@ -48,12 +48,12 @@ def status_of(work: Work) -> RunStatus:
     return status_by(work, manifest.read_if_good(work.folder))
 
 
-def status_by(work: Work, record: Manifest | None) -> RunStatus:
-    """The same, where the manifest was read already."""
+def status_by(work: Work, record: Manifest | None, status: str = "") -> RunStatus:
+    """The same by a manifest that is at hand; without `status` the files and the lock say how."""
     if record is None:
         return missing(work)
     return missing(work)._replace(
-        status=_status(work, record),
+        status=status or _status(work, record),
         episodes=record.episodes,
         rate=record.episodes / record.seconds if record.seconds else None,
         gap=record.summary.get("final_gap"),

@@ -96,7 +96,7 @@ def do_missing(
     executor: Executor | None = None,
 ) -> list[RunStatus]:
     """Do the works that are not done, in worker processes or by the executor."""
-    from cmdplab.engines.choose import check_single
+    from cmdplab.checks import check_single
     from cmdplab.experiments.play import check_workers
 
     check_workers(workers)

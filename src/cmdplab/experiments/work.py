@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from cmdplab.cmdp.problem import CMDP
@@ -66,11 +67,17 @@ OnEvent = Callable[[Event], None]
 
 
 class Problems:
-    """Problems with their optima, each read and solved once; beyond `most` the oldest go."""
+    """Problems with their optima, each read and solved once; beyond `most` the oldest go.
 
-    def __init__(self, *known: tuple[CMDP, Solution], most: int | None = MOST_PROBLEMS) -> None:
-        self._most = most
-        self._known = {fingerprint(problem): (problem, optimum) for problem, optimum in known}
+    `known` are those that are solved already, by fingerprint.
+    """
+
+    def __init__(
+        self,
+        known: Mapping[str, tuple[CMDP, Solution]] = MappingProxyType({}),
+        most: int | None = MOST_PROBLEMS,
+    ) -> None:
+        self._most, self._known = most, {**known}
 
     def of(self, settings: RunSettings, file: Path) -> tuple[CMDP, Solution]:
         """The problem of a run and its optimum."""

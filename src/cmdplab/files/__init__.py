@@ -1,4 +1,4 @@
-"""The one door for files: every reader of the package goes through it.
+"""The one door for files: whatever is not the package's own is read through it.
 
 Sizes are known before memory is asked for, nothing is ever unpickled or evaluated, digests are
 checked wherever there are any, and whatever is wrong is one sentence that names the file.

@@ -27,14 +27,14 @@ def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
     `roles` are for DRN and CSV files; in a DRN file of ours they replace those that it holds.
     """
     read = READERS.get(Path(what).suffix)
-    stored = what.endswith(".npz") and Path(what).exists()
+    stored = what.endswith(".npz") or (Path(what).exists() and environments.named(what) is None)
     if seed and (stored or read is not None):
         raise InputError(environments.no_instances(what, seed))
     if read is not None:
         return read(what, roles)
     if roles is not None:
         raise InputError(f"{what} is no .drn file: it knows its objective and constraints itself")
-    return read_problem(what) if stored else environments.find(what, seed)
+    return read_problem(what) if stored else environments.make(what, seed)
 
 
 def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:

@@ -7,7 +7,7 @@ A box of width zero is the known model, so that this is also how a CMDP is solve
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -122,7 +122,7 @@ def _written(
     return Plan(margin >= 0.0, *found, float(held), float(bound), float(margin), used)
 
 
-def _flows(laid_out: Any, space: Planning, start: int, actions: int) -> tuple[Array, Array]:
+def _flows(laid_out: LaidOut, space: Planning, start: int, actions: int) -> tuple[Array, Array]:
     """Occupancy [H, X, A] of the mixture and the kernel z / q that it implies.
 
     Where the mixture never comes, the kernel is one of the box: that of the last sweep.

@@ -19,7 +19,6 @@ from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers import box, fixed_point
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.layout import Box
-from cmdplab.solvers.mixtures import Pool
 from cmdplab.solvers.rational import Mixture, Pricing, Program, penalised
 from cmdplab.types import Array
 
@@ -62,10 +61,10 @@ class Optimum(NamedTuple):
     mixed: tuple[Any, ...] = ()  # the policies [H, X] of the mixture, where actions were chosen
 
 
-def widest(known: Known, pool: Pool | None = None) -> Widest:
+def widest(known: Known) -> Widest:
     """The largest margin, certified; N >= 1. What the search finds stays in the pool."""
     H = known.problem.horizon
-    found = _safest(known, pool)
+    found = _safest(known)
     _, returns = known.returns(found.policy)
     slack = float(np.min(returns[1:] - known.threshold))
     total = float(found.multiplier.sum()) or 1.0
@@ -75,23 +74,23 @@ def widest(known: Known, pool: Pool | None = None) -> Widest:
     return _widest_exactly(known)
 
 
-def _safest(known: Known, pool: Pool | None) -> Candidate:
+def _safest(known: Known) -> Candidate:
     """The policy of the largest margin, as a search finds it."""
     if known.small:
         p = known.problem
         planned = box.largest_margin(Box.of(p), known.reward, known.threshold, p.start)
         return Candidate(planned.policy, planned.multiplier, planned.primal)
-    found = (known.pool() if pool is None else pool).widest()
+    found = known.pool.widest()
     return Candidate(known.played(found), found.multiplier, found.value)
 
 
-def _best(known: Known, pool: Pool, first: Array | None) -> Candidate:
+def _best(known: Known, first: Array | None) -> Candidate:
     """The optimal policy, as a search finds it, from multipliers to start with."""
     if known.small:
         p = known.problem
         planned = box.plan(Box.of(p), known.reward, known.threshold, p.start, first)
         return Candidate(planned.policy, planned.multiplier, planned.primal)
-    found = pool.best(first)
+    found = known.pool.best(first)
     used = tuple(each.policy for each in found.columns)
     return Candidate(known.played(found), found.multiplier, found.value, used)
 
@@ -113,11 +112,10 @@ def attempt(known: Known, first: Array | None = None) -> Optimum | None:
     if not len(known.threshold):
         best = unconstrained(known)
         return best if best.policy is not None else best._replace(policy=known.chosen(*best.mixed))
-    pool = known.pool()
-    safe = widest(known, pool)
+    safe = widest(known)
     if safe.slack < -SHORT * known.problem.horizon:
         return None
-    return optimum(known, safe, pool, first)
+    return optimum(known, safe, first)
 
 
 def unconstrained(known: Known) -> Optimum:
@@ -129,12 +127,12 @@ def unconstrained(known: Known) -> Optimum:
     return _closed(known, Optimum(None, returns, none, dual, doubt, (actions,)))
 
 
-def optimum(known: Known, safe: Widest, pool: Pool, first: Array | None = None) -> Optimum:
+def optimum(known: Known, safe: Widest, first: Array | None = None) -> Optimum:
     """The certified optimum of what `widest` found to be feasible."""
     if safe.slack <= SHARP * known.problem.horizon:
         best = _exactly(known, known.price, np.zeros(len(known.threshold)))
     else:
-        found = _best(known, pool, first)
+        found = _best(known, first)
         best = _judged(known, found, safe)
         if not best.doubt <= SHARP * known.size:
             again = _exactly(known, known.price, found.multiplier)

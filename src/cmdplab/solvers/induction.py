@@ -225,10 +225,8 @@ def bound_by(rows: Rows, worth: Array, value: Array, start: int) -> float:
     """
     H, X = len(value) - 1, value.shape[1]
     if isinstance(rows, Table):
-        if layers(rows) == 1:
-            q = value[1:] @ rows.row[0].T
-        else:
-            q = np.matmul(rows.row, value[1:, :, None])[:, :, 0]
+        row, ahead = rows.row, value[1:]  # [H, X * A, X] or one for all steps, and [H, X]
+        q = ahead @ row[0].T if len(row) == 1 else np.matmul(row, ahead[:, :, None])[:, :, 0]
         q += worth
         over = q.reshape(H, X, -1)
         over -= value[:-1, :, None]

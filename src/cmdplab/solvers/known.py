@@ -51,6 +51,7 @@ class Known:
         other.__dict__["rows"] = self.rows
         return other
 
+    @cached_property
     def pool(self) -> Pool:
         """A search that begins with the policies that are known, evaluated for these rewards."""
         utilities = self.problem.horizon * largest(self._pairs[1:]) or 1.0

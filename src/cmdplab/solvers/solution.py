@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab import display
+from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
@@ -111,12 +112,23 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
     known = Known(problem, problem.reward, problem.threshold, begun)
     if problem.constraints == 0:
         return _solution(known, unconstrained(known), None)
-    pool = known.pool()
-    safe = widest(known, pool)
+    safe = widest(known)
     if safe.slack < -SHORT * problem.horizon:
         return _infeasible(problem, safe.slack)
     slack = safe.slack if safe.slack > SLATER_TOLERANCE * problem.horizon else 0.0
-    return _solution(known, optimum(known, safe, pool, first), slack)
+    return _solution(known, optimum(known, safe, first), slack)
+
+
+def solve_feasible(problem: CMDP | StationaryCMDP) -> Solution:
+    """`solve`, for those who cannot go on without an optimum."""
+    problem = with_an_end(problem)
+    solution = solve(problem)
+    if not solution.feasible:
+        raise InputError(f"{problem.name} cannot be run: {solution.message}")
+    if problem.constraints and problem.threshold.min() < 0.0:
+        why = f"{never_bind(problem)}: leave such constraints out"
+        raise InputError(f"{problem.name} cannot be run: {why}")
+    return solution
 
 
 def _begun(warm: Solution | None, constraints: int) -> tuple[tuple[Any, ...], Array | None]:

@@ -19,13 +19,8 @@ from cmdplab.engines.plain.learner import PlainLearner
 from cmdplab.types import Array
 
 
-class PlainLastIterate(PlainLearner[LastIterate]):
+class PlainLastIterate(PlainLearner[LastIterate, LastIterateNumbers]):
     """The method of one row and one task, which tells it the kernel."""
-
-    @property
-    def numbers(self) -> LastIterateNumbers:
-        """The row, resolved for the task."""
-        return self.row.numbers(self.task)
 
     def init(self) -> LastIterateState:
         """Before the first iteration."""

@@ -18,11 +18,10 @@ from pathlib import Path
 
 from cmdplab.errors import CmdplabError
 from cmdplab.experiments import manifest
-from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
-from cmdplab.experiments.executors.signals import Interrupt, signals, signals_named
-from cmdplab.experiments.executors.worker import DEAD, PATIENCE, Worker, do_one
-from cmdplab.experiments.status import RunStatus, status_of, with_end
-from cmdplab.experiments.work import Ended, OnEvent, Problems, Work
+from cmdplab.experiments.durable import held
+from cmdplab.experiments.executors.signals import Interrupt, signals_named
+from cmdplab.experiments.executors.worker import DEAD, Worker
+from cmdplab.experiments.work import Ended, OnEvent, Work
 
 MOST_CRASHES = 2  # of workers, before their run has failed
 MOST_KILLS = 5  # from outside, before a run is left for another day: memory may be short
@@ -80,22 +79,6 @@ def run_locally(
             worker.dismiss(at_once=interrupt.asked > 1)
         for worker in crew:
             worker.join()
-
-
-def run_here(work: Work, problems: Problems, on_event: OnEvent) -> RunStatus:
-    """Do one run in this process: a second one would take longer to start than many runs."""
-    with signals() as interrupt:
-        interrupt.raises = True
-        ended = do_one(
-            work,
-            stop=lambda: interrupt.asked > 0,
-            on_progress=on_event,
-            every=CHECKPOINT_EVERY,
-            patience=PATIENCE,
-            problems=problems,
-        )
-    on_event(ended)
-    return with_end(status_of(work), ended)
 
 
 class _Losses:

@@ -73,7 +73,7 @@ def _perform(
 ) -> tuple[str, str, str]:
     """On a worker: the same function as in a local sweep."""
     work = Work.unpacked(folder, settings, problem_file, given)
-    ended = do_one(work, stop=Path(stop).exists, every=every, patience=60.0)
+    ended, _ = do_one(work, stop=Path(stop).exists, every=every, patience=60.0)
     return ended.folder, ended.status, ended.error
 
 

@@ -1,4 +1,4 @@
-"""A worker process, one thread and a pipe: what it does, and our end of it."""
+"""Doing a run, in this process or in a worker: one thread and a pipe, and our end of it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,18 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
-from cmdplab.experiments.durable import run_in_folder
-from cmdplab.experiments.executors.signals import HANGUP, SIGNALS, Interrupt, blocked, signals_named
-from cmdplab.experiments.work import Ended, Event, Problems, Standing, Work
+from cmdplab.experiments.durable import CHECKPOINT_EVERY, run_in_folder
+from cmdplab.experiments.executors.signals import (
+    HANGUP,
+    SIGNALS,
+    Interrupt,
+    blocked,
+    signals,
+    signals_named,
+)
+from cmdplab.experiments.manifest import Manifest
+from cmdplab.experiments.status import RunStatus, status_by, status_of, with_end
+from cmdplab.experiments.work import Ended, Event, OnEvent, Problems, Standing, Work
 from cmdplab.files.locks import BusyError
 
 LEAVE = 10.0  # seconds for a worker to checkpoint when the sweep itself breaks off
@@ -140,7 +149,7 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
     problems = Problems()
     try:
         while (message := pipe.recv()) is not None:
-            ended = do_one(
+            ended, _ = do_one(
                 Work.unpacked(*message),
                 stop=stop,
                 on_progress=on_progress,
@@ -154,6 +163,24 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
         return
 
 
+def run_here(work: Work, problems: Problems, on_event: OnEvent) -> RunStatus:
+    """Do one run in this process: a second one would take longer to start than many runs."""
+    with signals() as interrupt:
+        interrupt.raises = True
+        ended, record = do_one(
+            work,
+            stop=lambda: interrupt.asked > 0,
+            on_progress=on_event,
+            every=CHECKPOINT_EVERY,
+            patience=PATIENCE,
+            problems=problems,
+        )
+    on_event(ended)
+    if record is None:
+        return with_end(status_of(work), ended)
+    return status_by(work, record, record.status)
+
+
 def do_one(
     work: Work,
     *,
@@ -162,18 +189,21 @@ def do_one(
     every: float,
     patience: float = 0.0,
     problems: Problems | None = None,
-) -> Ended:
-    """Perform a run and say how it ended; wait up to `patience` seconds for its lock."""
+) -> tuple[Ended, Manifest | None]:
+    """Perform a run: how it ended, and its record, if it came to one.
+
+    Its lock is waited for up to `patience` seconds.
+    """
     folder, deadline = work.folder, time.monotonic() + patience
     while True:
         try:
             record = run_in_folder(
                 work, stop=stop, on_progress=on_progress, every=every, problems=problems
             )
-            return Ended(folder.name, record.status, record.error)
+            return Ended(folder.name, record.status, record.error), record
         except BusyError:
             if time.monotonic() >= deadline or stop():
-                return Ended(folder.name, "busy", "another process works on it")
+                return Ended(folder.name, "busy", "another process works on it"), None
             time.sleep(0.5)
         except Exception as error:  # a folder that cannot be written, a record that is newer
-            return Ended(folder.name, "failed", str(error))
+            return Ended(folder.name, "failed", str(error)), None

@@ -13,7 +13,7 @@ from cmdplab.experiments.index import Index
 from cmdplab.experiments.play import Run, saved_state
 from cmdplab.experiments.records.old_folders import is_old, old_curves
 from cmdplab.experiments.records.tables import read_one, read_records
-from cmdplab.experiments.status import status_of
+from cmdplab.experiments.status import status_by
 from cmdplab.experiments.work import Work
 from cmdplab.files.write import written_whole
 from cmdplab.measures.measures import Summary
@@ -78,8 +78,8 @@ def _labelled(table: Any, known: dict[str, Any]) -> Any:
 
 def recall(work: Work) -> Run:
     """A finished run, from its records: what `run` gave."""
-    status = status_of(work)
     record = manifest.read_if_good(work.folder)
+    status = status_by(work, record)
     if status.status != "done" or record is None:
         raise InputError(f"{work.folder} is {status.status}: `cmdplab resume` goes on with it")
     snapshot = checkpoint.find(work.folder).snapshot
