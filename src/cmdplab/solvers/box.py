@@ -122,7 +122,7 @@ def _written(
     return Plan(margin >= 0.0, *found, float(held), float(bound), float(margin), used)
 
 
-def _flows(laid_out: LaidOut, space: Planning, start: int, actions: int) -> tuple[Array, Array]:
+def _flows(laid_out: Model, space: Planning, start: int, actions: int) -> tuple[Array, Array]:
     """Occupancy [H, X, A] of the mixture and the kernel z / q that it implies.
 
     Where the mixture never comes, the kernel is one of the box: that of the last sweep.
