@@ -97,7 +97,8 @@ def in_one_process() -> Iterator[None]:
     def run_one_by_one(works, workers, on_event, interrupt, every):
         problems = Problems()
         for work in works:
-            on_event(do_one(work, on_progress=on_event, every=every, problems=problems))
+            ended, _ = do_one(work, on_progress=on_event, every=every, problems=problems)
+            on_event(ended)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cmdplab.experiments.sweep.run_locally", run_one_by_one)

@@ -26,7 +26,7 @@ COMPILED = {
     "cmdplab.engines.cpu.planner_episode": ("the engine of planners", 12),
     "cmdplab.engines.cpu.seen": ("the lists of what was seen", 2),
     "cmdplab.engines.cpu.triple_q_episode": ("the engine of Triple-Q", 3),
-    "cmdplab.engines.cpu.softmax_search_episode": ("the engine of OPSE", 9),
+    "cmdplab.engines.cpu.softmax_search.episode": ("the engine of OPSE", 9),
     "cmdplab.engines.cpu.unconstrained.episode": ("the engine of UCBVI and UCRL2", 3),
     "cmdplab.engines.cpu.last_iterate.episode": ("the engine of OPG-PD and OMWU-PD", 3),
     "cmdplab.engines.cpu.safe_episode": ("the engine of learners inside a coin", 14),

@@ -19,13 +19,9 @@ from cmdplab.algorithms.softmax_search import SoftmaxSearch
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.random import SHAPES
-from cmdplab.engines.cpu import (
-    planner_episode,
-    primal_dual_episode,
-    softmax_search_episode,
-    triple_q_episode,
-)
+from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q_episode
 from cmdplab.engines.cpu.last_iterate import episode as last_iterate_episode
+from cmdplab.engines.cpu.softmax_search import episode as softmax_episode
 from cmdplab.engines.families import family, session
 from cmdplab.engines.host import HostSession
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
@@ -198,7 +194,7 @@ def test_no_choice_of_algorithm_size_or_number_compiles_anything_again():
     assert len(dense_signatures(primal_dual_episode.play)) == 1
     assert len(dense_signatures(primal_dual_episode.improve)) <= 1
     assert len(dense_signatures(planner_episode.play)) == 1
-    assert len(dense_signatures(softmax_search_episode.play)) == 1
+    assert len(dense_signatures(softmax_episode.play)) == 1
     assert len(triple_q_episode.play.signatures) == 1
     assert len(last_iterate_episode.play.signatures) == 1
 

@@ -11,7 +11,7 @@ from conftest import PLANNED_TRACE, SEARCH_TRACES, TRACE
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.task import Task, checked_baseline
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.softmax_search import SoftmaxSearchSession
+from cmdplab.engines.cpu.softmax_search.session import SoftmaxSearchSession
 from cmdplab.engines.host import HostSession, roll_out
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.engines.plain.softmax_search import PlainSoftmaxSearch

@@ -21,7 +21,7 @@ from cmdplab.engines.cpu.last_iterate.session import LastIterateSession
 from cmdplab.engines.cpu.planner import PlannerSession
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.cpu.safe import SafeSession
-from cmdplab.engines.cpu.softmax_search import SoftmaxSearchSession
+from cmdplab.engines.cpu.softmax_search.session import SoftmaxSearchSession
 from cmdplab.engines.cpu.triple_q import TripleQSession
 from cmdplab.engines.cpu.unconstrained.session import OptimistSession
 from cmdplab.engines.host import HostSession

@@ -7,7 +7,7 @@ A box of width zero is the known model, so that this is also how a CMDP is solve
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import numpy as np
 
@@ -115,7 +115,7 @@ def _written(
     natural, multiplier = from_pairs(policy, X, A), np.maximum(space.basis.multiplier, 0.0)
     flows: tuple[Array, Array | Sparse]  # occupancy, and the kernel that it implies
     if isinstance(box, Box):
-        flows = _flows(laid_out, space, start, A)
+        flows = _flows(cast(Model, laid_out), space, start, A)
     else:
         flows = (from_pairs(space.work.occupancy, X, A), box.kernel)
     found = (natural, *flows, returns, multiplier)

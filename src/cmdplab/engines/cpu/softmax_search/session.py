@@ -12,9 +12,10 @@ from cmdplab.algorithms.softmax_search import SoftmaxSearchState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines import outside
-from cmdplab.engines.cpu import layout, softmax_search_episode as kernels
+from cmdplab.engines.cpu import layout
 from cmdplab.engines.cpu.seen import grown
 from cmdplab.engines.cpu.session import CpuSession
+from cmdplab.engines.cpu.softmax_search import episode as kernels
 from cmdplab.numerics.arrays import aligned, from_pairs, padded, to_pairs
 from cmdplab.types import Array, Indices
 
