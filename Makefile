@@ -105,26 +105,10 @@ clean:  ## remove the environment and everything built
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-.venv/ready-ray: .venv/ready-dev pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,ray]'
+.venv/ready-dev .venv/ready-docs .venv/ready-benchmarks: .venv/ready-%: .venv/ready pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-.venv/ready-browser: .venv/ready-dev pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,browser]'
-	@touch $@
-
-.venv/ready-docs: .venv/ready pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	@touch $@
-
-.venv/ready-gpu: .venv/ready-dev pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,gpu]'
-	@touch $@
-
-.venv/ready-benchmarks: .venv/ready pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[benchmarks]'
-	@touch $@
-
-.venv/ready-dev: .venv/ready pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+.venv/ready-ray .venv/ready-browser .venv/ready-gpu: .venv/ready-%: .venv/ready-dev pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,$*]'
 	@touch $@

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import SHAPES, random_problem
 from cmdplab.experiments.executors.worker import do_one
 from cmdplab.experiments.work import Problems
+from cmdplab.solvers import solve
 
 __all__ = ["SHAPES", "random_problem"]
 
@@ -110,3 +112,16 @@ def one_process():
     """The same for a module, with the fixtures that it has."""
     with in_one_process():
         yield
+
+
+@cache
+def binding(constraints: int, seed: int = 0) -> CMDP:
+    """A random problem all of whose constraints have multipliers above zero."""
+    for each in range(seed, seed + 1000):
+        free = random_problem(4, 3, 3, constraints, each, 0.3)
+        solo = [greedy(free, r)[0] for r in free.reward[1:]]
+        tight = CMDP(free.transition, free.reward, 0.55 * np.array(solo), free.start)
+        found = solve(tight)
+        if found.multiplier is not None and np.all(np.array(found.multiplier) > 0.1):
+            return tight
+    raise AssertionError("no such problem")

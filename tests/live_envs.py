@@ -33,3 +33,21 @@ class Walk:
         assert up in (0, 1)
         self.at += up
         return min(self.at, 7), float(up), self.at > 7, False, {"cost": up, "utilities": [1 - up]}
+
+
+class Lever(Walk):
+    """One state: action 1 pays 1 and costs 1, action 0 does nothing. It never ends by itself.
+
+    Over H steps with budget B <= H the optimum is B, with the multiplier 1.
+    """
+
+    observation_space = discrete(1)
+    action_space = discrete(2)
+    pays = (0.0, 1.0)
+    costs = (0.0, 1.0)
+
+    def reset(self, *, seed=None):
+        return 0, {}
+
+    def step(self, action):
+        return 0, self.pays[action], False, False, {"cost": self.costs[action]}

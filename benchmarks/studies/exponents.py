@@ -9,18 +9,16 @@ All runs of a part are one batch. What was reached is written every minute and a
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 
 import numpy as np
 from instances import BINDING, one, optimum
-from together import Limits, Played, finished, octaves, options, play, save
+from together import Limits, Played, as_script, finished, octaves, options, play, save
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.primal_dual import PrimalDual
-from cmdplab.errors import InputError
 from cmdplab.types import Array
 
 PAIRS = (
@@ -94,7 +92,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except InputError as error:
-        sys.exit(f"error: {error}")
+    as_script(main)

@@ -7,17 +7,15 @@ X = 5, A = 3, H = 5, one binding constraint, the exponents of Corollary 4.2.
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any
 
 import numpy as np
 from instances import small
-from together import Limits, Played, finished, octaves, options, play, save
+from together import Limits, Played, as_script, finished, octaves, options, play, save
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.errors import InputError
 from cmdplab.solvers import solve_feasible
 from cmdplab.types import Array
 
@@ -54,7 +52,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except InputError as error:
-        sys.exit(f"error: {error}")
+    as_script(main)

@@ -8,20 +8,18 @@ All runs are one batch: those with fewer constraints carry utilities with thresh
 
 from __future__ import annotations
 
-import sys
 import time
 from functools import cache
 from typing import Any
 
 import numpy as np
 from instances import first, free, optimum, with_thresholds
-from together import Limits, Played, finished, octaves, options, play, save
+from together import Limits, Played, as_script, finished, octaves, options, play, save
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task, told_gap
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.errors import InputError
 from cmdplab.types import Array
 
 INSTANCE, MOST = 0, 4
@@ -113,7 +111,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except InputError as error:
-        sys.exit(f"error: {error}")
+    as_script(main)

@@ -9,7 +9,6 @@ A map is one file. On the card the four maps with one constraint are one batch.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,14 +16,13 @@ from typing import Any
 
 import numpy as np
 from instances import one, optimum, several
-from together import Limits, Played, finished, octaves, options, play, save
+from together import Limits, Played, as_script, finished, octaves, options, play, save
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
 from cmdplab.algorithms.schedules import Constant
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.errors import InputError
 from cmdplab.types import Array
 
 ONE = (37, 27, 11, 38)  # C = 0.44, 0.21, 0.052, 0.0021 at tau = 0.01
@@ -125,7 +123,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except InputError as error:
-        sys.exit(f"error: {error}")
+    as_script(main)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -231,3 +232,11 @@ def options(description: str, episodes: int) -> argparse.ArgumentParser:
     parser.add_argument("--out", type=writable_folder, default=Path("runs") / "studies")
     parser.add_argument("--small", action="store_true", help="a few short runs, to try it out")
     return parser
+
+
+def as_script(main: Callable[[list[str]], None]) -> None:
+    """Run a script with what the command line gives; bad input is one sentence and exit code 1."""
+    try:
+        main(sys.argv[1:])
+    except InputError as error:
+        sys.exit(f"error: {error}")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
-from conftest import random_problem
+from conftest import binding, random_problem
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import task_for
@@ -16,8 +15,6 @@ from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
 from cmdplab.algorithms.schedules import Constant
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
-from cmdplab.cmdp import exact
-from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines.choose import Wanted, choose
 from cmdplab.engines.families import session
@@ -39,19 +36,6 @@ def fixed(step: float, temperature: float) -> PrimalDual:
     """UOpt-RPGPD as printed, with one step and one temperature."""
     eta, tau = Constant(step), Constant(temperature)
     return replace(UOPT, policy_step=eta, dual_step=eta, temperature=tau)
-
-
-@cache
-def binding(constraints: int, seed: int) -> CMDP:
-    """A random problem all of whose constraints have multipliers above zero."""
-    for each in range(seed, seed + 1000):
-        free = random_problem(4, 3, 3, constraints, each, 0.3)
-        solo = [exact.greedy(free, r)[0] for r in free.reward[1:]]
-        tight = CMDP(free.transition, free.reward, 0.55 * np.array(solo), free.start)
-        found = solve(tight)
-        if found.multiplier is not None and np.all(np.array(found.multiplier) > 0.1):
-            return tight
-    raise AssertionError("no such problem")
 
 
 @pytest.mark.parametrize("row", FAMILY, ids=lambda row: f"{row.name}-{row.preset}")

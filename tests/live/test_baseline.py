@@ -6,26 +6,13 @@ import math
 
 import numpy as np
 import pytest
-from live_envs import Walk, discrete
+from live_envs import Lever, Walk
 
 from cmdplab import InputError, Policy, learn
 from cmdplab.live import Baseline
 from cmdplab.live.model.baseline import bernstein_low
 
 SAFE = ("DOPE", "OptPress-LP")
-
-
-class Lever(Walk):
-    """One state: action 1 pays 1 and costs 1."""
-
-    observation_space = discrete(1)
-    action_space = discrete(2)
-
-    def reset(self, *, seed=None):
-        return 0, {}
-
-    def step(self, action):
-        return 0, float(action), False, False, {"cost": float(action)}
 
 
 def pulling(share, horizon=4):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from live_envs import Walk, discrete
+from live_envs import Lever, Walk, discrete
 from rich.console import Console
 
 import cmdplab
@@ -30,22 +30,6 @@ from cmdplab.live.spaces import Spaces
 from cmdplab.statistics.means import estimate
 
 FAMILIES = ("UOpt-RPGPD", "OptCMDP", "Triple-Q")
-
-
-class Lever(Walk):
-    """One state: action 1 pays 1 and costs 1, action 0 does nothing. It never ends by itself.
-
-    Over H steps with budget B <= H the optimum is B, with the multiplier 1.
-    """
-
-    observation_space = discrete(1)
-    action_space = discrete(2)
-
-    def reset(self, *, seed=None):
-        return 0, {}
-
-    def step(self, action):
-        return 0, float(action), False, False, {"cost": float(action)}
 
 
 def setup(env, horizon=4, start=5, budget=2.0, rewards=(0.0, 1.0), **given):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import random_policy, random_problem
-from live_envs import Walk, discrete
+from live_envs import Lever, Walk
 
 import cmdplab
 from cmdplab import InputError, Policy, learn
@@ -21,21 +21,6 @@ from cmdplab.live.model.plans import promise
 from cmdplab.live.signals import Scale, unread
 from cmdplab.live.spaces import Spaces, Whole
 from cmdplab.statistics.means import Estimate
-
-
-class Lever(Walk):
-    """One state: action 1 pays 1 and costs 1. Over H steps with budget B the optimum is B."""
-
-    observation_space = discrete(1)
-    action_space = discrete(2)
-    pays = (0.0, 1.0)
-    costs = (0.0, 1.0)
-
-    def reset(self, *, seed=None):
-        return 0, {}
-
-    def step(self, action):
-        return 0, self.pays[action], False, False, {"cost": self.costs[action]}
 
 
 class Toll(Lever):

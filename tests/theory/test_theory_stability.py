@@ -6,12 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from conftest import random_problem
+from conftest import binding
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.solvers import solve
 from cmdplab.theory.saddle import saddle_point
 from cmdplab.theory.soft import regularised_values
 from cmdplab.theory.stability import coupling, covariance, growth, largest_step
@@ -26,18 +25,6 @@ def update(problem, log_policy, multiplier, eta, tau):
     logits -= np.logaddexp.reduce(logits, axis=-1, keepdims=True)
     value = exact.returns(problem, policy)[1:]
     return logits, np.maximum(multiplier + eta * (problem.threshold - value - tau * multiplier), 0)
-
-
-def binding(constraints, seed=0):
-    """A random problem all of whose constraints have multipliers above zero."""
-    for each in range(seed, seed + 1000):
-        free = random_problem(4, 3, 3, constraints, each, 0.3)
-        solo = [exact.greedy(free, r)[0] for r in free.reward[1:]]
-        tight = CMDP(free.transition, free.reward, 0.55 * np.array(solo), free.start)
-        found = solve(tight)
-        if found.multiplier is not None and np.all(np.array(found.multiplier) > 0.1):
-            return tight
-    raise AssertionError("no such problem")
 
 
 def jacobian(problem, saddle, eta):
