@@ -30,8 +30,8 @@ MILD = {"printed": 1e-6, "released": 100.0}  # scales for margins of the size of
 
 
 def family_rows(problem: CMDP, kind: type[Row] = PrimalDual) -> list[Row]:
-    """Every row and preset of a family that can learn the problem."""
-    rows = [row for row in ALGORITHMS.values() if isinstance(row, kind)]
+    """Every row and preset of a family that can learn the problem, and has to."""
+    rows = [row for row in ALGORITHMS.values() if isinstance(row, kind) and not row.knows_kernel]
     return [row for row in rows if problem.constraints or CONSTRAINT not in row.needs]
 
 

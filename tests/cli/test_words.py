@@ -13,7 +13,6 @@ from conftest import random_problem
 from faults import experiment_values
 from rich.console import Console
 
-import cmdplab.cli.tables as cli_tables
 from cmdplab import environments
 from cmdplab.algorithms import ALGORITHMS, check_settings
 from cmdplab.algorithms.row import STATIONARY
@@ -293,7 +292,6 @@ def test_no_command_breaks_a_number_at_any_width(call, tmp_path, monkeypatch):
         tables.append((given, options))
 
     monkeypatch.setattr(terminal, "grid", kept)
-    monkeypatch.setattr(cli_tables, "grid", kept)
     monkeypatch.setattr(terminal, "facts", lambda _, *given: tables.append((given, None)))
     for name, arguments in COMMANDS.items():
         tables.clear()

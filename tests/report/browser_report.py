@@ -381,6 +381,7 @@ def test_a_sweep_of_several_problems(visit, swept, shots):  # noqa: F811
 @pytest.fixture(scope="module")
 def board_file(tmp_path_factory):
     """A board with made-up numbers: two algorithms, three problems, one row missing."""
+    from cmdplab.measures.safety import SafetyOverSeeds
     from cmdplab.report.board import (
         Against,
         BoardData,
@@ -390,18 +391,23 @@ def board_file(tmp_path_factory):
         write_board_page,
     )
 
+    about: list
     rows, lines = [], []
     for n, (name, preset) in enumerate((("UOpt-RPGPD", "printed"), (NASTY, "custom"))):
         for m, problem in enumerate(("cliff", "box", "paradox")):
             six = [10.0 * n + m, 5.0 - m, 0.5, None if n else 0.25, 0.5, 3.0]
             against = Against("smaller", -1.0, 0.01, "it is smaller") if n else Against()
-            about = ["", "bonus" * n, False, "cmdplab run x", None, ["aa-0", "aa-1"], [six, six]]
+            worst = (2, 1, 3.0, 6, 4, 0.5, 1.5, 0.2, None, "PROMISE BROKEN", True)
+            safe = SafetyOverSeeds(*worst) if n else None
+            about = ["", "bonus" * n, False, safe, "cmdplab run x", None]
+            about += [["aa-0", "aa-1"], [six, six]]
             head = [name, "own" if n else "theory", preset, None if n else 1.0, problem, problem]
             values: list = [*head, 10, 100, 2, *six, against, Against(), *about]
             rows.append(BoardRow._make(values))
         outcomes = {"smaller": 3} if n else {}
         seven = [3, 0.1 * n, 0.2, 0.3, 0.4, 0.5, 7.0]
-        values = [*rows[-1][:4], *seven, outcomes, {}, "", "bonus" * n, False]
+        safe = [6 * n, 3 * n, 0.05 if n else None, 0.2 if n else None, 3 * n]
+        values = [*rows[-1][:4], *seven, outcomes, {}, "", "bonus" * n, False, *safe]
         lines.append(BoardLine._make(values))
     lacking = [Lacking("DOPE", "theory", "box", 2, 1, 10, "no such kernel")]
     losses = {"UOpt-RPGPD": {"1": 3.0, "0.1": 2.0}}
@@ -433,7 +439,9 @@ def test_the_board_sorts_filters_and_opens_its_runs(visit, board_file, shots, sc
     page.select_option("#filters [aria-label=provenance]", "custom")
     assert column(page, 4) == ["11"]
     page.screenshot(path=shots / f"board-{scheme}-{width}.png", full_page=True)
+    assert column(page, 9) == ["1 of 2 PROMISE BROKEN"]
     page.click("#rows td a.cell")
+    assert "1 of 2 runs violated, first in episode 4" in page.inner_text("dialog[open]")
     assert "cmdplab run x --seed 0" in page.inner_text("dialog[open]")
     page.screenshot(path=shots / f"board-runs-{scheme}-{width}.png")
     page.click("dialog button")

@@ -89,7 +89,7 @@ RARE = ("OptCMDP", "OptCMDP-bonus", "OptPress-LP", "DOPE", "OPSE", "Ghosh-Zhou-S
 
 
 def test_theory_is_as_printed_at_scale_1_and_only_programs_and_searches_plan_rarely():
-    for name in registered():
+    for name in (*registered(), "Safe(No-regularization)"):
         theory, tuned = lines_of(Entrant(name=name, tuned=1e-3))
         assert (theory.scale, tuned.scale) == (THEORY, TUNED)
         assert theory.row.preset == "printed"

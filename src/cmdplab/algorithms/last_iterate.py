@@ -115,7 +115,7 @@ RPG_PD = PrimalDual(
     paper=DING,
     needs=(KERNEL, SLATER_GAP),
     unknown_rewards=REFUSED,
-    guarantee="last iterate: sublinear, to the optimum, of discounted rewards",
+    guarantee="last iterate: sublinear, to within what step and temperature are chosen for",
     provenance="regularised update [secondary]; its form as in UOpt-RPGPD, with P known; eta and "
     "tau [ours]",
     unverified="its Eq. (6) was not read: form, step, temperature and the bound of multipliers",

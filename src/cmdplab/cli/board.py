@@ -39,7 +39,7 @@ def board_command(
         option("Only these: environments, or NAME:INSTANCE of a random one. Default: the board's."),
     ] = None,
     steps: Annotated[
-        int | None, count("Steps of each run; default: the board's, 500,000 of a new one.")
+        int | None, count("Steps of each run; default: the board's, 200,000 of a new one.")
     ] = None,
     seeds: Annotated[
         int | None, count("Runs of each line on each problem; default: the board's, 10.")

@@ -22,7 +22,7 @@ from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.experiment import Experiment, first_complaint
 from cmdplab.experiments.index import EXPERIMENT as EXPERIMENT
-from cmdplab.experiments.manifest import NewerError
+from cmdplab.experiments.manifest import Manifest, NewerError
 from cmdplab.experiments.records.labels import kind_of, labels
 from cmdplab.experiments.run_settings import RunSettings, fingerprint
 from cmdplab.experiments.work import Work
@@ -107,6 +107,8 @@ def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
     if known is None and (strangers := content(folder, _OF_A_RUN)):
         raise refusal(folder, f"{strangers} and no run")
     writable_folder(folder)
+    if known is None and not (folder / manifest.NAME).exists():  # so that nobody else moves in
+        manifest.announce(folder, Manifest(settings=settings, status="interrupted"))
     work = Work(folder, settings, folder / "problem.npz", settings.algorithm, given=True)
     _keep(problem, work.problem_file, settings.fingerprint)
     return work

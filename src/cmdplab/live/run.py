@@ -112,8 +112,8 @@ def learn(
     dynamics : "stationary": transitions and signals are estimated over all steps together, the
         default of an algorithm that can; "per-step": for each step by itself, where a step
         changes what an action does.
-    replan : "doubling": a planner whose multipliers are optimal plans anew when the visits of some
-        pair have doubled, the default here; "every-episode".
+    replan : "doubling": a planner whose multipliers are optimal or searched plans anew when the
+        visits of some pair have doubled, the default here; "every-episode".
     seed : of the environment's first reset, and of the learner's actions.
     evaluate : episodes on which the last policy is estimated, and as many for the plan; 0: none.
     data : what is known before: a `Learned` of the same algorithm and sizes, whose learner goes on

@@ -140,7 +140,7 @@ function showProtocol() {
     `Seeds 0 to ${data.seeds - 1}; on a seed all algorithms meet the same random numbers.`,
     "Theory: the formulas as printed, bonus and margin scale 1. Tuned: the preset that runs by default, at the scale that lost least in tuning. Own: a learner from outside, as it is.",
     "Planners that solve a program, and searches, plan anew when the visits of a pair have doubled (²), not in every episode; those with a queue plan in every episode.",
-    "Strong regret and strong violation regret sum the positive parts of gap and violation over all episodes. Last gap and last violation are means of positive parts over the last tenth. Unsafe episodes miss a threshold by more than 0.01 H; a run violates where an episode misses one by more than 1e-5 H. Safe policy: the share of probability that was given to it.",
+    "Strong regret and strong violation regret sum the positive parts of gap and violation over all episodes. Last gap and last violation are means of positive parts over the last tenth. Unsafe episodes miss a threshold by more than 0.01 H; a run violates where an episode misses one by more than 1e-5 H. Safe policy: the share of probability that the coin of Safe(...) gave it.",
     `Against ${data.reference}: differences seed by seed, an exact sign test, Holm’s correction over the algorithms of a problem, a scale and a measure. Smaller is better. What is undecided stays undecided.`,
     "Time is that of the machine below, with many runs side by side, exact evaluation included."];
   $("protocol-text").replaceChildren(h("ul", {}, list.map((text) => h("li", {}, text))),

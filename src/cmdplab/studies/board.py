@@ -143,8 +143,8 @@ def _row(name: str, scale: str) -> Row:
     if preset or scale != THEORY:
         return algorithm(head, preset or None)
     # The theorems are about what is printed.
-    printed = head in WRAPPED or (head, "printed") in ALGORITHMS
-    return algorithm(head, "printed" if printed else None)
+    inside = head[len("Safe(") : -1] if head.startswith("Safe(") else head
+    return algorithm(head, "printed" if (inside, "printed") in ALGORITHMS else None)
 
 
 def lines_of(entrant: Entrant) -> list[Line]:

@@ -3,7 +3,7 @@
 DIR/board.json is the protocol, DIR/numbers.jsonl has a line for every run that has ended. A run is
 an ordinary one, in the folder of an ordinary experiment (DIR/PROBLEM/runs/HASH-SEED), until it is
 done; then its numbers are taken down and its curves and checkpoint go, half a megabyte for each of
-fourteen thousand runs, unless they are to be kept. Whatever stops the command, the same command
+some 19,000 runs, unless they are to be kept. Whatever stops the command, the same command
 goes on: lines count, checkpoints are resumed.
 """
 
@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.custom import CUSTOM, Custom
+from cmdplab.algorithms.custom import Custom
+from cmdplab.algorithms.planner import PlansAnew
+from cmdplab.algorithms.safe import Safe
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import storage
 from cmdplab.experiments import manifest
@@ -324,5 +326,6 @@ class _Player:
 def _size(work: Work, sizes: Mapping[str, int]) -> float:
     """About how long a run takes: planners longer, learners from outside longest."""
     row = work.settings.row()
-    factor = 100 if work.settings.preset == CUSTOM else 10 if hasattr(row, "replan") else 1
+    inside = row.row if isinstance(row, Safe) else row
+    factor = 100 if isinstance(row, Custom) else 10 if isinstance(inside, PlansAnew) else 1
     return float((work.settings.episodes or 1) * sizes[work.settings.fingerprint] * factor)

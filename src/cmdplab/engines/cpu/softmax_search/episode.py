@@ -4,7 +4,7 @@ Every sum is taken in the order in which plain Python takes it, and nothing is f
 1e-7, and then a bit of a value is another policy. Loops still vectorise: they run over pairs.
 Index letters: see primal_dual_episode.py.
 """
-# Numba infers the types of the compiled functions; softmax_search.py names the shapes.
+# Numba infers the types of the compiled functions; session.py names the shapes.
 
 from __future__ import annotations
 
