@@ -406,8 +406,8 @@ def board_file(tmp_path_factory):
             rows.append(BoardRow._make(values))
         outcomes = {"smaller": 3} if n else {}
         seven = [3, 0.1 * n, 0.2, 0.3, 0.4, 0.5, 7.0]
-        safe = [6 * n, 3 * n, 0.05 if n else None, 0.2 if n else None, 3 * n]
-        values = [*rows[-1][:4], *seven, outcomes, {}, "", "bonus" * n, False, *safe]
+        safety = [6 * n, 3 * n, 0.05 if n else None, 0.2 if n else None, 3 * n]
+        values = [*rows[-1][:4], *seven, outcomes, {}, "", "bonus" * n, False, *safety]
         lines.append(BoardLine._make(values))
     lacking = [Lacking("DOPE", "theory", "box", 2, 1, 10, "no such kernel")]
     losses = {"UOpt-RPGPD": {"1": 3.0, "0.1": 2.0}}
