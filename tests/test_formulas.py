@@ -10,15 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from cmdplab.algorithms import (
-    equations,
-    last_iterate,
-    planner,
-    safe,
-    softmax_search,
-    triple_q,
-    unconstrained,
-)
+from cmdplab.algorithms import equations, planner, safe, softmax_search, triple_q, unconstrained
 from cmdplab.cmdp import exact
 
 PACKAGE = ROOT / "src" / "cmdplab"
@@ -30,7 +22,6 @@ SHARED = {
     **dict.fromkeys(equations.formulas(), "algorithms/equations.py"),
     **{each.__name__: "algorithms/planner.py" for each in planner.FORMULAS},
     **{each.__name__: "algorithms/safe.py" for each in safe.FORMULAS},
-    **{each.__name__: "algorithms/last_iterate.py" for each in last_iterate.FORMULAS},
     **{each.__name__: "algorithms/unconstrained.py" for each in unconstrained.FORMULAS},
     **{each.__name__: "algorithms/softmax_search.py" for each in softmax_search.FORMULAS},
     **{f"triple_q.{each.__name__}": "algorithms/triple_q.py" for each in triple_q.FORMULAS},

@@ -28,7 +28,6 @@ COMPILED = {
     "cmdplab.engines.cpu.triple_q_episode": ("the engine of Triple-Q", 3),
     "cmdplab.engines.cpu.softmax_search.episode": ("the engine of OPSE", 9),
     "cmdplab.engines.cpu.unconstrained.episode": ("the engine of UCBVI and UCRL2", 3),
-    "cmdplab.engines.cpu.last_iterate.episode": ("the engine of OPG-PD and OMWU-PD", 3),
     "cmdplab.engines.cpu.safe_episode": ("the engine of learners inside a coin", 14),
     "cmdplab.gym": ("the draws of many environments at once", 1),
 }

@@ -476,9 +476,8 @@ def test_algorithms_that_must_be_told_more_say_so():
     assert learn(Walk(), "OPDOP", slater_gap=1.0, **told).episodes == 5
     with pytest.raises(InputError, match="DOPE needs a safe policy"):
         learn(Walk(), "DOPE", **told)
-    for name in ("RPG-PD", "OPG-PD", "OMWU-PD"):
-        with pytest.raises(InputError, match=f"{name} learns nothing: .* here nobody knows it"):
-            learn(Walk(), name, **told)
+    with pytest.raises(InputError, match=r"RPG-PD learns nothing: .* here nobody knows it"):
+        learn(Walk(), "RPG-PD", **told)
 
 
 BLIND = [row for row in ALGORITHMS.values() if SLATER_GAP not in row.needs]

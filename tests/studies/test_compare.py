@@ -79,7 +79,7 @@ def test_the_built_in_problems_exist():
     assert set(PROBLEMS) <= set(ENVIRONMENTS)
 
 
-REFERENCES = {"UCBVI-CH", "UCBVI-BF", "UCRL2", "RPG-PD", "OPG-PD", "OMWU-PD"}  # no rivals
+REFERENCES = {"UCBVI-CH", "UCBVI-BF", "UCRL2", "RPG-PD"}  # no rivals
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_without_constraints_all_are_those_that_need_none(tmp_path):
     random_problem(3, 2, 2, 0).save(tmp_path / "free.npz")
     names = {row.name for row in Comparison(str(tmp_path / "free.npz"), algorithms=("all",)).rows()}
     assert {"UCBVI-CH", "UCRL2", "UOpt-RPGPD", "OptCMDP"} <= names
-    assert not names & {"DOPE", "OptPress-LP", "OPSE", "RPG-PD", "OPG-PD", "OMWU-PD"}
+    assert not names & {"DOPE", "OptPress-LP", "OPSE", "RPG-PD"}
 
 
 @pytest.mark.slow

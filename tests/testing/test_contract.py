@@ -20,7 +20,6 @@ from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.random import SHAPES
 from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q_episode
-from cmdplab.engines.cpu.last_iterate import episode as last_iterate_episode
 from cmdplab.engines.cpu.softmax_search import episode as softmax_episode
 from cmdplab.engines.families import family, session
 from cmdplab.engines.host import HostSession
@@ -196,7 +195,6 @@ def test_no_choice_of_algorithm_size_or_number_compiles_anything_again():
     assert len(dense_signatures(planner_episode.play)) == 1
     assert len(dense_signatures(softmax_episode.play)) == 1
     assert len(triple_q_episode.play.signatures) == 1
-    assert len(last_iterate_episode.play.signatures) == 1
 
 
 class Broken(PlainPrimalDual):

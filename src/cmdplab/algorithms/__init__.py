@@ -24,7 +24,6 @@ from cmdplab.algorithms.custom import (
 from cmdplab.algorithms.dope import DOPE, DOPE_RELEASED
 from cmdplab.algorithms.flexdome import FLEXDOME
 from cmdplab.algorithms.ghosh import GHOSH, GHOSH_RELEASED
-from cmdplab.algorithms.last_iterate import OMWU_PD, OPG_PD, RPG_PD
 from cmdplab.algorithms.online_crl import ONLINE_CRL
 from cmdplab.algorithms.opdop import OPDOP
 from cmdplab.algorithms.opse import OPSE, OPSE_RELEASED
@@ -33,6 +32,7 @@ from cmdplab.algorithms.opt_press import OPT_PRESS_LP, OPT_PRESS_PD
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.regularized_pd import REGULARIZED_PD
 from cmdplab.algorithms.row import SUPPORT, Row
+from cmdplab.algorithms.rpg_pd import RPG_PD
 from cmdplab.algorithms.safe import Safe
 from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_NO_RESET, TRIPLE_Q_RELEASED
 from cmdplab.algorithms.unconstrained import UCBVI_BF, UCBVI_CH, UCRL2
@@ -82,8 +82,6 @@ _ROWS: tuple[Row, ...] = (
     UCBVI_BF,
     UCRL2,
     RPG_PD,
-    OPG_PD,
-    OMWU_PD,
 )
 
 ALGORITHMS: dict[tuple[str, str], Row] = {(row.name, row.preset): row for row in _ROWS}

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from cmdplab.algorithms.custom import Checked, Custom, StoredState, checked_learner
-from cmdplab.algorithms.last_iterate import LastIterate, LastIterateState
 from cmdplab.algorithms.learner import Learner
 from cmdplab.algorithms.planner import Planner, PlannerState
 from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
@@ -17,7 +16,6 @@ from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TripleQ, TripleQState
 from cmdplab.algorithms.unconstrained import Optimist, OptimistState
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.last_iterate.session import LastIterateSession
 from cmdplab.engines.cpu.planner import PlannerSession
 from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.cpu.safe import SafeSession
@@ -25,7 +23,6 @@ from cmdplab.engines.cpu.softmax_search.session import SoftmaxSearchSession
 from cmdplab.engines.cpu.triple_q import TripleQSession
 from cmdplab.engines.cpu.unconstrained.session import OptimistSession
 from cmdplab.engines.host import HostSession
-from cmdplab.engines.plain.last_iterate import PlainLastIterate
 from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.engines.plain.safe import SafeHostSession, plain_safe
@@ -58,7 +55,6 @@ FAMILIES: dict[type[Row], Family] = {
     TripleQ: Family(TripleQState, PlainTripleQ, TripleQSession),
     SoftmaxSearch: Family(SoftmaxSearchState, PlainSoftmaxSearch, SoftmaxSearchSession),
     Optimist: Family(OptimistState, PlainOptimist, OptimistSession),
-    LastIterate: Family(LastIterateState, PlainLastIterate, LastIterateSession),
     Custom: Family(StoredState, checked_learner, _host),
 }
 

@@ -54,8 +54,6 @@ LOOKS: dict[str, Look] = {
     "UCBVI-BF": Look(PINK, ":"),
     "UCRL2": Look(SKY, ":"),
     "RPG-PD": Look(WINE, "-"),
-    "OPG-PD": Look(SKY, "-."),
-    "OMWU-PD": Look(WINE, ":"),
 }
 
 

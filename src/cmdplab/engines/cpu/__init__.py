@@ -7,7 +7,6 @@ Python.
 """
 
 from cmdplab.algorithms import equations
-from cmdplab.algorithms.last_iterate import FORMULAS as OF_LAST_ITERATES
 from cmdplab.algorithms.planner import FORMULAS as OF_PLANNERS
 from cmdplab.algorithms.safe import FORMULAS as OF_COINS
 from cmdplab.algorithms.softmax_search import FORMULAS as OF_SOFTMAX_SEARCH
@@ -17,13 +16,5 @@ from cmdplab.numerics.compiling import FAST, callable_when_compiled
 
 callable_when_compiled(equations.formulas().values(), FAST)
 callable_when_compiled(
-    (
-        *OF_PLANNERS,
-        *OF_TRIPLE_Q,
-        *OF_SOFTMAX_SEARCH,
-        *OF_COINS,
-        *OF_OPTIMISTS,
-        *OF_LAST_ITERATES,
-    ),
-    set(),
+    (*OF_PLANNERS, *OF_TRIPLE_Q, *OF_SOFTMAX_SEARCH, *OF_COINS, *OF_OPTIMISTS), set()
 )
