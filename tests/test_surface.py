@@ -1,4 +1,4 @@
-"""What a person sees of the package: names, short representations, errors, names of 0.1.0."""
+"""What a person sees of the package: names, short representations, errors."""
 
 from __future__ import annotations
 
@@ -149,23 +149,8 @@ def test_compare_refuses_in_a_sentence(given, sentence):
         cmdplab.compare(SEVERAL, **{"episodes": 5, "seeds": 1, **given})
 
 
-# What the documentation of 0.1.0 imported from places that are others now.
-OLD = (
-    "from cmdplab import load",
-    "from cmdplab import occupancy",
-    "from cmdplab import returns",
-    "from cmdplab import equations as eq",
-    "import cmdplab.verdict",
-    "from cmdplab.engines import session",
-    "from cmdplab.engines.protocol import Episode",
-    "from cmdplab.environments.horizons import averaged, discounted, steps_for, tail_bound",
-    "from cmdplab.exact import greedy",
-    "from cmdplab.problem import Array",
-    "from cmdplab.running import jobs",
-    "from cmdplab.schedules import Constant, Power, Setting",
-)
-# And from places that are the same.
-KEPT = (
+# What pages import.
+PLACES = (
     "from cmdplab import CMDP, Experiment, InputError, Job, PrimalDual, Run, Solution, algorithm",
     "from cmdplab import describe, learn, make, run, run_many, solve, sweep",
     "from cmdplab.algorithms.primal_dual import Bonus",
@@ -191,42 +176,15 @@ for statement in {statements}:
 """
 
 
-def test_imports_of_the_first_version_work_and_say_that_they_go_away():
-    found = in_a_process(IMPORTS.format(statements=OLD)).splitlines()
-    assert found == ["True here.py"] * len(OLD)
-
-
-def test_imports_that_stay_say_nothing():
-    found = in_a_process(IMPORTS.format(statements=KEPT)).splitlines()
-    assert found == ["False"] * len(KEPT)
-
-
-def test_a_module_of_the_old_name_is_the_module_of_the_new():
-    code = """
-import warnings; warnings.simplefilter("ignore")
-import cmdplab.problem, cmdplab.cmdp.problem as new
-print(cmdplab.problem is new, new.__spec__.name, new.__name__)
-"""
-    assert in_a_process(code) == "True cmdplab.cmdp.problem cmdplab.cmdp.problem\n"
-
-
-def test_renamed_attributes_warn_and_agree():
-    solution = cmdplab.solve(SEVERAL)
+def test_a_task_without_constraints_has_an_infinite_slater_gap():
     free = cmdplab.solve(random_problem(3, 2, 2, 0))
-    task = Task.of(SEVERAL, solution.slater_gap)
-    with pytest.warns(FutureWarning, match=r"use Solution\.duality_gap"):
-        assert solution.gap == solution.duality_gap
-    with pytest.warns(FutureWarning, match=r"use Solution\.slater_gap"):
-        assert (solution.slack, free.slack) == (solution.slater_gap, np.inf)
-    with pytest.warns(FutureWarning, match=r"use Task\.slater_gap"):
-        assert task.slack == task.slater_gap
+    assert free.slater_gap is None
     assert Task.of(SEVERAL, free.slater_gap).slater_gap == np.inf
 
 
-def test_an_old_keyword_does_not_replace_the_new_one_in_silence():
-    both = {"progress": print, "on_progress": print}
-    with pytest.raises(TypeError, match="takes one of progress= and on_progress="):
-        cmdplab.run(SEVERAL, "UOpt-RPGPD", 5, **both)
+def test_the_places_that_pages_import_from_are_there_and_say_nothing():
+    found = in_a_process(IMPORTS.format(statements=PLACES)).splitlines()
+    assert found == ["False"] * len(PLACES)
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,10 @@ The public names and rooms, resolved on first use so that importing the package 
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 
 TYPE_CHECKING = False  # as in `typing`, whose import takes longer than all of this
 if TYPE_CHECKING:
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
     from typing import Any
 
     from cmdplab import (
@@ -146,24 +143,6 @@ _ROOMS = (
 )
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-# Names of 0.1.0 that go on for one release: where they are, and what to write instead.
-_RENAMED = {
-    "load": ("experiments.records.load", "load_runs", "cmdplab.load_runs"),
-    "occupancy": ("cmdp.evaluation", "occupancy", "cmdplab.evaluate(problem, policy).occupancy"),
-    "returns": ("cmdp.evaluation", "returns", "cmdplab.evaluate(problem, policy).returns"),
-}
-
-# Modules that the documentation of 0.1.0 imports, which go on for one release, and their new homes.
-_MOVED = {
-    "cmdplab.environments.horizons": "cmdplab.cmdp.horizons",
-    "cmdplab.equations": "cmdplab.algorithms.equations",
-    "cmdplab.exact": "cmdplab.cmdp.exact",
-    "cmdplab.problem": "cmdplab.cmdp.problem",
-    "cmdplab.running": "cmdplab.experiments.run",
-    "cmdplab.schedules": "cmdplab.algorithms.schedules",
-    "cmdplab.verdict": "cmdplab.measures.verdict",
-}
-
 __all__ = [
     "CMDP",
     "AlmostSure",
@@ -240,44 +219,8 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"cmdplab.{_HOME[name]}"), name)
     if name in _ROOMS:
         return import_module(f"cmdplab.{name}")
-    if name in _RENAMED:
-        from cmdplab.messages import warn_renamed
-
-        home, now, advice = _RENAMED[name]
-        warn_renamed(f"cmdplab.{name}", advice)
-        return getattr(import_module(f"cmdplab.{home}"), now)
     raise AttributeError(f"module 'cmdplab' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return sorted([*__all__, *_ROOMS, "__version__"])
-
-
-class _MovedModules:
-    """Find a module under its name of 0.1.0: it is the module of the new name, with a warning.
-
-    Asked last, so that whatever exists is found without it.
-    """
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in _MOVED:
-            return None
-        from importlib.machinery import ModuleSpec
-
-        return ModuleSpec(name, self)  # type: ignore[arg-type]
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        from cmdplab.messages import warn_renamed
-
-        warn_renamed(spec.name, _MOVED[spec.name])
-        found = import_module(_MOVED[spec.name])
-        spec.loader_state = found.__spec__
-        return found
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Give the module its own specification back: it is not executed again."""
-        assert module.__spec__ is not None
-        module.__spec__ = module.__spec__.loader_state
-
-
-sys.meta_path.append(_MovedModules())

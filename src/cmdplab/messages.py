@@ -1,6 +1,6 @@
-"""Long waits and names that go away, told to whoever runs the code.
+"""Announce long waits to whoever runs the code.
 
-Waits are announced on stderr, once in a process: what is done, and about how long it takes.
+Each is said on stderr, once in a process: what is done, and about how long it takes.
 `CMDPLAB_QUIET=1`, or `cmdplab.quiet()`, turns that off. Nothing is said of what is found on disk.
 """
 
@@ -9,13 +9,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
-import warnings
-from collections.abc import Callable
-from functools import wraps
-from importlib import import_module
-from typing import Any, TypeVar, cast
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 QUIET = "CMDPLAB_QUIET"
 
@@ -59,41 +52,3 @@ def _beside_another() -> bool:
     return multiprocessing.parent_process() is not None and not (
         multiprocessing.current_process().name.endswith("-1")
     )
-
-
-def warn_renamed(old: str, new: str, depth: int = 3) -> None:
-    """Warn whoever uses a name of 0.1.0, `depth` calls above, that another has taken its place."""
-    warnings.warn(f"{old} goes away in 0.3: use {new}", FutureWarning, stacklevel=depth)
-
-
-def moved_names(module: str, homes: dict[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a module whose names of 0.1.0 live in other modules now."""
-
-    def found(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        warn_renamed(f"{module}.{name}", f"{homes[name]}.{name}")
-        return getattr(import_module(homes[name]), name)
-
-    return found
-
-
-def renamed_keywords(**names: str) -> Callable[[Function], Function]:
-    """Decorate a function that still takes keywords of 0.1.0: `old="new"`, each with a warning."""
-
-    def decorate(function: Function) -> Function:
-        @wraps(function)
-        def called(*given: Any, **named: Any) -> Any:
-            for old in names.keys() & named.keys():
-                if names[old] in named:
-                    both = f"{old}= and {names[old]}="
-                    raise TypeError(
-                        f"{function.__name__}() takes one of {both}, which are the same"
-                    )
-                warn_renamed(f"{function.__name__}({old}=)", f"{function.__name__}({names[old]}=)")
-                named[names[old]] = named.pop(old)
-            return function(*given, **named)
-
-        return cast(Function, called)
-
-    return decorate

@@ -74,7 +74,7 @@ class Declared(NamedTuple):
     families: tuple[str, ...] = ()  # whose rows read it; empty: all
     needs: str = ""  # only rows that need this read it
     # A row that does not read it refuses it; or ignores it; or keeps it in its records all the
-    # same, as version 0.1.0 did: the names of its folders depend on that.
+    # same, as the names of its folders depend on that.
     unread: Literal["refused", "ignored", "kept"] = "refused"
     written_empty: bool = False  # in records: as null where it has no value, not left out
     unwritten_default: bool = False  # in records: left out where it is the default

@@ -95,12 +95,6 @@ def test_what_a_row_lacks_is_refused():
         algorithm("No-regularization").with_settings(alpha_tau=0.5)
 
 
-def test_the_old_name_still_works_and_says_so():
-    with pytest.warns(FutureWarning, match="with_settings"):
-        row = algorithm("OptCMDP").overridden({"delta": 0.2})
-    assert row == algorithm("OptCMDP").with_settings(delta=0.2)
-
-
 @pytest.mark.parametrize("key", ALGORITHMS, ids="-".join)
 def test_names_of_folders_and_digests_of_records_stay(key):
     """As they were before settings were declared in one place: such folders exist."""

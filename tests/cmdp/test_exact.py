@@ -92,17 +92,10 @@ def spoiled(entry, value):
         (spoiled((0, 0), [0.0, 1.0, 0.0]), r"takes action 1 at \[0, 0\], which is closed"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:cmdplab.:FutureWarning")
 def test_what_is_no_policy_is_not_evaluated(policy, sentence):
     mask = np.ones((3, 4, 3), bool)
     mask[0, 0, 1] = False
     free = random_problem(4, 3, 3, 1)
     problem = cmdplab.CMDP(free.transition, free.reward, free.threshold, mask=mask)
-    for function in (cmdplab.evaluate, cmdplab.returns, cmdplab.occupancy):
-        with pytest.raises(InputError, match=sentence):
-            function(problem, policy)
-
-
-def test_names_of_the_first_version_say_what_to_write_instead():
-    with pytest.warns(FutureWarning, match=r"use cmdplab.evaluate\(problem, policy\).returns"):
-        assert callable(cmdplab.returns)
+    with pytest.raises(InputError, match=sentence):
+        cmdplab.evaluate(problem, policy)

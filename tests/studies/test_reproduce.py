@@ -12,7 +12,7 @@ import pytest
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.experiments.play import Job, Playing, Run
+from cmdplab.experiments.play import Job, Playing
 from cmdplab.experiments.run import jobs, run, run_many
 from cmdplab.studies.predefined import Reproduction, carry_out
 
@@ -152,14 +152,3 @@ def test_released_preset_on_the_published_instance_begins_like_the_published_cur
     # The published run has gap -0.051 at episode 1e4 and ours, on another random stream, -0.05.
     gaps = [run(make("published"), algorithm("UOpt-RPGPD"), 10_000, s) for s in range(3)]
     assert np.median([each.summary.final_gap for each in gaps]) == pytest.approx(-0.05, abs=0.02)
-
-
-def test_the_old_names_of_callbacks_still_work_and_say_so():
-    problem = make("three-state")
-    told: list[Run] = []
-    old = {"progress": told.append}
-    with pytest.warns(FutureWarning, match=r"run\(progress=\) .* run\(on_progress=\)"):
-        run(problem, algorithm("UOpt-RPGPD"), 5, **old)
-    with pytest.warns(FutureWarning, match=r"run_many\(progress=\)"):
-        run_many(problem, jobs([algorithm("UOpt-RPGPD")], 2), 5, **old)
-    assert {each.seed for each in told} == {0, 1}

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self, Unpack
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import FEEDBACK, Task
 from cmdplab.errors import InputError
-from cmdplab.messages import warn_renamed
 from cmdplab.settings import (
     ACCURACY as ACCURACY,
     EPISODES as EPISODES,
@@ -79,11 +78,6 @@ class Row:
             check_choice(name, value)
             changes |= self._change(name, value)
         return replace(self, **changes)
-
-    def overridden(self, given: dict[str, Any]) -> Self:
-        """Deprecated: `with_settings`, which takes the same by keyword."""
-        warn_renamed("row.overridden({...})", "row.with_settings(...)")
-        return self.with_settings(**given)
 
     def settings(self) -> dict[str, Any]:
         """What `with_settings` takes, with this row's values; None where one has no meaning."""

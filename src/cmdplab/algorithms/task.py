@@ -11,7 +11,6 @@ from cmdplab.cmdp.checks import checked_policy
 from cmdplab.cmdp.problem import CMDP, closed_pairs
 from cmdplab.cmdp.transitions import Kernel, Sparse
 from cmdplab.errors import InputError
-from cmdplab.messages import warn_renamed
 from cmdplab.types import Array, Mask
 
 # What a learner learns of rewards: their means from the first; samples of 0 and 1 with those means;
@@ -60,12 +59,6 @@ class Task(NamedTuple):
         """
         told = (problem.reward, problem.threshold, problem.start, told_gap(slater_gap))
         return cls(*told, baseline, problem.mask, feedback, support)
-
-    @property
-    def slack(self) -> float:
-        """`slater_gap`: the name of version 0.1.0."""
-        warn_renamed("Task.slack", "Task.slater_gap")
-        return self.slater_gap
 
     def known_rows(self, successors: int | None) -> Array | None:
         """P [H, X, A, X] as a learner was told it, or [H, X, A, S] as lists; None if it was not.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
@@ -76,13 +75,3 @@ def _stationary(problem: StationaryCMDP, policy: npt.ArrayLike | Policy) -> Eval
     pairs = exact_stationary.occupancy(problem, checked)
     earned = exact_stationary.earned(problem, pairs)
     return Evaluation(earned, exact.violation(problem.threshold, earned[1:]), pairs)
-
-
-def returns(problem: CMDP, policy: npt.ArrayLike) -> Array:
-    """[1 + N], `evaluate(problem, policy).returns`: the name of version 0.1.0."""
-    return evaluate(problem, policy).returns
-
-
-def occupancy(problem: CMDP, policy: npt.ArrayLike) -> Array:
-    """[H, X, A], `evaluate(problem, policy).occupancy`: the name of version 0.1.0."""
-    return np.asarray(evaluate(problem, policy).occupancy)

@@ -1,7 +1,6 @@
 """The policy: what to do in every state, as a value that acts, is saved, and reads by names.
 
-A policy is also its array: NumPy takes it wherever it takes an array, so that code for the plain
-arrays of version 0.1.0 goes on.
+A policy is also its array: NumPy takes it wherever it takes an array.
 """
 
 from __future__ import annotations

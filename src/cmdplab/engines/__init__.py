@@ -3,10 +3,3 @@
 plain/ is written to be read, cpu/ and gpu/ to be fast; all give the same numbers. A formula never
 stands here: it is in algorithms/. Judging what was earned is the work of measures/.
 """
-
-from typing import TYPE_CHECKING
-
-from cmdplab.messages import moved_names
-
-if not TYPE_CHECKING:
-    __getattr__ = moved_names(__name__, {"session": "cmdplab.engines.families"})  # of 0.1.0

@@ -6,17 +6,10 @@ A file of its own: a caller can name a session without loading any engine.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.messages import moved_names
 from cmdplab.types import Array, Indices
-
-if not TYPE_CHECKING:
-    __getattr__ = moved_names(
-        __name__,
-        dict.fromkeys(("Episode", "Learner", "LearnerState"), "cmdplab.algorithms.learner"),
-    )  # of 0.1.0
 
 
 class Session(Protocol):

@@ -80,14 +80,9 @@ def find(folder: Path) -> Found:
 def _read(path: Path) -> Snapshot:
     arrays = read_npz(path)
     stated = str(arrays.pop(DIGEST, ""))
-    if stated != digest_of_arrays(arrays) and stated != _of_first_version(arrays):
+    if stated != digest_of_arrays(arrays):
         raise damaged(path.name)
     return arrays
-
-
-def _of_first_version(arrays: Snapshot) -> str:
-    """The digest as 0.1.0 made it: a number was a list of one."""
-    return digest_of_arrays({name: np.atleast_1d(each) for name, each in arrays.items()})
 
 
 def _aside(path: Path) -> Path:

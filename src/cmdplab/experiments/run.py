@@ -22,14 +22,12 @@ from cmdplab.experiments.play import (
     over_threads,
     play_one,
 )
-from cmdplab.messages import renamed_keywords
 from cmdplab.solvers import Solution
 from cmdplab.types import Array
 
 MOST_JOBS = 1_000_000
 
 
-@renamed_keywords(progress="on_progress")
 def run(
     problem: CMDP,
     algorithm: Given,
@@ -69,7 +67,6 @@ def run(
     return play(problem, [Job(algorithm, seed)], episodes, options)[0]
 
 
-@renamed_keywords(progress="on_progress", say="on_message")
 def run_many(
     problem: CMDP,
     jobs: Sequence[Job],

@@ -21,14 +21,12 @@ from cmdplab.experiments.experiment import Experiment, problems, resolve
 from cmdplab.experiments.folder import Folder, Study, add_runs, check_learners, earlier
 from cmdplab.experiments.status import RunStatus, with_end
 from cmdplab.experiments.work import Ended, Event, OnEvent, Work
-from cmdplab.messages import renamed_keywords
 
 NOTED_AT_ONCE = 50  # runs in the index
 
 Executor = Callable[[list[Work], OnEvent, Interrupt, float], None]
 
 
-@renamed_keywords(tell="on_event", say="on_message", progress="on_event")
 def sweep(
     experiment: Experiment,
     out: str | Path,

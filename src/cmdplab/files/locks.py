@@ -1,8 +1,8 @@
 """Locks between processes: a file that one process holds, and that is free when it dies.
 
 The system keeps the lock (flock on POSIX, the file's first byte on Windows), not the file: what a
-killed process leaves behind holds nobody up, and processes of 0.1.0 respect it. On network file
-systems it holds as far as they support it; where they do not, that is said and nothing is written.
+killed process leaves behind holds nobody up. On network file systems it holds as far as they
+support it; where they do not, that is said and nothing is written.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Roles:
 
     def to_json(self) -> str:
         """One line of text, from which `from_json` makes equal roles."""
-        later = {"discount": None, "criterion": None, "start": ""}  # unknown to version 0.1.0
+        later = {"discount": None, "criterion": None, "start": ""}  # else left out
         told = {k: v for k, v in asdict(self).items() if k not in later or v != later[k]}
         return json.dumps(told)
 

@@ -21,11 +21,6 @@ from cmdplab.types import Array, Mask
 
 Settings = dict[str, Any]
 
-_BEFORE = {
-    "dynamics": "per-step",
-    "bonus_scale": "fixed",
-}  # of checkpoints that are older than a setting
-
 
 class Saved(NamedTuple):
     """What a live run needs to go on."""
@@ -58,7 +53,7 @@ def find(
 ) -> tuple[Saved | None, list[str]]:
     """The newest good checkpoint of these settings, and complaints about damaged ones.
 
-    empty : what was seen where a checkpoint does not say.
+    empty : nothing seen yet, of the sizes that were asked for.
 
     A setting that is None is not asked for: it is filled in from the checkpoint.
     """
@@ -68,7 +63,7 @@ def find(
         return None, found.complaints
     stated = parse_json(str(arrays.get("settings", "{}")), f"the settings in {folder}")
     for name, here in settings.items():
-        there = stated.get(name, _BEFORE.get(name))
+        there = stated.get(name)
         if here is None:
             settings[name] = there
         elif there != json.loads(json.dumps(here)):
@@ -76,28 +71,12 @@ def find(
                 f"the checkpoint in {folder} is of another run: "
                 f"{name} is {there} there and {here} here"
             )
-    tally, seen = part(arrays, "tally_"), part(arrays, "seen_")
-    visits = _visits(arrays, empty)
-    experience = Experience.of_arrays(empty.states, empty.actions, seen) if seen else empty
-    complaints = found.complaints
-    if not seen:
-        complaints = [*complaints, "The checkpoint of 0.1.0 holds no transitions to plan on."]
+    tally, visits = part(arrays, "tally_"), Visits.of_arrays(part(arrays, "visits_"))
+    seen = Experience.of_arrays(empty.states, empty.actions, part(arrays, "seen_"))
     told = arrays["told"].astype(np.bool_) if "told" in arrays else None
-    counted = (Tally.resumed(tally), visits, int(arrays["cut"]), experience)
+    counted = (Tally.resumed(tally), visits, int(arrays["cut"]), seen)
     kept = (*counted, told, arrays.get("chosen"))
-    return Saved(saved_state(row, arrays), *kept), complaints
-
-
-def _visits(arrays: dict[str, Any], empty: Experience) -> Visits:
-    """As they were written; earlier versions wrote [S, states, A], with the learner's own states.
-
-    They had a step more, and two states more instead of one, where episodes begin in several.
-    """
-    if "visits" not in arrays:
-        return Visits.of_arrays(part(arrays, "visits_"))
-    table = arrays["visits"].astype(np.int64)
-    lead = int(table.shape[1] == empty.states + 2)
-    return Visits.of_table(table[lead:, : empty.states])
+    return Saved(saved_state(row, arrays), *kept), found.complaints
 
 
 def part(arrays: dict[str, Any], mark: str) -> dict[str, Any]:

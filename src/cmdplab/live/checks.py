@@ -138,7 +138,7 @@ def first_state(env: Env, spaces: Spaces, given: Any) -> int | str:
 
 
 def _spaces(spaces: Spaces) -> list[Any]:
-    """[X, A, first state, first action] of Discrete spaces, as 0.1.0 wrote it; else all of it."""
+    """[X, A, first state, first action] of Discrete spaces; of others all that describes them."""
     if isinstance(spaces.observed, Whole) and isinstance(spaces.chosen, Whole):
         return [spaces.states, spaces.actions, spaces.first_state, spaces.first_action]
     return [described(spaces.observed), described(spaces.chosen)]

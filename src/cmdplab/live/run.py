@@ -49,11 +49,9 @@ from cmdplab.live.scales import AUTO, Chooser, check
 from cmdplab.live.session import Playing, advanced, patient
 from cmdplab.live.signals import Given, checked_range, demand
 from cmdplab.live.spaces import Discretiser, Spaces
-from cmdplab.messages import renamed_keywords
 from cmdplab.types import Array
 
 
-@renamed_keywords(progress="on_progress", slack="slater_gap")
 def learn(
     env: Env,
     algorithm: GivenAlgorithm,
@@ -102,7 +100,7 @@ def learn(
     discretise : `cmdplab.live.Grid` or `Quantiles`, for spaces of real numbers.
     start : the state of every reset, or "several", which costs the learner a step; None looks at
         20 resets.
-    slater_gap : for the algorithms that must be told it; `slack` is its name of 0.1.0.
+    slater_gap : for the algorithms that must be told it.
     mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
         a state to [A]; None: all may, but for those that info["action_mask"] closes.
     baseline : for the algorithms that begin with a safe policy (DOPE, OptPress-LP, OPSE): a

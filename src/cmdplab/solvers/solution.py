@@ -19,7 +19,6 @@ from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import InputError
-from cmdplab.messages import warn_renamed
 from cmdplab.solvers.certified import SHORT, Optimum, optimum, unconstrained, widest
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.stationary import certified as stationary
@@ -80,18 +79,6 @@ class Solution:
         if self.dual is None or self.primal is None:
             return None
         return abs(self.dual - self.primal)
-
-    @property
-    def gap(self) -> float | None:
-        """`duality_gap`: the name of version 0.1.0."""
-        warn_renamed("Solution.gap", "Solution.duality_gap")
-        return self.duality_gap
-
-    @property
-    def slack(self) -> float:
-        """`slater_gap`, infinite when there is no constraint: the name of version 0.1.0."""
-        warn_renamed("Solution.slack", "Solution.slater_gap (None without a constraint)")
-        return np.inf if self.slater_gap is None else self.slater_gap
 
 
 def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solution:
