@@ -79,7 +79,7 @@ figures: .venv/ready  ## every documented figure, into docs/figures/ (about five
 
 docs: .venv/ready-docs  ## the documentation site: build/docs/index.html (a few minutes, offline)
 	mkdir -p build/board && tar xzf docs/_static/board/records.tar.gz -C build/board
-	CMDPLAB_QUIET=1 $(BIN)/cmdplab board-page build/board --out docs/_static/board >build/board/said 2>&1
+	CMDPLAB_QUIET=1 $(BIN)/cmdplab board --out build/board --page docs/_static/board >build/board/said 2>&1
 	CMDPLAB_QUIET=1 $(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs auto --quiet docs build/docs
 	@echo "open build/docs/index.html, or: make docs-open"
 

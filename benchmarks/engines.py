@@ -1,4 +1,4 @@
-"""`make bench`: `cmdplab bench`, then plain NumPy in the same run, and the ratios that matter."""
+"""`make bench`: both engines, sizes on the CPU, plain NumPy, and the ratios that matter."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy_reference import NumpyUOpt
-
-from cmdplab.testing.bench import PAPER, Timing, benchmark, random_problem
+from timing import PAPER, Timing, benchmark, random_problem
 
 
 def time_numpy(seconds: float = 2.0) -> Timing:

@@ -20,10 +20,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 
+from timing import random_problem, time_engine
+
 from cmdplab import CMDP, algorithm, make, run_many
 from cmdplab.experiments.run import jobs
 from cmdplab.solvers import solve_feasible
-from cmdplab.testing.bench import random_problem, time_engine
 
 ROW = algorithm("UOpt-RPGPD", "released")
 HEADER = "| runs | episodes | precision | playing, million/s | whole, million/s | whole, s |"

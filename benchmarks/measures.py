@@ -14,11 +14,11 @@ import sys
 import time
 
 import numpy as np
+from timing import PAPER, random_problem, time_engine
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.learner import Chunk
 from cmdplab.measures.measures import Measures
-from cmdplab.testing.bench import PAPER, random_problem, time_engine
 
 CHUNK = 25_000  # episodes: 0.2 s of the engine
 HORIZON = PAPER[2]

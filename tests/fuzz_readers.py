@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet as pq
-from conftest import TRACE
 from damaging import damaged, damaged_archive, damaged_json, damaged_npy, damaged_table, npy
 from made_up_records import records
 
@@ -51,7 +50,6 @@ from cmdplab.files import NoDigestWarning, digest_of_arrays
 from cmdplab.formats import Roles, read_drn, write_drn
 from cmdplab.report import gather, write_tables
 from cmdplab.report.page import page
-from cmdplab.testing.released_trace import verify_trace
 
 SECONDS = 30  # for one file, a hundred times what the slowest takes
 MEMORY = 8 << 30  # bytes of address space, much of which the interpreter's libraries reserve
@@ -240,23 +238,6 @@ def _checkpoint(path: Path) -> str:
     return digest_of_arrays(found.snapshot)
 
 
-def _short_trace() -> bytes:
-    """The first episodes of the recorded one, of two algorithms."""
-    arrays = {}
-    for name, each in np.load(TRACE).items():
-        recorded = name.startswith(("UOpt_RPGPD_", "No_adjustment_"))
-        if recorded and not name.endswith("policy_after"):
-            arrays[name] = each[:12]
-        elif recorded:
-            arrays[name] = each[:2]
-        elif "RPGPD" not in name and not name.startswith(("No_", "Opt")):
-            arrays[name] = each
-    arrays["policy_snapshot_episodes"] = np.array([3, 12])
-    out = io.BytesIO()
-    np.savez(out, **arrays)
-    return out.getvalue()
-
-
 def _without(data: bytes, rng: np.random.Generator | None = None) -> bytes:
     """A table without digests."""
     out = io.BytesIO()
@@ -320,15 +301,11 @@ def _arrays(folder: Path) -> list[Kind]:
         assert np.abs(found.sum(axis=-1) - 1.0).max() <= 1e-9
         return found.tobytes()
 
-    def trace(path: Path) -> Any:
-        return verify_trace(path)
-
     npz, archive = folder / "damaged.npz", damaged_archive
     return [
         Kind("problem .npz", True, False, npz, ours, archive, problem),
         Kind("problem .npz", False, False, npz, others, archive, problem),
         Kind("policy .npy", False, False, folder / "p.npy", policies, damaged_npy, policy),
-        Kind("trace .npz", False, False, npz, [_short_trace()], archive, trace),
     ]
 
 

@@ -516,7 +516,7 @@ def test_on_a_card_it_is_refused_in_a_sentence(visitor, call):
 
 def test_help_says_that_importing_runs_code(call, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    for name in ("run", "compare", "resume", "portrait"):
+    for name in ("run", "compare", "resume", "plot"):
         shown = re.sub(r"[\s│]+", " ", call(name, "--help")[1])
         assert "importing it runs that module's code" in shown, name
 

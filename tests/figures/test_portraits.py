@@ -14,7 +14,11 @@ from cmdplab.cmdp.exact import occupancy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import make
 from cmdplab.errors import InputError
+from cmdplab.experiments.experiment import parse_experiment
+from cmdplab.experiments.folder import works_of
+from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.run import run
+from cmdplab.experiments.sweep import sweep
 from cmdplab.figures.portrait_drawings import VISITED_STATES, draw_occupancy, shown_states
 from cmdplab.figures.portraits import (
     Portrait,
@@ -26,6 +30,8 @@ from cmdplab.figures.portraits import (
     total_variation,
 )
 from cmdplab.solvers import solve
+
+pytestmark = pytest.mark.usefixtures("one_process")
 
 
 @pytest.fixture
@@ -150,40 +156,81 @@ def test_of_many_states_the_most_visited_are_drawn(tmp_path):
     assert draw_occupancy(Portrait(pairs, pairs), "t", tmp_path / "f.png").stat().st_size > 3000
 
 
+NAMES = ("UOpt-RPGPD", "No-regularization", "OptCMDP")
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory):
+    """Three algorithms on two problems, two seeds each."""
+    values = {
+        "name": "three",
+        "episodes": 40,
+        "seeds": 2,
+        "problems": [{"environment": "three-state"}, {"environment": "six-state"}],
+        "algorithms": [{"name": name} for name in NAMES],
+    }
+    folder = tmp_path_factory.mktemp("swept") / "out"
+    sweep(parse_experiment(values, "here"), folder)
+    return folder
+
+
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
 @pytest.mark.parametrize("kind", ["entropy", "occupancy"])
-def test_every_portrait_in_every_format(call, kind, suffix, tmp_path):
+def test_every_portrait_in_every_format(call, swept, kind, suffix, tmp_path):
     path = tmp_path / "new" / f"f.{suffix}"
-    code, out, _ = call(
-        "portrait", "three-state", "--kind", kind, "--episodes", 40, "--out", path
-    )  # the folder is made
+    one = works_of(swept)[0].folder
+    code, out, _ = call("plot", one, kind, "--out", path)  # the folder is made
     assert (code, out.strip()) == (0, str(path))
     assert path.stat().st_size > 3000
 
 
-def test_several_algorithms_share_a_figure_of_entropy(call, tmp_path):
-    path = tmp_path / "f.svg"
-    names = ("UOpt-RPGPD", "No-regularization", "OptCMDP")
-    chosen = [word for name in names for word in ("--algorithm", name)]
-    code, _, err = call("portrait", "three-state", *chosen, "--episodes", 30, "--out", path)
+def test_a_portrait_is_of_the_run_that_was_recorded(call, swept, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "cmdplab.figures.portrait_drawings.draw_occupancy",
+        lambda portrait, title, path: drawn.append(portrait) or path,
+    )
+    work = next(each for each in works_of(swept) if each.settings.seed == 1)
+    assert call("plot", work.folder, "occupancy", "--out", tmp_path / "f.svg")[0] == 0
+    learned = recall(work).state.policy
+    np.testing.assert_array_equal(drawn[0].learned, occupancy(make(work.settings.problem), learned))
+
+
+def test_several_algorithms_share_a_figure_of_entropy(call, swept, tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "cmdplab.figures.portrait_drawings.save", lambda figure, path: drawn.append(figure) or path
+    )
+    given = ("--environment", "six-state", "--out", tmp_path / "f.svg")
+    code, _, err = call("plot", swept, "entropy", *given)
     assert code == 0
     assert "OptCMDP has no temperature" in err
+    assert [line.get_label() for line in drawn[0].axes[0].lines] == list(NAMES)
 
 
-def test_what_cannot_be_portrayed(call, tmp_path):
+def test_what_cannot_be_portrayed(call, swept, tmp_path):
     path = tmp_path / "f.pdf"
     one_action = random_problem(3, 1, 2, 0, 0)
     one_action.save(tmp_path / "one.npz")
-    both = ("--algorithm", "UOpt-RPGPD", "--algorithm", "DOPE")
+    assert call("run", tmp_path / "one.npz", "--episodes", 5, "--out", tmp_path / "one")[0] == 0
+    three = ("--environment", "three-state")
     for arguments, sentence in (
-        (("three-state", "--out", tmp_path / "f.txt"), "is no .png"),
-        (("three-state", "--kind", "occupancy", *both, "--out", path), "of one algorithm, and 2"),
-        (("three-state", "--kind", "occupancy", "--points", 9, "--out", path), "about entropy"),
-        (("three-state", "--points", 1, "--out", path), "points is 1"),
-        (("three-state", "--episodes", 0, "--out", path), "episodes is 0"),
-        (("three-state", "--kind", "birds", "--out", path), "birds"),
-        ((tmp_path / "one.npz", "--episodes", 5, "--out", path), "has one action"),
+        ((swept, "entropy", *three, "--out", tmp_path / "f.txt"), "is no .png"),
+        ((swept, "occupancy", *three, "--out", path), "of one algorithm, and"),
+        ((swept, "entropy", "--out", path), "choose one --environment"),
+        ((swept, "entropy", "--environment", "lake", "--out", path), "no environment 'lake'"),
+        ((swept, "birds", *three, "--out", path), "birds"),
+        ((tmp_path, "entropy", "--out", path), "no experiment"),
+        ((tmp_path / "one", "entropy", "--out", path), "has one action"),
     ):
-        code, _, err = call("portrait", *arguments)
+        code, _, err = call("plot", *arguments)
         assert (code, sentence in err) == (2, True), err
     assert not path.exists()
+
+
+def test_a_portrait_takes_at_least_two_looks_and_an_episode():
+    problem, row = make("three-state"), algorithm("UOpt-RPGPD")
+    with pytest.raises(InputError, match="points is 1"):
+        entropy_curve(problem, row, 10, points=1)
+    with pytest.raises(InputError, match="episodes is 0"):
+        entropy_curve(problem, row, 0)

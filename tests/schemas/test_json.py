@@ -6,12 +6,11 @@ import json
 
 import pytest
 import typer.main
-from conftest import PLANNED_TRACE, ROOT, TRACE, random_problem
+from conftest import ROOT, random_problem
 
 from cmdplab import cli
 from cmdplab.schemas import stamp
 from cmdplab.schemas.models import json_schemas, models, sections
-from cmdplab.testing import bench
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -34,8 +33,6 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "explain": [("explain", "three-state", "0"), ("explain", "three-state", "1", "--step", "1")],
     "list-algorithms": [("list", "algorithms"), ("list", "algorithms", "--at", "three-state")],
     "list-environments": [("list", "environments")],
-    "verify-trace": [("verify-trace", str(TRACE)), ("verify-trace", str(PLANNED_TRACE))],
-    "bench": [("bench", "--quick")],
     "run": [
         ("run", "three-state", "--episodes", "40"),
         ("run", "OUT/free.npz", "--episodes", "40"),
@@ -54,13 +51,12 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "failure-events": [("audit", "--failure-events", "--seeds", "2", "--episodes", "9",
                         "--out", "OUT/f")],
     "board": [("board", "--out", "OUT/b", "--algorithms", "UOpt-RPGPD", "--problems",
-               "three-state", "--steps", "60", "--seeds", "1")],
-    "board-page": [("board-page", "OUT/b"), ("board-page", "OUT/b", "--out", "OUT/b2")],
+               "three-state", "--steps", "60", "--seeds", "1"),
+              ("board", "--out", "OUT/b", "--page", "OUT/b2")],
     "report": [("report", "OUT/s")],
-    "plot": [("plot", "OUT/c", "gap", "--out", "OUT/g.svg")],
-    "portrait": [("portrait", "three-state", "--episodes", "40", "--out", "OUT/p.svg")],
+    "plot": [("plot", "OUT/c", "gap", "--out", "OUT/g.svg"),
+             ("plot", "OUT/run", "entropy", "--out", "OUT/p.svg")],
     "export": [("export", "OUT/s", "--out", "OUT/all.csv")],
-    "export-suite": [("export-suite", "OUT/suite", "--environment", "three-state")],
 }  # fmt: skip
 EXPERIMENT = """name = "x"
 episodes = 40
@@ -85,10 +81,7 @@ def place(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_what_a_command_writes_is_of_its_schema(call, place, name, monkeypatch):
-    monkeypatch.setattr(bench, "PAPER", (3, 2, 2, 1))
-    quick = bench.time_engine
-    monkeypatch.setattr(bench, "time_engine", lambda *a, **k: quick(*a, **{**k, "seconds": 0.01}))
+def test_what_a_command_writes_is_of_its_schema(call, place, name):
     for arguments in CALLS[name]:
         code, out, err = call(*(a.replace("OUT", str(place)) for a in arguments), "--json")
         assert code == 0, err

@@ -219,7 +219,7 @@ def test_half_a_row_is_named_and_not_shown(copy, call):
         return where == ("Triple-Q", "three-state", 1.0, 3) and line["preset"] == "printed"
 
     without(copy, lost)
-    code, _, err = call("board-page", copy, "--out", copy / "page")
+    code, _, err = call("board", "--out", copy, "--page", copy / "page")
     sentence = "Triple-Q (theory) on three-state: 1 missing of 7 runs"
     assert code == 0
     assert sentence in err.replace("\n", " ")
@@ -227,21 +227,21 @@ def test_half_a_row_is_named_and_not_shown(copy, call):
     assert list(troubles(data)) == [sentence]
     assert len(data.rows) == 11
     assert not [r for r in data.rows if (r.algorithm, r.scale) == ("Triple-Q", THEORY)][1:]
-    found = json.loads(call("board-page", copy, "--json")[1])
+    found = json.loads(call("board", "--out", copy, "--page", copy, "--json")[1])
     assert (found["rows"], found["missing"], found["troubles"]) == (11, 1, [sentence])
     assert '"missing":1' in (copy / "page" / "board.html").read_text()
 
 
 def test_where_no_row_is_whole_there_is_no_page(copy, call):
     without(copy, lambda line: line["seed"] == 0)
-    code, _, err = call("board-page", copy)
+    code, _, err = call("board", "--out", copy, "--page", copy)
     assert code == 2
     assert "no whole row" in err
     assert not (copy / "board.html").exists()
 
 
 def test_the_table_is_the_same_as_csv_and_as_parquet(copy, call):
-    assert call("board-page", copy)[0] == 0
+    assert call("board", "--out", copy, "--page", copy)[0] == 0
     data = gather_board(copy)
     with (copy / "board.csv").open() as stream:
         rows = list(csv.DictReader(stream))
@@ -291,7 +291,7 @@ def test_a_visitor_s_line_is_one_command_that_plays_their_runs_alone(copy, call,
     # Whoever makes the page, or goes on with the board, needs no learner of somebody else's.
     for name in [each for each in sys.modules if each.split(".")[0] == "visitor"]:
         del sys.modules[name]
-    assert call("board-page", copy)[0] == 0
+    assert call("board", "--out", copy, "--page", copy)[0] == 0
     assert play(copy, entered(copy), workers=1).missing == 0
     assert "visitor" not in sys.modules
 

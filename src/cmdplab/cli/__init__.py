@@ -14,17 +14,11 @@ import typer
 
 from cmdplab import __version__
 from cmdplab.cli.audit import audit_command
-from cmdplab.cli.board import board_command, board_page_command
-from cmdplab.cli.check import bench_command, verify_command
+from cmdplab.cli.board import board_command
 from cmdplab.cli.listing import list_command
-from cmdplab.cli.plot import plot_command, portrait_command, report_command
+from cmdplab.cli.plot import plot_command, report_command
 from cmdplab.cli.policy import advise_command, evaluate_command, explain_command
-from cmdplab.cli.problem import (
-    convert_command,
-    describe_command,
-    export_suite_command,
-    solve_command,
-)
+from cmdplab.cli.problem import convert_command, describe_command, solve_command
 from cmdplab.cli.run import run_command
 from cmdplab.cli.study import compare_command, reproduce_command
 from cmdplab.cli.sweep import export_command, resume_command, status_command, sweep_command
@@ -59,19 +53,14 @@ app.command("convert")(convert_command)
 app.command("evaluate")(evaluate_command)
 app.command("explain")(explain_command)
 app.command("list")(list_command)
-app.command("verify-trace")(verify_command)
-app.command("bench")(bench_command)
 app.command("sweep")(sweep_command)
 app.command("audit")(audit_command)
 app.command("board")(board_command)
-app.command("board-page")(board_page_command)
 app.command("report")(report_command)
 app.command("plot")(plot_command)
-app.command("portrait")(portrait_command)
 app.command("resume")(resume_command)
 app.command("status")(status_command)
 app.command("export")(export_command)
-app.command("export-suite")(export_suite_command)
 
 
 @app.callback(invoke_without_command=True)

@@ -1,4 +1,4 @@
-"""`cmdplab board` and `board-page`: every algorithm on every fixed problem, and the page of it."""
+"""`cmdplab board`: every algorithm on every fixed problem, and the page of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cmdplab.cli.options import Json, Workers, argument, count, find_here, option
+from cmdplab.cli.options import Json, Workers, count, find_here, option
 from cmdplab.cli.output import (
     errors,
     print_json,
@@ -52,14 +52,27 @@ def board_command(
             "--keep-records",
         ),
     ] = False,
+    page: Annotated[
+        Path | None, option("Play nothing: write the page of what is there into this folder.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Run the board: tune every algorithm, then play theory and tuned lines on every problem.
 
     The protocol is in docs/howto/board.md. Interrupted at any moment, the same command goes on; a
-    board that is there gets what is missing, so that a new algorithm is a new line. Ends by
-    writing the page, as `cmdplab board-page` does.
+    board that is there gets what is missing, so that a new algorithm is a new line.
+
+    Ends by writing the page: board.html, with board.csv, board.parquet and board.md beside it. A
+    row with a run missing or failed is not shown: page and terminal name it. Where no row is whole,
+    nothing is written and the exit code is 2.
     """
+    if page is not None:
+        data = _page(out, page)
+        if as_json:
+            print_json("board", _standing(page, _undone(data), data))
+        else:
+            _print_lines(data, page)
+        return
     from cmdplab.algorithms import is_outside
     from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
@@ -83,11 +96,11 @@ def board_command(
             shown=lambda works: sweep_shown(works, errors()),
         )
     ended = not played.untuned and played.missing == len(played.failed)
-    data = _page(out, out) if ended else None
+    made = _page(out, out) if ended else None
     if as_json:
-        print_json("board", _standing(out, played.missing, data))
-    elif data is not None:
-        _print_lines(data, out)
+        print_json("board", _standing(out, played.missing, made))
+    elif made is not None:
+        _print_lines(made, out)
     if played.failed:
         for _, words in played.failed[:MOST_TROUBLES]:
             warn(words)
@@ -97,24 +110,6 @@ def board_command(
         tuning = f" and the tuning of {len(played.untuned)} algorithms" if played.untuned else ""
         say(f"{played.missing} runs{tuning} are missing; go on with the same command")
         raise typer.Exit(130)
-
-
-def board_page_command(
-    folder: Annotated[Path, argument("What `cmdplab board` wrote.")],
-    out: Annotated[Path | None, option("Where to; default: the folder itself.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Write the page of a board: board.html, with board.csv, board.parquet and board.md beside it.
-
-    A row with a run missing or failed is not shown: page and terminal name it. Where no row is
-    whole, nothing is written and the exit code is 2.
-    """
-    target = folder if out is None else out
-    data = _page(folder, target)
-    if as_json:
-        print_json("board-page", _standing(target, _undone(data), data))
-    else:
-        _print_lines(data, target)
 
 
 def _split(given: list[str] | None) -> list[str]:

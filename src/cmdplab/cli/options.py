@@ -82,6 +82,13 @@ AlgorithmOption = Annotated[
         "importing it runs that module's code."
     ),
 ]
+LearnersNamed = Annotated[
+    list[str] | None,
+    option(
+        "package.module:name of a learner from outside that the folder names (repeat for "
+        "more): records are never imported from, and importing it runs that module's code."
+    ),
+]
 AnyPreset = Annotated[
     Preset | None, option("Default: `released` where there is one, else and for OptCMDP `printed`.")
 ]

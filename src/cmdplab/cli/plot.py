@@ -1,35 +1,22 @@
-"""`cmdplab report`, the page about a folder; `plot` and `portrait`, one figure at column width."""
+"""`cmdplab report`, the page about a folder; `plot`, one figure at column width."""
 
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cmdplab.cli.options import (
-    AnyPreset,
-    InstanceSeed,
-    Json,
-    OwnBonusScale,
-    ProblemArgument,
-    argument,
-    count,
-    find_here,
-    option,
-)
+from cmdplab.cli.options import Json, LearnersNamed, argument, find_here, option
 from cmdplab.cli.output import errors, print_file, print_json, warn
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
-    from cmdplab.algorithms.row import Row
-    from cmdplab.cmdp.problem import CMDP
-
+    from cmdplab.experiments.work import Work
 
 Line = StrEnum("Line", ("median", "mean"))
 """What the lines of `plot` are, over seeds."""
-Portrayed = StrEnum("Portrayed", ("entropy", "occupancy"))
-"""Drawings of `portrait`."""
+PORTRAITS = ("entropy", "occupancy")
+"""Drawings of a policy, for which a run is played again."""
 
 
 def report_command(
@@ -59,7 +46,11 @@ def report_command(
 def plot_command(
     folder: Annotated[Path, argument("What `reproduce`, `compare` or `sweep` wrote.")],
     kind: Annotated[
-        str, argument("gap, violation (or with -symlog), regret, mistakes, multiplier, phase.")
+        str,
+        argument(
+            "gap, violation (or with -symlog), regret, mistakes, multiplier, phase; of policies "
+            "entropy, occupancy."
+        ),
     ],
     out: Annotated[
         Path | None, option("A .png, .pdf or .svg; default: KIND.pdf in the folder.")
@@ -68,6 +59,7 @@ def plot_command(
     line: Annotated[
         Line, option("Over seeds. A mean is warned of where tails are heavy.")
     ] = Line.median,
+    algorithm: LearnersNamed = None,
     as_json: Json = False,
 ) -> None:
     """Draw one figure for a paper from records.
@@ -76,102 +68,85 @@ def plot_command(
     on, a darker shade is a 95 % band of the line: at all its points at once where the seeds
     suffice, else at each point on its own; the legend says which. Of a sweep the finished runs are
     drawn; over several instances each counts once, by its median.
+
+    Records hold no policies: for entropy and occupancy the first run of each algorithm is played
+    again. entropy: how random the policy is where it goes, from 1 (uniform) to 0 (deterministic),
+    and the temperature that keeps it so. occupancy: how often each state is visited at each step,
+    by the learned policy and by an optimal one, on one colour scale.
     """
     from cmdplab.figures.plots import plot
 
     target = out if out is not None else folder / f"{kind}.pdf"
+    if kind in PORTRAITS:
+        print_file(
+            "plot", _portrait(folder, kind, target, environment, algorithm or []), as_json, []
+        )
+        return
     path, notes = plot(folder, kind, target, environment, line.value)
     for note in notes:
         warn(note)
     print_file("plot", path, as_json, notes)
 
 
-def portrait_command(
-    problem: ProblemArgument = "published",
-    kind: Annotated[
-        Portrayed, option("Randomness along the run, or where it leads in the end.")
-    ] = Portrayed.entropy,
-    algorithm: Annotated[
-        list[str] | None,
-        option(
-            "Default: UOpt-RPGPD; for entropy, repeat it to compare. Or package.module:name, "
-            "a learner of your own: importing it runs that module's code."
-        ),
-    ] = None,
-    preset: AnyPreset = None,
-    episodes: Annotated[int, count("How many episodes to play.")] = 100_000,
-    seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
-    instance_seed: InstanceSeed = 0,
-    bonus_scale: OwnBonusScale = None,
-    points: Annotated[
-        int | None, count("Entropy: at how many episodes to look; default: 120.")
-    ] = None,
-    out: Annotated[Path | None, option("A .png, .pdf or .svg; default: KIND.pdf here.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Play a run and draw its policy, which no record holds.
-
-    entropy: how random the policy is where it goes, from 1 (uniform) to 0 (deterministic), and the
-    temperature that keeps it so, at log-spaced episodes.
-
-    occupancy: how often each state is visited at each step, by the learned policy and by an optimal
-    one, on one colour scale, with their total-variation distance.
-    """
-    from cmdplab.algorithms import as_row
-    from cmdplab.experiments.play import check_counts
+def _portrait(
+    folder: Path, kind: str, path: Path, environment: str | None, learners: list[str]
+) -> Path:
+    """Play the first run of each algorithm again and draw its policy, which no record holds."""
+    from cmdplab.experiments.folder import check_learners, with_learners, works_of
+    from cmdplab.experiments.play import Job
+    from cmdplab.experiments.progress import shown
+    from cmdplab.experiments.work import problem_of
+    from cmdplab.figures.portrait_drawings import draw_entropy, draw_occupancy
+    from cmdplab.figures.portraits import entropy_curve, no_temperature, occupancy_portrait
     from cmdplab.figures.style import check_suffix
     from cmdplab.files.write import writable_folder
-    from cmdplab.formats import find
-
-    path = out if out is not None else Path(f"{kind.value}.pdf")
-    check_suffix(path)
-    check_counts(episodes, seed)
-    names = algorithm or ["UOpt-RPGPD"]
-    find_here(names)
-    chosen = [as_row(name, preset.value if preset else None) for name in names]
-    rows = [row.with_settings(bonus_scale=bonus_scale) for row in dict.fromkeys(chosen)]
-    if kind is Portrayed.occupancy and len(rows) > 1:
-        raise InputError(f"an occupancy is drawn of one algorithm, and {len(rows)} were given")
-    if kind is Portrayed.occupancy and points is not None:
-        raise InputError("--points is about entropy: an occupancy is drawn of the last policy")
-    cmdp = find(problem, instance_seed)
-    writable_folder(path.parent)  # known before the run, not after it
-    for row in rows:
-        warn(row.tuning_warning(episodes))
-    if kind is Portrayed.occupancy:
-        drawn = _occupancy(cmdp, rows[0], episodes, seed, path)
-    else:
-        drawn = _entropy(cmdp, rows, episodes, seed, points, path)
-    print_file("portrait", drawn, as_json)
-
-
-def _occupancy(cmdp: CMDP, row: Row, episodes: int, seed: int, path: Path) -> Path:
-    from cmdplab.experiments.play import Job
-    from cmdplab.experiments.progress import shown
-    from cmdplab.figures.portrait_drawings import draw_occupancy
-    from cmdplab.figures.portraits import occupancy_portrait
-
-    with shown([Job(row, seed)], episodes, errors()) as on_progress:
-        portrait = occupancy_portrait(cmdp, row, episodes, seed, on_progress=on_progress)
-    title = f"{cmdp.name}: {row.name} ({row.preset})\nseed {seed}, {episodes:,} episodes"
-    return draw_occupancy(portrait, title, path)
-
-
-def _entropy(
-    cmdp: CMDP, rows: list[Row], episodes: int, seed: int, points: int | None, path: Path
-) -> Path:
-    from cmdplab.experiments.play import Job
-    from cmdplab.experiments.progress import shown
-    from cmdplab.figures.portrait_drawings import draw_entropy
-    from cmdplab.figures.portraits import POINTS, entropy_curve, no_temperature
     from cmdplab.solvers import solve_feasible
 
-    looks = POINTS if points is None else points
-    solution = solve_feasible(cmdp)
-    with shown([Job(row, seed) for row in rows], episodes, errors()) as on_progress:
-        fixed = partial(entropy_curve, solution=solution, on_progress=on_progress)
-        curves = [fixed(cmdp, row, episodes, seed, looks) for row in rows]
-    for row in rows:
-        warn(no_temperature(row))
-    presets = " and ".join(sorted({row.preset for row in rows}))
-    return draw_entropy(curves, f"{cmdp.name}, {presets}, seed {seed}", path)
+    check_suffix(path)
+    find_here(learners)
+    works = first_of_each(with_learners(works_of(folder), learners), environment, folder)
+    if kind == "occupancy" and len(works) > 1:
+        raise InputError(
+            f"an occupancy is drawn of one algorithm, and {folder} has {len(works)}: give the "
+            f"folder of a run, for instance {works[0].folder}"
+        )
+    check_learners(works)
+    writable_folder(path.parent)  # known before the runs, not after them
+    runs = [(work.settings.row_to_play(work.given), work.settings) for work in works]
+    problem = problem_of(works[0].settings, works[0].problem_file)
+    solution = solve_feasible(problem)
+    episodes = max(s.episodes for _, s in runs if s.episodes is not None)
+    with shown([Job(row, s.seed) for row, s in runs], episodes, errors()) as on_progress:
+        look = entropy_curve if kind == "entropy" else occupancy_portrait
+        told = {"solution": solution, "on_progress": on_progress}
+        seen = [
+            look(problem, row, s.episodes, s.seed, rewards=s.rewards or "known", **told)
+            for row, s in runs
+        ]
+    row, s = runs[0]
+    if kind == "occupancy":
+        title = f"{problem.name}: {row.name} ({row.preset})\nseed {s.seed}, {episodes:,} episodes"
+        return draw_occupancy(seen[0], title, path)
+    for each, _ in runs:
+        warn(no_temperature(each))
+    presets = " and ".join(sorted({each.preset for each, _ in runs}))
+    return draw_entropy(seen, f"{problem.name}, {presets}, seed {s.seed}", path)
+
+
+def first_of_each(works: list[Work], environment: str | None, folder: Path) -> list[Work]:
+    """The first run of each algorithm on the one problem that is drawn."""
+    names = list(dict.fromkeys(work.settings.problem for work in works))
+    if environment is None and len(names) > 1:
+        raise InputError(f"choose one --environment of {folder}: {', '.join(names)}")
+    mine = [each for each in works if each.settings.problem == (environment or names[0])]
+    if not mine:
+        raise InputError(
+            f"{folder} has no environment {environment!r}: choose {' or '.join(names)}"
+        )
+    if any(each.settings.episodes is None for each in mine):
+        raise InputError(f"{folder} has runs without end: their last policy is not known")
+    first: dict[str, Work] = {}
+    for each in mine:
+        if each.settings.fingerprint == mine[0].settings.fingerprint:
+            first.setdefault(each.label, each)
+    return list(first.values())

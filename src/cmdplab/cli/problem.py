@@ -1,4 +1,4 @@
-"""`cmdplab solve`, `describe`, `convert`, `export-suite`: all there is before learning."""
+"""`cmdplab solve`, `describe`, `convert`: all there is before learning."""
 
 from __future__ import annotations
 
@@ -17,15 +17,7 @@ from cmdplab.cli.options import (
     in_its_units,
     option,
 )
-from cmdplab.cli.output import (
-    console,
-    print_file,
-    print_json,
-    print_line,
-    print_note,
-    print_table,
-    say,
-)
+from cmdplab.cli.output import console, print_file, print_json, print_line, print_table
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
@@ -222,30 +214,3 @@ def convert_command(
 
     convert(asked.cmdp, out)
     print_file("convert", out, as_json)
-
-
-def export_suite_command(
-    folder: Annotated[Path, argument("Where to write: empty, or not there yet.")],
-    environment: Annotated[
-        list[str] | None, option("Only this one; may be repeated. Default: all fixed.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Write the fixed environments as a data set that needs no cmdplab to be read.
-
-    Each as .npz, .drn and a long table, with its certified optimum, multipliers, Slater gap, units
-    and origin; a README, and checksums, which come last.
-    """
-    from cmdplab.formats.suite import export_suite
-
-    def tell(name: str) -> None:
-        say("" if as_json else f"writing {name}")
-
-    found = export_suite(folder, environment or (), tell)
-    if as_json:
-        print_json("export-suite", found._asdict() | {"folder": str(found.folder)})
-        return
-    size = f"{found.files} files, {found.bytes / 1e6:.1f} MB"
-    print_line(f"{found.folder}: {len(found.environments)} environments, {size}", soft_wrap=True)
-    for note in found.notes:
-        print_note(note, soft_wrap=True)

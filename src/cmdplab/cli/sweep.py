@@ -15,6 +15,7 @@ from cmdplab.cli.options import (
     Engine,
     EngineOption,
     Json,
+    LearnersNamed,
     Workers,
     argument,
     find_here,
@@ -103,13 +104,7 @@ def sweep_command(
 def resume_command(
     how: Given,
     folder: Folder,
-    algorithm: Annotated[
-        list[str] | None,
-        option(
-            "package.module:name of a learner from outside that the folder names (repeat for "
-            "more): records are never imported from, and importing it runs that module's code."
-        ),
-    ] = None,
+    algorithm: LearnersNamed = None,
     as_json: Json = False,
 ) -> None:
     """Go on with every run of a folder that is not done, from its checkpoint."""

@@ -14,6 +14,7 @@ import numpy as np
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.task import Feedback
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import family
@@ -80,6 +81,7 @@ def entropy_curve(
     seed: int = 0,
     points: int = POINTS,
     *,
+    rewards: Feedback = "known",
     solution: Solution | None = None,
     on_progress: OnProgress | None = None,
 ) -> EntropyCurve:
@@ -90,7 +92,7 @@ def entropy_curve(
     `experiments.run.run`.
     """
     stops = looked_at(episodes, points)
-    run = _Watched(problem, row, episodes, seed, solution, on_progress)
+    run = _Watched(problem, row, episodes, seed, rewards, solution, on_progress)
     values = [policy_entropy(problem, run.policy_after(k)) for k in stops]
     k = np.array(stops, dtype=np.float64)
     temperature = None
@@ -105,6 +107,7 @@ def occupancy_portrait(
     episodes: int,
     seed: int = 0,
     *,
+    rewards: Feedback = "known",
     solution: Solution | None = None,
     on_progress: OnProgress | None = None,
 ) -> Portrait:
@@ -113,7 +116,7 @@ def occupancy_portrait(
     There may be other optimal policies: a distance above zero does not say that a policy is bad.
     """
     optimum = solution if solution is not None else solve_feasible(problem)
-    run = _Watched(problem, row, episodes, seed, optimum, on_progress)
+    run = _Watched(problem, row, episodes, seed, rewards, optimum, on_progress)
     assert optimum.occupancy is not None
     return Portrait(exact.occupancy(problem, run.policy_after(episodes)), optimum.occupancy)
 
@@ -135,13 +138,14 @@ class _Watched:
         row: Row,
         episodes: int,
         seed: int,
+        rewards: Feedback,
         solution: Solution | None,
         on_progress: OnProgress | None,
     ) -> None:
         check_counts(episodes, seed)
         optimum = solution if solution is not None else solve_feasible(problem)
-        self._playing = Playing(problem, row, seed, RunOptions(solution=optimum))
-        self.task = task_for(row, problem, optimum)
+        self._playing = Playing(problem, row, seed, RunOptions(solution=optimum, rewards=rewards))
+        self.task = task_for(row, problem, optimum, rewards=rewards)
         # Every family's plain learner reads a policy from the state; it need not play for that.
         self._learner = family(row).plain(row, self.task)
         self._row, self._seed, self._on_progress = row, seed, on_progress

@@ -1,4 +1,4 @@
-"""One contract for every learner, and what is checked against published code.
+"""One contract for every learner.
 
     from cmdplab.testing import check_learner
     check_learner(make_learner)     # whatever `run` takes: a maker, a learner, a row, a name

@@ -42,17 +42,6 @@ class PlannedDifference(NamedTuple):
     optimality: float  # what the recorded policies promise, at the snapshots, to what is optimal
 
 
-def shapes(episodes: int, snapshots: int, problem: CMDP) -> dict[str, tuple[int, ...]]:
-    """Of the arrays that only a trace of plans has."""
-    H, X, A = problem.horizon, problem.states, problem.actions
-    return {
-        "promise": (episodes,),
-        "policy": (episodes, H, X, A),
-        "estimate": (snapshots, X, A, X),
-        "width": (snapshots, X, A, X),
-    }
-
-
 def replayed(
     recorded: dict[str, npt.NDArray[Any]],
     snapshots: list[int],

@@ -1,4 +1,4 @@
-"""Time per episode: the engines at the paper's size, and the CPU engine over sizes."""
+"""Time per episode of an engine on a random problem of any size, for the benchmarks."""
 
 from __future__ import annotations
 
