@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 from types import SimpleNamespace
@@ -678,3 +679,15 @@ def test_frozen_lake_can_be_learned():
     assert learned.policy.sum(axis=-1) == pytest.approx(np.ones((20, 16)))
     holes = [5, 7, 11, 12]
     assert not learned.visits[:, holes].any()  # the episode ends there
+
+
+def test_a_checkpoint_whose_scale_was_chosen_on_the_way_is_refused(tmp_path):
+    told = {"horizon": 3, "budget": 1.0, "evaluate": 0, "checkpoint": tmp_path}
+    learn(Walk(), "UOpt-RPGPD", episodes=5, **told)
+    arrays = checkpoint.find(tmp_path).snapshot
+    stated = json.loads(str(arrays["settings"])) | {"bonus_scale": "auto"}
+    checkpoint.save(tmp_path, arrays | {"settings": np.array(json.dumps(stated))})
+    with pytest.raises(InputError, match="bonus_scale is auto there and fixed here"):
+        learn(Walk(), "UOpt-RPGPD", episodes=9, **told)
+    with pytest.raises(InputError, match="bonus_scale is 'auto', not a"):
+        learn(Walk(), "UOpt-RPGPD", episodes=9, bonus_scale="auto", **told)

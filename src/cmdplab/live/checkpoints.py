@@ -17,7 +17,7 @@ from cmdplab.files import parse_json
 from cmdplab.files.write import writable_folder
 from cmdplab.live.evaluation import Tally
 from cmdplab.live.model.experience import Experience, Visits
-from cmdplab.types import Array, Mask
+from cmdplab.types import Mask
 
 Settings = dict[str, Any]
 
@@ -31,7 +31,6 @@ class Saved(NamedTuple):
     cut: int  # episodes that were truncated before their last step
     seen: Experience  # transitions, pooled over the steps
     told: Mask | None = None  # [H, X, A], what the environment told of closed actions
-    chosen: Array | None = None  # tournaments of bonus scales, as of scales.Chooser
 
 
 def save(folder: Path, settings: Settings, run: Saved) -> None:
@@ -43,7 +42,6 @@ def save(folder: Path, settings: Settings, run: Saved) -> None:
     arrays |= {"cut": np.array(run.cut)}
     arrays |= {f"seen_{k}": v for k, v in run.seen.arrays().items()}
     arrays |= {} if run.told is None else {"told": run.told}
-    arrays |= {} if run.chosen is None else {"chosen": run.chosen}
     stated = {"settings": np.array(json.dumps(settings))}
     checkpoint.save(writable_folder(folder), arrays | stated)
 
@@ -74,8 +72,7 @@ def find(
     tally, visits = part(arrays, "tally_"), Visits.of_arrays(part(arrays, "visits_"))
     seen = Experience.of_arrays(empty.states, empty.actions, part(arrays, "seen_"))
     told = arrays["told"].astype(np.bool_) if "told" in arrays else None
-    counted = (Tally.resumed(tally), visits, int(arrays["cut"]), seen)
-    kept = (*counted, told, arrays.get("chosen"))
+    kept = (Tally.resumed(tally), visits, int(arrays["cut"]), seen, told)
     return Saved(saved_state(row, arrays), *kept), found.complaints
 
 

@@ -22,7 +22,6 @@ from cmdplab.live.learned import Learned
 from cmdplab.live.masks import digest
 from cmdplab.live.model.baseline import Baseline
 from cmdplab.live.model.experience import Experience, Visits
-from cmdplab.live.scales import AUTO, BEGINNING
 from cmdplab.live.signals import Demand, signal_names
 from cmdplab.live.spaces import Spaces, Whole, described
 from cmdplab.types import Array, Mask
@@ -48,7 +47,6 @@ class Asked:
     mask: Mask | None = None  # [H, X, A], where an action may be tried; None: nothing was said
     clip: bool = False  # whether signals beyond their range are clipped
     baseline: Baseline | None = None  # for the algorithms that begin with a safe policy
-    auto: bool = False  # whether the bonus scale is chosen on the way
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, self.seed)
@@ -81,7 +79,7 @@ class Asked:
             "algorithm": f"{self.row.name} ({self.row.preset})",
             "constants": _constants(self.row),
             "dynamics": self.row.dynamics,
-            "bonus_scale": "auto" if self.auto else "fixed",
+            "bonus_scale": "fixed",  # there are checkpoints that say "auto", which is gone
             "spaces": _spaces(self.spaces),
             "horizon": self.horizon,
             self.demand.what: self.demand.limit.tolist(),
@@ -151,7 +149,7 @@ def _constants(row: Row) -> str:
     return hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", repr(kept)).encode()).hexdigest()[:12]
 
 
-def as_live(row: Row, dynamics: str | None, replan: str | None, scale: float | str | None) -> Row:
+def as_live(row: Row, dynamics: str | None, replan: str | None, scale: float | None) -> Row:
     """The row with the defaults of live learning: counts pooled over the steps, fewer plans.
 
     Multipliers of a queue change in every episode, and such a planner plans in every episode.
@@ -163,12 +161,9 @@ def as_live(row: Row, dynamics: str | None, replan: str | None, scale: float | s
     row = row.with_settings(dynamics=dynamics, replan=replan)
     if scale is None:
         return row
-    if isinstance(scale, str) and scale != AUTO:
-        raise InputError(f'bonus_scale is {scale!r}, not a number > 0 or "auto"')
     if not row.reads("bonus_scale"):
         raise InputError(f"{row.name} has no bonus_scale")
-    fixed = BEGINNING if isinstance(scale, str) else real_number("bonus_scale", scale)
-    return row.with_settings(bonus_scale=fixed)
+    return row.with_settings(bonus_scale=real_number("bonus_scale", scale))
 
 
 def taken_up(data: Learned, asked: Asked, settings: Settings) -> Saved:

@@ -45,7 +45,6 @@ from cmdplab.live.model.data import played_from
 from cmdplab.live.model.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
 from cmdplab.live.model.plans import judged_plan, merit, promised_by
 from cmdplab.live.progress import OnProgress
-from cmdplab.live.scales import AUTO, Chooser, check
 from cmdplab.live.session import Playing, advanced, patient
 from cmdplab.live.signals import Given, checked_range, demand
 from cmdplab.live.spaces import Discretiser, Spaces
@@ -70,7 +69,7 @@ def learn(
     slater_gap: float | None = None,
     mask: Masking | None = None,
     baseline: Any = None,
-    bonus_scale: float | str | None = None,
+    bonus_scale: float | None = None,
     dynamics: str | None = None,
     replan: str | None = None,
     seed: int = 0,
@@ -105,8 +104,7 @@ def learn(
         a state to [A]; None: all may, but for those that info["action_mask"] closes.
     baseline : for the algorithms that begin with a safe policy (DOPE, OptPress-LP, OPSE): a
         policy, or `cmdplab.live.Baseline`, which says how it is certified.
-    bonus_scale : a number, or "auto": tournaments on what was learned choose it at 16, 32, 64, ...
-        episodes (live/scales.py); None: the algorithm's own.
+    bonus_scale : a number; None: the algorithm's own.
     dynamics : "stationary": transitions and signals are estimated over all steps together, the
         default of an algorithm that can; "per-step": for each step by itself, where a step
         changes what an action does.
@@ -154,7 +152,6 @@ def learn(
         baseline=baseline
         if baseline is None or isinstance(baseline, Baseline)
         else Baseline(baseline),
-        auto=bonus_scale == AUTO,
     )
     if not real_number("every", every) >= 0.0:
         raise InputError(f"every is {every}, not a number of seconds")
@@ -202,20 +199,16 @@ def _begun(
     reset_checked(env, seed=_later(asked.seed, done) if done else asked.seed)
     settings["start"] = first_state(env, asked.spaces, settings["start"])
 
-    trail = None if saved is None else saved.chosen
-    scales = Chooser(asked.row, asked.task, asked.seed, trail) if asked.auto else None
     setup = asked.setup(settings["start"])
     safe = _certified(env, asked, setup, settings)
 
     def begin(setup: Setup, state: Any) -> LiveSession:
         task = asked.task(setup, None if safe is None else safe.told)
-        if scales is not None:
-            check(asked.row, task)
-        return live_session(asked.row if scales is None else scales.row(), task, state)
+        return live_session(asked.row, task, state)
 
     known = data.seen.episodes if isinstance(data, Learned) else 0
     seed = _later(asked.seed, known) if known else asked.seed
-    playing = Playing(env, setup, begin, seed, saved, scales, asked.row.pooled)
+    playing = Playing(env, setup, begin, seed, saved, asked.row.pooled)
     if safe is not None:
         for played in safe.played if fresh else []:
             playing.take(played)

@@ -22,7 +22,6 @@ from cmdplab.live.masks import ToldMask, projected
 from cmdplab.live.model.baseline import by_rows
 from cmdplab.live.model.experience import Experience, Visits
 from cmdplab.live.progress import OnProgress, Standing
-from cmdplab.live.scales import Chooser
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
 
@@ -39,15 +38,13 @@ class Playing:
         begin: Callable[[Setup, Any], LiveSession],
         seed: int,
         saved: Saved | None,
-        scales: Chooser | None = None,
         pooled: bool = False,
     ) -> None:
         """begin : makes a session of a setup and a state, anew whenever more actions are closed.
 
         pooled : whether the learner's steps share their counts.
-        scales : chooses the bonus scale on the way; None where it is fixed.
         """
-        self.scales, self.pooled = scales, pooled and setup.steps > 1
+        self.pooled = pooled and setup.steps > 1
         self.env, self.setup, self.seed = env, setup, seed
         self._begin = begin
         sizes = (setup.spaces.states, setup.spaces.actions, len(setup.names))
@@ -66,8 +63,7 @@ class Playing:
         """The content of a checkpoint."""
         told = None if self.told is None else self.told.opened
         seen = (self.tally, self.visits, self.cut, self.seen)
-        chosen = None if self.scales is None else self.scales.arrays()
-        return Saved(self.session.state(), *seen, told, chosen)
+        return Saved(self.session.state(), *seen, told)
 
     def learn(self, episodes: int) -> Iterator[int]:
         """Learn until so many episodes are done in all; yields their number after each."""
@@ -77,14 +73,7 @@ class Playing:
             done = self.tally.episodes
             if done & (done - 1) == 0:
                 self.prices.append((done, self.multiplier()))
-                self._choose_scale(done)
             yield done
-
-    def _choose_scale(self, episodes: int) -> None:
-        if self.scales is not None:
-            state = self.session.state()
-            if self.scales.choose(self.setup, state, episodes):
-                self.session = self._begin(self.setup, state)
 
     def take(self, played: Played) -> None:
         """Learn from one episode, whoever played it."""
@@ -133,7 +122,7 @@ class Playing:
         return np.asarray(multiplier * width[0] / width[1:])
 
     def remarks(self) -> list[str]:
-        """Remarks on the episodes, and on the bonus scale."""
+        """Remarks on the episodes."""
         remarks = []
         if self.cut:
             remarks.append(
@@ -143,8 +132,6 @@ class Playing:
             )
         if self.clipped:
             remarks.append(f"{self.clipped:,} signals beyond their range were clipped.")
-        if self.scales is not None:
-            remarks += self.scales.remarks()
         return remarks
 
     def _episodes(self, first: int, last: int, rows: Array | None = None) -> Iterator[Played]:
