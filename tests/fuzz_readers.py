@@ -40,7 +40,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import run_in_folder
 from cmdplab.experiments.experiment import parse_experiment, read_experiment, resolve
-from cmdplab.experiments.folder import read_folder
+from cmdplab.experiments.folder import read_folder, works_of
 from cmdplab.experiments.run_settings import RunSettings, fingerprint
 from cmdplab.experiments.sweep import sweep
 from cmdplab.experiments.work import Work
@@ -193,7 +193,7 @@ def _toml(path: Path, known: dict[str, CMDP]) -> str:
 
 
 def _shown(path: Path) -> str:
-    """The report of a comparison's folder."""
+    """The report of a run's folder."""
     found = gather(path.parent)
     write_tables(path.parent, path.parent / "tables", found)
     return page(found)
@@ -309,26 +309,21 @@ def _arrays(folder: Path) -> list[Kind]:
     ]
 
 
-def _comparisons(folder: Path) -> list[Kind]:
-    """Of a folder of `reproduce`: each of its three files, with digests and without."""
+def _reported(folder: Path) -> list[Kind]:
+    """Of a run that a report and a figure are made of, and of a lone table without digests."""
+    made = works_of(records(folder / "made", ("UOpt-RPGPD",), 1, 40))[0].folder
+    lone = folder / "lone"
+    lone.mkdir()
     kinds = []
-    tables = ("curves.parquet", "mistakes.parquet")
-    for digest in (True, False):
-        made = records(folder / f"made-{digest}", ("UOpt-RPGPD", "OptCMDP"), 2, 40)
-        if not digest:
-            for name in tables:
-                (made / name).write_bytes(_without((made / name).read_bytes()))
-            (made / "summary.json").write_bytes(_unsealed((made / "summary.json").read_bytes()))
-        path = made / "summary.json"
-        whole = [path.read_bytes()]
-        kinds.append(Kind("summary.json", digest, True, path, whole, damaged_json, _shown))
-        for name in tables:
-            path = made / name
-            whole = [path.read_bytes()]
-            kinds += [
-                Kind(f"{name}, report", digest, True, path, whole, damaged_table, _shown),
-                Kind(f"{name}, plot", digest, True, path, whole, damaged_table, _drawn),
-            ]
+    for name in ("curves.parquet", "mistakes.parquet"):
+        whole = (made / name).read_bytes()
+        (lone / name).write_bytes(_without(whole))
+        kinds += [
+            Kind(f"{name}, report", True, True, made / name, [whole], damaged_table, _shown),
+            Kind(f"{name}, plot", True, True, made / name, [whole], damaged_table, _drawn),
+            Kind(f"{name}, plot", False, True, lone / name, [_without(whole)], damaged_table,
+                 _drawn),
+        ]  # fmt: skip
     return kinds
 
 
@@ -418,7 +413,7 @@ def fuzz(files: int, seed: int, folder: Path) -> tuple[dict[str, Counter[str]], 
     A file that fails is kept in `folder`.
     """
     signal.signal(signal.SIGALRM, _too_slow)
-    kinds = [*_texts(folder), *_arrays(folder), *_comparisons(folder), *_runs(folder)]
+    kinds = [*_texts(folder), *_arrays(folder), *_reported(folder), *_runs(folder)]
     expected = []
     for kind in kinds:
         with warnings.catch_warnings():

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from cmdplab.algorithms import FIGURE_1, algorithm
+from cmdplab.algorithms import FIGURE_1, algorithm, is_own
+from cmdplab.algorithms.custom import recorded
 from cmdplab.algorithms.learner import Chunk
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.experiments import checkpoint, manifest
+from cmdplab.experiments.durable import CURVES, FILES, MISTAKES
+from cmdplab.experiments.experiment import Experiment
+from cmdplab.experiments.folder import Folder, add_runs
+from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import by_label
 from cmdplab.experiments.records.tables import put_runs
-from cmdplab.files import sealed
+from cmdplab.experiments.run_settings import RunSettings, fingerprint
+from cmdplab.files import file_digest, sealed
 from cmdplab.files.write import to_json
 from cmdplab.measures.measures import Measures
 from cmdplab.studies.conclusions import numbers_of
@@ -29,7 +36,7 @@ def simulated(name: str, seed: int, episodes: int, constraints: int = 1) -> Run:
     returns = np.column_stack([OPTIMUM - waves, *[2.0 + 0.5 * waves] * constraints])
     measures = Measures(OPTIMUM, np.full(constraints, 2.0), HORIZON)
     measures.add(Chunk(returns, np.tile(np.abs(waves)[:, None], (1, constraints))))
-    row = replace(algorithm("UOpt-RPGPD"), name=name)
+    row = algorithm(name) if is_own(name) else recorded(name)
     return Run(row, seed, measures.summary(), measures.curves(), measures.mistakes(), None, 2.0)
 
 
@@ -41,20 +48,34 @@ def records(
     problem: str = "made up",
     constraints: int = 1,
 ) -> Path:
-    """A folder as `reproduce` of version 0.1 left it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    runs = [simulated(name, seed, episodes, constraints) for seed in range(seeds) for name in names]
-    put_runs(runs, "curves", folder / "curves.parquet")
-    put_runs(runs, "mistakes", folder / "mistakes.parquet")
-    summary = {
-        "preset": "released",
-        "instance": problem,
-        "episodes": episodes,
-        "seeds": seeds,
-        "bonus_scale": 1e-3,
-        "optimum": OPTIMUM,
-        "threshold": [2.0] * constraints,
-        "algorithms": {name: numbers_of(mine) for name, mine in by_label(runs).items()},
-    }
-    (folder / "summary.json").write_text(sealed(to_json(summary)))
+    """A folder as `reproduce` leaves it, but for the figure and the page."""
+    reward = np.full((1 + constraints, 1, 1), OPTIMUM / HORIZON)  # one state: the optimum is 5
+    kernel, threshold = np.ones((1, 1, 1)), np.full(constraints, 2.0)
+    cmdp = CMDP(kernel, reward, threshold, horizon=HORIZON, name=problem)
+    runs = [simulated(name, seed, episodes, constraints) for name in names for seed in range(seeds)]
+    settings = [RunSettings.of(cmdp, run.algorithm, episodes, run.seed) for run in runs]
+    asked = {"name": "made-up", "episodes": episodes, "seeds": seeds, "preset": "released"}
+    asked |= {"problems": [{"file": "made-up.npz"}], "algorithms": [{"name": n} for n in names]}
+    experiment = Experiment.model_validate(asked)
+    listed = Folder(study="reproduce", experiment=experiment, runs=settings)
+    for work, run in zip(add_runs(listed, {fingerprint(cmdp): cmdp}, folder), runs, strict=True):
+        work.folder.mkdir()
+        put_runs([run], "curves", work.folder / CURVES)
+        put_runs([run], "mistakes", work.folder / MISTAKES)
+        checkpoint.write(work.folder / checkpoint.NEWEST, {"episode": np.array(episodes)})
+        summary = run.summary._asdict()
+        done = {"episodes": episodes, "summary": summary, "seconds": run.seconds}
+        believed(work.folder, Manifest(settings=work.settings, status="done", **done))
+    put_runs(runs, "curves", folder / CURVES)
+    put_runs(runs, "mistakes", folder / MISTAKES)
+    numbers = {name: numbers_of(mine) for name, mine in by_label(runs).items()}
+    (folder / "summary.json").write_text(sealed(to_json({"algorithms": numbers})))
     return folder
+
+
+def believed(folder: Path, record: Manifest | None = None) -> None:
+    """Have the manifest of a finished run say that its files are what was written."""
+    record = record or manifest.read(folder)
+    assert record is not None
+    record.sha256 = {name: file_digest(folder / name) for name in FILES}
+    manifest.write(folder, record)

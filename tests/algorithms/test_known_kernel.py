@@ -122,7 +122,7 @@ def test_it_is_a_setting_of_its_family_alone():
     assert "known" in UOPT.heuristic
 
 
-def test_old_folders_keep_their_names_and_new_ones_tell():
+def test_only_runs_of_a_known_kernel_say_so_in_their_folders():
     problem = random_problem(3, 2, 2, 1)
     learnt = RunSettings.of(problem, algorithm("UOpt-RPGPD", "printed"), 10, 0)
     known = RunSettings.of(problem, UOPT, 10, 0)

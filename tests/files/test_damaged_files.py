@@ -20,11 +20,10 @@ from cmdplab.algorithms import algorithm
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.durable import run_in_folder
+from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.work import Work
 from cmdplab.report import gather
-
-COMPARED = {"settings": {"delta": 0.1}, "needs": [], "baseline_episodes": [3, 4]}
 
 
 def one_sentence(code: int, err: str) -> bool:
@@ -35,7 +34,8 @@ def one_sentence(code: int, err: str) -> bool:
     ("kind", "name"), [("gap", "curves.parquet"), ("mistakes", "mistakes.parquet")]
 )
 def test_a_figure_of_a_damaged_table_is_refused_in_one_sentence(call, tmp_path, kind, name):
-    made = records(tmp_path / "made", names=("UOpt-RPGPD",), seeds=2, episodes=60)
+    made = records(tmp_path / "made", names=("UOpt-RPGPD",), seeds=1, episodes=60)
+    made = works_of(made)[0].folder
     whole = (made / name).read_bytes()
     middle = bytearray(whole)
     middle[len(whole) // 2] ^= 1
@@ -89,36 +89,6 @@ def test_text_that_is_no_text_is_refused(tmp_path, letter):
         CMDP.load(tmp_path / "p.npz")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"baseline_episodes": [None, None]},
-        {"settings": 3},
-        {"settings": {"delta": [1.0]}},
-        {"tuned": {"a": 1}},
-        {"us_per_episode": "quick"},
-        {"us_per_episode": True},
-        {"final_gap": [True, False]},
-        {"final_gap": ["a", "b"]},
-        {"strong_regret": [1e308, 1.1e308]},
-        {"us_per_episode": 1e308},
-        {"needs": 7},
-    ],
-)
-@pytest.mark.filterwarnings("ignore:summary.json has no digest")
-def test_a_summary_of_wrong_types_is_refused_in_one_sentence(tmp_path, change):
-    made = records(tmp_path / "made", names=("UOpt-RPGPD",), seeds=2, episodes=60)
-    values = json.loads((made / "summary.json").read_text())
-    values.pop("digest", None)
-    values["algorithms"]["UOpt-RPGPD"] |= COMPARED
-    (made / "summary.json").write_text(json.dumps(values))
-    gather(made)
-    values["algorithms"]["UOpt-RPGPD"] |= change
-    (made / "summary.json").write_text(json.dumps(values))
-    with pytest.raises(InputError, match=r"summary\.json"):
-        gather(made)
-
-
 def places(value: object, path: tuple = ()) -> list[tuple]:
     """Where the numbers of a JSON value are."""
     if isinstance(value, dict | list):
@@ -127,18 +97,19 @@ def places(value: object, path: tuple = ()) -> list[tuple]:
     return [path] if isinstance(value, int | float) else []
 
 
-def test_no_changed_number_of_a_summary_is_believed(tmp_path):
-    made = records(tmp_path / "made", names=("UOpt-RPGPD",), seeds=2, episodes=60)
-    text = (made / "summary.json").read_text()
-    assert len(places(json.loads(text))) > 20
+def test_no_changed_number_of_a_manifest_is_believed(tmp_path):
+    made = records(tmp_path / "made", names=("UOpt-RPGPD",), seeds=1, episodes=60)
+    file = works_of(made)[0].folder / "manifest.json"
+    text = file.read_text()
+    assert len(places(json.loads(text))) > 15
     for path in places(json.loads(text)):
         values = json.loads(text)
         here = values
         for key in path[:-1]:
             here = here[key]
         here[path[-1]] = here[path[-1]] * 1.001 + 0.001
-        (made / "summary.json").write_text(json.dumps(values))
-        with pytest.raises(InputError, match=r"summary\.json"):
+        file.write_text(json.dumps(values))
+        with pytest.raises(InputError, match=r"holds no finished run|newer cmdplab|schema"):
             gather(made)
 
 

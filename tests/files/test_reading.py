@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +41,6 @@ from cmdplab.files import (
     unsealed,
     write_table,
 )
-from cmdplab.report import gather
 
 KINDS = st.sampled_from(
     ["<f8", ">f8", "<f4", "<f2", "|b1", "<i8", ">i4", "|u1", "<u2", "<U5", ">U3"]
@@ -335,36 +335,41 @@ def test_no_flipped_bit_of_a_footer_ends_the_process(tmp_path):
     assert length > refused > length / 4
 
 
-# --- records of 0.1.0 -----------------------------------------------------------------------------
+# --- records without digests ----------------------------------------------------------------------
 
 
-def test_records_without_digests_are_read_with_a_note(tmp_path):
-    made = records(tmp_path / "made", names=("UOpt-RPGPD",), seeds=2, episodes=60)
-    expected = read_curves(made / "curves.parquet")
-    for name in ("curves.parquet", "mistakes.parquet"):
-        pq.write_table(pq.read_table(made / name).replace_schema_metadata(None), made / name)
-    values = json.loads((made / "summary.json").read_text())
-    del values["digest"]
-    (made / "summary.json").write_text(json.dumps(values))
+def without_digest(folder: Path) -> Path:
+    """A lone table of curves, without digests."""
+    made = records(folder / "made", names=("UOpt-RPGPD",), seeds=2, episodes=60)
+    table = pq.read_table(made / "curves.parquet").replace_schema_metadata(None)
+    (folder / "lone").mkdir()
+    pq.write_table(table, folder / "lone" / "curves.parquet")
+    return folder / "lone"
+
+
+def test_curves_without_digests_are_read_with_a_note(tmp_path):
+    lone = without_digest(tmp_path)
     with pytest.warns(NoDigestWarning) as caught:
-        gather(made)
-    names = ("summary.json", "curves.parquet", "mistakes.parquet")
-    notes = [f"{name} has no digest: cannot tell whether it was changed" for name in names]
-    assert [str(each.message) for each in caught] == notes
-    with pytest.warns(NoDigestWarning):
-        found = read_curves(made / "curves.parquet")
-    np.testing.assert_equal(found, expected)
+        found = read_curves(lone / "curves.parquet")
+    note = "curves.parquet has no digest: cannot tell whether it was changed"
+    assert [str(each.message) for each in caught] == [note]
+    np.testing.assert_equal(found, read_curves(tmp_path / "made" / "curves.parquet"))
 
 
-def test_the_command_says_so_once_and_in_plain_words(call, tmp_path):
-    made = records(tmp_path / "made", names=("UOpt-RPGPD",), seeds=2, episodes=60)
-    path = made / "curves.parquet"
-    pq.write_table(pq.read_table(path).replace_schema_metadata(None), path)
+def test_thousands_of_curves_without_digests_are_noted_once(tmp_path):
+    lone = without_digest(tmp_path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            read_curves(lone / "curves.parquet")
+    assert len(caught) == 1
+
+
+def test_the_command_says_so_in_plain_words(call, tmp_path):
+    lone = without_digest(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("default")
-        code, _, err = call("report", made)
-        call("report", made)
-        err += call("report", made)[2]
+        code, _, err = call("plot", lone, "gap")
     said = [line for line in err.splitlines() if "digest" in line]
     assert code == 0
     assert said == [

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from made_up_records import HORIZON, OPTIMUM, records
+from made_up_records import HORIZON, OPTIMUM, believed, records
 
 from cmdplab import Experiment, sweep
 from cmdplab.algorithms import FIGURE_1
@@ -24,7 +24,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.records.tables import read_curves
-from cmdplab.files import sealed, write_table
+from cmdplab.files import write_table
 from cmdplab.measures.verdict import common_verdict
 from cmdplab.report import gather, write_report, write_tables
 from cmdplab.report.curves import kept
@@ -78,7 +78,7 @@ def test_it_lies_in_the_folder_or_where_it_was_asked_for(folder, page, tmp_path)
     there = write_report(folder, tmp_path / "new" / "mine.html")
     assert there.read_bytes() == page.read_bytes()  # the same records give the same page
     assert write_report(folder, tmp_path) == tmp_path / "report.html"
-    assert not list(folder.glob(".*"))
+    assert {each.name for each in folder.glob(".*")} <= {".columns", ".index", ".lock"}
 
 
 def test_the_paper_s_figure_fits_into_five_megabytes(tmp_path):
@@ -170,15 +170,15 @@ def test_the_slider_s_data_are_the_mistakes_of_the_records(folder, page):
 
 def test_counts_too_large_for_single_precision_stay_exact(tmp_path):
     made = records(tmp_path / "long", names=("UOpt-RPGPD",), seeds=2, episodes=2000)
-    table = pq.read_table(made / "mistakes.parquet")
+    run = works_of(made)[0].folder
+    table = pq.read_table(run / "mistakes.parquet")
     large = pa.array(np.arange(table.num_rows)[::-1] + 10**9 + 1)
     place = table.column_names.index("gap_mistakes")
     table = table.set_column(place, "gap_mistakes", large)
-    write_table(table, made / "mistakes.parquet")
+    write_table(table, run / "mistakes.parquet")
+    believed(run)
     (each,) = data_of(write_report(made))["problems"][0]["algorithms"]
-    np.testing.assert_array_equal(
-        decode(each["mistakes"]["gap_mistakes"][2]), np.asarray(large)[:201]
-    )
+    np.testing.assert_array_equal(decode(each["mistakes"]["gap_mistakes"][2]), np.asarray(large))
 
 
 def test_names_stay_text(tmp_path):
@@ -342,16 +342,6 @@ def _text(name: str, text: str):
     return lambda folder: (folder / name).write_text(text)
 
 
-def _summary(**changes):
-    def change(folder: Path) -> None:
-        path = folder / "summary.json"
-        values = json.loads(path.read_text()) | changes
-        values.pop("digest")
-        path.write_text(sealed(json.dumps(values)))
-
-    return change
-
-
 def _drop(name: str, column: str):
     def change(folder: Path) -> None:
         table = pq.read_table(folder / name).drop_columns([column])
@@ -384,18 +374,6 @@ def _rows(name: str, keep: slice):
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (_without("curves.parquet"), "holds no records"),
-        (_without("summary.json"), "holds no records"),
-        (_without("mistakes.parquet"), "has no mistakes.parquet"),
-        (_text("curves.parquet", "PAR1 no"), "cannot be read"),
-        (_text("mistakes.parquet", ""), "cannot be read"),
-        (_text("summary.json", "{"), "cannot be read"),
-        (_text("summary.json", "[]"), "schema unknown here"),
-        (_text("manifest.json", "{}"), "holds both"),
-        (_summary(algorithms={"UOpt-RPGPD": 3}), "schema unknown here"),
-        (_summary(algorithms={}), "and summary.json does not"),
-        (_summary(algorithms={"UOpt-RPGPD": {}}), "is not a number per seed"),
-        (_summary(episodes=7), "not of the same runs"),
         (_number("curves.parquet", "gap", 1.5), "are not of one run"),
         (_number("curves.parquet", "gap_max", float("nan")), "gap_max of UOpt-RPGPD (seed 1) is"),
         (_number("mistakes.parquet", "epsilon", 11.0), "do not share one epsilon grid"),
@@ -403,13 +381,47 @@ def _rows(name: str, keep: slice):
         (_drop("curves.parquet", "violation_max"), "no column 'violation_max'"),
         (_drop("curves.parquet", "seed"), "no column 'seed'"),
         (_drop("mistakes.parquet", "gap_mistakes"), "no column 'gap_mistakes'"),
+        (_text("curves.parquet", "PAR1 no"), "cannot be read"),
+        (_text("mistakes.parquet", ""), "cannot be read"),
         (_rows("curves.parquet", slice(0, 0)), "holds no runs"),
         (_rows("curves.parquet", slice(5, 10**6)), "do not share one episode grid"),
-        (_rows("mistakes.parquet", slice(0, 201)), "not of the same runs"),
+        (_rows("mistakes.parquet", slice(0, 20)), "do not share one epsilon grid"),
     ],
 )
-def test_bad_input_is_one_sentence(tmp_path, spoil, words):
+def test_a_run_that_its_manifest_believes_and_that_makes_no_sense_is_one_sentence(
+    tmp_path, spoil, words
+):
     made = records(tmp_path / "bad", names=("UOpt-RPGPD",), seeds=2, episodes=300)
+    run = works_of(made)[1].folder
+    spoil(run)
+    believed(run)
+    with pytest.raises(InputError, match=re.escape(words)) as caught:
+        write_report(made)
+    assert "\n" not in str(caught.value)
+    assert not (made / "report.html").exists()
+
+
+@pytest.mark.parametrize("name", ["curves.parquet", "mistakes.parquet", "checkpoint.npz"])
+@pytest.mark.parametrize("spoil", [_without, lambda name: _text(name, "PAR1 no")])
+def test_a_run_that_is_not_what_its_manifest_says_is_named_and_left_out(tmp_path, spoil, name):
+    made = records(tmp_path / "bad", names=("UOpt-RPGPD",), seeds=2, episodes=300)
+    run = works_of(made)[1].folder
+    spoil(name)(run)
+    found = gather(made)
+    assert [(each.run, each.status) for each in found.troubles] == [(run.name, "damaged")]
+    assert found.sections[0].entries[0].seeds == [0]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (_without("experiment.json"), "holds no records"),
+        (_text("experiment.json", "{"), "cannot be read"),
+        (_text("experiment.json", "[]"), "is not an experiment"),
+    ],
+)
+def test_a_list_of_runs_that_is_none_is_one_sentence(tmp_path, spoil, words):
+    made = records(tmp_path / "bad", names=("UOpt-RPGPD",), seeds=1, episodes=300)
     spoil(made)
     with pytest.raises(InputError, match=re.escape(words)) as caught:
         write_report(made)

@@ -11,12 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import faults
-import numpy as np
 import pytest
-from conftest import ROOT, random_problem
+from conftest import random_problem
 from rich.console import Console
 
-from cmdplab import load_runs, sweep
+from cmdplab import sweep
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.experiment import parse_experiment
@@ -31,7 +30,6 @@ pytestmark = pytest.mark.usefixtures("one_process")
 
 TWO = ("UOpt-RPGPD", "No-regularization")
 SHOWN = ("curves.parquet", "mistakes.parquet", "figure1.png", "figure1.pdf")
-OLD = [ROOT / "tests" / "data" / name for name in ("reproduce-0.1.0", "compare-0.1.0")]
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -190,12 +188,15 @@ def test_a_folder_of_something_else_is_refused_before_anything_is_played(
     compared = ("compare", "--problem", "three-state", "--algorithms", "UOpt-RPGPD", *few)
     assert call(*compared, "--out", tmp_path / "compared")[0] == 0
     assert call("run", "three-state", "--episodes", "20", "--out", tmp_path / "alone")[0] == 0
+    letter = tmp_path / "letter"
+    letter.mkdir()
+    (letter / "letter.txt").write_text("hello")
     held = {
         folder: "the experiment 'scales'",
         tmp_path / "compared": "the comparison 'compare-three-state'",
         tmp_path / "alone": "a single run",
         reproduced[0].out: "the reproduction 'figure1'",
-        OLD[0]: "results of version 0.1",
+        letter: "other files (letter.txt)",
     }
     commands = {
         compared: tmp_path / "compared",
@@ -357,47 +358,6 @@ def test_progress_names_the_run(monkeypatch):
             line = "0 of 2 runs, 40 of 200 episodes, 20/s, 8 s left; "
             assert f"{line}DOPE (delta 0.5) on lake, seed 0: gap +0.250" in text
             assert "2 of 2 runs, 100 of 200 episodes" in text
-
-
-@pytest.mark.filterwarnings("ignore::cmdplab.files.NoDigestWarning")
-@pytest.mark.parametrize("folder", OLD, ids=lambda path: path.name)
-def test_a_folder_of_version_0_1_is_still_reported_plotted_and_exported(call, folder, tmp_path):
-    before = content(folder)
-    summary = json.loads((folder / "summary.json").read_text())
-    assert call("report", folder, "--out", tmp_path / "report.html")[0] == 0
-    lines = (tmp_path / "summary.csv").read_text().splitlines()
-    assert len(lines) == 1 + len(summary["algorithms"])
-    for name, line in zip(summary["algorithms"], lines[1:], strict=True):
-        assert line.startswith(f"{summary['instance']},{name},")
-        median = np.median(summary["algorithms"][name]["strong_regret"])
-        assert repr(float(median)) in line
-    assert call("plot", folder, "regret", "--out", tmp_path / "regret.png")[0] == 0
-    assert call("export", folder, "--out", tmp_path / "curves.csv")[0] == 0
-    table = load_runs(folder)
-    last = table.filter(np.asarray(table["episode"]) == summary["episodes"])
-    gaps = [gap for each in summary["algorithms"].values() for gap in each["final_gap"]]
-    assert sorted(last["gap"].to_pylist()) == sorted(gaps)
-    assert set(table["problem"].to_pylist()) == {summary["instance"]}
-    assert content(folder) == before
-
-
-@pytest.mark.filterwarnings("ignore::cmdplab.files.NoDigestWarning")
-def test_the_command_that_wrote_an_old_folder_gives_its_numbers_still(tmp_path):
-    study = Reproduction(episodes=60, seeds=2, algorithms=TWO, out=tmp_path / "new")
-    carry_out(study)
-    old, new = load_runs(OLD[0]), load_runs(tmp_path / "new")
-    assert old.num_rows == new.num_rows
-    for seed in range(2):
-        for name in TWO:
-            mine = [
-                table.filter(
-                    (np.asarray(table["seed"]) == seed)
-                    & (np.asarray(table["algorithm"].to_pylist()) == name)
-                )
-                for table in (old, new)
-            ]
-            for column in ("episode", "gap", "violation", "strong_regret", "multiplier_1"):
-                np.testing.assert_allclose(*(np.asarray(each[column]) for each in mine), rtol=1e-9)
 
 
 def test_the_runs_of_a_study_are_those_of_an_experiment(reproduced, call):

@@ -36,7 +36,6 @@ _OF_A_RUN |= {checkpoint.BEFORE, CURVES, MISTAKES}
 _KINDS: dict[str | None, str] = {"reproduce": "reproduction", "compare": "comparison"}
 
 Study = Literal["reproduce", "compare"]
-OLD_SUMMARY = "summary.json"  # which version 0.1 wrote without a list of runs beside it
 
 
 class DamagedError(InputError):
@@ -231,7 +230,7 @@ def check_folder(folder: Path) -> None:
 def check_apart(folder: Path) -> None:
     """Refuse a folder of runs for what is said about runs: it would be taken for theirs."""
     check_folder(folder)
-    if any((folder / name).exists() for name in (EXPERIMENT, manifest.NAME, OLD_SUMMARY)):
+    if any((folder / name).exists() for name in (EXPERIMENT, manifest.NAME)):
         raise refusal(folder, "records of runs")
 
 
@@ -243,10 +242,7 @@ def content(folder: Path, ours: set[str]) -> str:
         return ""
     if manifest.NAME in strangers:
         return "a single run"
-    listed = _listed(folder)
-    if OLD_SUMMARY in strangers and not listed:
-        return "results of version 0.1"
-    return listed or f"other files ({strangers[0]})"
+    return _listed(folder) or f"other files ({strangers[0]})"
 
 
 def begun(folder: Path) -> list[RunSettings]:

@@ -10,7 +10,7 @@ from cmdplab.errors import InputError
 from cmdplab.files.write import writable_folder, write_text
 from cmdplab.report.model import Report
 from cmdplab.report.page import page
-from cmdplab.report.sources import gather
+from cmdplab.report.sweeps import gather
 from cmdplab.report.tables import csv_table, latex_table
 
 __all__ = ["Embedded", "Report", "gather", "show", "write_report", "write_tables"]

@@ -44,8 +44,12 @@ class _Member(NamedTuple):
     folder: Path
 
 
-def gather_sweep(folder: Path) -> Report:
-    """Every finished run of a sweep; the others are named, each with the reason."""
+def gather(folder: Path) -> Report:
+    """Every finished run of a folder; the others are named, each with the reason."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder")
+    if not any((folder / name).exists() for name in (EXPERIMENT, manifest.NAME)):
+        raise InputError(f"{folder} holds no records: it has neither {EXPERIMENT} nor a manifest")
     works = works_of(folder)
     troubles: list[Trouble] = []
     shown: dict[str, dict[_Kind, list[_Member]]] = {}

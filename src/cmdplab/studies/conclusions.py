@@ -21,7 +21,6 @@ from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import by_label
 from cmdplab.experiments.records.load import recall
-from cmdplab.experiments.records.summary import SUMMARY
 from cmdplab.experiments.records.tables import Curves, put_runs
 from cmdplab.experiments.records.versus import MEASURES, paired_with
 from cmdplab.experiments.status import RunStatus
@@ -92,7 +91,7 @@ def conclude(folder: Path, without: Container[str] = ()) -> tuple[list[Run], dic
     with written_whole(folder / CURVES) as curves, written_whole(folder / MISTAKES) as mistakes:
         put_runs(runs, "curves", curves)
         put_runs(runs, "mistakes", mistakes)
-    write_text(folder / SUMMARY, sealed(to_json(summary)) + "\n")
+    write_text(folder / "summary.json", sealed(to_json(summary)) + "\n")
     _draw(known, runs, paired, folder)
     from cmdplab.report import gather, write_report, write_tables
 

@@ -11,7 +11,6 @@ from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.index import Index
 from cmdplab.experiments.play import Run, saved_state
-from cmdplab.experiments.records.old_folders import is_old, old_curves
 from cmdplab.experiments.records.tables import read_one, read_records
 from cmdplab.experiments.status import status_by
 from cmdplab.experiments.work import Work
@@ -43,11 +42,6 @@ def load_runs(folder: str | Path, to: str = "arrow") -> Any:
 def _table(folder: Path) -> Any:
     import pyarrow as pa
 
-    if is_old(folder):
-        return pa.concat_tables(
-            [_labelled(table, known) for table, known in old_curves(folder)],
-            promote_options="default",
-        )
     tables, works = [], works_of(folder)
     index = Index(works)
     for work in works:
