@@ -98,7 +98,7 @@ def uopt_rpgpd(  # Algorithm 1
         eta, tau = (k + 3.0) ** -alpha_eta, (k + 3.0) ** -alpha_tau  # line 3
         beta = scale * bonus(n, estimate, delta)  # line 5
         beta[n == 0.0] = np.inf  # the cap, whatever the scale
-        q, v = evaluate(r[0], beta, estimate, log_policy, tau)  # line 6
+        q, _ = evaluate(r[0], beta, estimate, log_policy, tau)  # line 6
         ahead = np.empty(N)
         for i in range(N):  # line 7
             q_i, v_i = evaluate(r[i + 1], beta, estimate, log_policy, 0.0)
