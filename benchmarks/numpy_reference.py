@@ -1,4 +1,4 @@
-"""UOpt-RPGPD (released preset) in plain vectorised NumPy: the paper's two boxes, line by line.
+"""UOpt-RPGPD in plain vectorised NumPy, in the preset `released`: the notebook of the authors.
 
 What one would write without a compiler and without our tricks: whole-array operations over states,
 actions and successors, a Python loop over the steps, one evaluation per reward (Algorithm 2), the
