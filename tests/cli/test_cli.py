@@ -11,7 +11,6 @@ import time
 import faults
 import numpy as np
 import pytest
-import typer.main
 from conftest import random_problem
 
 from cmdplab import cli
@@ -32,7 +31,7 @@ def test_ray_without_an_address_is_a_local_cluster():
 
 
 def test_help_of_every_command(call):
-    for command in typer.main.get_command(cli.app).commands:
+    for command in [each.name for each in cli.app.registered_commands]:
         code, out, _ = call(command, "--help")
         assert code == 0
         assert "Usage" in out

@@ -185,27 +185,30 @@ def test_every_portrait_in_every_format(call, swept, kind, suffix, tmp_path):
 
 
 def test_a_portrait_is_of_the_run_that_was_recorded(call, swept, tmp_path, monkeypatch):
-    drawn = []
+    drawn = {}
     monkeypatch.setattr(
         "cmdplab.figures.portrait_drawings.draw_occupancy",
-        lambda portrait, title, path: drawn.append(portrait) or path,
+        lambda portrait, title, path: drawn.setdefault(path, portrait) and path,
     )
     work = next(each for each in works_of(swept) if each.settings.seed == 1)
     assert call("plot", work.folder, "occupancy", "--out", tmp_path / "f.svg")[0] == 0
     learned = recall(work).state.policy
-    np.testing.assert_array_equal(drawn[0].learned, occupancy(make(work.settings.problem), learned))
+    np.testing.assert_array_equal(
+        drawn[tmp_path / "f.svg"].learned, occupancy(make(work.settings.problem), learned)
+    )
 
 
 def test_several_algorithms_share_a_figure_of_entropy(call, swept, tmp_path, monkeypatch):
-    drawn = []
+    drawn = {}
     monkeypatch.setattr(
-        "cmdplab.figures.portrait_drawings.save", lambda figure, path: drawn.append(figure) or path
+        "cmdplab.figures.portrait_drawings.save",
+        lambda figure, path: drawn.setdefault(path, figure) and path,
     )
     given = ("--environment", "six-state", "--out", tmp_path / "f.svg")
     code, _, err = call("plot", swept, "entropy", *given)
     assert code == 0
     assert "OptCMDP has no temperature" in err
-    assert [line.get_label() for line in drawn[0].axes[0].lines] == list(NAMES)
+    assert [line.get_label() for line in drawn[tmp_path / "f.svg"].axes[0].lines] == list(NAMES)
 
 
 def test_what_cannot_be_portrayed(call, swept, tmp_path):

@@ -113,24 +113,40 @@ def _portrait(
     check_learners(works)
     writable_folder(path.parent)  # known before the runs, not after them
     runs = [(work.settings.row_to_play(work.given), work.settings) for work in works]
-    problem = problem_of(works[0].settings, works[0].problem_file)
-    solution = solve_feasible(problem)
-    episodes = max(s.episodes for _, s in runs if s.episodes is not None)
-    with shown([Job(row, s.seed) for row, s in runs], episodes, errors()) as on_progress:
-        look = entropy_curve if kind == "entropy" else occupancy_portrait
-        told = {"solution": solution, "on_progress": on_progress}
-        seen = [
-            look(problem, row, s.episodes, s.seed, rewards=s.rewards or "known", **told)
-            for row, s in runs
-        ]
     row, s = runs[0]
+    problem = problem_of(s, works[0].problem_file)
+    solution, episodes = solve_feasible(problem), s.episodes or 0
+    with shown([Job(each, told.seed) for each, told in runs], episodes, errors()) as on_progress:
+        if kind == "occupancy":
+            portrait = occupancy_portrait(
+                problem,
+                row,
+                episodes,
+                s.seed,
+                rewards=s.rewards or "known",
+                solution=solution,
+                on_progress=on_progress,
+            )
+        else:
+            curves = [
+                entropy_curve(
+                    problem,
+                    each,
+                    told.episodes or 0,
+                    told.seed,
+                    rewards=told.rewards or "known",
+                    solution=solution,
+                    on_progress=on_progress,
+                )
+                for each, told in runs
+            ]
     if kind == "occupancy":
         title = f"{problem.name}: {row.name} ({row.preset})\nseed {s.seed}, {episodes:,} episodes"
-        return draw_occupancy(seen[0], title, path)
+        return draw_occupancy(portrait, title, path)
     for each, _ in runs:
         warn(no_temperature(each))
     presets = " and ".join(sorted({each.preset for each, _ in runs}))
-    return draw_entropy(seen, f"{problem.name}, {presets}, seed {s.seed}", path)
+    return draw_entropy(curves, f"{problem.name}, {presets}, seed {s.seed}", path)
 
 
 def first_of_each(works: list[Work], environment: str | None, folder: Path) -> list[Work]:

@@ -117,8 +117,7 @@ def is_done(folder: Path, record: Manifest) -> bool:
     """Whether a run is finished and its files are what was written."""
     if record.status != "done":
         return False
-    # Runs of versions that counted no mistakes are done all the same.
-    return {*FILES} - {MISTAKES} <= {*record.sha256} and not _wrong(folder, record)
+    return {*FILES} <= {*record.sha256} and not _wrong(folder, record)
 
 
 def _wrong(folder: Path, record: Manifest) -> list[str]:
@@ -275,6 +274,4 @@ def _snapshot(folder: Path, settings: RunSettings) -> tuple[Snapshot | None, lis
         return None, again
     if str(found.snapshot.pop("run", "")) != settings.folder:
         return None, [*found.complaints, "the checkpoint belongs to another run; starting again"]
-    if "measure_mistakes" not in found.snapshot:
-        return None, [*found.complaints, "the checkpoint is of an older version; starting again"]
     return found.snapshot, found.complaints

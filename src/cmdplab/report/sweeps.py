@@ -128,7 +128,7 @@ def _why_not(work: Work, status: RunStatus) -> str:
         of = "" if status.of is None else f" of {status.of:,}"
         return f"{status.episodes:,}{of} episodes done"
     lacking = [name for name in (CURVES, MISTAKES) if not (work.folder / name).exists()]
-    return f"without {lacking[0]}: of a version that wrote none" if lacking else ""
+    return f"without {lacking[0]}: `cmdplab resume` and stop it" if lacking else ""
 
 
 def _trouble(status: RunStatus, why: str) -> Trouble:

@@ -111,8 +111,6 @@ def _group(
     curves: list[dict[str, Array]] = []
     mistakes: list[dict[str, Array]] = []
     for work in works:
-        if not (work.folder / MISTAKES).exists():
-            raise InputError(f"{work.folder} was made by a version that counted no mistakes")
         known = index.digests(work)
         for name, tables in ((CURVES, curves), (MISTAKES, mistakes)):
             sha256 = known.get(name, "")
