@@ -42,7 +42,6 @@ ROOMS = (
     "live",
     "gym",
     "testing",
-    "schemas",
     "cli",
     "__main__",
 )

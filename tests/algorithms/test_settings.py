@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, random_problem
+from json_schemas import sections
 from pydantic import BaseModel
 
 from cmdplab import settings
@@ -19,7 +20,6 @@ from cmdplab.experiments.experiment import AlgorithmSpec
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.load import LABELS
 from cmdplab.experiments.run_settings import RunSettings
-from cmdplab.schemas.models import sections
 from cmdplab.settings import SETTINGS, Declared, with_fields
 
 NAMES = [*SETTINGS]

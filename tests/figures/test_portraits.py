@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -185,7 +187,7 @@ def test_every_portrait_in_every_format(call, swept, kind, suffix, tmp_path):
 
 
 def test_a_portrait_is_of_the_run_that_was_recorded(call, swept, tmp_path, monkeypatch):
-    drawn = {}
+    drawn: dict[Path, Any] = {}
     monkeypatch.setattr(
         "cmdplab.figures.portrait_drawings.draw_occupancy",
         lambda portrait, title, path: drawn.setdefault(path, portrait) and path,
@@ -199,7 +201,7 @@ def test_a_portrait_is_of_the_run_that_was_recorded(call, swept, tmp_path, monke
 
 
 def test_several_algorithms_share_a_figure_of_entropy(call, swept, tmp_path, monkeypatch):
-    drawn = {}
+    drawn: dict[Path, Any] = {}
     monkeypatch.setattr(
         "cmdplab.figures.portrait_drawings.save",
         lambda figure, path: drawn.setdefault(path, figure) and path,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 WIDTH_OF_A_FILE = 120
 Cells = Sequence[str]
+_LATER = {"audit": 2, "describe": 2}  # versions of objects; of all others it is 1
 
 
 def console() -> Console:
@@ -71,10 +72,14 @@ def print_table(
     grid(console(), title, header, rows, left, least)
 
 
+def stamp(name: str) -> str:
+    """Name the schema of an object, such as "cmdplab.solve/1"; docs/json.md says when it grows."""
+    return f"cmdplab.{name}/{_LATER.get(name, 1)}"
+
+
 def print_json(name: str, value: Any) -> None:
     """Print an object for scripts; the schema of that name comes first (docs/json.md)."""
     from cmdplab.files.write import to_json
-    from cmdplab.schemas import stamp
 
     fields = value._asdict() if hasattr(value, "_asdict") else value
     print(to_json({"schema": stamp(name), **fields}))

@@ -1,5 +1,7 @@
 """The tables of docs/json.md as models, and the JSON Schemas in docs/schemas/ that say the same.
 
+`python docs/_ext/json_schemas.py docs` writes them; tests hold what commands print to the models.
+
 A heading of two signs is a command; the line below names its schemas, the title of the object and
 what it is. A heading of three is an object that others hold. Types are words: `text`,
 `list of (number or null)`, `map to [Unit](#unit)`.
@@ -19,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from cmdplab.schemas import stamp
+from cmdplab.cli.output import stamp
 
 _WORDS = {"text": str, "whole number": int, "number": float, "boolean": bool, "null": NoneType}
 _LEFT_OUT = " (may be left out)"

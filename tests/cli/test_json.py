@@ -7,10 +7,10 @@ import json
 import pytest
 import typer.main
 from conftest import ROOT, random_problem
+from json_schemas import json_schemas, models, sections
 
 from cmdplab import cli
-from cmdplab.schemas import stamp
-from cmdplab.schemas.models import json_schemas, models, sections
+from cmdplab.cli.output import stamp
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -111,7 +111,7 @@ def test_a_run_has_one_schema_with_and_without_a_record(call, tmp_path):
 
 
 def test_the_json_schemas_are_those_of_the_page():
-    again = "run: python -m cmdplab.schemas.models docs"
+    again = "run: python docs/_ext/json_schemas.py docs"
     for name, schema in SCHEMAS.items():
         there = json.loads((ROOT / "docs" / "schemas" / f"{name}.json").read_text())
         assert there == schema, again
