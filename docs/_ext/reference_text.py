@@ -95,7 +95,7 @@ def write_api() -> None:
         "``cmdplab.statistics``. Names of ``cmdplab`` itself are on :doc:`index`.",
         "",
     ]
-    for room in cmdplab._ROOMS:
+    for room in cmdplab._SUBPACKAGES:
         about = inspect.getdoc(import_module(f"cmdplab.{room}")) or ""
         lines += ["", f"cmdplab.{room}", "-" * 40, "", first_paragraph(about), ""]
         if names := exported(room):
@@ -107,7 +107,7 @@ def write_api() -> None:
                 lines += [f"   * - ``{name}``", f"     - {escaped(words)}"]
     _write(DOCS / "api" / "rooms.rst", lines)
     wanted = {"index", "rooms", *(f"cmdplab.{name}" for name in cmdplab.__all__)}
-    wanted |= {f"cmdplab.{room}.{name}" for room in cmdplab._ROOMS for name in exported(room)}
+    wanted |= {f"cmdplab.{room}.{name}" for room in cmdplab._SUBPACKAGES for name in exported(room)}
     for file in (DOCS / "api").glob("*.rst"):
         if file.stem not in wanted:  # left by a build of another version
             file.unlink()

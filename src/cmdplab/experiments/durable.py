@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 CHECKPOINT_EVERY = 30.0  # seconds
 CURVES = "curves.parquet"
 MISTAKES = "mistakes.parquet"
-FILES = (CURVES, MISTAKES, checkpoint.NEWEST)
+FILES: tuple[str, ...] = (CURVES, MISTAKES, checkpoint.NEWEST)
 LOCK = ".lock"
 
 
