@@ -32,13 +32,13 @@ def in_a_process(code: str) -> str:
     return done.stdout
 
 
-def test_rooms_are_reached_without_importing_them():
-    rooms = cmdplab._SUBPACKAGES
-    code = f"import cmdplab\nfor room in {rooms}: print(getattr(cmdplab, room).__name__)"
-    assert in_a_process(code).split() == [f"cmdplab.{room}" for room in rooms]
+def test_subpackages_are_reached_without_importing_them():
+    names = cmdplab._SUBPACKAGES
+    code = f"import cmdplab\nfor name in {names}: print(getattr(cmdplab, name).__name__)"
+    assert in_a_process(code).split() == [f"cmdplab.{name}" for name in names]
 
 
-def test_dir_lists_every_public_name_and_room():
+def test_dir_lists_every_public_name_and_subpackage():
     assert {*cmdplab.__all__, *cmdplab._SUBPACKAGES} <= {*dir(cmdplab)}
 
 

@@ -37,29 +37,30 @@ def groups() -> dict[str, list[str]]:
     return {purpose: names for purpose, names in found.items() if names}
 
 
-def exported(room: str) -> list[str]:
-    """The names that a room exports and that are no names of `cmdplab` itself."""
-    module = import_module(f"cmdplab.{room}")
+def exported(subpackage: str) -> list[str]:
+    """The names that a subpackage exports and that are no names of `cmdplab` itself."""
+    module = import_module(f"cmdplab.{subpackage}")
     names = getattr(module, "__all__", [])
     same = {name for name in cmdplab.__all__ if name in names}
     return [name for name in names if name not in same and (callable(getattr(module, name)))]
 
 
-def modules(room: str) -> list[tuple[str, str]]:
-    """The modules of a room, each with the first sentence of its docstring."""
-    home = Path(str(import_module(f"cmdplab.{room}").__file__))
+def modules(subpackage: str) -> list[tuple[str, str]]:
+    """The modules of a subpackage, each with the first sentence of its docstring."""
+    home = Path(str(import_module(f"cmdplab.{subpackage}").__file__))
     if home.name != "__init__.py":
         return []
     found = []
     for file in sorted(home.parent.glob("*.py")):
         text = ast.get_docstring(ast.parse(file.read_text())) or ""
         if file.stem != "__init__":
-            found.append((f"cmdplab.{room}.{file.stem}", " ".join(text.split("\n\n")[0].split())))
+            first = " ".join(text.split("\n\n")[0].split())
+            found.append((f"cmdplab.{subpackage}.{file.stem}", first))
     return found
 
 
 def write_api() -> None:
-    """Write docs/api/: a page of the names, a page of the rooms; autosummary makes the rest."""
+    """Write the pages of names and subpackages into docs/api/; autosummary makes the rest."""
     lines = [
         "API",
         "===",
@@ -74,40 +75,41 @@ def write_api() -> None:
         lines += [f"   cmdplab.{name}" for name in names]
     lines += [
         "",
-        "Rooms",
-        "-----",
+        "Subpackages",
+        "-----------",
         "",
-        "What is less often needed lives in rooms: ``cmdplab.theory``,",
-        "``cmdplab.solvers`` and so on. :doc:`They have a page of their own <rooms>`.",
+        "Names that are needed less often live in subpackages: ``cmdplab.theory``,",
+        "``cmdplab.solvers`` and so on. :doc:`They have a page of their own <subpackages>`.",
         "",
         ".. toctree::",
         "   :hidden:",
         "",
-        "   rooms",
+        "   subpackages",
         "",
     ]
     _write(DOCS / "api" / "index.rst", lines)
     lines = [
-        "Rooms",
-        "=====",
+        "Subpackages",
+        "===========",
         "",
-        "``import cmdplab`` reaches every room: ``cmdplab.theory``,",
+        "``import cmdplab`` reaches every subpackage: ``cmdplab.theory``,",
         "``cmdplab.statistics``. Names of ``cmdplab`` itself are on :doc:`index`.",
         "",
     ]
-    for room in cmdplab._SUBPACKAGES:
-        about = inspect.getdoc(import_module(f"cmdplab.{room}")) or ""
-        lines += ["", f"cmdplab.{room}", "-" * 40, "", first_paragraph(about), ""]
-        if names := exported(room):
+    for subpackage in cmdplab._SUBPACKAGES:
+        about = inspect.getdoc(import_module(f"cmdplab.{subpackage}")) or ""
+        lines += ["", f"cmdplab.{subpackage}", "-" * 40, "", first_paragraph(about), ""]
+        if names := exported(subpackage):
             lines += [".. autosummary::", "   :toctree: .", "   :nosignatures:", ""]
-            lines += [f"   cmdplab.{room}.{name}" for name in names]
-        if files := modules(room):
+            lines += [f"   cmdplab.{subpackage}.{name}" for name in names]
+        if files := modules(subpackage):
             lines += ["", ".. list-table::", "   :header-rows: 0", "   :widths: 35 65", ""]
             for name, words in files:
                 lines += [f"   * - ``{name}``", f"     - {escaped(words)}"]
-    _write(DOCS / "api" / "rooms.rst", lines)
-    wanted = {"index", "rooms", *(f"cmdplab.{name}" for name in cmdplab.__all__)}
-    wanted |= {f"cmdplab.{room}.{name}" for room in cmdplab._SUBPACKAGES for name in exported(room)}
+    _write(DOCS / "api" / "subpackages.rst", lines)
+    wanted = {"index", "subpackages", *(f"cmdplab.{name}" for name in cmdplab.__all__)}
+    for subpackage in cmdplab._SUBPACKAGES:
+        wanted |= {f"cmdplab.{subpackage}.{name}" for name in exported(subpackage)}
     for file in (DOCS / "api").glob("*.rst"):
         if file.stem not in wanted:  # left by a build of another version
             file.unlink()

@@ -1,4 +1,4 @@
-"""The house: rooms with one job each, imports that point one way, formulas that stand once."""
+"""Facts about the package: one order of imports, budgets of lines, and quick starts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import cmdplab
 
 PACKAGE = ROOT / "src" / "cmdplab"
 
-# A room imports from the rooms before it. The root's own modules are rooms too.
-ROOMS = (
+# A subpackage imports from the subpackages before it. The modules of the root count as such.
+ORDER = (
     "errors",
     "plugins",
     "settings",
@@ -69,18 +69,19 @@ def imported(module: str) -> set[str]:
     return {each for each in found if each in MODULES}
 
 
-def room(module: str) -> str:
+def subpackage(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def test_every_module_lives_in_a_room():
-    assert {room(each) for each in MODULES} - {""} == set(ROOMS)
+def test_every_module_belongs_to_a_subpackage_of_the_order():
+    assert {subpackage(each) for each in MODULES} - {""} == set(ORDER)
 
 
-def test_a_room_imports_only_from_the_rooms_before_it():
+def test_a_subpackage_imports_only_from_the_subpackages_before_it():
     # The package itself holds the version, and nothing that is loaded on import.
-    pairs = [(a, b) for a in MODULES if a != "cmdplab" for b in imported(a) if room(b)]
-    assert [(a, b) for a, b in pairs if ROOMS.index(room(b)) > ROOMS.index(room(a))] == []
+    pairs = [(a, b) for a in MODULES if a != "cmdplab" for b in imported(a) if subpackage(b)]
+    places = {(a, b): (ORDER.index(subpackage(a)), ORDER.index(subpackage(b))) for a, b in pairs}
+    assert [pair for pair, (importer, found) in places.items() if found > importer] == []
 
 
 def test_no_two_modules_import_each_other_even_indirectly():
@@ -91,7 +92,7 @@ def test_no_two_modules_import_each_other_even_indirectly():
     assert set(graph) - done == set()
 
 
-def test_rooms_are_small_enough_to_look_around_in():
+def test_a_folder_has_at_most_sixteen_modules():
     folders = {file.parent for file in MODULES.values()}
     sizes = {str(each.relative_to(PACKAGE)): len([*each.glob("*.py")]) for each in folders}
     assert sizes.pop(".") <= 8
@@ -99,17 +100,17 @@ def test_rooms_are_small_enough_to_look_around_in():
     assert crowded == {}
 
 
-def test_every_room_says_what_belongs_there():
+def test_every_subpackage_has_a_docstring():
     for file in PACKAGE.rglob("__init__.py"):
         text = ast.get_docstring(ast.parse(file.read_text())) or ""
         assert len(text) > 60, file
 
 
-def test_the_design_has_a_line_for_every_room_in_their_order():
+def test_the_design_has_a_line_for_every_subpackage_in_their_order():
     tree = (ROOT / "docs" / "design.md").read_text().split("```text\nsrc/cmdplab/\n")[1]
     lines = [line.split() for line in tree.split("```")[0].splitlines()]
     folders = [each[0].rstrip("/") for each in lines if each[0].endswith("/")]
-    assert folders == [each for each in ROOMS if (PACKAGE / each).is_dir()]
+    assert folders == [each for each in ORDER if (PACKAGE / each).is_dir()]
 
 
 def loaded_by(code: str) -> set[str]:
@@ -137,6 +138,6 @@ def test_help_loads_no_arrays():
     assert loaded_by(f"exec({code!r})") & {*HEAVY, "numpy"} == set()
 
 
-def test_every_public_name_and_room_is_reached_from_the_package():
+def test_every_public_name_is_reached_from_the_package():
     for name in cmdplab.__all__:
         assert getattr(cmdplab, name) is not None
