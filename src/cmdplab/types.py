@@ -1,6 +1,9 @@
-"""Names for the arrays that the package passes around; shapes are beside each use."""
+"""Names for arrays, whose shapes are beside each use, and classes whose arrays never change."""
 
 from __future__ import annotations
+
+from functools import cached_property, wraps
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,3 +13,111 @@ Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]  # true where an action may be taken
 Places = npt.NDArray[np.int32]  # half the memory traffic of 64-bit indices
 Ahead = npt.NDArray[np.uint32]  # the same; compiled code need not ask whether they are negative
+
+Kind = TypeVar("Kind", bound=type[Any])
+
+
+def frozen(cls: Kind) -> Kind:
+    """Make the arrays of a frozen dataclass or a NamedTuple read-only, in every copy too.
+
+    `copy` and `deepcopy` return the value itself, which cannot change. A pickle holds each array
+    once along the axes on which it repeats itself, and nothing that was derived from the fields.
+    """
+    make = "__new__" if issubclass(cls, tuple) else "__init__"
+    made = getattr(cls, make)
+
+    @wraps(made)
+    def making(self: Any, *given: Any, **named: Any) -> Any:
+        found = made(self, *given, **named)
+        lock(vars(self) if make == "__init__" else found)
+        return found
+
+    setattr(cls, make, making)
+    for name, method in _COPYING.items():
+        setattr(cls, name, method)
+    return cls
+
+
+def lock(value: Any) -> None:
+    """Make arrays read-only: those in tuples and dictionaries too."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, tuple | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            lock(each)
+
+
+class _Packed(NamedTuple):
+    """An array without the axes along which it repeats itself."""
+
+    once: npt.NDArray[Any]
+    stored: tuple[int, ...]  # its shape without repetitions that take no memory
+    shape: tuple[int, ...]
+
+
+def _reduced(self: Any, protocol: Any) -> tuple[Any, ...]:
+    """The class and the content of a value, for pickle."""
+    if isinstance(self, tuple):
+        return _restored, (type(self), tuple(map(_packed, self)))
+    kept = {name: each for name, each in vars(self).items() if not _derived(type(self), name)}
+    return _restored, (type(self), _packed(kept))
+
+
+_COPYING: dict[str, Any] = {
+    "__copy__": lambda self: self,
+    "__deepcopy__": lambda self, memo: self,
+    "__reduce_ex__": _reduced,
+    "_make": classmethod(lambda cls, values: cls(*values)),  # of NamedTuples: `_replace` calls it
+}
+
+
+def _derived(cls: type[Any], name: str) -> bool:
+    return isinstance(getattr(cls, name, None), cached_property)
+
+
+def _restored(cls: type[Any], content: Any) -> Any:
+    """The value that was pickled: checked when it was made, and not again."""
+    content = _unpacked(content)
+    lock(content)
+    if issubclass(cls, tuple):
+        return tuple.__new__(cls, content)
+    made = object.__new__(cls)
+    vars(made).update(content)
+    return made
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.itemsize <= 8:
+        once, stored = value, list(value.shape)
+        for axis, size in enumerate(value.shape):
+            first = once[(slice(None),) * axis + (slice(0, 1),)]
+            if size > 1 and value.strides[axis] == 0:
+                once, stored[axis] = first, 1
+            elif size > 1 and _repeats(once, first, axis):
+                once = first
+        return _Packed(np.ascontiguousarray(once), tuple(stored), value.shape)
+    return _inside(value, _packed)
+
+
+def _repeats(whole: npt.NDArray[Any], first: npt.NDArray[Any], axis: int) -> bool:
+    """Whether an array is the same, bit by bit, all along an axis."""
+    bits = f"u{whole.itemsize}"  # so that -0.0 is not 0.0, and NaN is NaN
+    second = whole[(slice(None),) * axis + (slice(1, 2),)]
+    return all((each.view(bits) == first.view(bits)).all() for each in (second, whole))
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, _Packed):
+        stored = np.array(np.broadcast_to(value.once, value.stored), order="C")
+        lock(stored)
+        return stored if value.stored == value.shape else np.broadcast_to(stored, value.shape)
+    return _inside(value, _unpacked)
+
+
+def _inside(value: Any, change: Any) -> Any:
+    """A tuple or a dictionary with each of its values changed; anything else as it is."""
+    if type(value) is dict:
+        return {key: change(each) for key, each in value.items()}
+    if type(value) is tuple:
+        return tuple(map(change, value))
+    return value

@@ -28,7 +28,7 @@ from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import refuse_first
 from cmdplab.errors import InputError
-from cmdplab.types import Array, Mask
+from cmdplab.types import Array, Mask, frozen
 
 ROUNDINGS = ("up", "down")
 Names = Sequence[int | str] | int | str | None
@@ -39,6 +39,9 @@ class _Cost:
     """A cost whose sum is counted along an episode."""
 
     cost: npt.ArrayLike  # [X, A] or [H, X, A]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cost", floats("the cost", self.cost))
 
     def table(self, problem: CMDP) -> Array:
         """[H, X, A], the cost of every pair at every step; zero where an action is closed."""
@@ -52,9 +55,11 @@ class _Counted(_Cost):
     budget: float
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "budget", _finite("the budget", self.budget))
 
 
+@frozen
 @dataclass(frozen=True, eq=False)
 class AlmostSure(_Counted):
     """P(C <= budget) = 1: no episode costs more than the budget, whatever happens.
@@ -76,6 +81,7 @@ class AlmostSure(_Counted):
         return f"total cost at most {self.budget:g}, almost surely"
 
 
+@frozen
 @dataclass(frozen=True, eq=False)
 class Anytime(AlmostSure):
     """P(C_h <= budget for every h) = 1: at no step is more spent than the budget.
@@ -89,6 +95,7 @@ class Anytime(AlmostSure):
         return f"cost so far at most {self.budget:g} at every step, almost surely"
 
 
+@frozen
 @dataclass(frozen=True, eq=False)
 class Chance(_Counted):
     """P(C > budget) <= probability; with `anytime`, P(C_h > budget for some h) <= probability.
@@ -114,6 +121,7 @@ class Chance(_Counted):
         return f"{what} {self.budget:g} with probability at most {self.probability:g}"
 
 
+@frozen
 @dataclass(frozen=True, eq=False)
 class CVaR(_Cost):
     """CVaR_level(C) <= bound: the mean cost of the worst share 1 - level of episodes.
@@ -128,6 +136,7 @@ class CVaR(_Cost):
     rounding: str = "up"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         level = real_number("the level", self.level)
         if not 0.0 <= level < 1.0:
             raise InputError(f"the level is {level:g}, outside [0, 1)")
@@ -139,6 +148,7 @@ class CVaR(_Cost):
         return f"CVaR of the total cost at level {self.level:g} at most {self.bound:g}"
 
 
+@frozen
 @dataclass(frozen=True, eq=False)
 class Expected(_Counted):
     """E C <= budget, for a cost in any units: needs no grid and no memory."""

@@ -13,7 +13,7 @@ from cmdplab.checks import is_whole
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.transitions import Dense, Kernel, Sparse, refuse_first
 from cmdplab.errors import InputError
-from cmdplab.types import Array, Mask
+from cmdplab.types import Array, Mask, lock
 
 POLICY_TOLERANCE = 1e-9  # by which the sum of a row may differ from 1; it is not normalised
 
@@ -46,6 +46,8 @@ def kernel_rows(
     if isinstance(kernel, list | tuple) and any(hasattr(each, "tocoo") for each in kernel):
         opened = None if mask is None else flags(mask)
         return Sparse.from_matrices(kernel, opened if np.ndim(opened) == 2 else None)  # type: ignore[arg-type]
+    if isinstance(kernel, np.ndarray) and kernel.ndim == 4 and kernel.strides[0] == 0:
+        return np.broadcast_to(floats("transition", kernel[0]), kernel.shape)
     return floats("transition", kernel)
 
 
@@ -114,9 +116,10 @@ def checked_mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> Mask | N
         raise InputError(f"mask[{', '.join(map(str, none[0]))}] leaves no action")
     if given.all():
         return None
-    given = np.broadcast_to(given.copy(), shape) if given.ndim == 2 else given.copy()
-    given.flags.writeable = False
-    return given
+    once = given[0] if len(given.shape) == len(shape) and given.strides[0] == 0 else given
+    own = once.copy()
+    lock(own)
+    return np.broadcast_to(own, shape)
 
 
 def flags(mask: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -252,10 +255,8 @@ class Bundle:
 
     def _keep(self, **fields: Any) -> None:
         """Set fields of a frozen problem; its arrays are read-only from here on."""
-        for field, value in fields.items():
-            if isinstance(value, np.ndarray):
-                value.flags.writeable = False
-            object.__setattr__(self, field, value)
+        lock(fields)
+        vars(self).update(fields)
 
     def _told(self, first: tuple[str, str], start: str, kernel: str) -> tuple[str, display.Facts]:
         """The facts of every problem, the first of its own."""

@@ -16,10 +16,11 @@ from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import InputError
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen
 
 
 @display.shown
+@frozen
 class Evaluation(NamedTuple):
     """Exact returns and visits of one policy on one problem."""
 

@@ -24,7 +24,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.types import Array, Indices, Mask
+from cmdplab.types import Array, Indices, Mask, frozen
 
 BRANCHES = 8  # successors that a state of a random start may have, however short the lists are
 
@@ -78,6 +78,7 @@ def discounted(
     return CMDP(rows, weighted, bounds, first, name=name, mask=opened)
 
 
+@frozen
 class Truncated(NamedTuple):
     """A problem with an end in place of one without, and what is lost by that."""
 

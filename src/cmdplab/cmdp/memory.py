@@ -20,9 +20,10 @@ import numpy.typing as npt
 from cmdplab.checks import whole_number
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.types import Array, Indices
+from cmdplab.types import Array, Indices, frozen
 
 
+@frozen
 @dataclass(frozen=True, eq=False)
 class Counter:
     """A whole number that follows an episode: k' = clip(k + step[h, x, a], 0, levels - 1).
@@ -50,7 +51,6 @@ class Counter:
                 f"not {given.dtype} of {given.shape}"
             )
         step = np.array(given, dtype=np.int64)
-        step.flags.writeable = False
         levels = whole_number("the number of levels of a counter", self.levels, 1)
         start = whole_number("the start of a counter", self.start)
         sums = None if self.sums is None else _checked_sums(self.sums, levels)
@@ -97,11 +97,10 @@ def _checked_sums(given: npt.ArrayLike, levels: int) -> Indices:
     sums = np.asarray(given)
     if sums.dtype.kind not in "iu" or sums.shape != (levels,) or (sums[1:] <= sums[:-1]).any():
         raise InputError(f"the sums of a counter must be {levels} ascending whole numbers")
-    sums = sums.astype(np.int64)
-    sums.flags.writeable = False
-    return sums
+    return sums.astype(np.int64)
 
 
+@frozen
 @dataclass(frozen=True, eq=False)
 class Counters:
     """Several counters as one: its level numbers the levels of the parts, the last part fastest."""

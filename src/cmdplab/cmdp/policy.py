@@ -24,12 +24,13 @@ from cmdplab.cmdp.policy_tables import Row, axes_of, reached, read_rows, written
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import EngineError, InputError
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen, lock
 
 State = TypeVar("State", int, str)  # by number or by name, and so is the action that answers
 
 
 @display.shown
+@frozen
 @dataclass(frozen=True, eq=False)
 class Policy(NDArrayOperatorsMixin):
     """The probabilities pi_h(a | x) of a policy, with names for what they are about.
@@ -57,7 +58,6 @@ class Policy(NDArrayOperatorsMixin):
         steps = len(array) if array.ndim == 3 + memory else 0
         _check_counter(self.counter, array.shape, steps)
         names = _names(self.labels, array.shape[-2:], steps)
-        array.flags.writeable = False
         object.__setattr__(self, "array", array)
         object.__setattr__(self, "labels", names)
         check_distributions("the policy", array, self.axes, names)
@@ -80,7 +80,7 @@ class Policy(NDArrayOperatorsMixin):
         if given.min() < 0 or given.max() >= actions:
             wrong = int(given.max() if given.max() >= actions else given.min())
             raise InputError(f"a chosen action is {wrong}, but the actions are 0..{actions - 1}")
-        given.flags.writeable = False
+        lock(given)
         steps = len(given) if given.ndim == 2 else 0
         made = object.__new__(cls)
         made.__dict__.update(name=name, counter=None, _chosen=given, _actions=actions)
@@ -382,7 +382,7 @@ def _written_out(chosen: npt.NDArray[Any], actions: int) -> Array:
     """[H, X, A] or [X, A]: probability one for the chosen action of every state."""
     array = np.zeros(chosen.size * actions)
     array[np.arange(0, array.size, actions) + chosen.ravel()] = 1.0
-    array.flags.writeable = False
+    lock(array)
     return array.reshape(*chosen.shape, actions)
 
 

@@ -6,7 +6,6 @@ expected sum of r over one episode of H steps from the start state (paper, Secti
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +36,7 @@ from cmdplab.cmdp.stationary import average_problem, discounted_problem
 from cmdplab.cmdp.transitions import Sparse, checked_rows
 from cmdplab.errors import InputError, naming
 from cmdplab.files import read_sealed_npz, write_sealed_npz
-from cmdplab.types import Array, Mask
+from cmdplab.types import Array, Mask, frozen, lock
 
 __all__ = ["CMDP", "Array", "Mask"]
 
@@ -46,6 +45,7 @@ EXTENDED = "cmdplab-cmdp-2"  # with lists, a mask or labels, which older version
 
 
 @display.shown
+@frozen
 @dataclass(frozen=True, eq=False)
 class CMDP(Bundle):
     """A constrained MDP with H steps, X states, A actions and N >= 0 constraints.
@@ -88,6 +88,8 @@ class CMDP(Bundle):
             raise InputError(f"reward has an empty axis: {reward.shape}")
         mask = checked_mask(self.mask, reward.shape[1:])
         check_sizes(kernel, reward)
+        if not isinstance(kernel, Sparse) and kernel.ndim == 4 and kernel.strides[0] == 0:
+            kernel = kernel[0].copy()
         if mask is not None:
             reward[:, ~mask] = 0.0
             if not isinstance(kernel, Sparse):
@@ -95,7 +97,7 @@ class CMDP(Bundle):
         check_between("reward", reward, 1)
         if not isinstance(kernel, Sparse):
             kernel = checked_rows(kernel)
-            kernel.flags.writeable = False
+            lock(kernel)
             if kernel.ndim == 3:
                 kernel = np.broadcast_to(kernel, (horizon, *kernel.shape))
         self._keep(
@@ -189,7 +191,8 @@ class CMDP(Bundle):
 
         The kernel is shared: it is neither copied nor checked again.
         """
-        other = copy(self)
+        other = object.__new__(CMDP)
+        vars(other).update(vars(self))
         rewards = self.reward if reward is None else floats("reward", reward)
         if rewards.shape != self.reward.shape:
             raise InputError(f"the rewards have the shape {rewards.shape}, not {self.reward.shape}")

@@ -38,7 +38,7 @@ from cmdplab.errors import InputError, naming
 from cmdplab.files import DIGEST, digest_of_arrays, read_npz
 from cmdplab.files.digests import damaged
 from cmdplab.files.write import written_whole
-from cmdplab.types import Array, Mask
+from cmdplab.types import Array, Mask, frozen
 
 FORMAT = "cmdplab-stationary-1"
 
@@ -73,6 +73,7 @@ Criterion = Discounted | Average
 
 
 @display.shown
+@frozen
 @dataclass(frozen=True, eq=False)
 class StationaryCMDP(Bundle):
     """A constrained MDP without an end, with X states, A actions and N >= 0 constraints.

@@ -18,12 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
-from cmdplab.types import Ahead, Array, Indices, Mask
+from cmdplab.types import Ahead, Array, Indices, Mask, frozen
 
 ROW_SUM_TOLERANCE = 1e-8  # a row of probabilities may be off by this much; it is then normalised
 LARGEST_DENSE = 200_000_000  # entries that `Sparse.dense` is willing to write out
 
 
+@frozen
 @dataclass(frozen=True, eq=False)
 class Dense:
     """P_h(y | x, a) = table[h, x, a, y]."""
@@ -45,6 +46,7 @@ class Dense:
         return states, row[states]
 
 
+@frozen
 @dataclass(frozen=True, eq=False)
 class Sparse:
     """P_h(y | x, a) = sum of probability[h, x, a, s] over the places s with successor[x, a, s] = y.
@@ -80,9 +82,8 @@ class Sparse:
             x, a, s = (int(i) for i in np.argwhere(twice)[0])
             raise InputError(f"successor[{x}, {a}] lists the state {successor[x, a, s]} twice")
         successor[~used] = 0
-        for field, array in (("successor", successor), ("probability", probability)):
-            array.flags.writeable = False
-            object.__setattr__(self, field, array)
+        object.__setattr__(self, "successor", successor)
+        object.__setattr__(self, "probability", probability)
 
     @property
     def stationary(self) -> bool:

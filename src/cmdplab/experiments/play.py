@@ -24,7 +24,7 @@ from cmdplab.engines.families import family, session
 from cmdplab.errors import InputError
 from cmdplab.measures.measures import Measures, Summary
 from cmdplab.solvers import Solution, solve_feasible
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen
 
 CHUNK_SECONDS = 0.2  # between two looks at progress: how long a stop may have to wait
 FIRST_CHUNK = 16
@@ -34,6 +34,7 @@ Snapshot = dict[str, Array]
 
 
 @display.shown
+@frozen
 class Run(NamedTuple):
     """What a run has given so far."""
 

@@ -29,13 +29,14 @@ from cmdplab.formats.assemble import Episodes, Problem
 from cmdplab.formats.columns import Log, log_of
 from cmdplab.formats.layouts import Given, Read, check_words, how_judged, made
 from cmdplab.formats.tables import start_of
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen
 
 if TYPE_CHECKING:
     from cmdplab.solvers import Box
 
 
 @display.shown
+@frozen
 class Estimated(NamedTuple):
     """The problem of the estimates, the box that holds the true kernel, and what should be said.
 

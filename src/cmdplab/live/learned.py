@@ -17,7 +17,7 @@ from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.model import Experience, Planned
 from cmdplab.live.model.known import Known
 from cmdplab.statistics.means import Estimate
-from cmdplab.types import Array, Indices
+from cmdplab.types import Array, Indices, frozen
 
 NO_EXACT = (
     "The kernel is not known: these are estimates, and there is no exact value, "
@@ -27,6 +27,7 @@ LAST, PLAN = "the last policy", "the plan"
 
 
 @display.shown
+@frozen
 @dataclass(frozen=True, eq=False)
 class Learned(Known):
     """A policy, and what episodes say about it. All numbers are in the user's units.

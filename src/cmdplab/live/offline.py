@@ -18,10 +18,11 @@ from cmdplab.live.model.data import Step, episodes_of, numbered, played_as
 from cmdplab.live.model.known import Known
 from cmdplab.live.signals import Given, checked_range, demand, signal_names
 from cmdplab.live.spaces import Named, Spaces, Whole
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen
 
 
 @display.shown
+@frozen
 @dataclass(frozen=True, eq=False)
 class Fitted(Known):
     """What logged episodes say: a model, a plan, and their notes. Nothing was played."""

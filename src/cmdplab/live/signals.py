@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,14 +88,14 @@ def demand(
     wide = checked_ranges(ranges, np.size(given))
     limit = checked_limit(name, given, horizon, wide)
     if functions is None:
-        return Demand(_from_info(what, len(limit)), limit, what, ranges=wide)
+        return Demand(partial(_from_info, what, len(limit)), limit, what, ranges=wide)
     listed: list[Any] = list(functions) if isinstance(functions, list | tuple) else [functions]
     for each in listed:
         check_call("cost=" if what == "cost" else "utilities=", each, ARGUMENTS)
     if len(listed) != len(limit):
         raise InputError(f"{name} holds {len(limit)} numbers for {len(listed)} functions")
     source = ", ".join(getattr(each, "__qualname__", type(each).__qualname__) for each in listed)
-    return Demand(lambda *step: [each(*step) for each in listed], limit, what, source, wide)
+    return Demand(partial(_computed, listed), limit, what, source, wide)
 
 
 def signal_names(what: str, count: int) -> tuple[str, ...]:
@@ -147,19 +148,28 @@ def unread(state: Any, action: Any, following: Any, reward: Any, info: Info) -> 
     raise InputError("functions are not kept in files: pass cost= or utilities= again")
 
 
-def _from_info(what: str, count: int) -> Reader:
-    """info["cost"] for one cost; else info["costs"] or info["utilities"], N numbers."""
+def _from_info(
+    what: str,
+    count: int,
+    state: Any,
+    action: Any,
+    following: Any,
+    reward: Any,
+    info: Info,
+) -> Sequence[Any]:
+    """Return info["cost"] of one cost, else info["costs"] or info["utilities"], N numbers."""
     argument, many = ("cost", "costs") if what == "cost" else ("utilities", "utilities")
     keys = ("cost", many) if what == "cost" and count == 1 else (many,)
+    for key in keys:
+        if key in info:
+            told = np.atleast_1d(info[key])
+            if told.shape == (count,):
+                return told.tolist()  # type: ignore[no-any-return]
+            raise InputError(f'info["{key}"] is {info[key]}, not one number per {what}')
     shown = " or ".join(f'info["{key}"]' for key in keys)
+    raise InputError(f"the environment tells no {what}: pass {argument}=, or put {shown}")
 
-    def read(state: Any, action: Any, following: Any, reward: Any, info: Info) -> Sequence[Any]:
-        for key in keys:
-            if key in info:
-                told = np.atleast_1d(info[key])
-                if told.shape == (count,):
-                    return told.tolist()  # type: ignore[no-any-return]
-                raise InputError(f'info["{key}"] is {info[key]}, not one number per {what}')
-        raise InputError(f"the environment tells no {what}: pass {argument}=, or put {shown}")
 
-    return read
+def _computed(functions: list[Any], *step: Any) -> Sequence[Any]:
+    """Return what each function makes of a step."""
+    return [each(*step) for each in functions]

@@ -14,12 +14,13 @@ from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen
 
 SHOWN = 10  # states of the table
 
 
 @display.shown
+@frozen
 class Difference(NamedTuple):
     """How the second policy differs from the first.
 

@@ -19,7 +19,7 @@ from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.numerics.noise import uniforms
 from cmdplab.statistics.means import Estimate, estimate
-from cmdplab.types import Array, Indices
+from cmdplab.types import Array, Indices, frozen
 
 AT_ONCE = 4_000_000  # numbers of a batch: 32 MB
 LEFT = 1e-3  # of the largest discounted sum: what a path leaves out
@@ -27,6 +27,7 @@ LONG = 1_000  # steps of a path whose rewards are averaged
 
 
 @display.shown
+@frozen
 class Simulation(NamedTuple):
     """What a policy earned in so many episodes; intervals are of level 0.95.
 

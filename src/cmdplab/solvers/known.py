@@ -28,7 +28,7 @@ from cmdplab.solvers.induction import (
 )
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits
 from cmdplab.solvers.rational import Vertex
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen
 
 
 def largest(values: Array) -> float:
@@ -36,6 +36,7 @@ def largest(values: Array) -> float:
     return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
+@frozen
 @dataclass(frozen=True, eq=False)
 class Known:
     """A problem's kernel with rewards and thresholds that need not be its own."""

@@ -28,7 +28,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers.box import plan, policy_bounds, poured
 from cmdplab.solvers.layout import Box, Table
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen
 
 ROUNDS = 40  # kernels against multipliers; each round lowers the bound, most end after a few
 STARTS = 3  # policies from which the ascent begins
@@ -37,6 +37,7 @@ ENOUGH = 1e-9  # relative to H: what rounding may leave
 
 
 @display.shown
+@frozen
 class RobustSolution(NamedTuple):
     """A policy that keeps its promises on every kernel of a box, and how good it could be.
 

@@ -23,7 +23,7 @@ from cmdplab.solvers.certified import SHORT, Optimum, optimum, unconstrained, wi
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.stationary import certified as stationary
 from cmdplab.solvers.thresholds.conflicts import conflict, never_bind
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen, lock
 
 SLATER_TOLERANCE = 1e-9  # per step of the horizon; a smaller slack is no slack
 NO_SLACK = "no slack: the thresholds can be met, but with no room to spare (no Slater point)"
@@ -32,6 +32,7 @@ _AXES = {2: "X x A", 3: "H x X x A"}  # of a policy
 
 
 @display.shown
+@frozen
 @dataclass(frozen=True, eq=False)
 class Solution:
     """The optimum of a CMDP, or the reason why there is none.
@@ -71,7 +72,9 @@ class Solution:
     @cached_property
     def occupancy(self) -> Array | None:
         """[H, X, A] or [X, A], of `policy`; computed when it is first asked for."""
-        return None if self.visits is None else self.visits()
+        found = None if self.visits is None else self.visits()
+        lock(found)
+        return found
 
     @property
     def duality_gap(self) -> float | None:

@@ -25,13 +25,14 @@ from cmdplab.formats.kernels import Transitions, stored
 from cmdplab.live.episodes import Setup
 from cmdplab.live.model.experience import Entries, Experience
 from cmdplab.solvers import Box
-from cmdplab.types import Array, Mask
+from cmdplab.types import Array, Mask, frozen
 
 LARGEST = 40_000_000  # numbers of the rewards [1 + N, H, X, A]: 320 MB
 LARGEST_BOX = 20_000_000  # entries of a box
 
 
 @display.shown
+@frozen
 class LearnedModel(NamedTuple):
     """The problem that was learned, the box that holds its kernel, and what should be said.
 

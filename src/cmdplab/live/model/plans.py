@@ -21,10 +21,11 @@ from cmdplab.live.model.experience import Experience
 from cmdplab.solvers import Box, solve
 from cmdplab.solvers.box import largest_margin
 from cmdplab.statistics.samples import LEVEL
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen
 
 
 @display.shown
+@frozen
 class Planned(NamedTuple):
     """The best policy of the learned model, in the user's units.
 

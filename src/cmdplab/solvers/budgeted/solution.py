@@ -20,7 +20,7 @@ from cmdplab.solvers.budgeted.conflicts import conflict
 from cmdplab.solvers.budgeted.ledger import Ledger
 from cmdplab.solvers.budgeted.limits import value_at_risk
 from cmdplab.solvers.budgeted.search import Answer, best_answer
-from cmdplab.types import Array, Indices
+from cmdplab.types import Array, Indices, frozen
 
 MOST_MEMORY = 100_000_000  # entries of a policy with memory
 
@@ -41,6 +41,7 @@ class Kept(NamedTuple):
 
 
 @display.shown
+@frozen
 class BudgetSolution(NamedTuple):
     """The optimum of a CMDP under budgets, or the reason why there is none.
 

@@ -14,7 +14,7 @@ from cmdplab import display
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.solvers.thresholds.attainable import Attainable
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen
 
 ROUNDING = 1e-12  # by which a threshold may miss the least sum there can be
 
@@ -40,6 +40,7 @@ class Limit(NamedTuple):
 
 
 @display.shown
+@frozen
 class Conflict(NamedTuple):
     """Thresholds that no policy meets together; without any one of them the others can be met."""
 

@@ -18,7 +18,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers.thresholds.attainable import CLOSED, Attainable, Point
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen
 
 MOST_POINTS = 10_000
 MOST_BREAKPOINTS = 1_000  # that are looked for unless one asks for more: two questions each
@@ -27,6 +27,7 @@ BEYOND = 1e-11  # of the largest return: a vertex that is nearer to a chord is n
 
 
 @display.shown
+@frozen
 class Frontier(NamedTuple):
     """Along thresholds of one constraint, the others as they are.
 
