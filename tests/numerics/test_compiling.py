@@ -9,8 +9,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import FunctionType, ModuleType
-from typing import Any
 
 import pytest
 
@@ -74,63 +72,41 @@ def copy(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_edited_formula_is_compiled_anew(copy):
+def test_an_edited_formula_is_compiled_anew_and_an_edited_row_is_not(copy):
     package, cache = copy
     before = run(package, cache)
+    kept = set(cache.rglob("*-*"))
     formulas = package / "cmdplab" / "algorithms" / "equations.py"
     text = formulas.read_text()
     assert "+ eta * q" in text
+    formulas.write_text("# edited\n" + re.sub(r'    """(?=\w)', '    """Edited: ', text))
+    with (package / "cmdplab" / "algorithms" / "uopt_rpgpd.py").open("a") as row:
+        row.write("EDITED = 1\n")
+    assert run(package, cache) == before
+    assert set(cache.rglob("*-*")) == kept
     formulas.write_text(text.replace("+ eta * q", "- eta * q"))
     assert run(package, cache) != before
+    assert set(cache.rglob("*-*")) > kept
     formulas.write_text(text)
     assert run(package, cache) == before
-    assert len(list(cache.iterdir())) == 2
 
 
-@pytest.mark.parametrize(
-    "file", ["algorithms/equations.py", "engines/cpu/loops.py", "solvers/simplex.py"]
-)
-def test_an_edited_callee_has_another_folder_of_compiled_code(file, copy, monkeypatch):
-    package, _ = copy
-    monkeypatch.setattr(compiling, "_PACKAGE", package / "cmdplab")
-    before = compiling._cache_folder()
-    assert before == compiling._CACHE
-    with (package / "cmdplab" / file).open("a") as text:
-        text.write("# edited\n")
-    assert compiling._cache_folder() != before
-
-
-def test_compiled_code_calls_only_what_an_edit_is_noticed_in():
-    """Numba itself looks at the file of the function that Python calls, and at no other."""
-    load_all_compiled_code()
-    ours = [each for each in compiling.called() if each.__module__.startswith("cmdplab.")]
-    for called in ours:
-        for function in called_by(called.py_func):
-            room = function.__module__.split(".")[1]
-            assert room in compiling._SOURCES or function.__module__ == called.__module__, function
+@pytest.mark.slow
+def test_a_solve_on_a_full_disk_prints_its_optimum(tmp_path):
+    """The limit of a file's size stands in for the disk: what is compiled is larger."""
+    limited = "ulimit -f 8; " + " ".join([sys.executable, *SOLVE])
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), messages.QUIET: ""}
+    done = subprocess.run(["bash", "-c", limited], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["value"] == 2.0
+    _, unkept = done.stderr.splitlines()
+    assert unkept.startswith("compiled code is not kept, and compiled again in every process: ")
+    assert unkept.endswith("File too large")
 
 
 def load_all_compiled_code() -> None:
     from cmdplab.engines.cpu import planner_episode, triple_q_episode  # noqa: F401
     from cmdplab.gym import dynamics  # noqa: F401
-
-
-def called_by(function: Any) -> set[Any]:
-    """Every Python function of ours that a function can call, through however many others."""
-    found: set[Any] = set()
-    waiting = [function]
-    while waiting:
-        code, names = waiting[-1].__code__, waiting.pop().__globals__
-        values = [names[name] for name in code.co_names if name in names]
-        modules = [each for each in values if isinstance(each, ModuleType)]
-        values += [getattr(each, name, None) for each in modules for name in code.co_names]
-        for value in values:
-            plain = getattr(value, "py_func", value)
-            ours = str(getattr(plain, "__module__", "")).startswith("cmdplab.")
-            if ours and isinstance(plain, FunctionType) and plain not in found:
-                found.add(plain)
-                waiting.append(plain)
-    return found
 
 
 @pytest.mark.slow

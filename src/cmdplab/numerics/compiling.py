@@ -1,49 +1,29 @@
-"""How compiled code is made and kept: the one place that configures Numba.
+"""Compile functions with Numba: the one place that configures it.
 
-Numba's disk cache notices a change in the file of the compiled function only, not in the functions
-it calls, and would silently run old formulas after an edit of equations.py. The cache therefore
-lives in a folder named by a hash of every source file that compiled code can depend on.
+`cache.py` keeps what is compiled here on disk.
 """
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import config as numba_config, event
+from numba.core import event
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.types.misc import unliteral
 from numba.extending import overload, register_jitable
 
 from cmdplab.messages import announce_compiling
+from cmdplab.numerics.cache import Kept, remember
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Sums may be reordered and fused; infinities and NaN keep their meaning (an unvisited pair has an
 # infinite bonus). Without reordering no sum is vectorised: the episode takes 2.5 times as long.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
-_PACKAGE = Path(__file__).resolve().parents[1]
-_SOURCES = ("numerics", "algorithms", "solvers", "engines")
-
-
-def _cache_folder() -> str:
-    digest = hashlib.sha256(numba.__version__.encode())
-    for source in _SOURCES:
-        path = _PACKAGE / source
-        for file in sorted(path.rglob("*.py")):
-            digest.update(file.read_bytes())
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    root = os.environ.get("NUMBA_CACHE_DIR") or str(Path(home) / "cmdplab")
-    return str(Path(root) / f"compiled-{digest.hexdigest()[:16]}")
-
-
-_CACHE = _cache_folder()
 
 
 class _Part(JITCodeLibrary):  # type: ignore[misc]
@@ -132,13 +112,12 @@ def steering(function: Function) -> Function:
     For what decides which loops run and is nothing beside them: to call it once, compiling takes a
     thousand times as long as running.
     """
-    return register_jitable(**_options(FAST, inline=False), **_PART)(function)  # type: ignore[no-any-return]
+    return _callable(function, _options(FAST, inline=False) | _PART)
 
 
 def steering_in_order(function: Function) -> Function:
     """The same, with every sum in the order in which it is written."""
-    options = _options(FAST - {"reassoc"}, inline=True)
-    return register_jitable(**options, **_PART)(function)  # type: ignore[no-any-return]
+    return _callable(function, _options(FAST - {"reassoc"}, inline=True) | _PART)
 
 
 def by_type(bodies: Mapping[Any, Any], otherwise: Any = None) -> Callable[[Function], Function]:
@@ -157,7 +136,9 @@ def by_type(bodies: Mapping[Any, Any], otherwise: Any = None) -> Callable[[Funct
         given, scope = ", ".join(arguments), {"choose": choose, "__name__": stub.__module__}
         forward = f"return lambda {given}: body({given})"
         exec(f"def chosen({given}):\n    body = choose({first})\n    {forward}", scope)
-        overload(stub, jit_options={**_options(FAST, inline=True), **_PART})(scope["chosen"])
+        options = _options(FAST, inline=True) | _PART
+        remember(stub, (bodies, otherwise, options))
+        overload(stub, jit_options=options)(scope["chosen"])
         return stub
 
     return decorate
@@ -190,7 +171,8 @@ def _compile(function: Function, fastmath: set[str], inline: bool = True) -> Fun
         return part.get_call_template([unliteral(each) for each in arguments], keywords)
 
     called.get_call_template, called.get_overload = template, part.get_overload
-    keep(called, numba_config)
+    called._cache = Kept(called)
+    remember(called, options)
     _CALLED.add(called)
     return called  # type: ignore[no-any-return]
 
@@ -217,22 +199,13 @@ class _Saying(event.Listener):  # type: ignore[misc]
 event.register("numba:compile", _Saying())
 
 
-def keep(dispatcher: Any, config: Any, apart: str = "") -> None:
-    """Let a compiled function be kept on disk; `config` is that of its compiler.
-
-    `apart` names a folder of its own: for options of the compiler that its cache does not look at.
-    """
-    previous = config.CACHE_DIR
-    config.CACHE_DIR = str(Path(_CACHE) / apart)
-    try:
-        dispatcher.enable_caching()
-    except RuntimeError:  # no folder can be written: compile anew in every process
-        pass
-    finally:
-        config.CACHE_DIR = previous
-
-
 def callable_when_compiled(formulas: Iterable[Callable[..., Any]], fastmath: set[str]) -> None:
     """Let compiled code call plain functions, with this licence."""
     for formula in formulas:
-        register_jitable(fastmath=fastmath, error_model="numpy")(formula)
+        _callable(formula, {"fastmath": fastmath, "error_model": "numpy"})
+
+
+def _callable(function: Function, options: Mapping[str, Any]) -> Function:
+    """Let compiled code call a function that stays plain Python for Python."""
+    remember(function, options)
+    return register_jitable(**options)(function)  # type: ignore[no-any-return]

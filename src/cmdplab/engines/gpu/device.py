@@ -8,17 +8,16 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numba.core import config
 
 from cmdplab.errors import EngineError
-from cmdplab.numerics.compiling import keep
+from cmdplab.numerics.cache import Kept
 
 # numba-cuda 0.30 imports a name that NumPy 2.5 removed, and makes a timedelta without a unit, which
 # NumPy 2.5 warns about. To be dropped when that is fixed there.
@@ -78,24 +77,31 @@ def needed() -> None:
         raise EngineError(f"{why}; the engine cpu works without")
 
 
-def as_kernel(
-    function: Callable[..., None],
-    threads: int,
-    registers: int = _MOST,
-    holds: Sequence[object] = (),
-) -> Any:
-    """A function as a kernel for blocks of so many threads, with at most so many registers each.
+class _KeptKernel(Kept):
+    """The compiled forms of a kernel, as files."""
 
-    It is kept on disk. `holds` is what all of its closure follows from, in words: the compiler's
-    own key pickles the closure, which gives other bytes in every process, and forgets registers.
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        with importlib.import_module("numba.cuda.utils").numba_target_override():
+            return super().load_overload(sig, target_context)
+
+
+def as_kernel(function: Callable[..., None], threads: int, registers: int = _MOST) -> Any:
+    """Make a kernel for blocks of so many threads, with at most so many registers each.
+
+    It is kept on disk by what its closure holds. The key of numba-cuda pickles the closure, which
+    gives other bytes in every process, and forgets the registers.
     """
     if simulated():
         return cuda.jit(function)
     most = min(registers, _REGISTERS // threads // 8 * 8, _MOST)
     kernel = cuda.jit(max_registers=most)(function)
-    apart = "-".join(map(str, (most, *holds)))
-    keep(kernel, importlib.import_module("numba.cuda.dispatcher").config, f"gpu-{apart}")
-    kernel._cache._py_func = SimpleNamespace(__code__=function.__code__, __closure__=None)
+    made = importlib.import_module("numba.cuda.dispatcher")._Kernel
+    kernel._cache = _KeptKernel(
+        function,
+        lambda each: each._reduce_states(),
+        lambda context, parts: made._rebuild(**parts),
+        (most, version("numba-cuda")),
+    )
     return kernel
 
 

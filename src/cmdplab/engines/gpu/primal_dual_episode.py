@@ -184,7 +184,7 @@ def play_kernel(form: Form, real: Any, registers: int = 255) -> Any:
             if n > 0:
                 multiplier[b, n - 1] = lam[n]
 
-    return as_kernel(play, threads, registers, (real.__name__, *form))
+    return as_kernel(play, threads, registers)
 
 
 @cache
@@ -204,4 +204,4 @@ def prepare_kernel(form: Form, real: Any) -> Any:
             if t % WARP == 0:
                 settle(run, numbers[b], h * row + i, 0, roots, deviations)
 
-    return as_kernel(prepare, threads, holds=(real.__name__, *form))
+    return as_kernel(prepare, threads)

@@ -216,4 +216,4 @@ def play_kernel(form: Any, layers: int, registers: int) -> Any:
         for n in range(t, columns, threads):
             queues[b, n], tallies[b, n], multiplier[b, n] = queue[n], tally[n], lam[n]
 
-    return as_kernel(play, threads, registers, (layers, *form))
+    return as_kernel(play, threads, registers)
