@@ -67,14 +67,15 @@ bench-gpu: .venv/ready-gpu  ## the GPU engine: speed, limits, where it overtakes
 bench: .venv/ready  ## microseconds per episode, ours against plain NumPy
 	$(BIN)/python benchmarks/engines.py
 
-figures: .venv/ready  ## every documented figure, into docs/figures/ (about five minutes)
+figures: .venv/ready  ## every documented figure, into docs/figures/ (about six minutes)
 	$(BIN)/cmdplab reproduce --out runs/figure1
+	$(BIN)/cmdplab reproduce --preset printed --out runs/figure1-printed
 	$(BIN)/cmdplab reproduce --preset printed --bonus-scale 1e-5 --episodes 1000000 --seeds 3 \
 	  --out runs/printed-1e-5
 	$(BIN)/cmdplab reproduce --preset printed --bonus-scale 1e-3 --episodes 10000000 --seeds 3 \
 	  --algorithm UOpt-RPGPD --out runs/printed-1e-3
 	mkdir -p docs/figures
-	for name in figure1 printed-1e-5 printed-1e-3; do \
+	for name in figure1 figure1-printed printed-1e-5 printed-1e-3; do \
 	  cp runs/$$name/figure1.png docs/figures/$$name.png; done
 
 docs: .venv/ready-docs  ## the documentation site: build/docs/index.html (a few minutes, offline)

@@ -179,6 +179,16 @@ def test_the_readme_shows_what_is_printed(tmp_path, monkeypatch):
     ]
 
 
+def test_links_of_the_readme_lead_to_the_line_that_they_name():
+    text = (ROOT / "README.md").read_text()
+    links = re.findall(r'\(([\w/.]+)#L(\d+) "([^"]+)"\)', text)
+    assert len(links) >= 9
+    for file, line, words in links:
+        lines = (ROOT / file).read_text().splitlines()
+        right = [number for number, each in enumerate(lines, 1) if words in each]
+        assert right[:1] == [int(line)], f"{file}: {words!r} is on line {right}"
+
+
 @pytest.mark.parametrize(
     "example",
     [*sorted((ROOT / "examples").glob("*.py")), *sorted((ROOT / "examples/gallery").glob("*.py"))],
