@@ -1,9 +1,11 @@
 # Every target does all of its own set-up, from a bare python3 in a fresh clone, into .venv/ here.
 PYTHON ?= python3
 BIN := .venv/bin
+SEARCH ?= 10
+SEED ?= $(shell date +%s)
 SIDE_BY_SIDE := -n logical --dist loadfile
 
-.PHONY: help reproduce test test-all coverage test-ray test-browser test-gpu torture fuzz check guarantees bench-planner bench-lists bench-solvers bench-gpu bench build figures docs docs-open clean
+.PHONY: help reproduce test test-all coverage test-ray test-browser test-gpu torture fuzz search check guarantees bench-planner bench-lists bench-solvers bench-gpu bench build figures docs docs-open clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -40,6 +42,10 @@ torture: .venv/ready-dev  ## kill sweeps 200 times and compare (about ten minute
 
 fuzz: .venv/ready-dev  ## damage a hundred thousand files and read them (a few minutes)
 	$(BIN)/python -W error tests/fuzz_readers.py 100000
+
+search: .venv/ready-dev  ## 10 times the examples of Hypothesis, others each time: SEARCH=100 SEED=7 (half an hour)
+	$(BIN)/python tests/compile_first.py
+	SEARCH=$(SEARCH) $(BIN)/python -m pytest $(SIDE_BY_SIDE) -m hypothesis --hypothesis-seed=$(SEED)
 
 check: .venv/ready-dev  ## formatting, lint and types
 	$(BIN)/ruff format --check .

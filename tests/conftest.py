@@ -23,11 +23,22 @@ from cmdplab.solvers import solve
 
 __all__ = ["SHAPES", "random_problem"]
 
-settings.register_profile(
-    "default", deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+SEARCH = int(os.environ.get("SEARCH", "0"))  # `make search`: times the usual number of examples
+
+
+def examples(count: int) -> settings:
+    """Return the settings of a Hypothesis test: the same examples each time, except in a search."""
+    return settings(
+        deadline=None,
+        max_examples=count * max(SEARCH, 1),
+        derandomize=not SEARCH,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+
+
+settings.register_profile("cmdplab", examples(30))
+settings.load_profile("cmdplab")
 
 ROOT = Path(__file__).parent.parent
 TRACE = Path(__file__).parent / "data" / "released_notebook_small.npz"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import in_one_process, problems, random_policy, random_problem
-from hypothesis import given, settings, strategies as st
+from conftest import examples, in_one_process, problems, random_policy, random_problem
+from hypothesis import given, strategies as st
 from scipy.optimize import linprog
 
 import cmdplab
@@ -105,7 +105,7 @@ def plain(row, problem, rewards="known"):
     return family(row).plain(row, told(row, problem, rewards))
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(seed=st.integers(0, 10**6), often=st.sampled_from([0, 3, 60]))
 def test_the_bound_is_the_worst_kernel_of_the_box(seed, often):
     problem = random_problem(3, 2, 3, 2, seed)
@@ -124,7 +124,7 @@ def test_the_bound_is_the_worst_kernel_of_the_box(seed, often):
     )
 
 
-@settings(max_examples=15)
+@examples(15)
 @given(seed=st.integers(0, 10**6), width=st.sampled_from([0.02, 0.2]))
 def test_one_kernel_bounds_no_looser_than_a_kernel_for_each_pair(seed, width):
     # S-OPS takes from each (h, x, a) the occupancy of a kernel of its own, in costs 1 - r.
@@ -152,7 +152,7 @@ def test_where_the_box_holds_the_kernel_no_mixture_violates(seed, width):
     assert np.all(mixture[1:] >= problem.threshold - 1e-12)
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(problem=problems(constraints=st.integers(1, 2)), lam=st.floats(0.0, 1.0))
 def test_the_policy_of_a_mixture_has_its_occupancy(problem, lam):
     row = Safe(algorithm("UOpt-RPGPD", "released"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import problems, random_policy, random_problem
+from conftest import examples, problems, random_policy, random_problem
 from extended_lp import extended_margin, extended_value
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
@@ -45,7 +45,7 @@ def check_plan(box: Box, problem: CMDP, threshold: np.ndarray) -> None:
     np.testing.assert_allclose(found.multiplier * slack, 0.0, atol=1e-7)
 
 
-@settings(max_examples=240)
+@examples(240)
 @given(case=st.integers(0, 10**6), kind=st.integers(0, 2))
 def test_highs_agrees_on_the_extended_lp(case, kind):
     box, problem = boxed(case)

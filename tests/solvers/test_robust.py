@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from conftest import examples
+from hypothesis import given, strategies as st
 
 from cmdplab import CMDP, solve
 from cmdplab.cmdp.exact import greedy, returns
@@ -73,7 +74,7 @@ def test_a_box_without_width_is_the_known_problem(seed, N):
         assert found.upper == pytest.approx(known.value, abs=1e-8)
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(seed=st.integers(0, 10**4), N=st.integers(1, 2), width=st.sampled_from([0.02, 0.1]))
 def test_what_is_promised_holds_on_every_kernel_and_the_bounds_are_in_order(seed, N, width):
     problem = problem_of(seed, X=3, H=3, N=N)
@@ -211,7 +212,7 @@ def worst_by_vertices(corners, reward: np.ndarray, policy: np.ndarray | None) ->
     return float(value[0])
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(seed=st.integers(0, 10**6), X=st.integers(1, 3), part=st.floats(0.6, 1.05))
 def test_one_threshold_is_met_exactly_where_the_safest_policy_meets_it(seed, X, part):
     """Three states and boxes of every shape, by enumeration of the vertices of every row."""

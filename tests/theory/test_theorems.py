@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import ROOT, problems, random_policy, random_problem
-from hypothesis import assume, given, settings, strategies as st
+from conftest import ROOT, examples, problems, random_policy, random_problem
+from hypothesis import assume, given, strategies as st
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.confidence import appendix_c_bonus, uniform_pac
@@ -41,7 +41,7 @@ def kernel_inside(learner: PlainPrimalDual, state: PrimalDualState, kernel: np.n
     return bool(np.all(np.abs(estimate - kernel) <= 2 * np.sqrt(estimate) * phi + 5 * phi**2))
 
 
-@settings(max_examples=20)
+@examples(20)
 @given(problem=problems(), seed=st.integers(0, 1000), log_visits=st.floats(1.0, 6.0))
 def test_optimistic_values_are_optimistic_inside_the_confidence_set(problem, seed, log_visits):
     # Counts as if every pair had been visited up to 10^log_visits times.
@@ -114,7 +114,7 @@ LEARNERS = [
 ]
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     problem=problems(),
     row=st.sampled_from(LEARNERS),
@@ -175,7 +175,7 @@ def binding_problem(constraints, seed=2):
 
 
 @pytest.mark.slow
-@settings(max_examples=6)
+@examples(6)
 @given(constraints=st.integers(1, 3), seed=st.integers(0, 1000), tau=st.floats(0.1, 0.5))
 def test_at_the_regularised_saddle_point_violation_is_tau_times_multiplier(constraints, seed, tau):
     problem = binding_problem(constraints, seed)

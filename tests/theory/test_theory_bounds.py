@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.schedules import Constant, Setting
@@ -236,6 +236,7 @@ def test_a_uniform_pac_bound_by_hand():
     beta=st.floats(0.0, 2.0),
     episodes=st.integers(1, 3000),
 )
+@example(log_scale=1.0, exponent=1.5, beta=1.0, episodes=1)
 def test_the_worst_sequence_that_a_bound_allows_stays_below_its_regret(
     log_scale, exponent, beta, episodes
 ):
@@ -247,6 +248,21 @@ def test_the_worst_sequence_that_a_bound_allows_stays_below_its_regret(
     allowed = np.ceil(np.exp([bound.log_mistakes(eps) for eps in grid]))
     gaps = [grid[allowed >= i].max(initial=0.0) for i in range(1, episodes + 1)]
     assert sum(gaps) <= math.exp(conversions.log_regret(bound, episodes, u)) * (1 + 1e-9)
+
+
+@given(log_scale=st.floats(-600.0, 600.0), exponent=st.floats(1.0, 70.0), log_u=st.floats(-9, 9))
+def test_the_smallest_range_that_converts_is_accepted_however_it_is_rounded(
+    log_scale, exponent, log_u
+):
+    needed = max(log_u, 1.0, 1.0 + log_scale / exponent)
+    for log_range in (needed, needed * (1.0 - 4e-16), needed * (1.0 + 4e-16)):
+        bound = UniformPac(log_scale, exponent, 0.1, log_range, 1.0)
+        for episodes in (1, 1000):
+            assert math.isfinite(conversions.log_settled_level(bound, episodes))
+            assert math.isfinite(conversions.log_regret(bound, episodes, math.exp(log_u)))
+    short = UniformPac(log_scale, exponent, 0.1, needed - 1e-6, 1.0)
+    with pytest.raises(InputError, match="Z_2"):
+        conversions.log_regret(short, 1, math.exp(log_u))
 
 
 @given(log_scale=st.floats(-2.0, 3.0), exponent=st.floats(0.3, 8.0), beta=st.floats(0.0, 2.0))

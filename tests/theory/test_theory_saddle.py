@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from conftest import problems, random_policy, random_problem
-from hypothesis import assume, given, settings, strategies as st
+from conftest import examples, problems, random_policy, random_problem
+from hypothesis import assume, given, strategies as st
 
 from cmdplab.algorithms.task import Task, told_gap
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
@@ -178,7 +178,7 @@ def test_the_saddle_point_of_a_bandit_by_hand():
     assert saddle_point(bandit(1.0), 0.01).residual <= 1e-9
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(problem=problems(), tau=temperatures, binding=st.booleans())
 def test_the_saddle_point_is_stationary(problem, tau, binding):
     problem = halfway(problem) if binding else problem
@@ -289,7 +289,7 @@ def learner_state(problem, policy, visits):
     return learner, state
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(seed=seeds, tau=st.floats(0.0, 1.0))
 def test_the_optimism_error_and_its_weighted_sum(seed, tau):
     problem = random_problem(3, 2, 3, 2, seed)
@@ -308,7 +308,7 @@ def test_the_optimism_error_and_its_weighted_sum(seed, tau):
     )
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(seed=seeds, tau=temperatures)
 def test_the_saddle_gap_is_split_by_the_optimistic_value(seed, tau):
     problem = halfway(random_problem(3, 2, 3, 2, seed))

@@ -92,7 +92,7 @@ def too_few(
 def check_resampling(level: float, resamples: int) -> None:
     """The level is a probability, and the resamples are enough to see its tail."""
     fewest(level)  # refuses what is no probability
-    if (1.0 - level) * (resamples + 1) < 1.0:
+    if (1.0 - level) * (resamples + 1) < 1.0 - 1e-9:  # 10 draws are enough for a level of 0.9
         raise InputError(f"{resamples} resamples are too few for a level of {level}")
 
 

@@ -14,6 +14,8 @@ from cmdplab.algorithms.schedules import Setting
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 
+ROUNDING = 1e-12  # of a logarithm, relative to its size where that is above 1
+
 
 def setting_of(problem: CMDP, slack: float, delta: float = 0.1) -> Setting:
     """The sizes of a problem for the formulas of this package; `slack` is the Slater gap b_gap."""
@@ -28,6 +30,16 @@ def checked(setting: Setting) -> Setting:
     if not 0.0 < setting.delta <= 1.0:
         raise InputError(f"delta is {setting.delta:g}, outside (0, 1]")
     return setting
+
+
+def at_least(bound: float, logarithm: float, why: str) -> float:
+    """Return the larger of a logarithm and its lower bound; refuse, with `why`, one that is lower.
+
+    A logarithm below its bound by a rounding counts as the bound: both may come from one formula.
+    """
+    if not logarithm >= bound - ROUNDING * max(1.0, abs(bound), abs(logarithm)):
+        raise InputError(why)
+    return max(bound, logarithm)
 
 
 def entropy_horizon(setting: Setting) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.errors import InputError
+from cmdplab.theory.constants import at_least
 from cmdplab.types import Array, Indices
 
 
@@ -121,9 +122,9 @@ def log_settled_level(bound: UniformPac, episodes: float) -> float:
     log_z = (math.log(episodes) - bound.log_scale) / alpha
     if beta == 0.0:
         return -log_z
-    if bound.log_range + log_z < 1.0:
-        raise InputError("the range Z_2 must be at least e (Z_1 / K)^(1/alpha)")
-    return beta / alpha * math.log(bound.log_range + log_z) - log_z
+    why = "the range Z_2 must be at least e (Z_1 / K)^(1/alpha)"
+    log_range = at_least(1.0 - log_z, bound.log_range, why)
+    return beta / alpha * math.log(max(log_range + log_z, 1.0)) - log_z
 
 
 def log_regret(bound: UniformPac, episodes: float, largest: float) -> float:
@@ -142,13 +143,15 @@ def log_regret(bound: UniformPac, episodes: float, largest: float) -> float:
     if not episodes >= 1 or not largest > 0.0:
         raise InputError("the conversion needs at least one episode and a largest gap above 0")
     log_K, log_u = math.log(episodes), math.log(largest)
-    if beta > 0.0 and bound.log_range < max(log_u, 1.0, 1.0 + bound.log_scale / alpha):
-        raise InputError("the range Z_2 must be at least the largest gap, e, and e Z_1^(1/alpha)")
+    log_range = bound.log_range
+    if beta > 0.0:
+        why = "the range Z_2 must be at least the largest gap, e, and e Z_1^(1/alpha)"
+        log_range = at_least(max(log_u, 1.0, 1.0 + bound.log_scale / alpha), log_range, why)
     log_e = log_settled_level(bound, episodes)
     trivial = log_K + log_u
     if log_e >= log_u:
         return trivial
-    logs = beta * math.log(bound.log_range - log_e) if beta > 0.0 else 0.0
+    logs = beta * math.log(log_range - log_e) if beta > 0.0 else 0.0
     tail = bound.log_scale + logs + _log_integral(alpha, log_e, log_u)
     return min(trivial, float(np.logaddexp.reduce([log_K + log_e, tail, log_u])))
 

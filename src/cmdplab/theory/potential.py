@@ -9,9 +9,8 @@ import numpy as np
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.errors import InputError
 from cmdplab.theory.bounds import Exponents, log_burn_in
-from cmdplab.theory.constants import entropy_horizon, setting_of, violation_bound
+from cmdplab.theory.constants import at_least, entropy_horizon, setting_of, violation_bound
 from cmdplab.theory.saddle import SaddlePoint
 from cmdplab.types import Array
 
@@ -132,8 +131,8 @@ def late_potential_bound(
     Before k* there is no such bound, and one is refused; k* is about 10^46, so that no run gets
     there.
     """
-    if log_episode < log_burn_in(exponents):
-        raise InputError("the bound holds from k* on: this episode comes before it")
+    why = "the bound holds from k* on: this episode comes before it"
+    log_episode = at_least(log_burn_in(exponents), log_episode, why)
     log_k = float(np.logaddexp(log_episode, math.log(3.0)))
     alpha_eta, alpha_tau = exponents
     return LatePotentialBound(
