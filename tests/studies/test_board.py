@@ -15,8 +15,8 @@ from conftest import ROOT
 import cmdplab
 from cmdplab.errors import InputError
 from cmdplab.files import read_table
-from cmdplab.report.board import NUMBERS as SIX, board_markdown, troubles
-from cmdplab.studies import board_runs
+from cmdplab.report.board import NUMBERS as SIX, board_markdown
+from cmdplab.studies import board as protocol
 from cmdplab.studies.board import (
     REFERENCE,
     THEORY,
@@ -27,14 +27,14 @@ from cmdplab.studies.board import (
     entered,
     experiment,
     lines_of,
-    made,
     named,
     places_named,
     read_board,
     registered,
     standard_places,
+    tuning_cells,
 )
-from cmdplab.studies.board_runs import NUMBERS, Ledger, play, tuned, tuning_runs
+from cmdplab.studies.board_runs import NUMBERS, Ledger, play, tuned
 from cmdplab.studies.board_table import gather_board
 
 pytestmark = pytest.mark.usefixtures("one_process")
@@ -49,9 +49,9 @@ PATH = "visitor.learner:PricedPlanner"
 def short_tuning():
     """Two scales, one instance and one seed: tuning is the same, and quick."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(board_runs, "SCALES", (1.0, 1e-2))
-        patch.setattr(board_runs, "TUNING_INSTANCES", range(100, 101))
-        patch.setattr(board_runs, "TUNING_SEEDS", 1)
+        patch.setattr(protocol, "SCALES", (1.0, 1e-2))
+        patch.setattr(protocol, "TUNING_INSTANCES", range(100, 101))
+        patch.setattr(protocol, "TUNING_SEEDS", 1)
         yield
 
 
@@ -103,18 +103,17 @@ def test_a_run_of_the_plan_is_the_run_of_its_experiment():
     from cmdplab.experiments.experiment import problems, resolve
 
     place = Place("three-state")
-    found = made([place])
-    problem = found[place]
+    problem = cmdplab.make(*place)
     for name in registered():
         entrant = Entrant(name=name, tuned=1e-2)
-        mark = next(iter(problems(experiment("x", [_run(entrant, place, problem)], [place]), ROOT)))
-        runs = [line.run(place, problem, mark, 40, 3) for line in lines_of(entrant)]
+        mark = next(iter(problems(experiment("x", [_run(entrant, problem)], [place]), ROOT)))
+        runs = [line.run(problem, mark, 40, 3) for line in lines_of(entrant)]
         asked = experiment("x", runs, [place])
         assert {r.folder for r in resolve(asked, {mark: problem})} == {r.folder for r in runs}
 
 
-def _run(entrant, place, problem):
-    return Line(entrant, THEORY, 1.0).run(place, problem, "0" * 32, 40, 3)
+def _run(entrant, problem):
+    return Line(entrant, THEORY, 1.0).run(problem, "0" * 32, 40, 3)
 
 
 def test_the_numbers_of_a_run_are_those_of_its_episodes(folder):
@@ -164,12 +163,16 @@ def test_differences_are_claimed_by_the_sign_test_with_holm_over_the_other_two(f
 
 def test_the_tuned_scale_lost_least_and_of_equals_it_is_the_largest(folder):
     board, ledger = read_board(folder), Ledger(folder)
-    planned = tuning_runs(board, made([Place("random-independent-binding", 100)]))
+    tuning = tuning_cells(board)
+    assert {cell.place for cell in tuning} == {Place("random-independent-binding", 100)}
     for entrant in board.algorithms:
         losses = {}
-        for scale, (run,) in planned[entrant.name].items():
+        for cell in tuning:
+            if cell.line.entrant.name != entrant.name:
+                continue
+            (run,) = cell.runs
             line = ledger.done(run)
-            losses[scale] = line["strong_regret"] + line["strong_violation_regret"]
+            losses[cell.line.factor] = line["strong_regret"] + line["strong_violation_regret"]
         assert entrant.losses == pytest.approx({f"{k:g}": v for k, v in losses.items()}, abs=1e-6)
         assert losses[entrant.tuned] == min(losses.values())
 
@@ -180,7 +183,7 @@ def test_the_tuned_scale_lost_least_and_of_equals_it_is_the_largest(folder):
         failed = staticmethod(lambda run: "")
 
     fresh = board.model_copy(update={"algorithms": [Entrant(name="OptCMDP")]})
-    assert tuned(fresh, planned, Same()).algorithms[0].tuned == 1.0
+    assert tuned(fresh, tuning, Same()).algorithms[0].tuned == 1.0
 
 
 def test_a_board_that_is_done_is_left_as_it_is(folder):
@@ -224,12 +227,12 @@ def test_half_a_row_is_named_and_not_shown(copy, call):
     assert code == 0
     assert sentence in err.replace("\n", " ")
     data = gather_board(copy)
-    assert list(troubles(data)) == [sentence]
+    assert data.troubles == [sentence]
     assert len(data.rows) == 11
     assert not [r for r in data.rows if (r.algorithm, r.scale) == ("Triple-Q", THEORY)][1:]
     found = json.loads(call("board", "--out", copy, "--page", copy, "--json")[1])
     assert (found["rows"], found["missing"], found["troubles"]) == (11, 1, [sentence])
-    assert '"missing":1' in (copy / "page" / "board.html").read_text()
+    assert f'"troubles":["{sentence}"]' in (copy / "page" / "board.html").read_text()
 
 
 def test_where_no_row_is_whole_there_is_no_page(copy, call):

@@ -118,12 +118,12 @@ def _split(given: list[str] | None) -> list[str]:
 
 
 def _page(folder: Path, out: Path) -> BoardData:
-    from cmdplab.report.board import troubles, write_board_page
+    from cmdplab.report.board import write_board_page
     from cmdplab.studies.board_table import gather_board
 
     data = gather_board(folder, out)
     write_board_page(data, out)
-    said = troubles(data)
+    said = data.troubles
     for each in said[:MOST_TROUBLES]:
         warn(each)
     if said:
@@ -137,33 +137,22 @@ def _undone(data: BoardData) -> int:
 
 
 def _standing(out: Path, missing: int, data: BoardData | None) -> dict[str, object]:
-    from cmdplab.report.board import PAGE, troubles
+    from cmdplab.report.board import PAGE
 
     return {
         "folder": str(out),
         "page": None if data is None else str(out / PAGE),
         "rows": 0 if data is None else len(data.rows),
         "missing": missing,
-        "troubles": [] if data is None else list(troubles(data)),
+        "troubles": [] if data is None else data.troubles,
     }
 
 
 def _print_lines(data: BoardData, out: Path) -> None:
-    from cmdplab.report.board import PAGE, marks, outcomes
+    from cmdplab.report.board import PAGE, terminal_table
 
-    header = ["algorithm", "scale", "in regret", "in violation"]
-    header += ["regret", "viol.", "last gap", "last viol.", "unsafe", "us/ep."]
-    rows = []
-    for line in data.lines:
-        scale = line.scale + ("" if line.factor is None else f" {line.factor:g}")
-        shares = [line.regret, line.violation, line.last_gap, line.last_violation]
-        shares.append(line.unsafe_share)
-        numbers = ["–" if v is None else f"{100 * v:.3g}" for v in shares]
-        against = [outcomes(line.regret_outcomes), outcomes(line.violation_outcomes)]
-        name = f"{line.algorithm}{marks(line)}"
-        rows.append([name, scale, *against, *numbers, f"{line.us_per_episode:.3g}"])
     title = f"{data.folder}: {len(data.rows)} rows; medians over problems all lines have, % of H"
-    print_table(title, header, rows, left=4)
+    print_table(title, *terminal_table(data), left=4)
     print_note(
         f"in regret, in violation: problems with less, with more than {data.reference}, and those "
         "where neither can be claimed. ~ from outside; * unverified constants; ° no "

@@ -21,10 +21,7 @@ function showHead() {
   const problems = options("problem").length, algorithms = options("algorithm").length;
   $("lead").textContent = `${algorithms} algorithm${algorithms === 1 ? "" : "s"} on ${problems} problem${problems === 1 ? "" : "s"}, ${whole(data.steps)} steps and ${data.seeds} seeds each. ` +
     "Every episode’s policy was evaluated exactly against a certified optimum. Numbers are medians over seeds; press one to see its runs.";
-  const said = [...data.untuned.map((name) => `${name}: its tuning is not complete, so it has no tuned line`), ...data.lacking.map((each) => {
-    const parts = [[each.missing, "missing"], [each.failed, "failed"]].filter(([n]) => n).map(([n, word]) => `${n} ${word}`);
-    return `${each.algorithm} (${each.scale}) on ${each.problem}: ${parts.join(" and ")} of ${each.of} runs${each.why ? ` (${each.why})` : ""}`;
-  })];
+  const said = data.troubles;
   $("troubles").hidden = !said.length;
   $("troubles").replaceChildren(h("h2", { id: "troubles-head" }, `${said.length === 1 ? "One row is" : `${said.length} rows are`} not whole and not shown`),
     h("ul", { tabindex: 0 }, said.map((text) => h("li", {}, text))));

@@ -1,12 +1,18 @@
-"""The board as a page, as tables (CSV and Parquet), and as a summary in Markdown."""
+"""Content of the board, and its files: a page, tables (CSV and Parquet), a summary in Markdown.
+
+`BoardRow` and `COLUMNS` declare the two tables. Every file and the terminal read them there.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cmdplab.experiments import manifest
 from cmdplab.files import write_table
@@ -18,16 +24,16 @@ PAGE, CSV, PARQUET, MARKDOWN = "board.html", "board.csv", "board.parquet", "boar
 
 
 class Against(NamedTuple):
-    """A line held against the reference in one measure, seed by seed."""
+    """The comparison of a line with the reference in one measure, seed by seed."""
 
-    outcome: str = ""  # as of `Paired`; empty: it is the reference, or there is none
+    outcome: str = ""  # of `Paired`; empty for the reference, and without a reference
     difference: float | None = None  # the median over seeds
     holm_p: float | None = None
     words: str = ""
 
 
 class BoardRow(NamedTuple):
-    """An algorithm at a scale on a problem: medians over seeds."""
+    """A line on one problem: medians over seeds."""
 
     algorithm: str
     scale: str  # theory, tuned or own
@@ -42,18 +48,18 @@ class BoardRow(NamedTuple):
     strong_violation_regret: float | None
     last_gap: float  # means of positive parts over the last tenth
     last_violation: float | None
-    unsafe_share: float | None  # of the episodes: violation above 0.01 H
+    unsafe_share: float | None  # share of the episodes with a violation above 0.01 H
     us_per_episode: float
     regret_against: Against
     violation_against: Against
-    heuristic: str  # why no guarantee applies as it was run; empty if one does
-    unverified: str  # constants that no source confirms; empty if none
-    rarely: bool  # it plans anew only when visits have doubled
+    heuristic: str  # why no guarantee applies to the runs; empty if one does
+    unverified: str  # constants that no source confirms; empty without such constants
+    rarely: bool  # the algorithm plans anew only when visits have doubled
     safety: SafetyOverSeeds | None  # None without a constraint
-    command: str  # that makes the runs again, but for --seed
-    folder: str | None  # of its records, as seen from the page; None: they were not kept
-    runs: list[str]  # the names of its runs, by seed
-    numbers: list[list[float | None]]  # by seed: the six numbers above
+    command: str  # plays the runs again with --seed
+    folder: str | None  # of the records, relative to the page; None if they were deleted
+    runs: list[str]  # the name of each seed's run
+    numbers: list[list[float | None]]  # the six `NUMBERS` of each seed
 
 
 NUMBERS = BoardRow._fields[9:15]
@@ -61,7 +67,7 @@ SAFETY = ("violating_runs", "most_violating", "first", "largest", "baseline_shar
 
 
 class BoardLine(NamedTuple):
-    """An algorithm at a scale: medians over the problems that all lines have, in shares of H."""
+    """A line over all problems: medians, in shares of H."""
 
     algorithm: str
     scale: str
@@ -74,20 +80,20 @@ class BoardLine(NamedTuple):
     last_violation: float | None
     unsafe_share: float | None
     us_per_episode: float
-    regret_outcomes: dict[str, int]  # against the reference: outcome -> problems
+    regret_outcomes: dict[str, int]  # outcome against the reference -> number of problems
     violation_outcomes: dict[str, int]
     heuristic: str
     unverified: str
     rarely: bool
-    runs: int  # on these problems, all seeds
-    violating_runs: int  # in which some episode violated by more than 1e-5 H
+    runs: int  # on all problems, with all seeds
+    violating_runs: int  # runs with an episode that violated by more than 1e-5 H
     largest_violation: float | None  # of any episode of any run
-    baseline_share: float | None  # of the probability, to the safe policy; None: it has none
-    broken: int  # problems on which a proved promise of no violation was broken
+    baseline_share: float | None  # probability of the safe policy; None without one
+    broken: int  # problems with a violation in spite of a proof that there is none
 
 
 class Lacking(NamedTuple):
-    """A row that is not shown, and why: the runs that are missing or have failed."""
+    """A row that is not shown, because some of its runs are missing or have failed."""
 
     algorithm: str
     scale: str
@@ -95,11 +101,19 @@ class Lacking(NamedTuple):
     missing: int
     failed: int
     of: int
-    why: str  # the first reason; empty where nothing failed
+    why: str  # the first error; empty if no run failed
+
+    @property
+    def words(self) -> str:
+        """Return the row and the reason as one sentence."""
+        counts = ((self.missing, "missing"), (self.failed, "failed"))
+        parts = " and ".join(f"{n} {word}" for n, word in counts if n)
+        why = f" ({self.why})" if self.why else ""
+        return f"{self.algorithm} ({self.scale}) on {self.problem}: {parts} of {self.of} runs{why}"
 
 
 class BoardData(NamedTuple):
-    """All that the page and the tables show."""
+    """The content of the page and of the tables."""
 
     folder: str
     steps: int
@@ -113,143 +127,164 @@ class BoardData(NamedTuple):
     versions: list[str]
     processors: list[str]
 
+    @property
+    def troubles(self) -> list[str]:
+        """Return a sentence for each row that is not shown."""
+        words = "its tuning is not complete, so it has no tuned line"
+        untuned = [f"{name}: {words}" for name in self.untuned]
+        return untuned + [row.words for row in self.lacking]
+
 
 def write_board_page(board: BoardData, out: Path) -> list[Path]:
     """Write board.html, board.csv, board.parquet and board.md into a folder."""
+    import pyarrow as pa
+
     writable_folder(out)
+    columns = flat_columns(board)
     write_text(out / PAGE, board_page(board))
-    write_text(out / CSV, board_csv(board))
+    write_text(out / CSV, _csv(columns))
     with written_whole(out / PARQUET) as temporary:
-        _put_parquet(board, temporary)
+        table = pa.table({name: _typed(values) for name, values in columns.items()})
+        write_table(table, temporary, compression="zstd")
     write_text(out / MARKDOWN, board_markdown(board))
     return [out / name for name in (PAGE, CSV, PARQUET, MARKDOWN)]
 
 
 def board_page(board: BoardData) -> str:
-    """The page: one file that loads nothing."""
+    """Return the page as HTML that loads nothing."""
     content = board._asdict() | {
+        "troubles": board.troubles,
         "fields": BoardRow._fields,
         "rows": [_compact(row) for row in board.rows],
         "written_by": manifest.versions(),
     }
+    del content["lacking"], content["untuned"]
     return assembled("board.html", ("helpers.js", "board.js"), "The board", content)
 
 
 def _compact(row: BoardRow) -> list[Any]:
-    """A row for the script, without its names; numbers of seeds to the digits that are shown."""
-    numbers = [[None if v is None else float(f"{v:.4g}") for v in each] for each in row.numbers]
+    """Return the values of a row, the numbers of each seed rounded to the digits shown."""
+    numbers = [[None if v is None else float(f"{v:.4g}") for v in seed] for seed in row.numbers]
     return list(row._replace(numbers=numbers))
 
 
-def flat_rows(board: BoardData) -> tuple[list[str], list[list[Any]]]:
-    """Names of the columns, and the rows, of the table as a file."""
-    left_out = {"regret_against", "violation_against", "runs", "numbers", "folder", "safety"}
-    plain = [name for name in BoardRow._fields if name not in left_out]
-    header = [*plain, *SAFETY, "first_run"]
-    pairs = [f"{m}_{field}" for m in ("regret", "violation") for field in Against._fields[:3]]
-    table = []
-    for row in board.rows:
-        against = [*row.regret_against[:3], *row.violation_against[:3]]
-        safe = [getattr(row.safety, name, None) for name in SAFETY]
-        table.append([*(getattr(row, name) for name in plain), *safe, row.runs[0], *against])
-    return [*header, *pairs], table
+def flat_columns(board: BoardData) -> dict[str, list[Any]]:
+    """Return the columns of the table files by name, one value for each row."""
+    nested = {"regret_against", "violation_against", "runs", "numbers", "folder", "safety"}
+    plain = [name for name in BoardRow._fields if name not in nested]
+    columns = {name: [getattr(row, name) for row in board.rows] for name in plain}
+    columns |= {name: [getattr(row.safety, name, None) for row in board.rows] for name in SAFETY}
+    columns["first_run"] = [row.runs[0] for row in board.rows]
+    for measure in ("regret", "violation"):
+        pairs: list[Against] = [getattr(row, f"{measure}_against") for row in board.rows]
+        for name in Against._fields[:3]:
+            columns[f"{measure}_{name}"] = [getattr(pair, name) for pair in pairs]
+    return columns
 
 
-def board_csv(board: BoardData) -> str:
-    """One line for each algorithm, scale and problem; an empty cell where there is no number."""
-    header, rows = flat_rows(board)
+def _csv(columns: dict[str, list[Any]]) -> str:
+    """Return a line for each row, with an empty cell for a missing number."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([["" if v is None else v for v in row] for row in rows])
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()
 
 
-def _put_parquet(board: BoardData, path: Path) -> None:
-    """The same as Parquet: words, whole numbers and floats, NaN where there is no number."""
-    import pyarrow as pa
+def _typed(values: list[Any]) -> list[str] | NDArray[Any]:
+    """Return words, whole numbers, or floats with NaN for a missing number."""
+    if any(isinstance(value, str) for value in values):
+        return ["" if value is None else value for value in values]
+    whole = all(isinstance(value, int) for value in values)
+    return np.array(values, np.int64 if whole else np.float64)
 
-    header, rows = flat_rows(board)
-    columns = {}
-    for n, name in enumerate(header):
-        values = [row[n] for row in rows]
-        known = [v for v in values if v is not None]
-        if known and all(isinstance(v, str) for v in known):
-            columns[name] = pa.array(["" if v is None else v for v in values], pa.string())
-        elif len(known) == len(values) and all(isinstance(v, int) for v in values):
-            columns[name] = pa.array([int(v) for v in values], pa.int64())
-        else:
-            floats = [float("nan") if v is None else float(v) for v in values]
-            columns[name] = pa.array(floats, pa.float64())
-    write_table(pa.table(columns), path, compression="zstd")
+
+class Column(NamedTuple):
+    """A column of the table of lines, in Markdown and in a terminal."""
+
+    title: str
+    short: str  # the title in a terminal; empty if a terminal has no such column
+    cell: Callable[[BoardLine], str]
+    unit: str = ""  # of a number, in Markdown; the title above a terminal's table names it
+    words: bool = False  # a terminal shows words before numbers
 
 
 def board_markdown(board: BoardData) -> str:
-    """The lines as a table, for the documentation."""
-    head = "| algorithm | scale | regret | violation | last gap | last violation | unsafe | "
-    head += "runs that violate | largest violation | safe policy | µs/episode | "
-    head += "less / more / open in regret | in violation |"
-    found = [head, "|---" * (head.count("|") - 1) + "|"]
+    """Return the lines as a table of the documentation."""
+    rows = [[column.title for column in COLUMNS]]
     for line in board.lines:
-        factor = "" if line.factor is None else f" {line.factor:g}"
-        cells = [
-            f"{line.algorithm}{marks(line)}",
-            f"{line.scale}{factor}",
-            _percent(line.regret),
-            _percent(line.violation),
-            _percent(line.last_gap),
-            _percent(line.last_violation),
-            _percent(line.unsafe_share),
-            violating(line),
-            _percent(line.largest_violation),
-            _percent(line.baseline_share),
-            f"{line.us_per_episode:.3g}",
-            outcomes(line.regret_outcomes),
-            outcomes(line.violation_outcomes),
-        ]
-        found.append("| " + " | ".join(cells) + " |")
-    return "\n".join(found) + "\n"
+        cells = [(column.cell(line), column.unit) for column in COLUMNS]
+        rows.append([text if text == NONE else text + unit for text, unit in cells])
+    head, *body = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([head, "|---" * len(COLUMNS) + "|", *body]) + "\n"
 
 
-def marks(line: BoardLine | BoardRow) -> str:
-    """Signs after a name: outside, unverified, heuristic as run, plans rarely."""
+def terminal_table(board: BoardData) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of the lines for a terminal, words before numbers."""
+    shown = sorted((c for c in COLUMNS if c.short), key=lambda column: not column.words)
+    return [c.short for c in shown], [[c.cell(line) for c in shown] for line in board.lines]
+
+
+def _name(line: BoardLine) -> str:
+    """Return the algorithm with its signs: outside, unverified, heuristic as run, plans rarely."""
     signs = [
         "~" * (line.preset == "custom"),
         "*" * bool(line.unverified),
         "°" * bool(line.heuristic),
         "²" * line.rarely,
     ]
-    return (" " + "".join(signs)) if any(signs) else ""
+    return f"{line.algorithm} {''.join(signs)}".rstrip()
 
 
-def violating(line: BoardLine) -> str:
-    """How many of the runs of a line violated, and loudly where it had promised that none does."""
-    said = f"{line.violating_runs} of {line.runs}"
-    return f"{said}, **{BROKEN}**" if line.broken else said
+def _scale(line: BoardLine) -> str:
+    return line.scale + ("" if line.factor is None else f" {line.factor:g}")
 
 
-def outcomes(counts: dict[str, int]) -> str:
-    """In numbers of problems: where it is smaller, larger, and neither can be claimed."""
+def _violating(line: BoardLine) -> str:
+    """Return the number of runs that violated, in bold if a proof excludes a violation."""
+    counts = f"{line.violating_runs} of {line.runs}"
+    return f"{counts}, **{BROKEN}**" if line.broken else counts
+
+
+def _outcomes(counts: dict[str, int]) -> str:
+    """Return the numbers of problems where the line has less, more, and neither can be claimed."""
     if not counts:
-        return "–"
-    better, worse = counts.get("smaller", 0), counts.get("larger", 0)
-    return f"{better} / {worse} / {sum(counts.values()) - better - worse}"
+        return NONE
+    less, more = counts.get("smaller", 0), counts.get("larger", 0)
+    return f"{less} / {more} / {sum(counts.values()) - less - more}"
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{100.0 * share:.3g} %"
+def _percent(field: str) -> Callable[[BoardLine], str]:
+    def cell(line: BoardLine) -> str:
+        share: float | None = getattr(line, field)
+        return NONE if share is None else f"{100.0 * share:.3g}"
+
+    return cell
 
 
-def troubles(board: BoardData) -> Sequence[str]:
-    """What is not shown, a sentence for each row."""
-    said = [
-        f"{name}: its tuning is not complete, so it has no tuned line" for name in board.untuned
-    ]
-    for each in board.lacking:
-        parts = [
-            f"{n} {word}" for n, word in ((each.missing, "missing"), (each.failed, "failed")) if n
-        ]
-        what = f"{each.algorithm} ({each.scale}) on {each.problem}"
-        why = f" ({each.why})" if each.why else ""
-        said.append(f"{what}: {' and '.join(parts)} of {each.of} runs{why}")
-    return said
+NONE = "–"
+COLUMNS = (
+    Column("algorithm", "algorithm", _name, words=True),
+    Column("scale", "scale", _scale, words=True),
+    Column("regret", "regret", _percent("regret"), " %"),
+    Column("violation", "viol.", _percent("violation"), " %"),
+    Column("last gap", "last gap", _percent("last_gap"), " %"),
+    Column("last violation", "last viol.", _percent("last_violation"), " %"),
+    Column("unsafe", "unsafe", _percent("unsafe_share"), " %"),
+    Column("runs that violate", "", _violating),
+    Column("largest violation", "", _percent("largest_violation"), " %"),
+    Column("safe policy", "", _percent("baseline_share"), " %"),
+    Column("µs/episode", "us/ep.", lambda line: f"{line.us_per_episode:.3g}"),
+    Column(
+        "less / more / open in regret",
+        "in regret",
+        lambda line: _outcomes(line.regret_outcomes),
+        words=True,
+    ),
+    Column(
+        "in violation",
+        "in violation",
+        lambda line: _outcomes(line.violation_outcomes),
+        words=True,
+    ),
+)

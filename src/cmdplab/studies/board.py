@@ -1,14 +1,15 @@
-"""The board's protocol: which algorithms meet which problems, for how long, at which scales.
+"""Protocol of the board: its problems, its algorithms, their scales and the number of steps.
 
-Every algorithm plays every fixed environment that is not too large, for as many steps, on the same
-seeds, in two lines: *theory*, as its paper prints it at scale 1, and *tuned*, at the scale out of
-seven that loses least on instances that the board does not show. A learner from outside has no
-scale that we know: it has one line, *own*. `board_runs.py` plays it, `board_table.py` judges it.
+Every algorithm plays every fixed environment with at most 130 states, for one number of steps and
+on one list of seeds. It has two lines. The line *theory* uses the formulas of the paper at scale 1.
+The line *tuned* uses the scale, out of seven, with the smallest loss on instances that the board
+does not show. A learner from outside has one line, *own*, because no scale of it is known.
+`board_runs.py` plays the runs, and `board_table.py` computes the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,40 +37,50 @@ STEPS, SEEDS = 200_000, 10
 MOST_STATES = 130
 RANDOM = "random-independent-binding"
 INSTANCES, TUNING_INSTANCES, TUNING_SEEDS = range(10), range(100, 105), 2
-REFERENCE = "UOpt-RPGPD"  # that all others are held against
-EVERY = "all"  # of ours
-WRAPPED = ("Safe(UOpt-RPGPD)", "Safe(OptCMDP)")  # a coin around a learner, and around a planner
-TUNING = "tuning"  # the folder of its runs
+REFERENCE = "UOpt-RPGPD"  # the algorithm that all others are compared with
+EVERY = "all"  # the name that stands for all registered algorithms
+WRAPPED = ("Safe(UOpt-RPGPD)", "Safe(OptCMDP)")  # `Safe` around a learner and around a planner
+TUNING = "tuning"  # the folder of the tuning runs
 
 
 class Place(NamedTuple):
-    """A problem of the board: an environment, and which instance of a random one."""
+    """A problem of the board: an environment, and the instance of a random one."""
 
     environment: str
     instance: int = 0
 
     @property
     def name(self) -> str:
-        """For folders, tables and options."""
+        """Return the name for tables and options."""
         random = ENVIRONMENTS[self.environment].random
         return f"{self.environment}:{self.instance}" if random else self.environment
 
     @property
     def folder(self) -> str:
-        """The name of the folder of its runs."""
+        """Return the name of the folder of its runs."""
         return self.name.replace(":", "-")
 
 
 class Entrant(Strict):
-    """An algorithm on the board, with what tuning has found; `tuned` is None before that."""
+    """An algorithm on the board, and the result of its tuning."""
 
-    name: str  # NAME, NAME:PRESET, or that of a learner from outside
-    tuned: float | None = None
-    losses: dict[str, float] = Field(default={})  # by scale: the mean of what was lost in tuning
+    name: str  # NAME, NAME:PRESET, or the import path of a learner from outside
+    tuned: float | None = None  # the chosen scale; None before tuning
+    losses: dict[str, float] = Field(default={})  # scale -> mean loss of the tuning runs
+
+    @property
+    def outside(self) -> bool:
+        """Return True for a learner from outside."""
+        return is_outside(self.name)
+
+    @property
+    def untuned(self) -> bool:
+        """Return True until the tuning of an algorithm of the package is complete."""
+        return self.tuned is None and not self.outside
 
 
 class Board(Strict):
-    """The content of board.json: the protocol, and everything that was ever entered."""
+    """The content of board.json: the protocol, and all algorithms and problems entered."""
 
     schema_version: int = SCHEMA
     steps: int
@@ -79,16 +90,12 @@ class Board(Strict):
 
     @property
     def places(self) -> list[Place]:
-        """The problems."""
-        return [Place(*each) for each in self.problems]
+        """Return the problems."""
+        return [Place(*problem) for problem in self.problems]
 
     def episodes(self, problem: CMDP) -> int:
-        """As many whole episodes as the steps allow; one at least."""
+        """Return the number of whole episodes within the steps of the board, at least one."""
         return max(1, self.steps // problem.horizon)
-
-    def entrant(self, name: str) -> Entrant:
-        """One of those that are entered."""
-        return next(each for each in self.algorithms if each.name == name)
 
 
 @dataclass(frozen=True)
@@ -97,66 +104,91 @@ class Line:
 
     entrant: Entrant
     scale: str  # theory, tuned or own
-    factor: float | None  # of bonuses and margins; None: it has no such setting
+    factor: float | None  # of bonuses and margins; None for a learner from outside
 
     @cached_property
     def row(self) -> Row:
-        """The algorithm in the preset of the line; nothing from outside is imported."""
-        return _row(self.entrant.name, self.scale)
+        """Return the algorithm in the preset of the line, without an import from outside."""
+        name, _, preset = self.entrant.name.partition(":")
+        if self.entrant.outside:
+            return recorded(self.entrant.name)
+        if preset or self.scale != THEORY:
+            return algorithm(name, preset or None)
+        # The theorems are about the printed formulas.
+        inside = name[len("Safe(") : -1] if name.startswith("Safe(") else name
+        return algorithm(name, "printed" if (inside, "printed") in ALGORITHMS else None)
 
     def settings(self, episodes: int) -> dict[str, Any]:
-        """What the line asks of its row.
+        """Return the settings that the line asks of its row.
 
         Planners that solve a program, and searches, plan anew when the visits of a pair have
-        doubled, which is what makes the board affordable; a queue's multipliers change in every
-        episode, so that those planners go on planning in every one.
+        doubled. Otherwise the board would take too long. The multipliers of a queue change in
+        every episode, so that such a planner plans in every episode.
         """
         if self.scale == OWN:
             return {}
-        row = self.row
-        asked: dict[str, Any] = dict.fromkeys(("bonus_scale", "margin_scale"), self.factor)
-        asked["tuned_for"] = episodes
-        found = {name: value for name, value in asked.items() if row.reads(name)}
-        if row.may_plan_rarely:
-            found["replan"] = "doubling"
-        return found
+        asked = {"bonus_scale": self.factor, "margin_scale": self.factor, "tuned_for": episodes}
+        settings: dict[str, Any] = {k: v for k, v in asked.items() if self.row.reads(k)}
+        return settings | ({"replan": "doubling"} if self.row.may_plan_rarely else {})
 
-    def run(self, place: Place, problem: CMDP, mark: str, episodes: int, seed: int) -> RunSettings:
-        """One of its runs; `mark` is the fingerprint of the problem."""
+    def run(self, problem: CMDP, mark: str, episodes: int, seed: int = 0) -> RunSettings:
+        """Return one run of the line; `mark` is the fingerprint of the problem."""
         row = self.row.with_settings(**self.settings(episodes))
         return RunSettings.of(problem, row, episodes, seed, mark=mark)
 
 
 class Cell(NamedTuple):
-    """A row of the table: a line on one problem, and its runs, one for each seed."""
+    """A line on one problem: one run for each seed."""
 
     line: Line
     place: Place
-    horizon: int
+    problem: CMDP
+    folder: str  # of the runs
     runs: list[RunSettings]
 
 
-def _row(name: str, scale: str) -> Row:
-    head, _, preset = name.partition(":")
-    if is_outside(name):
-        return recorded(name)
-    if preset or scale != THEORY:
-        return algorithm(head, preset or None)
-    # The theorems are about what is printed.
-    inside = head[len("Safe(") : -1] if head.startswith("Safe(") else head
-    return algorithm(head, "printed" if (inside, "printed") in ALGORITHMS else None)
+def cells(board: Board, places: Sequence[Place] = ()) -> list[Cell]:
+    """Return each line on each problem whose constraints it is meant for; `places`: these only."""
+    lines = [line for entrant in board.algorithms for line in lines_of(entrant)]
+    every = _cells(board, lines, places or board.places, board.seeds)
+    return [cell for cell in every if cell.line.row.meant_for(cell.problem.constraints)]
+
+
+def tuning_cells(board: Board) -> list[Cell]:
+    """Return the tuning runs: each algorithm of the package at every scale."""
+    inside = [entrant for entrant in board.algorithms if not entrant.outside]
+    lines = [Line(entrant, TUNED, scale) for entrant in inside for scale in SCALES]
+    places = [Place(RANDOM, instance) for instance in TUNING_INSTANCES]
+    return _cells(board, lines, places, TUNING_SEEDS, TUNING)
+
+
+def _cells(
+    board: Board, lines: Sequence[Line], places: Sequence[Place], seeds: int, folder: str = ""
+) -> list[Cell]:
+    whole = []
+    for place in places:
+        problem = make(*place)
+        mark, episodes = fingerprint(problem), board.episodes(problem)
+        for line in lines:
+            first = line.run(problem, mark, episodes)
+            runs = [first.model_copy(update={"seed": seed}) for seed in range(seeds)]
+            whole.append(Cell(line, place, problem, folder or place.folder, runs))
+    return whole
 
 
 def lines_of(entrant: Entrant) -> list[Line]:
-    """The lines of an algorithm: two, or one where no scale is known; untuned ones have one yet."""
-    if isinstance(_row(entrant.name, OWN), Custom):
+    """Return the lines: theory and tuned, theory alone before tuning, or own from outside."""
+    if entrant.outside:
         return [Line(entrant, OWN, None)]
     theory = Line(entrant, THEORY, SCALES[0])
     return [theory] if entrant.tuned is None else [theory, Line(entrant, TUNED, entrant.tuned)]
 
 
 def named(given: str) -> list[str]:
-    """What a person gives as the board names it; a learner from outside is imported."""
+    """Return the board's names of an algorithm that a person names, or of `all`.
+
+    A learner from outside is imported.
+    """
     if given == EVERY:
         return registered()
     row = as_row(given)
@@ -167,79 +199,60 @@ def named(given: str) -> list[str]:
 
 
 def registered() -> list[str]:
-    """Every algorithm of our list that is for problems with a constraint, and two made safe."""
+    """Return the registered algorithms for problems with a constraint, and two made safe."""
     own = dict.fromkeys(name for (name, _), row in ALGORITHMS.items() if row.meant_for(1))
     return [*own, *WRAPPED]
 
 
 def standard_places() -> list[Place]:
-    """Every fixed environment with at most 130 states, and ten instances of the random one."""
-    fixed = [name for name, each in ENVIRONMENTS.items() if not each.random]
+    """Return every fixed environment with at most 130 states, and ten instances of a random one."""
+    fixed = [name for name, environment in ENVIRONMENTS.items() if not environment.random]
     small = [name for name in fixed if make(name).reward.shape[2] <= MOST_STATES]
     return [*map(Place, small), *(Place(RANDOM, n) for n in INSTANCES)]
 
 
 def places_named(given: Iterable[str]) -> list[Place]:
-    """The problems that a person names: NAME, or NAME:INSTANCE of a random one (else all ten)."""
-    found: list[Place] = []
+    """Return the problems called NAME, or NAME:INSTANCE of a random one (NAME alone: all ten)."""
+    places: list[Place] = []
     for text in given:
         name, _, instance = text.partition(":")
-        make(name)  # refuses what nobody knows
-        known = environment_named(name)
-        random = known is not None and known.random
+        make(name)  # refuses an unknown name
+        environment = environment_named(name)
+        random = environment is not None and environment.random
         if instance and not (random and instance.isdecimal()):
             raise InputError(f"{text} is no problem of a board: {name} has no instance {instance}")
         numbers = [int(instance)] if instance else list(INSTANCES) if random else [0]
-        found += [Place(name, n) for n in numbers]
-    return list(dict.fromkeys(found))
-
-
-def made(places: Iterable[Place]) -> dict[Place, CMDP]:
-    """The problems themselves."""
-    return {place: make(*place) for place in places}
-
-
-def cells(board: Board, found: Mapping[Place, CMDP]) -> list[Cell]:
-    """All that the board has to show of these problems: every line on each that it is meant for."""
-    whole = []
-    lines = [line for entrant in board.algorithms for line in lines_of(entrant)]
-    for place, problem in found.items():
-        mark, episodes = fingerprint(problem), board.episodes(problem)
-        for line in lines:
-            if not line.row.meant_for(problem.constraints):
-                continue
-            first = line.run(place, problem, mark, episodes, 0)
-            runs = [first.model_copy(update={"seed": seed}) for seed in range(board.seeds)]
-            whole.append(Cell(line, place, problem.horizon, runs))
-    return whole
+        places += [Place(name, n) for n in numbers]
+    return list(dict.fromkeys(places))
 
 
 def experiment(name: str, runs: Sequence[RunSettings], places: Sequence[Place]) -> Experiment:
-    """Runs of one length as an experiment, which `sweep`'s machinery carries out."""
-    specs: dict[str, dict[str, Any]] = {}
-    for run in runs:
-        own = run.preset == CUSTOM
-        about: dict[str, Any] = {"name": run.algorithm} if own else _spec(run)
-        specs[repr(about)] = about
-    problems = [{"environment": p.environment, "instance_seeds": [p.instance]} for p in places]
+    """Return runs of one length as an experiment, which the functions of `sweep` can play."""
+    specs = [
+        {"name": run.algorithm}
+        if run.preset == CUSTOM
+        else {"name": run.algorithm, "preset": run.preset, **_settings_read(run)}
+        for run in runs
+    ]
     values = {
         "name": f"board-{name}",
         "episodes": runs[0].episodes,
         "seeds": sorted({run.seed for run in runs}),
-        "problems": problems,
-        "algorithms": list(specs.values()),
+        "problems": [
+            {"environment": p.environment, "instance_seeds": [p.instance]} for p in places
+        ],
+        "algorithms": list({repr(spec): spec for spec in specs}.values()),
     }
     return parse_experiment(values, f"the board's {name}")
 
 
-def _spec(run: RunSettings) -> dict[str, Any]:
+def _settings_read(run: RunSettings) -> dict[str, Any]:
     row = algorithm(run.algorithm, run.preset)
-    settings = {k: v for k, v in run.settings().items() if row.reads(k)}
-    return {"name": run.algorithm, "preset": run.preset, **settings}
+    return {name: value for name, value in run.settings().items() if row.reads(name)}
 
 
 def read_board(folder: Path) -> Board:
-    """What board.json says."""
+    """Return the content of board.json."""
     file = folder / NAME
     try:
         values = unsealed(read_json(file), file, NAME)
@@ -252,7 +265,7 @@ def read_board(folder: Path) -> Board:
 
 
 def write_board(folder: Path, board: Board) -> None:
-    """Whole or not at all."""
+    """Write board.json atomically."""
     writable_folder(folder)
     with written_whole(folder / NAME) as temporary:
         temporary.write_text(sealed(board.model_dump_json(), indent=1) + "\n")
@@ -265,26 +278,27 @@ def entered(
     names: Sequence[str] = (),
     places: Sequence[Place] = (),
 ) -> Board:
-    """The board of a folder with what is asked for added to what is there; nothing is written yet.
+    """Return the board of a folder with algorithms and problems added; write nothing yet.
 
-    What is not given is as it is there; a new board has the standard length, seeds, algorithms and
-    problems.
+    An existing board keeps its steps and seeds. A new board has the standard steps, seeds,
+    algorithms and problems where an argument is not given.
     """
-    known = read_board(folder) if (folder / NAME).exists() else None
-    if known is None and folder.is_dir() and any(folder.iterdir()):
+    if (folder / NAME).exists():
+        board = read_board(folder)
+        if steps not in (None, board.steps) or seeds not in (None, board.seeds):
+            asked = f"{steps or board.steps:,} steps and {seeds or board.seeds} seeds"
+            held = f"{board.steps:,} steps and {board.seeds} seeds"
+            raise refusal(folder, f"a board of {held}, not of {asked}")
+    elif folder.is_dir() and any(folder.iterdir()):
         raise refusal(folder, "other files and no board")
-    if known is None:
+    else:
         steps = STEPS if steps is None else steps
         seeds = SEEDS if seeds is None else seeds
         if steps < 1 or seeds < 1:
             raise InputError(f"a board of {steps} steps and {seeds} seeds has no runs")
         names, places = names or registered(), places or standard_places()
-        known = Board(steps=steps, seeds=seeds, problems=[], algorithms=[])
-    elif steps not in (None, known.steps) or seeds not in (None, known.seeds):
-        asked = f"{steps or known.steps:,} steps and {seeds or known.seeds} seeds"
-        held = f"{known.steps:,} steps and {known.seeds} seeds"
-        raise refusal(folder, f"a board of {held}, not of {asked}")
-    there = {each.name for each in known.algorithms}
-    new = [Entrant(name=name) for name in dict.fromkeys(names) if name not in there]
-    problems = list(dict.fromkeys([*known.places, *places]))
-    return known.model_copy(update={"problems": problems, "algorithms": [*known.algorithms, *new]})
+        board = Board(steps=steps, seeds=seeds, problems=[], algorithms=[])
+    known = {entrant.name for entrant in board.algorithms}
+    new = [Entrant(name=name) for name in dict.fromkeys(names) if name not in known]
+    problems = list(dict.fromkeys([*board.places, *places]))
+    return board.model_copy(update={"problems": problems, "algorithms": [*board.algorithms, *new]})
