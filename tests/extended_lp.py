@@ -103,12 +103,19 @@ def _optimum(
 def _run(lp: highspy.HighsLp) -> float | None:
     """The optimum; a run without an answer (tolerances of 1e-10 are strict) is made again."""
     known = highspy.HighsModelStatus
-    for solver, presolve in (("choose", "choose"), ("choose", "off"), ("ipm", "choose")):
+    for solver, presolve, smallest in (
+        ("choose", "choose", 1e-12),
+        ("choose", "off", 1e-12),
+        ("ipm", "choose", 1e-12),
+        ("ipm", "off", 1e-9),
+    ):
         model = highspy.Highs()
         model.setOptionValue("output_flag", False)
         model.setOptionValue("solver", solver)
         model.setOptionValue("presolve", presolve)
-        model.setOptionValue("small_matrix_value", 1e-12)  # the default drops entries below 1e-9
+        model.setOptionValue(
+            "small_matrix_value", smallest
+        )  # by default, 1e-9 and less are dropped
         model.setOptionValue("primal_feasibility_tolerance", 1e-10)
         model.setOptionValue("dual_feasibility_tolerance", 1e-10)
         model.passModel(lp)

@@ -1,5 +1,17 @@
-"""`python -m cmdplab`."""
+"""Start the command line, as `cmdplab` or `python -m cmdplab`."""
 
-from cmdplab.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line; Ctrl-C before a command begins ends it in silence."""
+    try:
+        from cmdplab import cli
+
+        cli.main()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

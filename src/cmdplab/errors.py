@@ -11,21 +11,41 @@
 Each is also the exception of Python that says the same (ValueError, OSError, RuntimeError).
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+LONGEST_WORD, LONGEST_SENTENCE = 250, 1000  # letters of a message
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Return a text with ? for each character that may break a line or steer a terminal.
+
+    These are the characters that `str.isprintable` refuses: control and format characters,
+    separators, halves of characters. Those in `keep` stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in keep else "?" for each in text)
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text without its middle if it has more than `most` letters."""
+    return text if len(text) <= most else f"{text[: 2 * most // 3]}...{text[-most // 4 :]}"
 
 
 class CmdplabError(Exception):
     """What cmdplab refuses to do, in a sentence. The command line exits with 2.
 
-    Names from files may hold anything: what would break the line or steer a terminal is shown as ?.
+    Names from files may hold anything: they are made printable, and shortened.
     """
 
     def __init__(self, sentence: str) -> None:
-        super().__init__(
-            "".join("?" if each < " " or each == "\x7f" else each for each in sentence)
+        words = re.sub(
+            rf"\S{{{LONGEST_WORD},}}", lambda word: shortened(word[0], 60), printable(sentence)
         )
+        super().__init__(shortened(words, LONGEST_SENTENCE))
 
 
 class InputError(CmdplabError, ValueError):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import examples, problems, random_policy, random_problem
 from extended_lp import extended_margin, extended_value
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
@@ -47,6 +47,7 @@ def check_plan(box: Box, problem: CMDP, threshold: np.ndarray) -> None:
 
 @examples(240)
 @given(case=st.integers(0, 10**6), kind=st.integers(0, 2))
+@example(case=10182, kind=2)
 def test_highs_agrees_on_the_extended_lp(case, kind):
     box, problem = boxed(case)
     arguments = (problem.reward, problem.threshold, problem.start)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +25,7 @@ from cmdplab.cli.study import compare_command, reproduce_command
 from cmdplab.cli.sweep import export_command, resume_command, status_command, sweep_command
 from cmdplab.cli.theory import theory_command
 from cmdplab.cli.thresholds import frontier_command, sensitivity_command
-from cmdplab.errors import CmdplabError
+from cmdplab.errors import CmdplabError, printable
 
 INTERRUPTED = 130
 
@@ -35,8 +36,7 @@ app = typer.Typer(
         "Kitamura et al. (2024) in about two minutes."
     ),
     epilog="Every command takes --json (docs/json.md). Bad input exits with code 2.",
-    no_args_is_help=True,
-    add_completion=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
@@ -75,6 +75,9 @@ def _options(
 def main() -> None:
     """Run the command line: bad input is one sentence and exit code 2."""
     warnings.showwarning = _show
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an ASCII console shows ? for a dash
     try:
         code = app(args=_arguments(sys.argv[1:]), standalone_mode=False)
         sys.stdout.flush()
@@ -96,7 +99,18 @@ def main() -> None:
 
 
 def _arguments(given: list[str]) -> list[str]:
-    """`--ray` without an address means a local cluster; Typer has no optional values."""
+    """Return arguments as Typer reads them.
+
+    No word at all and `help` ask for the help, `version` for the version. `--ray` without an
+    address means a local cluster: Typer has no optional values.
+    """
+    match given:
+        case []:
+            return ["--help"]
+        case ["help", *command]:
+            return [*command, "--help"]
+        case ["version"]:
+            return ["--version"]
     arguments = []
     for this, following in zip(given, [*given[1:], "-"], strict=True):
         arguments.append(this)
@@ -108,11 +122,11 @@ def _arguments(given: list[str]) -> list[str]:
 def _show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
     """A warning of ours is a sentence; where in the code it came from helps nobody."""
     if category.__module__.startswith("cmdplab."):
-        print(f"cmdplab: warning: {message}", file=sys.stderr)
+        print(f"cmdplab: warning: {printable(str(message))}", file=sys.stderr)
     else:
         print(warnings.formatwarning(message, category, *rest[:2]), end="", file=sys.stderr)
 
 
 def _fail(sentence: str, code: int) -> None:
-    print(f"cmdplab: {sentence}", file=sys.stderr)
+    print(f"cmdplab: {printable(sentence)}", file=sys.stderr)
     sys.exit(code)

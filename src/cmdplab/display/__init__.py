@@ -13,6 +13,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.errors import printable
+
 LONGEST = 390  # letters of a representation
 LONGEST_NAME = 60
 MOST_NUMBERS = 4  # of a vector
@@ -63,7 +65,7 @@ def words_and_table(text: str, header: Sequence[str], rows: Sequence[Sequence[st
 
 def name(given: object) -> str:
     """A name that can be printed, on one line and not for pages."""
-    return _cut("".join(each if each.isprintable() else "?" for each in str(given)), LONGEST_NAME)
+    return _cut(printable(str(given)), LONGEST_NAME)
 
 
 def number(value: float | None) -> str:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cmdplab.errors import CmdplabError, InputError, storage
+from cmdplab.errors import CmdplabError, InputError, printable, storage
 
 LARGEST = 8 << 30  # bytes that one file from outside may hold or unpack to
 LARGEST_TEXT = 1 << 30  # bytes
@@ -160,5 +160,4 @@ def _check_depth(value: Any) -> None:
 
 def first_line(error: Exception) -> str:
     """The text of an error, as one line that can be printed."""
-    text = " ".join(str(error).split())[:200] or type(error).__name__
-    return "".join(each if each.isprintable() else "?" for each in text)
+    return printable(" ".join(str(error).split())[:200] or type(error).__name__)
