@@ -58,7 +58,7 @@ _HOMES = {  # module -> the names in its ENTRIES
 
 
 class _Environments(Mapping[str, Environment]):
-    """The environments by name; the module of one is imported when it is asked for."""
+    """Map each name to its environment, and import the module of one at first use."""
 
     _home = {name: home for home, names in _HOMES.items() for name in names}  # noqa: RUF012
 
@@ -80,10 +80,10 @@ ENVIRONMENTS: Mapping[str, Environment] = _Environments()
 
 
 def named(name: str) -> Environment | None:
-    """The environment of a name, with or without its version: `cliff` and `Cliff-v0` are one.
+    """Return the environment of a name, or None. `cliff` and `Cliff-v0` name the same one.
 
-    A version that is not the present one is refused: its results would not compare. Names that are
-    not ours may be those that an installed package registers.
+    Refuse another version than the present one: its results would not be comparable. A name that
+    is not ours may be registered by an installed package.
     """
     plain = name.lower()
     if plain in ENVIRONMENTS:
@@ -98,7 +98,7 @@ def named(name: str) -> Environment | None:
 
 
 def make(name: str, seed: int = 0) -> CMDP:
-    """The environment of that name; `seed` chooses the instance where it is random."""
+    """Make the problem of this name. If the environment is random, `seed` chooses the instance."""
     found = named(name)
     if found is not None and name.lower() in ENVIRONMENTS:
         plugins.refuse_shadow(plugins.ENVIRONMENTS, name)
@@ -112,13 +112,13 @@ def make(name: str, seed: int = 0) -> CMDP:
 
 
 def no_instances(name: str, seed: object) -> str:
-    """Why an instance seed means nothing for a problem that is one instance, and where it does."""
+    """Return the sentence that refuses an instance seed, and lists the random environments."""
     listed = ", ".join(each for each, found in ENVIRONMENTS.items() if found.random)
     return f"{name} is one instance and takes no instance seed ({seed} was given): {listed} do"
 
 
 def find(what: str, seed: int = 0) -> CMDP:
-    """A problem from the command line: a .npz file, or the name of an environment."""
+    """Return a problem for the command line, from a .npz file or the name of an environment."""
     if named(what) is None and (what.endswith(".npz") or Path(what).exists()):
         if seed:
             raise InputError(no_instances(what, seed))

@@ -34,7 +34,7 @@ Cell = tuple[int, int]
 
 
 def box(budget: float = BUDGET) -> CMDP:
-    """The released map, with a budget for a box in a corner."""
+    """Make the released map with a budget for a box in a corner."""
     free = [(r, c) for r, row in enumerate(MAP) for c, mark in enumerate(row) if mark != "W"]
     place = {cell: n for n, cell in enumerate(free)}
     kernel = slippery(deterministic(_landings(free, place)), SLIP)
@@ -50,7 +50,9 @@ def box(budget: float = BUDGET) -> CMDP:
 
 
 def _landings(free: list[Cell], place: dict[Cell, int]) -> Cells:
-    """[X, A]: the pair that each move leads to; agent major, box minor."""
+    """Return [X, A]: the pair (agent, box) that each move leads to, with the agent as major
+    index.
+    """
     reached = []
     for agent in free:
         for box in free:

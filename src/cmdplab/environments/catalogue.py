@@ -16,7 +16,9 @@ from cmdplab.solvers import solve_feasible
 
 
 def list_algorithms() -> list[dict[str, Any]]:
-    """One row per algorithm: what it needs, guarantees and rests on, and its line of Table 1."""
+    """Return one row per algorithm: its needs, guarantee and provenance, and its line of Table
+    1.
+    """
     rows: dict[str, dict[str, Any]] = {}
     outside: list[dict[str, Any]] = []
     for (name, preset), row in ALGORITHMS.items():
@@ -38,7 +40,7 @@ def list_algorithms() -> list[dict[str, Any]]:
 
 
 def _outside(group: str) -> list[Plugin]:
-    """What installed packages register, without importing it."""
+    """Return what installed packages register in a group, without importing these packages."""
     return [each for found in plugins.plugins(group).values() for each in found]
 
 
@@ -47,7 +49,7 @@ def _source(found: Plugin) -> str:
 
 
 def _listed(name: str, summary: str, **known: Any) -> dict[str, Any]:
-    """An algorithm of which no more is known than this."""
+    """Return the row of an algorithm, with empty values for all that `known` does not give."""
     row: dict[str, Any] = {
         "name": name,
         "presets": [],
@@ -60,7 +62,7 @@ def _listed(name: str, summary: str, **known: Any) -> dict[str, Any]:
 
 
 def page(name: str) -> str:
-    """The page of an algorithm in the documentation."""
+    """Return the path of the algorithm's page in the documentation."""
     plain = name.lower().replace("/", "-").replace("(", "-").replace(")", "").replace("--", "-")
     return f"docs/algorithms/{plain}.md"
 
@@ -85,7 +87,10 @@ def _formula(order: Order | None) -> str | None:
 
 
 def table_1_at(problem: CMDP, episodes: int, epsilon: float) -> list[dict[str, Any]]:
-    """The orders of Table 1 at the sizes of a problem: no constants, no logarithms, N = 1."""
+    """Evaluate the orders of Table 1 at the sizes of a problem.
+
+    Constants and logarithms are left out, and N = 1.
+    """
     if not problem.constraints:
         raise InputError(f"{problem.name} has no constraint: Table 1 is about one")
     slack = solve_feasible(problem).slater_gap
@@ -96,7 +101,7 @@ def table_1_at(problem: CMDP, episodes: int, epsilon: float) -> list[dict[str, A
 
 
 def list_environments() -> list[dict[str, Any]]:
-    """One row per environment: sizes, certified values (ours and published), units, provenance."""
+    """Return one row per environment: sizes, certified and published values, units, provenance."""
     rows = [_environment(name, each) for name, each in ENVIRONMENTS.items()]
     unknown = dict.fromkeys(rows[0]) | {"version": 0, "units": [], "unverified": ""}
     for found in _outside(plugins.ENVIRONMENTS):

@@ -32,7 +32,7 @@ HORIZON = 15
 
 
 def cliff(rows: int = 4, columns: int = 6, horizon: int = HORIZON, budget: float = 2.0) -> CMDP:
-    """The walk on a grid of any size; the budget is in rows."""
+    """Make the walk on a grid of any size. The budget counts rows."""
     checked_sizes(rows=rows, columns=columns, horizon=horizon)
     if rows < 3 or columns < 2:
         raise InputError(f"a cliff walk of {rows} x {columns} cells has no row between the edges")

@@ -36,7 +36,7 @@ A, B, RESET = range(3)
 
 
 def cost_chain(length: int, budget: float) -> CMDP:
-    """The chain with places 0..length; the length is odd."""
+    """Make the chain with places 0..length. The length must be odd."""
     if length < 1 or length % 2 == 0:
         raise InputError(f"the length of a cost chain is {length}, not an odd number >= 1")
     horizon = length + 1

@@ -19,7 +19,7 @@ POINTS = 5  # thresholds that are tried, from where it binds to the largest
 
 
 class ThresholdRange(NamedTuple):
-    """Between which numbers a threshold can sensibly lie, and what each would cost."""
+    """Range of sensible thresholds of one constraint, and the optimal value at five of them."""
 
     constraint: int  # counted from 1
     smallest: float  # the least utility of any policy: a threshold below it says nothing
@@ -31,7 +31,7 @@ class ThresholdRange(NamedTuple):
 
 
 class Description(NamedTuple):
-    """Sizes, and the certified answers to "is it feasible, what binds, what does it cost?"."""
+    """Sizes and certified answers: feasibility, binding constraints and their prices."""
 
     name: str
     states: int
@@ -57,7 +57,7 @@ class Description(NamedTuple):
 
 
 def describe(problem: CMDP | StationaryCMDP) -> Description:
-    """Solve the problem and put what matters into one record."""
+    """Solve the problem and return its sizes, its optimum and the ranges of its thresholds."""
     solution, space = solve(problem), Attainable(problem)
     multiplier = None if solution.multiplier is None else solution.multiplier.tolist()
     ends = isinstance(problem, CMDP)
@@ -87,7 +87,7 @@ def describe(problem: CMDP | StationaryCMDP) -> Description:
 
 
 def _start(problem: CMDP | StationaryCMDP) -> int | None:
-    """The first state, where there is one."""
+    """Return the first state, or None if it is random."""
     if isinstance(problem, CMDP):
         return problem.start
     first = np.flatnonzero(problem.start)
@@ -95,14 +95,14 @@ def _start(problem: CMDP | StationaryCMDP) -> int | None:
 
 
 def _most(space: Attainable, n: int, sign: float = 1.0) -> float:
-    """The largest return of reward n, or with sign -1 the smallest."""
+    """Return the largest return of reward n. With sign -1 return the smallest."""
     weights = np.zeros(1 + space.problem.constraints)
     weights[n] = sign
     return float(space.best(weights)[n]) + 0.0
 
 
 def threshold_range(problem: CMDP | StationaryCMDP, constraint: int) -> ThresholdRange:
-    """The sensible thresholds of one constraint, the others as they are."""
+    """Return the sensible thresholds of one constraint. The other thresholds stay fixed."""
     space = Attainable(problem)
     smallest, largest = _most(space, constraint, -1.0), _most(space, constraint)
     try:

@@ -17,7 +17,7 @@ from cmdplab.types import Array, Mask
 
 
 class Certified(NamedTuple):
-    """The numbers of one instance in our units, as `solve` certifies them, to eight digits."""
+    """Certified numbers of one instance in our units, to eight digits, as `solve` returns them."""
 
     optimum: float  # V*
     multipliers: tuple[float, ...]  # [N]
@@ -26,7 +26,7 @@ class Certified(NamedTuple):
 
 
 class Published(NamedTuple):
-    """The certified numbers in the units of the source."""
+    """Certified numbers in the units of the source."""
 
     optimum: float
     multipliers: tuple[float, ...]  # |factor_0 / factor_n| times ours
@@ -34,7 +34,7 @@ class Published(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """A maker of problems, and what is known of them."""
+    """A function that makes problems, with their source, units and certified values."""
 
     make: Callable[[int], CMDP]  # from an instance seed
     random: bool  # whether the instance seed matters
@@ -48,11 +48,15 @@ class Environment(NamedTuple):
 
     @property
     def sense(self) -> str:
-        """Whether the source constrains costs, whose factors are negative, or utilities."""
+        """Return "costs" if the source constrains costs, whose factors are negative, else
+        "utilities".
+        """
         return "costs" if any(unit.factor < 0.0 for unit in self.units[1:]) else "utilities"
 
     def published(self) -> Published | None:
-        """The certified numbers in the units of the source, where there are any."""
+        """Return the certified numbers in the units of the source, or None if nothing is
+        certified.
+        """
         if self.certified is None:
             return None
         optimum, multipliers, _, unconstrained = self.certified
@@ -75,7 +79,7 @@ def fixed(
     tail: float | None = None,
     unverified: str = "",
 ) -> Environment:
-    """An environment that is one instance: the seed is not looked at."""
+    """Return an environment that is one instance and ignores the instance seed."""
     known = (units, certified, tail, unverified)
     return Environment(lambda seed: make(), False, summary, source, version, *known)
 
@@ -88,7 +92,7 @@ def drawn(
     units: tuple[Scale, ...] = (),
     tail: float | None = None,
 ) -> dict[str, Environment]:
-    """An environment by its name, which `make` takes with an instance seed."""
+    """Return {name: environment}. The environment calls `make(name, instance_seed)`."""
     made = Environment(partial(make, name), True, summary, source, units=units, tail=tail)
     return {name: made}
 
@@ -104,29 +108,30 @@ def stationary_costs(
     mask: Mask | None = None,
     labels: Labels | None = None,
 ) -> CMDP:
-    """A problem whose reward and cost [X, A] are the same at each step; one budget."""
+    """Make a problem with one budget whose reward and cost [X, A] are the same at each step."""
     rewards, costs = np.tile(objective, (horizon, 1, 1)), np.tile(cost, (1, horizon, 1, 1))
     problem = CMDP.from_costs(kernel, rewards, costs, [budget], start, name, mask)
     return problem if labels is None else problem.changed(labels=labels)
 
 
 def checked_seed(seed: int) -> None:
-    """An instance seed is a number >= 0."""
+    """Refuse an instance seed below 0."""
     if seed < 0:
         raise InputError(f"the instance seed is {seed}, not a number >= 0")
 
 
 def checked_sizes(**sizes: int) -> None:
-    """Sizes are positive."""
+    """Refuse a size below 1."""
     for what, size in sizes.items():
         if size < 1:
             raise InputError(f"{what} is {size}, not a positive number")
 
 
 def registered(name: str) -> Environment | None:
-    """The environment that an installed package registers under a name; its module is imported.
+    """Return the environment that an installed package registers under this name, or None.
 
-    It is an `Environment`, or a function that makes a `CMDP`: of an instance seed, or of nothing.
+    Import the package's module. It must give an `Environment`, or a function that makes a `CMDP`
+    from an instance seed or from nothing.
     """
     found = plugins.plugin(plugins.ENVIRONMENTS, name)
     if found is None:
@@ -143,7 +148,7 @@ def registered(name: str) -> Environment | None:
 
 
 def _made_by(whose: str, make: Callable[[int], Any]) -> Callable[[int], CMDP]:
-    """A maker from outside, which fails in one sentence."""
+    """Wrap a function from outside so that it returns a CMDP or fails in one sentence."""
 
     def made(seed: int) -> CMDP:
         try:

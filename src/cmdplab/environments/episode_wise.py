@@ -39,7 +39,7 @@ LABELS = Labels(tuple(f"buffer {n}" for n in range(LEVELS)), ("fast link", "slow
 
 
 def opse_streaming(mu: float = 0.7, rho: float = 0.25, name: str = "opse-streaming") -> CMDP:
-    """The instance with arrival rate mu on the fast link and departure rate rho."""
+    """Make the instance with arrival rate mu on the fast link and departure rate rho."""
     rate = np.tile([mu, 1.0 - mu], (LEVELS, 1))  # on the fast link, on the slow link
     up, down = (1.0 - rho) * rate, rho * (1.0 - rate)
     kernel = neighbours(up, down, 1.0 - up - down)
@@ -50,7 +50,7 @@ def opse_streaming(mu: float = 0.7, rho: float = 0.25, name: str = "opse-streami
 
 
 def random_streaming(name: str, seed: int = 0) -> CMDP:
-    """The instance of a seed: the same CMDP for years."""
+    """Draw the instance of a seed. It stays the same in every version of NumPy."""
     random = stream(seed)
     mu, rho = random.uniform(0.5, 0.9), random.uniform(0.1, 0.4)
     return opse_streaming(mu, rho, f"{name} (seed {seed})")
@@ -59,7 +59,7 @@ def random_streaming(name: str, seed: int = 0) -> CMDP:
 def opse_tabular(
     name: str, seed: int = 0, states: int = 5, actions: int = 3, horizon: int = HORIZON
 ) -> CMDP:
-    """The instance of a seed: the same CMDP for years."""
+    """Draw the instance of a seed. It stays the same in every version of NumPy."""
     checked_sizes(states=states, actions=actions, horizon=horizon)
     random = stream(seed)
     shape = (horizon, states, actions)
@@ -77,7 +77,7 @@ def opse_linear(
     horizon: int = HORIZON,
     features: int = 5,
 ) -> CMDP:
-    """The instance of a seed: the same CMDP for years."""
+    """Draw the instance of a seed. It stays the same in every version of NumPy."""
     checked_sizes(states=states, actions=actions, horizon=horizon, features=features)
     random = stream(seed)
     phi = random.dirichlet(np.full(features, CONCENTRATION), (states, actions))

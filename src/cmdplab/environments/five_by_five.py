@@ -50,7 +50,7 @@ def five_by_five(
     discount: float = DISCOUNT,
     name: str = "five-by-five",
 ) -> CMDP:
-    """The grid with the first one, two or three constraints."""
+    """Make the grid with one, two or three constraints, one for each threshold."""
     states = SIDE * SIDE
     landing = landings(SIDE, SIDE)
     reward = np.zeros((1 + len(thresholds), states, 4))

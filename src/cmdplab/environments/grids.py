@@ -14,7 +14,7 @@ MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))  # (rows, columns) of up, down, left,
 
 
 def landings(rows: int, columns: int) -> Cells:
-    """[X, 4]: the cell each move leads to; a move off the grid stays."""
+    """Return [X, 4]: the cell that each move leads to. A move off the grid stays."""
     row, column = np.divmod(np.arange(rows * columns), columns)
     reached = [
         np.clip(row + down, 0, rows - 1) * columns + np.clip(column + right, 0, columns - 1)
@@ -24,7 +24,10 @@ def landings(rows: int, columns: int) -> Cells:
 
 
 def neighbours(up: npt.ArrayLike, down: npt.ArrayLike, stay: npt.ArrayLike) -> Array:
-    """[X, A, X]: levels that rise or fall by one, or stay, as they do where they would leave."""
+    """Return the kernel [X, A, X] of levels that rise or fall by one, or stay.
+
+    A level that would leave the range stays.
+    """
     up, down, stay = np.broadcast_arrays(up, down, stay)  # [X, A]
     level = np.arange(len(up))
     kernel = np.zeros((*up.shape, len(level)))
@@ -35,20 +38,22 @@ def neighbours(up: npt.ArrayLike, down: npt.ArrayLike, stay: npt.ArrayLike) -> A
 
 
 def deterministic(landing: Cells) -> Array:
-    """[X, A, X]: the kernel of moves that always succeed, from where they lead [X, A]."""
+    """Return the kernel [X, A, X] of moves that always lead to `landing` [X, A]."""
     kernel = np.zeros((*landing.shape, len(landing)))
     np.put_along_axis(kernel, landing[..., None], 1.0, axis=-1)
     return kernel
 
 
 def slippery(kernel: Array, slip: float) -> Array:
-    """[X, A, X]: with probability `slip` the action is drawn again, uniformly."""
+    """Return the kernel [X, A, X] in which each action is drawn again with probability `slip`."""
     drawn = kernel.mean(axis=1, keepdims=True)
     return np.asarray((1.0 - slip) * kernel + slip * drawn)
 
 
 def slippery_lists(landing: Cells, slip: float) -> Sparse:
-    """The kernel of `slippery` moves as lists of successors: nothing of size X^2 is ever made."""
+    """Return the kernel of `slippery` moves as lists of successors, without an array of size
+    X^2.
+    """
     X, A = landing.shape
     successor = np.repeat(landing[:, None, :], A, axis=1)
     probability = np.tile(slip / A + (1.0 - slip) * np.eye(A), (X, 1, 1))

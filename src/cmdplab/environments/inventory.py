@@ -54,18 +54,20 @@ Revenue = Callable[[int], float]  # of a stock, after the order has arrived
 
 
 def released_revenue(stock: int) -> float:
-    """A sale counts with the probability of what it leaves, as released."""
+    """Return the revenue [A] as released: a sale has the probability of the stock that it
+    leaves.
+    """
     left = _next_stock(stock)
     return sum(PRICE * demand * float(left[stock - demand]) for demand in range(stock + 1))
 
 
 def corrected_revenue(stock: int) -> float:
-    """A sale counts with the probability of its demand: the expected revenue of whole orders."""
+    """Return the expected revenue [A]: a sale has the probability of its demand."""
     return sum(PRICE * demand * DEMAND[demand] for demand in range(stock + 1))
 
 
 def inventory(revenue: Revenue = released_revenue, name: str = "inventory") -> CMDP:
-    """The instance released with DOPE, or another revenue."""
+    """Make the instance released with DOPE, or the same with another revenue."""
     levels = np.arange(CAPACITY + 1)
     orders = levels[None, :]
     allowed = orders <= CAPACITY - levels[:, None]  # [X, A]
@@ -79,7 +81,7 @@ def inventory(revenue: Revenue = released_revenue, name: str = "inventory") -> C
 
 
 def _next_stock(stock: int) -> Array:
-    """[X]: the distribution of what demand leaves of a stock."""
+    """Return [X]: the distribution of the next stock after the demand of one step."""
     left = np.zeros(CAPACITY + 1)
     for demand, probability in enumerate(DEMAND):
         left[max(0, stock - demand)] += probability

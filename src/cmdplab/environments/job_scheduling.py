@@ -39,7 +39,7 @@ THRESHOLD = 3.5
 
 
 def job_scheduling() -> CMDP:
-    """The instance of the paper, as we read it."""
+    """Make the instance of the paper, in our reading."""
     kernel = _kernel()
     jobs = np.arange(JOBS + 1)
     reward = np.ones((2, HORIZON, JOBS + 1, 2))
@@ -50,7 +50,7 @@ def job_scheduling() -> CMDP:
 
 
 def _kernel() -> Array:
-    """[X, A, X], the same at every step."""
+    """Return the kernel [X, A, X], which is the same at every step."""
     kernel = np.zeros((JOBS + 1, 2, JOBS + 1))
     for jobs in range(JOBS + 1):
         kernel[jobs, REST, jobs] = 1.0

@@ -40,7 +40,7 @@ BUDGET = 0.3
 
 
 def mars_rover(budget: float = BUDGET) -> CMDP:
-    """The released map, with a budget for the pits."""
+    """Make the released map with a budget for the pits."""
     cells = np.array([list(row) for row in MAP]).ravel()
     pit, end = cells == "P", np.isin(cells, ["P", "G"])
     landing = landings(len(MAP), len(MAP[0]))

@@ -37,7 +37,7 @@ LABELS = Labels(tuple(f"buffer {n}" for n in range(LEVELS)), ("fast link", "slow
 
 
 def media_streaming() -> CMDP:
-    """The instance released with DOPE."""
+    """Make the instance released with DOPE."""
     objective, cost = np.ones((LEVELS, len(ARRIVAL))), np.zeros((LEVELS, len(ARRIVAL)))
     objective[0], cost[:, FAST] = 0.0, 1.0
     given = (FAST_STEPS, HORIZON, 0, "media-streaming", None, LABELS)

@@ -28,13 +28,13 @@ THRESHOLD = 5.0
 
 
 def paradox() -> CMDP:
-    """The instance of the code."""
+    """Make the instance of the released code."""
     kernel, reward = paradox_arrays()
     return CMDP(kernel, reward, np.array([THRESHOLD]), 0, HORIZON, "paradox")
 
 
 def paradox_arrays() -> tuple[Array, Array]:
-    """(kernel [X, A, X], reward [2, X, A]), for other horizons."""
+    """Return (kernel [X, A, X], reward [2, X, A]) of one step, for other horizons."""
     kernel = np.zeros((2, 2, 2))
     kernel[0] = kernel[1, :, ::-1] = np.eye(2)
     reward = np.zeros((2, 2, 2))

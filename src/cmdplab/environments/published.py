@@ -16,7 +16,7 @@ from cmdplab.environments.entry import Certified, Scale, fixed
 
 
 def published() -> CMDP:
-    """The published instance."""
+    """Make the published instance."""
     file = files("cmdplab") / "data" / "published.npz"  # ours as much as the code: no guard
     with file.open("rb") as stream, np.load(stream) as archive:
         arrays = dict(archive)

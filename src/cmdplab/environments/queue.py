@@ -34,13 +34,13 @@ HORIZON = 100
 
 
 def queue(horizon: int = HORIZON) -> CMDP:
-    """The average-reward problem over `horizon` steps."""
+    """Make the average-reward problem over `horizon` steps."""
     kernel, reward = queue_arrays()
     return averaged(kernel, reward, THRESHOLDS, horizon, 0, "queue [unverified]")
 
 
 def queue_arrays() -> tuple[Array, Array]:
-    """(kernel [X, A, X], reward [3, X, A]) of one step."""
+    """Return (kernel [X, A, X], reward [3, X, A]) of one step."""
     service, flow = (each.ravel() for each in np.meshgrid(SERVICE, FLOW, indexing="ij"))
     arrival = np.tile(flow, (BUFFER + 1, 1))
     arrival[BUFFER] = 0.0  # blocked when the buffer is full

@@ -36,13 +36,13 @@ Accept = Callable[[CMDP], bool]
 
 
 def printed_rewards(random: np.random.RandomState, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """(r^0, r^1) as the paper prints them."""
+    """Draw (r^0, r^1) as the paper prints them."""
     objective = zero_or_uniform(random, shape)
     return objective, 1.0 - objective
 
 
 def released_rewards(random: np.random.RandomState, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """(r^0, r^1) as the notebook draws them."""
+    """Draw (r^0, r^1) as the authors' notebook draws them."""
     objective = (random.random_sample(shape) < 0.5).astype(np.float64)
     return objective, 1.0 - objective
 
@@ -50,12 +50,12 @@ def released_rewards(random: np.random.RandomState, shape: tuple[int, ...]) -> t
 def independent_rewards(
     random: np.random.RandomState, shape: tuple[int, ...]
 ) -> tuple[Array, Array]:
-    """(r^0, r^1) that have nothing to do with each other."""
+    """Draw r^0 and r^1 independently of each other."""
     return zero_or_uniform(random, shape), zero_or_uniform(random, shape)
 
 
 def anything(problem: CMDP) -> bool:
-    """Every instance will do."""
+    """Accept every instance."""
     return True
 
 
@@ -68,7 +68,7 @@ def random_cmdp(
     horizon: int = 10,
     accept: Accept = anything,
 ) -> CMDP:
-    """The instance of a seed: the same CMDP for years."""
+    """Draw the instance of a seed. It stays the same in every version of NumPy."""
     checked_sizes(states=states, actions=actions, horizon=horizon)
     random = stream(seed)
     shape = (horizon, states, actions)
@@ -83,7 +83,7 @@ def random_cmdp(
 
 
 def stream(seed: int) -> np.random.RandomState:
-    """The random numbers of an instance."""
+    """Return the random numbers of an instance."""
     checked_seed(seed)
     return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(seed)))
 
@@ -91,20 +91,22 @@ def stream(seed: int) -> np.random.RandomState:
 def zero_or_uniform(
     random: np.random.RandomState, shape: tuple[int, ...], zeros: float = 0.5
 ) -> Array:
-    """Numbers that are 0 with probability `zeros`, else uniform on [0, 1]."""
+    """Draw numbers that are 0 with probability `zeros`, else uniform on [0, 1]."""
     zero = random.random_sample(shape) < zeros
     return np.where(zero, 0.0, random.random_sample(shape))
 
 
 def at_share(share: float, kernel: Array, reward: Array, start: int, name: str) -> CMDP:
-    """One constraint whose threshold is a share of the largest utility, b = share max_pi V[r^1]."""
+    """Make a problem with one threshold, a share of the largest utility: b = share max_pi
+    V[r^1].
+    """
     free = CMDP(kernel, reward, np.zeros(1), start)
     threshold = share * greedy(free, reward[1])[0]
     return CMDP(kernel, reward, np.array([threshold]), start, name=name)
 
 
 def first_accepted(draw: Callable[[], CMDP], accept: Accept) -> CMDP:
-    """Draw until a problem is accepted."""
+    """Draw problems until one is accepted, and return it."""
     for _ in range(DRAWS):
         problem = draw()
         if accept(problem):
@@ -113,10 +115,10 @@ def first_accepted(draw: Callable[[], CMDP], accept: Accept) -> CMDP:
 
 
 def binds(problem: CMDP) -> bool:
-    """Whether some constraint has an optimal multiplier above zero.
+    """Return True if some constraint has an optimal multiplier above zero.
 
-    d(l) = max_pi V[r^0 + l r^n] - l b^n is convex, so d(l) < d(0) for one l > 0 proves it; a
-    multiplier below 1e-6 counts as none.
+    d(l) = max_pi V[r^0 + l r^n] - l b^n is convex, so d(l) < d(0) for one l > 0 proves it. A
+    multiplier below 1e-6 counts as zero.
     """
     free = greedy(problem, problem.reward[0])[0]
     for utility, threshold in zip(problem.reward[1:], problem.threshold, strict=True):

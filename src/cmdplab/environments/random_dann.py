@@ -25,7 +25,7 @@ ZEROS = 0.85  # the probability of a reward that is zero
 def random_dann(
     name: str, seed: int = 0, states: int = 50, actions: int = 3, horizon: int = 10
 ) -> CMDP:
-    """The instance of a seed: the same CMDP for years."""
+    """Draw the instance of a seed. It stays the same in every version of NumPy."""
     checked_sizes(states=states, actions=actions, horizon=horizon)
     random = stream(seed)
     shape = (horizon, states, actions)

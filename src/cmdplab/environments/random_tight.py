@@ -36,7 +36,7 @@ HORIZON = steps_for(DISCOUNT, 1e-3)
 
 
 def random_tight(name: str, seed: int = 0, states: int = STATES, actions: int = ACTIONS) -> CMDP:
-    """The instance of a seed: the same CMDP for years."""
+    """Draw the instance of a seed. It stays the same in every version of NumPy."""
     checked_sizes(actions=actions)
     if states < BRANCHES + 2:
         raise InputError(f"states is {states}, but {BRANCHES} successors need {BRANCHES + 2}")
@@ -60,7 +60,7 @@ def random_tight(name: str, seed: int = 0, states: int = STATES, actions: int = 
 
 
 def _kernel(random: np.random.RandomState, states: int, actions: int) -> Array:
-    """[X, A, X]: four successors of every pair; the last state absorbs."""
+    """Draw [X, A, X]: four successors of every pair. The last state absorbs."""
     kernel = np.zeros((states, actions, states))
     for state in range(states - 1):
         others = np.delete(np.arange(states - 1), state)
@@ -72,7 +72,10 @@ def _kernel(random: np.random.RandomState, states: int, actions: int) -> Array:
 
 
 def _hardest(kernel: Array) -> int:
-    """The state g != 0 with the least max_pi E gamma^T from 0, T the first time at g."""
+    """Return the state g != 0 with the least max_pi E gamma^T from state 0.
+
+    T is the first time at g.
+    """
     candidates = np.arange(1, len(kernel) - 1)
     arrival = np.zeros((len(kernel), len(candidates)))  # [x, g]
     for _ in range(steps_for(DISCOUNT, 1e-9)):

@@ -60,20 +60,20 @@ class Model(NamedTuple):
 
 
 def resource_attacks(horizon: int = HORIZON, budget: float = ATTACKS) -> CMDP:
-    """Gold, with a budget of attacks."""
+    """Make the problem of gathering gold with a budget of attacks."""
     checked_sizes(horizon=horizon)
     kernel, (gold, _), attacked, mask = resource_model()
     return stationary_costs(kernel, gold, attacked, budget, horizon, 0, "resource-attacks", mask)
 
 
 def resource_gems(horizon: int = HORIZON, gems: float = GEMS) -> CMDP:
-    """Gold, with a demand for gems."""
+    """Make the problem of gathering gold with a demand for gems."""
     kernel, delivered, _, mask = resource_model()
     return CMDP(kernel, delivered, np.array([gems]), 0, horizon, "resource-gems", mask)
 
 
 def resource_model() -> Model:
-    """The states that can be reached, and what every move does there."""
+    """Return the states that can be reached, and the result of each move there."""
     states = [Place(HOME)]
     moved: list[list[Place | None]] = []
     for state in states:  # the list grows while it is read
@@ -86,7 +86,7 @@ def resource_model() -> Model:
 
 
 def _moved(state: Place, move: tuple[int, int]) -> Place | None:
-    """Where a move leads that is not attacked; None off the grid."""
+    """Return the place after a move that is not attacked, or None off the grid."""
     cell = state.cell[0] + move[0], state.cell[1] + move[1]
     if not all(1 <= each <= SIDE for each in cell):
         return None

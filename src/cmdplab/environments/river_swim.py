@@ -42,7 +42,7 @@ Stroke = tuple[list[float], list[float]]  # [X] each, the probabilities of going
 
 
 def river_swim(horizon: int = HORIZON, budget: float = BUDGET) -> CMDP:
-    """The form with a cost for being far out."""
+    """Make the form with a cost for being far out."""
     left = [0.1] + [0.3] * 5, [0.1] * 5 + [0.0]
     right = [0.0] + [0.1] * 5, [0.3] * 5 + [0.1]
     far = np.arange(STATES)[:, None] / 20.0
@@ -50,7 +50,7 @@ def river_swim(horizon: int = HORIZON, budget: float = BUDGET) -> CMDP:
 
 
 def osband_river_swim(horizon: int = HORIZON, budget: float = OSBAND_BUDGET) -> CMDP:
-    """The form with a cost for every stroke to the right."""
+    """Make the form with a cost for every stroke to the right."""
     left = [1.0] * 6, [0.0] * 6
     right = [0.0] + [0.05] * 4 + [0.4], [0.6] + [0.35] * 4 + [0.0]
     strokes = np.tile([0.0, 1.0], (STATES, 1))
@@ -60,7 +60,7 @@ def osband_river_swim(horizon: int = HORIZON, budget: float = OSBAND_BUDGET) -> 
 def _river(
     left: Stroke, right: Stroke, bank: float, cost: Array, horizon: int, budget: float, name: str
 ) -> CMDP:
-    """Two strokes, the pay at the near bank, a cost [X, A]."""
+    """Make a problem from two strokes, the reward at the near bank and a cost [X, A]."""
     checked_sizes(horizon=horizon)
     objective = np.zeros((STATES, 2))
     objective[0, LEFT], objective[-1, RIGHT] = bank, 1.0

@@ -29,7 +29,7 @@ A, B = 0, 1
 
 
 def six_state() -> CMDP:
-    """The released instance."""
+    """Make the released instance."""
     kernel = np.zeros((3, 2, 2, 3, 2))  # (x, y), action, (x, y)
     kernel[0, :, :, 1] = CHEAP, 1.0 - CHEAP
     for bit in range(2):

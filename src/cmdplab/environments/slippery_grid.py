@@ -27,7 +27,7 @@ BUDGET = 2.0
 
 
 def slippery_grid(size: int = SIZE, horizon: int | None = None, budget: float = BUDGET) -> CMDP:
-    """The grid of `size` x `size` cells; by default it is walked for `size` steps."""
+    """Make the grid of `size` x `size` cells. The default horizon is `size` steps."""
     steps = size if horizon is None else horizon
     checked_sizes(size=size, horizon=steps)
     row, column = np.divmod(np.arange(size * size), size)

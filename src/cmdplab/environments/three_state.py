@@ -38,21 +38,21 @@ LABELS = Labels(actions=("stay", "advance"))
 
 
 def three_state() -> CMDP:
-    """The instance released with DOPE."""
+    """Make the instance released with DOPE."""
     kernel, reward = _ring()
     threshold = np.array([HORIZON - ADVANCES])
     return CMDP(kernel, reward, threshold, 0, name="three-state", labels=LABELS)
 
 
 def three_state_uniform() -> CMDP:
-    """The instance released with AlwaysSafe: a uniform start."""
+    """Make the instance released with AlwaysSafe, which has a uniform start."""
     kernel, reward, start = with_random_start(*_ring(), np.full(STATES, 1.0 / STATES))
     threshold = np.array([HORIZON - ADVANCES])
     return CMDP(kernel, reward, threshold, start, name="three-state-uniform")
 
 
 def _ring() -> tuple[Array, Array]:
-    """(kernel [X, A, X], reward [2, H, X, A])."""
+    """Return (kernel [X, A, X], reward [2, H, X, A])."""
     states = np.arange(STATES)
     kernel = np.zeros((STATES, 2, STATES))
     kernel[states, STAY, states] = 1.0

@@ -38,7 +38,7 @@ RELEASED, BINDING = 20.0, 23.0  # steps off the obstacles
 
 
 def triple_q_grid(steps: float = RELEASED, name: str = "triple-q-grid") -> CMDP:
-    """The released map, with at least `steps` expected steps off the obstacles."""
+    """Make the released map, with at least `steps` expected steps off the obstacles."""
     obstacle, goal = _map()
     row, column = np.indices((SIDE, SIDE))
     distance = np.hypot(row, column - goal)
@@ -51,7 +51,7 @@ def triple_q_grid(steps: float = RELEASED, name: str = "triple-q-grid") -> CMDP:
 
 
 def _map() -> tuple[Array, int]:
-    """([18, 18] with 1 on obstacles, the goal's column, counted from 0)."""
+    """Return ([18, 18] with 1 on obstacles, the column of the goal counted from 0)."""
     random = np.random.RandomState(MAP_SEED)
     obstacle = np.zeros((SIDE, SIDE))
     obstacle[1:-1] = random.random_sample((SIDE - 2, SIDE)) <= DENSITY

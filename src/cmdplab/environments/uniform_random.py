@@ -31,7 +31,7 @@ HORIZON = steps_for(DISCOUNT, 1e-6)
 
 
 def uniform_random(threshold: float) -> CMDP:
-    """The released instance with a threshold on the discounted utility."""
+    """Make the released instance with a threshold on the discounted utility."""
     random = np.random.RandomState(INSTANCE)
     kernel = random.random_sample((STATES, ACTIONS, STATES))
     kernel /= kernel.sum(axis=-1, keepdims=True)
