@@ -10,6 +10,7 @@ import numpy as np
 from cmdplab.errors import InputError
 from cmdplab.settings import MOST_EPISODES as MOST_EPISODES
 
+LONGEST_NAME = 1000  # letters
 LONGEST = 100_000_000  # steps that an episode may have
 _DIGITS = 30  # no number that a person means has more
 
@@ -66,6 +67,15 @@ def whole_horizon(horizon: object) -> int:
     if not is_whole(horizon) or not 1 <= int(horizon) <= LONGEST:
         raise InputError(f"the horizon is {horizon!r}: say how many steps an episode has")
     return int(horizon)
+
+
+def checked_name(what: str, given: object) -> str:
+    """Return a name, if it is printable text: what a terminal, a page and a file show alike."""
+    if not isinstance(given, str) or not given.strip() or not given.isprintable():
+        raise InputError(f"{what} is {given!r}, not a printable name")
+    if len(given) > LONGEST_NAME:
+        raise InputError(f"{what} {given!r} has more than {LONGEST_NAME:,} letters")
+    return given
 
 
 def real_number(what: str, given: object) -> float:

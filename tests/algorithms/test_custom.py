@@ -495,6 +495,22 @@ def test_an_experiment_says_what_it_names(visitor, call, tmp_path):
     ]
 
 
+def test_a_plan_is_shown_without_importing_the_learners_of_its_file(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "theirs.py").write_text("open('imported', 'w')\n")
+    file = write_toml(tmp_path / "x.toml", experiment("theirs:learner", "nowhere.at.all:it"))
+    code, out, _ = call("sweep", file, "--dry-run", "--json")
+    runs = json.loads(out)["runs"]
+    assert code == 0
+    assert [run["algorithm"] for run in runs] == ["theirs:learner", "nowhere.at.all:it"]
+    assert {run["preset"] for run in runs} == {"custom"}
+    assert "theirs:learner" in call("sweep", file, "--dry-run")[1]
+    assert not (tmp_path / "imported").exists()
+    assert "theirs" not in sys.modules
+    wrong = write_toml(tmp_path / "y.toml", experiment("UOpt-RPGDP"))
+    assert "did you mean 'UOpt-RPGPD'" in call("sweep", wrong, "--dry-run")[2]
+
+
 @pytest.mark.slow
 def test_a_module_beside_the_person_is_found(tmp_path, target):
     shutil.copy(target / "visitor" / "learner.py", tmp_path / "mine.py")

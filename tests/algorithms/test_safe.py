@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import examples, in_one_process, problems, random_policy, random_problem
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from scipy.optimize import linprog
 
 import cmdplab
@@ -96,7 +96,9 @@ def lowest_by_program(box: Box, utility, policy, start):
                 line[z[h, x, a, y]] += sign
                 rows.append(line)
                 limits.append(0.0)
-    found = linprog(cost, np.array(rows), limits, np.array(equal), right, (0.0, None))
+    strict = {f"{each}_feasibility_tolerance": 1e-10 for each in ("primal", "dual")}
+    program = (cost, np.array(rows), limits, np.array(equal), right, (0.0, None))
+    found = linprog(*program, options=strict)
     assert found.status == 0
     return found.fun
 
@@ -107,6 +109,7 @@ def plain(row, problem, rewards="known"):
 
 @examples(15)
 @given(seed=st.integers(0, 10**6), often=st.sampled_from([0, 3, 60]))
+@example(seed=9550, often=0)
 def test_the_bound_is_the_worst_kernel_of_the_box(seed, often):
     problem = random_problem(3, 2, 3, 2, seed)
     row = Safe(algorithm("OptCMDP"), margin_scale=0.2)

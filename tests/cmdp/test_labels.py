@@ -32,7 +32,7 @@ def test_labels_survive_the_file_of_a_problem(tmp_path):
     [
         ({"states": ("a", "a")}, "two of the states are named 'a'"),
         ({"states": ("a",)}, "1 states are named, but the problem has 2"),
-        ({"actions": ("a", "")}, "'' of the actions is not a printable name"),
+        ({"actions": ("a", "")}, "one of the actions is '', not a printable name"),
         ({"steps": "abc"}, "must be a list of names"),
     ],
 )

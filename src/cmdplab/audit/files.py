@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from cmdplab.audit.figure import draw
 from cmdplab.audit.findings import Finding, unanswered
-from cmdplab.files.write import to_json, writable_folder, write_text, written_whole
+from cmdplab.files.cells import csv_text
+from cmdplab.files.write import to_json, writable_folder, write_text
 from cmdplab.statistics import Exponent, Interval
 
 
@@ -19,11 +19,8 @@ def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path)
     content = {"notes": list(notes), "findings": [_plain(finding) for finding in findings]}
     text = to_json(content, indent=None)  # one line: a count per run and epsilon
     write_text(folder / "audit.json", text + "\n")
-    with written_whole(folder / "audit.csv") as temporary, temporary.open("w") as stream:
-        rows = [row_of(finding) for finding in findings]
-        writer = csv.DictWriter(stream, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    rows = [row_of(finding) for finding in findings]
+    write_text(folder / "audit.csv", csv_text([rows[0], *(row.values() for row in rows)]))
     draw(findings, folder)
     return folder
 

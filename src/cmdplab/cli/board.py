@@ -11,6 +11,7 @@ from cmdplab.cli.options import Json, Workers, count, find_here, option
 from cmdplab.cli.output import (
     errors,
     print_json,
+    print_line,
     print_note,
     print_table,
     printing_aside,
@@ -158,4 +159,4 @@ def _print_lines(data: BoardData, out: Path) -> None:
         "where neither can be claimed. ~ from outside; * unverified constants; ° no "
         "guarantee as run; ² plans anew when visits have doubled"
     )
-    print(out / PAGE)
+    print_line(str(out / PAGE), soft_wrap=True)

@@ -12,6 +12,8 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from cmdplab.errors import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -22,9 +24,9 @@ _LATER = {"audit": 2, "describe": 2}  # versions of objects; of all others it is
 
 def console() -> Console:
     """Standard output: as wide as its terminal; a file or a pipe has room for every column."""
-    from rich.console import Console
+    from cmdplab.display.terminal import Printer
 
-    made = Console(markup=False)  # names from files are text, whatever brackets they hold
+    made = Printer()
     if not made.is_terminal and "COLUMNS" not in os.environ:
         made.width = WIDTH_OF_A_FILE
     return made
@@ -32,9 +34,9 @@ def console() -> Console:
 
 def errors() -> Console:
     """Standard error, where progress and warnings go."""
-    from rich.console import Console
+    from cmdplab.display.terminal import Printer
 
-    return Console(stderr=True, markup=False)
+    return Printer(stderr=True)
 
 
 def printing_aside() -> redirect_stdout[TextIO]:
@@ -90,4 +92,4 @@ def print_file(name: str, path: Path, as_json: bool, notes: Sequence[str] = ()) 
     if as_json:
         print_json(name, {"file": str(path), "notes": list(notes)})
     else:
-        print(path)
+        print(printable(str(path)))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cmdplab.cli.options import Json, LearnersNamed, argument, find_here, option
-from cmdplab.cli.output import errors, print_file, print_json, warn
+from cmdplab.cli.output import errors, print_file, print_json, print_line, warn
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def report_command(
     if as_json:
         print_json("report", {"page": str(page), "tables": [str(each) for each in tables]})
     else:
-        print(page)
+        print_line(str(page), soft_wrap=True)
     if found.troubles:
         count = len(found.troubles)
         runs = "one run is" if count == 1 else f"{count} runs are"

@@ -146,7 +146,7 @@ def advise_command(
     if as_json:
         print_json("advise", {"target": target, **found._asdict()})
         return
-    print(found)
+    print_line(str(found), soft_wrap=True)
 
 
 def _found(target: str) -> Any:

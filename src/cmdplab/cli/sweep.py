@@ -85,17 +85,17 @@ def sweep_command(
     Running it again does only what is missing. Ctrl-C finishes the current chunks and checkpoints;
     the same command, or `cmdplab resume`, goes on from there to the last bit.
     """
-    from cmdplab.experiments.experiment import problems, read_experiment, resolve
+    from cmdplab.experiments.experiment import problems, read_experiment, resolve, row_to_list
     from cmdplab.experiments.folder import works_for
     from cmdplab.experiments.sweep import prepare
 
     experiment = read_experiment(file, change)
-    find_here(each.name for each in experiment.algorithms)
     folder = out if out is not None else Path("runs") / experiment.name
     found = problems(experiment, file.parent)
     if dry_run:
-        _print_plan(works_for(folder, resolve(experiment, found)), as_json)
+        _print_plan(works_for(folder, resolve(experiment, found, row_to_list)), as_json)
         return
+    find_here(each.name for each in experiment.algorithms)
     done = carry_out(lambda: prepare(experiment, found, folder, how.engine), how)
     finish(done, folder, "sweep", as_json)
 

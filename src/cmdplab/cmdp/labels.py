@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from cmdplab.checks import is_whole
+from cmdplab.checks import checked_name, is_whole
 from cmdplab.errors import InputError
 from cmdplab.files import parse_json
 
@@ -142,8 +142,7 @@ def _names(what: str, given: Sequence[str]) -> tuple[str, ...]:
     names = tuple(given)
     seen: set[str] = set()
     for each in names:
-        if not isinstance(each, str) or not each or not each.isprintable():
-            raise InputError(f"labels: {each!r} of the {what} is not a printable name")
+        checked_name(f"labels: one of the {what}", each)
         if each in seen:
             raise InputError(f"labels: two of the {what} are named {each!r}")
         seen.add(each)

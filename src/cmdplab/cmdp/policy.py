@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from cmdplab import display
-from cmdplab.checks import whole_number
+from cmdplab.checks import checked_name, whole_number
 from cmdplab.cmdp import exact, policy_files
 from cmdplab.cmdp.checks import check_distributions, check_open, checked_policy, floats
 from cmdplab.cmdp.labels import Labels
@@ -60,6 +60,7 @@ class Policy(NDArrayOperatorsMixin):
         names = _names(self.labels, array.shape[-2:], steps)
         object.__setattr__(self, "array", array)
         object.__setattr__(self, "labels", names)
+        checked_name("the name of the policy", self.name)
         check_distributions("the policy", array, self.axes, names)
 
     @classmethod
@@ -83,6 +84,7 @@ class Policy(NDArrayOperatorsMixin):
         lock(given)
         steps = len(given) if given.ndim == 2 else 0
         made = object.__new__(cls)
+        checked_name("the name of the policy", name)
         made.__dict__.update(name=name, counter=None, _chosen=given, _actions=actions)
         made.__dict__["labels"] = _names(labels or Labels(), (given.shape[-1], actions), steps)
         return made

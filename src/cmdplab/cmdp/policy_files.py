@@ -18,11 +18,12 @@ import numpy.typing as npt
 from cmdplab.cmdp.checks import check_format
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.memory import Counter, Counters, Memory
-from cmdplab.cmdp.policy_tables import axes_of, csv_rows, csv_text, read_rows, written_rows
+from cmdplab.cmdp.policy_tables import axes_of, read_rows, rows_of_csv, written_rows
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, printable
 from cmdplab.files import read_json, read_sealed_npz, read_text, write_sealed_npz
+from cmdplab.files.cells import csv_text
 from cmdplab.files.write import to_json, write_text
 from cmdplab.types import Array
 
@@ -55,7 +56,8 @@ def write(path: str | Path, policy: Parts) -> None:
     elif kind == ".csv":
         if policy.counter is not None:
             raise InputError(f"{path}: a .csv cannot hold the counter; .npz and .json can")
-        write_text(path, csv_text(_rows(policy)))
+        rows = _rows(policy)
+        write_text(path, csv_text([rows[0], *(row.values() for row in rows)]))
     else:
         raise InputError(f"{path} is no .npz, .csv or .json, which a policy can be written to")
 
@@ -71,8 +73,8 @@ def read(path: str | Path, problem: CMDP | StationaryCMDP | None) -> Parts:
     if problem is None:
         raise InputError(f"a policy in a {kind} file is read with its problem")
     if kind == ".csv":
-        array = read_rows(csv_rows(read_text(path)), problem)
-        return Parts(array, problem.labels, Path(path).stem, None)
+        array = read_rows(rows_of_csv(read_text(path)), problem)
+        return Parts(array, problem.labels, printable(Path(path).stem), None)
     return _from_written(read_json(path), problem)
 
 

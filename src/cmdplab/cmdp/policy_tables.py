@@ -9,7 +9,6 @@ probability zero, and states that its policy never reaches; whatever else is mis
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
@@ -24,6 +23,7 @@ from cmdplab.cmdp.memory import Memory, counted_occupancy, mass_by_next_level
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import InputError
+from cmdplab.files.cells import csv_rows
 from cmdplab.types import Array, Mask
 
 Row = dict[str, Any]
@@ -162,25 +162,17 @@ def _fill(
         raise InputError(f"the table has no row for {where}, which its policy reaches")
 
 
-def csv_text(rows: Sequence[Row]) -> str:
-    """Rows as comma-separated values; probabilities keep every digit."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, [*rows[0]], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
-
-
-def csv_rows(text: str) -> list[Row]:
-    """The rows of comma-separated values; the first line names the columns."""
+def rows_of_csv(text: str) -> list[Row]:
+    """Return the rows of comma-separated values; the first line names the columns."""
     try:
-        found = [dict(each) for each in csv.DictReader(io.StringIO(text), strict=True)]
+        header, *rows = csv_rows(text) or [[]]
     except csv.Error as error:
         raise InputError(f"it cannot be read as .csv: {error}") from None
-    for number, each in enumerate(found, start=1):
-        if None in each or None in each.values():
+    rows = [row for row in rows if row]
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(header):
             raise InputError(f"row {number} of the table has another number of columns")
-    return found
+    return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 def reached(problem: CMDP | StationaryCMDP, array: Array, counter: Memory | None) -> Mask:

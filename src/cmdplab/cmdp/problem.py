@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
+from cmdplab.checks import checked_name
 from cmdplab.cmdp.checks import (
     Bundle,
     check_between,
@@ -108,6 +109,7 @@ class CMDP(Bundle):
             horizon=horizon,
             mask=mask,
             labels=self.labels.checked(reward.shape[2:], horizon, len(reward)),
+            name=checked_name("the name", self.name),
         )
 
     def _facts(self) -> tuple[str, display.Facts]:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
-from cmdplab.checks import is_whole, real_number
+from cmdplab.checks import checked_name, is_whole, real_number
 from cmdplab.cmdp.checks import (
     Bundle,
     check_finite,
@@ -122,6 +122,7 @@ class StationaryCMDP(Bundle):
             start=_distribution(self.start, reward.shape[1]),
             mask=mask,
             labels=self.labels.checked(reward.shape[1:], 0, len(reward)),
+            name=checked_name("the name", self.name),
         )
 
     def _facts(self) -> tuple[str, display.Facts]:

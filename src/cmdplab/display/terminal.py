@@ -4,17 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import wrap
-from typing import Literal
+from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
+from rich.progress import ProgressColumn, Task
 from rich.table import Table
+from rich.text import Text
 
+from cmdplab.errors import printable
 from cmdplab.types import Array
 
 GAP = 2  # columns of the terminal between two columns of a table
 READABLE, EASY = 12, 40  # letters of a line of text: below the first it is a pile of words
+
+
+class Printer(Console):
+    """A console that prints names as text, whatever brackets and control characters they hold."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, **options)
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(printable(text, keep="\n"), **how)
+
+
+class Words(ProgressColumn):
+    """The words of a task: a format in which its fields stand."""
+
+    def __init__(self, form: str) -> None:
+        super().__init__()
+        self._form = form
+
+    def render(self, task: Task) -> Text:
+        return Text(printable(self._form.format(task=task)))
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import shorten
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from cmdplab import display
 from cmdplab.algorithms import as_row, check_settings, is_outside, written_name
-from cmdplab.algorithms.custom import is_learner
+from cmdplab.algorithms.custom import is_learner, recorded
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import MOST_EPISODES, whole_if_exact
 from cmdplab.cmdp.horizons import with_an_end
@@ -27,6 +27,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.run_settings import Preset, RunSettings, Strict, fingerprint
 from cmdplab.files import parse_toml, read_toml
 from cmdplab.formats import read_problem
+from cmdplab.plugins import ALGORITHMS, is_path, plugin
 from cmdplab.settings import SETTINGS, Declared, with_fields
 
 MOST_RUNS = 1_000_000
@@ -223,15 +224,30 @@ def _fixed(name: str) -> str | None:
     return None if known is None or known.random else name
 
 
-def resolve(experiment: Experiment, found: dict[str, CMDP]) -> list[RunSettings]:
-    """Every run of an experiment; seeds vary slowest, so that early results are comparable."""
+def row_to_list(name: str, preset: str | None) -> Row:
+    """Return the row of a name as `as_row` does; a learner from outside is not imported."""
+    if preset is not None or not is_outside(name):
+        return as_row(name, preset)
+    known = plugin(ALGORITHMS, name)
+    return recorded(known.name if known else name) if known or is_path(name) else as_row(name)
+
+
+def resolve(
+    experiment: Experiment,
+    found: dict[str, CMDP],
+    find_row: Callable[[str, str | None], Row] = as_row,
+) -> list[RunSettings]:
+    """Return every run of an experiment; seeds vary slowest, so that early results compare.
+
+    `row_to_list` as `find_row` imports nothing, for a plan that is only shown.
+    """
     episodes = None if experiment.episodes == "unlimited" else int(experiment.episodes)
     runs: dict[str, RunSettings] = {}
     for seed, (mark, problem), spec in itertools.product(
         experiment.seed_list(), found.items(), experiment.algorithms
     ):
         usual = None if is_outside(spec.name) else experiment.preset
-        row = as_row(spec.name, spec.preset or usual)
+        row = find_row(spec.name, spec.preset or usual)
         for settings in _grid(spec):
             check_settings([row], settings)
             chosen = row.with_settings(**settings)  # one that does not fit is an error now

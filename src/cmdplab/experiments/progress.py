@@ -15,12 +15,12 @@ from rich.progress import (
     ProgressColumn,
     TaskID,
     TaskProgressColumn,
-    TextColumn,
     TimeRemainingColumn,
 )
 
 from cmdplab.algorithms import as_row
 from cmdplab.display.cell import Cell
+from cmdplab.display.terminal import Printer, Words
 from cmdplab.experiments.work import Ended, Event, Standing, Work
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def shown(
     jobs: Sequence[Job], episodes: int, console: Console | None = None
 ) -> Iterator[OnProgress]:
     """Show runs in memory while the block lasts; yields the callback for `run` and `run_many`."""
-    console = console if console is not None else Console(stderr=True)
+    console = console if console is not None else Printer(stderr=True)
     lengths = {_place(as_row(job.algorithm), job.seed): episodes for job in jobs}
     lock = threading.Lock()
     with _display({}, lengths, console) as on_event:
@@ -149,11 +149,11 @@ def _trouble(tally: _Tally, event: Event) -> str:
 def columns(width: int, field: str, name: str = "{task.description}") -> list[ProgressColumn]:
     """A name, a bar that wide, the share, the time left, and what the field of a task says."""
     return [
-        TextColumn(name),
+        Words(name),
         BarColumn(bar_width=width),
         TaskProgressColumn(),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
-        TextColumn(f"{{task.fields[{field}]}}"),
+        Words(f"{{task.fields[{field}]}}"),
     ]
 
 

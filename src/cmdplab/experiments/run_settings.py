@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+)
 
 from cmdplab.algorithms import algorithm, as_row
 from cmdplab.algorithms.custom import CUSTOM, recorded, registered
 from cmdplab.algorithms.row import Row
+from cmdplab.checks import checked_name
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.settings import SETTINGS, Settings, with_fields, without_none
@@ -32,7 +41,7 @@ class Strict(BaseModel):
 class _Algorithm(Strict):
     """What is run on what: the first fields of `RunSettings`, in the order of records."""
 
-    problem: str  # its name
+    problem: Annotated[str, AfterValidator(partial(checked_name, "the name"))]
     fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]  # of its arrays
     algorithm: str
     preset: Preset | Literal["custom"]  # custom: a learner from outside, by path or by name

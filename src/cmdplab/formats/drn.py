@@ -30,7 +30,7 @@ import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
-from cmdplab.errors import InputError, naming
+from cmdplab.errors import InputError, naming, printable
 from cmdplab.files import read_text
 from cmdplab.files.write import written_whole
 from cmdplab.formats import drn_lines
@@ -56,7 +56,7 @@ def read_drn(path: str | Path, roles: Roles | None = None) -> Problem:
     if roles is None:
         names = ", ".join(model.names) or "none"
         raise InputError(f"{path}: say which reward model is the objective (it has {names})")
-    given = listed(model, roles, roles.name or Path(path).stem, str(path))
+    given = listed(model, roles, roles.name or printable(Path(path).stem), str(path))
     with naming(path):
         return problem_of(given, roles.judged, model.start)
 

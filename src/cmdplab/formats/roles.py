@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from cmdplab.checks import checked_name
 from cmdplab.errors import InputError
 from cmdplab.files import parse_json
 from cmdplab.formats.assemble import How, judged
@@ -43,8 +44,7 @@ class Roles:
         for what in ("objective", "name", "start"):
             if not isinstance(getattr(self, what), str):
                 raise InputError("the objective and the name must be text")
-        if not self.name.isprintable():
-            raise InputError(f"the name {self.name!r} cannot be printed")
+        checked_name("the name", self.name or "-")
         limits = {"threshold": self.utilities, "budget": self.costs}
         for what, given in limits.items():
             if not isinstance(given, Mapping):

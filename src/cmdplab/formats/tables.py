@@ -18,7 +18,7 @@ import numpy.typing as npt
 from cmdplab.checks import is_whole, real_number
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, printable
 from cmdplab.formats.assemble import Listed, Problem, Signal, judged, problem_of
 from cmdplab.formats.columns import Columns, columns_of, kept, names, numbered, numbers, ordered
 from cmdplab.formats.kernels import (
@@ -99,7 +99,7 @@ def read_csv(path: str | Path, roles: Roles | None = None) -> Problem:
         discount=roles.discount,
         criterion=roles.criterion,
         start=roles.start or None,
-        name=roles.name or Path(path).stem,
+        name=roles.name or printable(Path(path).stem),
     )
 
 

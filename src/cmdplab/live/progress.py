@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from cmdplab.display.cell import Cell
+from cmdplab.display.terminal import Printer
 from cmdplab.experiments.progress import LINE_EVERY, columns
 
 
@@ -30,7 +31,7 @@ OnProgress = Callable[[Standing], None]
 @contextmanager
 def shown(title: str, console: Console | None = None) -> Iterator[OnProgress]:
     """Show the progress of one `learn` while the block lasts; yields its `on_progress`."""
-    console = console if console is not None else Console(stderr=True)
+    console = console if console is not None else Printer(stderr=True)
     way = _cell if console.is_jupyter else _bar if console.is_terminal else _lines
     with way(title, console) as on_progress:
         yield on_progress

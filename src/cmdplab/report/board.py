@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 
 from cmdplab.experiments import manifest
 from cmdplab.files import write_table
+from cmdplab.files.cells import csv_text
 from cmdplab.files.write import writable_folder, write_text, written_whole
 from cmdplab.measures.safety import BROKEN, SafetyOverSeeds
 from cmdplab.report.page import assembled
@@ -142,7 +141,7 @@ def write_board_page(board: BoardData, out: Path) -> list[Path]:
     writable_folder(out)
     columns = flat_columns(board)
     write_text(out / PAGE, board_page(board))
-    write_text(out / CSV, _csv(columns))
+    write_text(out / CSV, csv_text([columns, *zip(*columns.values(), strict=True)]))
     with written_whole(out / PARQUET) as temporary:
         table = pa.table({name: _typed(values) for name, values in columns.items()})
         write_table(table, temporary, compression="zstd")
@@ -180,15 +179,6 @@ def flat_columns(board: BoardData) -> dict[str, list[Any]]:
         for name in Against._fields[:3]:
             columns[f"{measure}_{name}"] = [getattr(pair, name) for pair in pairs]
     return columns
-
-
-def _csv(columns: dict[str, list[Any]]) -> str:
-    """Return a line for each row, with an empty cell for a missing number."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
 
 
 def _typed(values: list[Any]) -> list[str] | NDArray[Any]:

@@ -94,8 +94,9 @@ function sorter(key, words, order, act, wordy) {
 
 /** Comma-separated values as a file to save. */
 function save(name, rows) {
-  const quote = (v) => (/[",\r\n]/.test(String(v)) ? `"${String(v).replaceAll('"', '""')}"` : String(v));
-  const text = rows.map((row) => row.map(quote).join(",")).join("\r\n") + "\r\n";
+  const formula = (v) => typeof v === "string" && /^'*[=+\-@\t\r\n]/.test(v) && !/^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$/.test(v);
+  const quote = (v) => (/[",\r\n]/.test(v) ? `"${v.replaceAll('"', '""')}"` : v);
+  const text = rows.map((row) => row.map((v) => quote(formula(v) ? `'${v}` : String(v))).join(",") + "\n").join("");
   const link = h("a", { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);

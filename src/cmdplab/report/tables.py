@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 
+from cmdplab.files.cells import csv_text
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.report.model import Entry, Report, Section
 
@@ -85,13 +84,11 @@ def _cells(entry: Entry) -> list[str]:
 
 
 def csv_table(report: Report) -> str:
-    """A row for each algorithm on each problem, numbers in full: RFC 4180."""
-    text = io.StringIO()
-    writer = csv.writer(text)
+    """A row for each algorithm on each problem, numbers in full."""
     ends = ("median", "min", "max")
     head = ["problem", "algorithm", "preset", "seeds", "episodes", "verdict"]
     head += [f"{field}_{end}" for field in NUMBERS for end in ends]
-    writer.writerow([*head, "episodes_per_second", *_SAFETY])
+    rows: list[list[object]] = [[*head, "episodes_per_second", *_SAFETY]]
     for section in report.sections:
         for each in section.entries:
             row: list[object] = [section.problem, each.label, each.about.preset]
@@ -100,5 +97,5 @@ def csv_table(report: Report) -> str:
                 row += each.numbers[field] or ("", "", "")
             safe = {} if each.safety is None else each.safety._asdict()
             row += ["" if each.rate is None else each.rate]
-            writer.writerow([*row, *("" if (v := safe.get(f)) is None else v for f in _SAFETY)])
-    return text.getvalue()
+            rows.append([*row, *("" if (v := safe.get(f)) is None else v for f in _SAFETY)])
+    return csv_text(rows)
