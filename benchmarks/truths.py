@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.audit.verdicts import Joint, joint_verdict
+from cmdplab.audit.findings import Joint, joint_verdict
 from cmdplab.experiments.records.groups import units_of
 from cmdplab.measures.measures import Measures
 from cmdplab.measures.verdict import Kind, verdict

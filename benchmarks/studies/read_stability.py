@@ -16,8 +16,7 @@ from stability import axes, problems
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.figures.plots import in_house_style
 from cmdplab.files import read_npz
-from cmdplab.theory.saddle import saddle_point
-from cmdplab.theory.stability import coupling, largest_step
+from cmdplab.theory.saddle import coupling, largest_step, saddle_point
 from cmdplab.types import Array
 
 FIGURE = Path("docs") / "figures" / "study-stability.png"

@@ -25,8 +25,7 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.run import run
 from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.solvers import solve
-from cmdplab.theory.saddle import saddle_point
-from cmdplab.theory.stability import growth, largest_step
+from cmdplab.theory.saddle import growth, largest_step, saddle_point
 
 FAMILY = [row for row in ALGORITHMS.values() if isinstance(row, PrimalDual)]
 UOPT = UOPT_RPGPD.with_settings(kernel="known")

@@ -13,7 +13,7 @@ from cmdplab import sweep
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.audit import audit, gather
-from cmdplab.audit.figure import SATURATED, draw, visible
+from cmdplab.audit.files import SATURATED, draw, visible
 from cmdplab.errors import InputError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
@@ -30,13 +30,12 @@ from cmdplab.figures.bands import (
     summarised,
     words,
 )
-from cmdplab.figures.end_labels import MUTED, highlighted, line_styles, spread
-from cmdplab.figures.frontier import draw_frontier
+from cmdplab.figures.objects import draw_frontier
 from cmdplab.figures.palette import COLOURS, DASHES, LOOKS, looks
 from cmdplab.figures.plots import KINDS, styles_of
 from cmdplab.figures.portrait_drawings import draw_entropy, draw_occupancy
 from cmdplab.figures.portraits import EntropyCurve, Portrait
-from cmdplab.figures.side_by_side import comparison
+from cmdplab.figures.side_by_side import MUTED, comparison, highlighted, line_styles, spread
 from cmdplab.figures.sources import per_instance, records_of
 from cmdplab.figures.style import figure_1, literal
 from cmdplab.solvers.thresholds.frontier import frontier
@@ -347,7 +346,7 @@ def test_figures_and_the_page_draw_an_algorithm_alike(folder, swept, tmp_path, m
     left, right = axes.get_xlim()
     assert left > right
     drawn = []
-    monkeypatch.setattr("cmdplab.audit.figure.save", lambda figure, _: drawn.append(figure))
+    monkeypatch.setattr("cmdplab.audit.files.save", lambda figure, _: drawn.append(figure))
     draw([audit(group) for group in gather(swept)[0]], tmp_path)
     assert all(a.get_xlim()[0] > a.get_xlim()[1] for p in drawn[0].subfigs for a in p.axes)
 
@@ -381,7 +380,7 @@ def test_a_line_ends_where_all_episodes_are_mistakes():
 
 def test_an_audit_s_bands_stay_below_the_episodes(swept, tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr("cmdplab.audit.figure.save", lambda figure, _: drawn.append(figure))
+    monkeypatch.setattr("cmdplab.audit.files.save", lambda figure, _: drawn.append(figure))
     (finding, *_) = [audit(group) for group in gather(swept)[0]]
     band = Band(*(np.full(len(finding.epsilon), v) for v in (0.0, 200.0, 900.0)), 0.95, 6)
     draw([finding._replace(mistakes=dict.fromkeys(finding.mistakes, band))], tmp_path)

@@ -34,7 +34,7 @@ from cmdplab.gym import (
     register,
 )
 from cmdplab.gym.dynamics import Successors
-from cmdplab.gym.picture import HERE, TIME, picture
+from cmdplab.gym.env import HERE, TIME, picture
 
 
 def masked() -> CMDP:

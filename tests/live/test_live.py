@@ -28,7 +28,7 @@ from cmdplab.live.evaluation import BLOCKS, Tally
 from cmdplab.live.progress import Standing, shown
 from cmdplab.live.signals import checked_range, demand
 from cmdplab.live.spaces import Spaces
-from cmdplab.statistics.means import estimate
+from cmdplab.statistics.intervals import estimate
 
 FAMILIES = ("UOpt-RPGPD", "OptCMDP", "Triple-Q")
 

@@ -20,7 +20,7 @@ from cmdplab.live.model.notes import on_the_multiplier
 from cmdplab.live.model.plans import promise
 from cmdplab.live.signals import Scale, unread
 from cmdplab.live.spaces import Spaces, Whole
-from cmdplab.statistics.means import Estimate
+from cmdplab.statistics.intervals import Estimate
 
 
 class Toll(Lever):

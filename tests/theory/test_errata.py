@@ -18,7 +18,7 @@ from cmdplab.engines.families import session
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.environments import find
 from cmdplab.solvers import solve
-from cmdplab.theory import bounds, constants, conversions, nice
+from cmdplab.theory import bounds, constants, conversions, events
 from cmdplab.theory.potential import drift
 from cmdplab.theory.saddle import saddle_point
 
@@ -172,12 +172,12 @@ def test_the_steps_of_a_long_horizon_add_up_to_more_than_lemma_h7_allows():
 def test_more_episodes_are_not_nice_than_lemma_h4_allows():
     s = Setting(X=2, A=2, H=2, N=0, K=1, delta=0.1, slack=math.inf)
     eps = 1.0
-    weight, log = 1.000001 * nice.smallest_weight(s, eps), s.visits_log
+    weight, log = 1.000001 * events.smallest_weight(s, eps), s.visits_log
     # A pair that is never seen (n = 0), as the good event n >= W / 2 - L allows while W <= 2 L.
     rough = 0
     while (rough + 1) * weight <= 2 * log:
         rough += 1
         before = np.full((1, 1, 1), rough * weight)
-        assert not nice.is_nice(np.full((1, 1, 1), weight), 0 * before, before, s, eps)
+        assert not events.is_nice(np.full((1, 1, 1), weight), 0 * before, before, s, eps)
     total = s.X * s.A * s.H * rough  # one pair after the other
-    assert nice.rough_episodes_printed(s, eps) < total <= nice.rough_episodes(s, eps)
+    assert events.rough_episodes_printed(s, eps) < total <= events.rough_episodes(s, eps)

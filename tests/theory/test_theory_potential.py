@@ -23,10 +23,10 @@ from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
-from cmdplab.theory import events, nice
+from cmdplab.theory import events
 from cmdplab.theory.bounds import COROLLARY, Exponents, log_burn_in
 from cmdplab.theory.constants import constants, first_potential_bound, setting_of
-from cmdplab.theory.differences import optimism_errors, weighted_optimism_error
+from cmdplab.theory.lagrangian import optimism_errors, weighted_optimism_error
 from cmdplab.theory.potential import (
     drift,
     gap_from_divergence,
@@ -332,28 +332,28 @@ def test_failures_are_rare_in_runs():
 def test_nice_episodes_by_hand():
     # A = 1, H = 2: H_ent = 2, X = 3: w_min = eps / 12.
     setting = setting_of(random_problem(3, 1, 2, 1), 1.0)
-    assert nice.smallest_weight(setting, 1.2) == pytest.approx(0.1)
+    assert events.smallest_weight(setting, 1.2) == pytest.approx(0.1)
     occupancy = np.zeros((2, 3, 1))
     occupancy[:, 0] = 0.05
     occupancy[:, 1] = 0.95
-    likely = nice.likely_pairs(occupancy, setting, 1.2)
+    likely = events.likely_pairs(occupancy, setting, 1.2)
     np.testing.assert_array_equal(likely[0, :, 0], [False, True, False])
     expected = np.full((2, 3, 1), 8.0)
     visits = np.full((2, 3, 1), 2.0)
-    assert nice.is_nice(occupancy, visits, expected, setting, 1.2)
+    assert events.is_nice(occupancy, visits, expected, setting, 1.2)
     visits[0, 0] = 1.0  # too few, but the pair is unlikely
-    assert nice.is_nice(occupancy, visits, expected, setting, 1.2)
-    assert not nice.is_nice(occupancy, visits, expected, setting, 0.5)  # now it counts as likely
+    assert events.is_nice(occupancy, visits, expected, setting, 1.2)
+    assert not events.is_nice(occupancy, visits, expected, setting, 0.5)  # now it counts as likely
     visits[1, 1] = 1.0
-    assert not nice.is_nice(occupancy, visits, expected, setting, 1.2)
+    assert not events.is_nice(occupancy, visits, expected, setting, 1.2)
     # (6 * 9 * 1 * 8 / 1.2) ln(4 * 2 * 3 / 0.1), and 6 ceil(4 ln(240) / 0.1).
-    assert nice.rough_episodes_printed(setting, 1.2) == pytest.approx(360 * math.log(240))
-    assert nice.rough_episodes(setting, 1.2) == 6 * math.ceil(40 * math.log(240))
+    assert events.rough_episodes_printed(setting, 1.2) == pytest.approx(360 * math.log(240))
+    assert events.rough_episodes(setting, 1.2) == 6 * math.ceil(40 * math.log(240))
     for bad in (0.0, -1.0):
         with pytest.raises(InputError, match="epsilon"):
-            nice.rough_episodes_printed(setting, bad)
+            events.rough_episodes_printed(setting, bad)
         with pytest.raises(InputError, match="epsilon"):
-            nice.smallest_weight(setting, bad)
+            events.smallest_weight(setting, bad)
 
 
 @given(A=st.integers(1, 6), H=st.integers(1, 4), epsilon=st.floats(0.3, 2.0))
@@ -361,7 +361,7 @@ def test_as_few_visits_as_the_good_event_allows_give_as_many_rough_episodes(A, H
     # One pair is played with a weight just above w_min, and visited as seldom as the event allows.
     problem = random_problem(2, A, H, 1)
     setting = setting_of(problem, 1.0)
-    weight = nice.smallest_weight(setting, epsilon) * (1 + 1e-9)
+    weight = events.smallest_weight(setting, epsilon) * (1 + 1e-9)
     assume(weight < 0.5)
     log = math.log(4 * 2 * A * H / setting.delta)
     shape = (H, 2, A)
@@ -372,8 +372,8 @@ def test_as_few_visits_as_the_good_event_allows_give_as_many_rough_episodes(A, H
         visits[0, 0, 0] = max(0.0, math.ceil(0.5 * total - log))
         occupancies[0, 0, 0], occupancy[0, 0, 0] = total, weight
         assert np.all(events.visits_margin(visits, occupancies, setting.delta) >= 0.0)
-        if not nice.is_nice(occupancy, visits, occupancies, setting, epsilon):
+        if not events.is_nice(occupancy, visits, occupancies, setting, epsilon):
             rough += bulk
         total += bulk * weight
-    each = nice.rough_episodes(setting, epsilon) / (2 * A * H)
+    each = events.rough_episodes(setting, epsilon) / (2 * A * H)
     assert rough <= each + bulk

@@ -18,14 +18,16 @@ from cmdplab.engines.plain.primal_dual import Evaluation, PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 from cmdplab.theory.constants import multiplier_bound, setting_of, violation_bound
-from cmdplab.theory.differences import optimism_errors, value_difference, weighted_optimism_error
 from cmdplab.theory.lagrangian import (
     best_multiplier,
     duality_gap,
     lagrangian,
     largest_lagrangian,
+    optimism_errors,
     optimistic_lagrangian,
     saddle_gap,
+    value_difference,
+    weighted_optimism_error,
 )
 from cmdplab.theory.saddle import dual_curvature, saddle_point, stationarity
 from cmdplab.theory.soft import entropy, regularised_returns, regularised_values, soft_greedy

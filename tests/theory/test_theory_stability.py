@@ -11,9 +11,8 @@ from conftest import binding
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.theory.saddle import saddle_point
+from cmdplab.theory.saddle import coupling, covariance, growth, largest_step, saddle_point
 from cmdplab.theory.soft import regularised_values
-from cmdplab.theory.stability import coupling, covariance, growth, largest_step
 
 
 def update(problem, log_policy, multiplier, eta, tau):

@@ -1,4 +1,4 @@
-"""The audit: what many runs say about mistakes and convergence, and what they cannot say."""
+"""The audit: mistakes and convergence over many runs, and the questions that stay open."""
 
 from cmdplab.audit.accuracy import Complexity, mistakes_at, sample_complexity
 from cmdplab.audit.events import EventTally, failure_events

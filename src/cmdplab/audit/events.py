@@ -1,8 +1,8 @@
 """Frequencies of the failure events of Appendix H.1, over runs at the theory's bonus scale, 1.
 
-The events say "in some episode": they are asked after every one, which no record can answer, so
-that the runs are played here. The file keeps, for each seed, the first episode in which each event
-happened; asked again, the audit goes on behind the last seed.
+The events say "in some episode". They must be evaluated after every episode, which no record holds,
+so that the runs are played here. The file keeps the first episode of each event for each seed. A
+second call continues behind the last seed.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ NAME = "failure_events.json"
 SMALL = "small"  # the name of a random CMDP with two states, two actions and two steps
 SEEDS, EPISODES = 500, 600
 SAVE_EVERY = 20  # runs
-MOST_COUNTS = 1 << 22  # doubles that are looked at together: 32 MiB
+MOST_COUNTS = 1 << 22  # doubles checked together: 32 MiB
 
 OnProgress = Callable[[int, int], None]  # runs done, runs in all
 First = tuple[int | None, int | None, int | None]  # episodes, in the order of `Failures`
 
 
 class EventSettings(BaseModel):
-    """All that the events of a seed depend on."""
+    """The settings that the events of a seed depend on."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,7 +61,7 @@ class EventSettings(BaseModel):
 
 
 class EventTally(NamedTuple):
-    """One event over all runs, beside what the paper allows it."""
+    """One event over all runs, beside the probability that the paper allows it."""
 
     event: str
     frequency: Frequency
@@ -83,7 +83,7 @@ class _Record(BaseModel):
 
 
 def problem_of(what: str, seed: int = 0) -> CMDP:
-    """An environment by name, a .npz file, or `small`; `seed` is that of a random instance."""
+    """Return an environment by name, a .npz file, or `small`; `seed` chooses a random instance."""
     if what == SMALL:
         checked_seed(seed)
         return replace(random_problem(2, 2, 2, 1, seed, 1.0), name=f"{SMALL} (seed {seed})")
@@ -99,9 +99,9 @@ def failure_events(
     delta: float = 0.1,
     on_progress: OnProgress = lambda done, of: None,
 ) -> list[EventTally]:
-    """Play UOpt-RPGPD as printed on the seeds 0, 1, ..., ask in every episode, write the file.
+    """Play UOpt-RPGPD as printed on the seeds 0, 1, ..., and count the events; write the file.
 
-    Runs that the folder holds already are not played again; those of other settings are refused.
+    Runs in the folder's file are not played again. A file with other settings is refused.
     """
     if seeds < 1:
         raise InputError(f"seeds is {seeds}, not a positive number")
@@ -134,7 +134,7 @@ def failure_events(
 
 
 def first_failures(problem: CMDP, row: Row, task: Task, seed: int, episodes: int) -> First:
-    """The first episode of a run after which each event had happened; None for one that did not."""
+    """Return the first episode after which each event had happened; None if it never happened."""
     run = session("cpu", problem, row, task, seed)
     size = problem.horizon * problem.states**2 * problem.actions
     chunk = min(episodes, max(1, MOST_COUNTS // size))
@@ -154,29 +154,29 @@ def first_failures(problem: CMDP, row: Row, task: Task, seed: int, episodes: int
 
 
 def tallies(first: Sequence[First], settings: EventSettings) -> list[EventTally]:
-    """Each event and the union of all three, with exact binomial intervals of level 0.95."""
-    table = np.array([[each is not None for each in run] for run in first])
+    """Return each event and the union of all three, with exact binomial intervals of level 0.95."""
+    table = np.array([[episode is not None for episode in run] for run in first])
     hits = [*table.sum(axis=0), table.any(axis=1).sum()]
     delta = settings.delta
     printed = [*shares(settings.states, delta), delta]
     union = [*union_shares(delta), delta]
-    found = []
+    tallied = []
     for event, n, a, b in zip((*Failures._fields, "any"), hits, printed, union, strict=True):
         frequency = binomial_interval(int(n), len(first))
         answers = _against(frequency, a), _against(frequency, b)
-        found.append(EventTally(event, frequency, a, answers[0], b, answers[1]))
-    return found
+        tallied.append(EventTally(event, frequency, a, answers[0], b, answers[1]))
+    return tallied
 
 
 def _against(frequency: Frequency, share: float) -> str:
-    """Where the interval lies; one that holds the share decides nothing: more runs would."""
+    """Return the side of the share on which the interval lies, or `undecided`."""
     if frequency.high <= share:
         return "below"
     return "above" if frequency.low > share else "undecided"
 
 
 def _known(path: Path, settings: EventSettings, seeds: int) -> list[First]:
-    """The runs that the file holds."""
+    """Return the runs that the file holds."""
     if not path.exists():
         return []
     values = unsealed(read_json(path), path, NAME)

@@ -1,4 +1,4 @@
-"""The exponents of an audit: mistakes in 1 / epsilon, strong regret in k, and the theorem's."""
+"""Exponents of an audit: mistakes in 1 / epsilon, strong regret in k, and those of the theorem."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cmdplab.statistics import Exponent, power_law, too_few
 from cmdplab.theory.bounds import exponents_of, mistake_exponents, regret_exponents
 from cmdplab.types import Array
 
-ONSET = 100.0  # mistakes: what few of them say is how a run began
+ONSET = 100.0  # mistakes; fewer of them belong to the beginning of a run
 DECADES, PIECES = 100.0, 4  # of mistakes
 DOUBLINGS = 8  # of episodes: seven local slopes of increments, over 2^7 > 100
 ROUNDING = 0.005  # an exponent is shown with two digits
@@ -22,11 +22,12 @@ TRANSIENT = "> 1: a transient"  # regret cannot grow faster than k for ever
 def exponent_of_mistakes(
     epsilon: Array, counts: Array, quiet: float | None, episodes: int
 ) -> Exponent:
-    """Of counts [samples, E] in 1 / epsilon, behind the onset and where counts are quiet.
+    """Return the exponent of counts [samples, E] in 1 / epsilon, between the onset and `quiet`.
 
-    From the epsilon at which every sample has `ONSET` mistakes down to `quiet`. Local slopes are
-    over quarters of the last two decades of mistakes, which are two decades of episodes; with
-    fewer decades there is the last of these slopes alone.
+    The range begins at the epsilon at which every sample has `ONSET` mistakes. It ends at `quiet`,
+    the smallest epsilon with quiet counts. Local slopes are over quarters of the last two decades
+    of mistakes, which are two decades of episodes. With fewer decades, only the last of these
+    slopes is returned.
     """
     if episodes < SHORTEST:
         return _too_short(len(counts))
@@ -38,7 +39,7 @@ def exponent_of_mistakes(
     inverse, counted = 1.0 / epsilon[usable][::-1], counts[:, usable][:, ::-1]
     middle = np.median(counted, axis=0)
     wanted = middle[-1] * DECADES ** -np.linspace(1.0, 0.0, PIECES + 1)
-    # The last quarter alone, where mistakes do not span two decades.
+    # If mistakes do not span two decades, the last quarter alone remains.
     chosen = np.unique(np.searchsorted(middle, wanted[wanted >= middle[0] * (1.0 - 1e-9)]))
     if len(chosen) < 2:
         return _no_fit(len(counts), "where counts are quiet, they hardly grow")
@@ -48,11 +49,11 @@ def exponent_of_mistakes(
 
 
 def exponent_of_regret(episodes: Array, regrets: Array) -> Exponent:
-    """Of the increments R(2k) - R(k) of regrets [samples, T] in k, over two decades of episodes.
+    """Return the exponent of the increments R(2k) - R(k) of regrets [samples, T] in k.
 
-    R ~ k^s has increments that grow like k^s too; what was lost before k, a transient, is not in
-    them. Values are bounded, so that regret grows at most linearly in the long run: a slope above
-    1 is none of its exponents.
+    They span two decades of episodes. If R ~ k^s, its increments grow like k^s too, and they
+    exclude the loss before k, a transient. Values are bounded, so that regret grows at most
+    linearly in the long run. A slope above 1 is therefore refused.
     """
     if episodes[-1] < SHORTEST:
         return _too_short(len(regrets))
@@ -65,13 +66,13 @@ def exponent_of_regret(episodes: Array, regrets: Array) -> Exponent:
 
 
 def too_few_for_exponents(samples: int, noun: str) -> Exponent | None:
-    """No exponent, and what is missing; None where the samples are enough."""
+    """Return an empty exponent with the reason if the samples are too few; None if they suffice."""
     few = too_few(samples, noun, "an exponent")
     return _no_fit(samples, few) if few else None
 
 
 def strong_regrets(group: Group) -> Array:
-    """[runs, T]: strong regret of gap and violation together."""
+    """Return the strong regret of gap and violation together: [runs, T]."""
     nothing = np.zeros(len(group.curves[0]["episode"]))
     return np.array(
         [c["strong_regret"] + c.get("strong_violation_regret", nothing) for c in group.curves]
@@ -79,11 +80,10 @@ def strong_regrets(group: Group) -> Array:
 
 
 def theorem_of(group: Group) -> dict[str, tuple[float, float]] | None:
-    """The powers of terms (i) and (ii) of Theorem 4.1, where the theorem is about the row.
+    """Return the powers of terms (i) and (ii) of Theorem 4.1; None if the theorem excludes the row.
 
-    Of 1 / epsilon for mistakes, of K for regret. It is about powers of k as schedules, and about
-    the Uniform-PAC bonus. Whether it is about the runs is another question, which `Row.heuristic`
-    answers.
+    They are powers of 1 / epsilon for mistakes, and of K for regret. The theorem assumes powers of
+    k as schedules, and the Uniform-PAC bonus. `Row.heuristic` says if it also covers the runs.
     """
     uniform = (confidence.uniform_pac, confidence.uniform_pac_released)
     row = group.row

@@ -1,20 +1,35 @@
-"""Files of an audit: audit.json, audit.csv, audit.png and audit.pdf."""
+"""Files of an audit: audit.json, audit.csv, audit.png and audit.pdf.
+
+The figure shows mistakes for every epsilon, and the episode of the last mistake.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
-from cmdplab.audit.figure import draw
-from cmdplab.audit.findings import Finding, unanswered
+import numpy as np
+
+from cmdplab.audit.findings import Finding, extent, unanswered
+from cmdplab.figures.palette import Look, looks
+from cmdplab.figures.style import MARKERS, literal, save, unframe
 from cmdplab.files.cells import csv_text
 from cmdplab.files.write import to_json, writable_folder, write_text
 from cmdplab.statistics import Exponent, Interval
+from cmdplab.types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SATURATED = 0.999  # share of the episodes that looks like all of them
+APART = 14  # points of the grid between two markers of a line
+LETTERS = 115  # fit into the figure's width
 
 
 def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path) -> Path:
-    """Write everything; the figure has one row of panels for each environment."""
+    """Write all files; the figure has one row of panels for each environment."""
     writable_folder(folder)
     content = {"notes": list(notes), "findings": [_plain(finding) for finding in findings]}
     text = to_json(content, indent=None)  # one line: a count per run and epsilon
@@ -26,7 +41,7 @@ def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path)
 
 
 def row_of(finding: Finding) -> dict[str, Any]:
-    """One line of a table; what does not exist is empty."""
+    """Return a group as one line of a table; missing values are None."""
     nothing, safe = (None, None), {} if finding.safety is None else finding.safety._asdict()
     mistakes, regret = ((finding.theorem or {}).get(e, nothing) for e in ("mistakes", "regret"))
     return {
@@ -84,3 +99,99 @@ def _slope(exponent: Exponent) -> float | None:
 
 def _local(exponent: Exponent) -> bool | None:
     return None if exponent.why_not else exponent.local
+
+
+def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:
+    """Draw mistakes and last mistakes against epsilon, log-log, for each environment."""
+    from matplotlib.figure import Figure
+
+    places = list(dict.fromkeys(finding.environment for finding in findings))
+    figure = Figure(figsize=(9.0, 4.9 * len(places) + 0.5), layout="constrained")
+    parts: Any = figure.subfigures(len(places), 1, squeeze=False)
+    for part, environment in zip(parts[:, 0], places, strict=True):
+        mine = [finding for finding in findings if finding.environment == environment]
+        left, right = part.subplots(1, 2)
+        styles = looks([finding.label for finding in mine])
+        for n, finding in enumerate(mine):
+            _mistakes(left, finding, styles[finding.label], n)
+            _last(right, finding, styles[finding.label], n)
+        _finish(left, mine, "mistakes: episodes worse than ε\n(median)")
+        _finish(right, mine, "last mistake: its episode\n(median)")
+        title = fill(f"{environment}: {extent(mine)}", LETTERS)
+        part.suptitle(literal(title), fontsize=10, x=0.01, ha="left")
+        _legend(part, right)
+    figure.suptitle(_note(findings), fontsize=9, x=0.01, ha="left")
+    return [save(figure, folder / f"audit.{kind}") for kind in ("png", "pdf")]
+
+
+def _note(findings: Sequence[Finding]) -> str:
+    """Return the explanation of lines and shades, which stands in the figure like a caption."""
+    bands = [band for finding in findings for band in finding.mistakes.values() if band is not None]
+    lines = "gap or violation above ε; a line ends where all episodes are mistakes"
+    thin = "thin: some run made such a mistake in its last three quarters"
+    if not bands:
+        return f"{lines}; {thin}"
+    what = "the whole line" if all(band.at_once for band in bands) else "the line at each ε alone"
+    held = f"shade: holds {what} with probability {bands[0].level:g}"
+    return f"{lines}\nleft: {thin}; {held}"
+
+
+def _whole(finding: Finding) -> str:
+    """Return the series of gap or violation together, or `gap` without a constraint."""
+    return next(reversed(finding.counts))
+
+
+def _mistakes(axes: Axes, finding: Finding, look: Look, n: int) -> None:
+    """Draw the counts: thick where every count is quiet, thin elsewhere."""
+    name, epsilon = _whole(finding), finding.epsilon
+    band = finding.mistakes[name]
+    counts = finding.units.reduced(finding.counts[name])
+    middle = np.median(counts, axis=0) if band is None else band.middle
+    if band is not None:
+        low = np.where(band.high > 0.0, np.maximum(band.low, 1e-3), np.nan)
+        high = np.minimum(band.high, finding.episodes)
+        axes.fill_between(epsilon, low, high, color=look.colour, alpha=0.13, lw=0)
+    quiet = np.inf if finding.quiet is None else finding.quiet
+    shown = visible(middle, finding.episodes)
+    for here, width in ((epsilon <= quiet, 0.8), (epsilon >= quiet, 1.8)):
+        axes.plot(epsilon, np.where(here, shown, np.nan), **_line(look, n, width))
+
+
+def _last(axes: Axes, finding: Finding, look: Look, n: int) -> None:
+    last = np.median(finding.units.reduced(finding.last[_whole(finding)]), axis=0)
+    label = literal(fill(f"{finding.label}: {finding.verdict}", LETTERS))
+    axes.plot(finding.epsilon, visible(last, finding.episodes), label=label, **_line(look, n, 1.4))
+
+
+def visible(counts: Array, episodes: int) -> Array:
+    """Return counts [E] for growing epsilon, without zeros and all but one saturated count."""
+    shown = np.where(counts > 0.0, counts, np.nan)
+    saturated = np.flatnonzero(counts >= SATURATED * episodes)
+    shown[saturated[:-1]] = np.nan  # they would lie on each other along the top
+    return shown
+
+
+def _line(look: Look, n: int, width: float) -> dict[str, Any]:
+    """Return colour, dash and marker; the markers of different lines lie at different epsilon."""
+    marker = {"marker": MARKERS[n % len(MARKERS)], "ms": 3.5, "mew": 0.8, "mfc": "white"}
+    place = {"lw": width, "markevery": (2 * n % APART, APART)}
+    return {"color": look.colour, "ls": look.dash} | marker | place
+
+
+def _legend(part: Any, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    half = -(-len(labels) // 2)
+    longest = [max(map(len, some), default=0) for some in (labels[:half], labels[half:])]
+    columns = 2 if sum(longest) <= LETTERS + 15 else 1
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "handlelength": 4}
+    part.legend(handles, labels, fontsize=8, frameon=False, **place)
+
+
+def _finish(axes: Axes, findings: Sequence[Finding], label: str) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(findings[0].epsilon[-1], findings[0].epsilon[0])  # stricter to the right
+    axes.set_ylim(0.8, 1.5 * max(finding.episodes for finding in findings))
+    axes.set_xlabel("ε (stricter to the right)")
+    axes.set_ylabel(label)
+    unframe(axes)

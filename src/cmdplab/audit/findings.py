@@ -1,12 +1,17 @@
 """Findings of a group of runs: verdict, mistakes for every epsilon, exponents, the theorem's.
 
-Nothing is claimed that the data cannot carry: an exponent that cannot be fitted says why, a count
-that may still grow is not fitted, and an interval or band needs six independent samples. Samples
-are instances, each with the median over its seeds, or the seeds of one instance (`units`).
+Nothing is claimed that the data cannot support. An exponent that cannot be fitted has a reason, a
+count that may still grow is not fitted, and an interval or band needs six independent samples.
+Samples are instances, each with the median over its seeds, or the seeds of one instance (`units`).
+
+Every run is judged by itself (`cmdplab.measures.verdict`). Runs that contradict each other are
+`mixed`, however few: one instance in ten that does not converge is a finding. A group gets a kind
+if three quarters of its runs show it and no run another. Groups below six samples get none.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -19,12 +24,11 @@ from cmdplab.audit.exponents import (
     theorem_of,
     too_few_for_exponents,
 )
-from cmdplab.audit.verdicts import Joint, joint_verdict
 from cmdplab.experiments.records.groups import Group, Units, units_of
 from cmdplab.measures.mistakes import SERIES
 from cmdplab.measures.oscillation import oscillation
 from cmdplab.measures.safety import SafetyOverSeeds, over_seeds, summary
-from cmdplab.measures.verdict import Kind, verdict
+from cmdplab.measures.verdict import Kind, Verdict, in_words, verdict
 from cmdplab.statistics import (
     Band,
     Exponent,
@@ -36,20 +40,22 @@ from cmdplab.statistics import (
 from cmdplab.types import Array
 
 QUIET = 0.25  # of a run: a count is quiet if all its mistakes were made before
+SHARED = 0.75  # of the runs
+FALLING = {Kind.converging, Kind.shrinking}
 
 
 class Finding(NamedTuple):
-    """One algorithm with one setting on one environment."""
+    """The findings on one algorithm with one setting on one environment."""
 
     label: str
     environment: str
     runs: int
     instances: int
-    over: str  # what medians, intervals, bands and exponents are taken over
+    over: str  # the samples of medians, intervals, bands and exponents, in words
     units: Units
     episodes: int
     verdict: str
-    verdicts: dict[str, int]  # how many runs each verdict has
+    verdicts: dict[str, int]  # verdict -> number of runs
     judgement: Joint  # the verdict, with its rate, level and local exponents
     final_gap: Interval
     final_violation: Interval | None
@@ -61,16 +67,16 @@ class Finding(NamedTuple):
     mistakes: dict[str, Band | None]  # of gap, violation, either; None with too few samples
     counts: dict[str, Array]  # [runs, E]
     last: dict[str, Array]  # [runs, E], the last mistake
-    quiet: float | None  # the smallest epsilon of which no run made a mistake since K / 4
+    quiet: float | None  # the smallest epsilon without a mistake of any run since K / 4
     mistake_exponent: Exponent
     regret_exponent: Exponent
-    theorem: dict[str, tuple[float, float]] | None  # powers of its terms (i), (ii) as scheduled
-    heuristic: str  # why the theorem is not about these runs; empty if it is
+    theorem: dict[str, tuple[float, float]] | None  # powers of its terms (i), (ii)
+    heuristic: str  # why the theorem excludes these runs; empty if it covers them
     safety: SafetyOverSeeds | None  # while learning; None without a constraint
 
 
 def audit(group: Group) -> Finding:
-    """Everything about a group."""
+    """Compute the verdict, mistakes, exponents and safety of one group of runs."""
     epsilon = group.mistakes[0]["epsilon"]
     series = [name for name in SERIES if f"{name}_mistakes" in group.mistakes[0]]
     counts = {n: np.array([m[f"{n}_mistakes"] for m in group.mistakes]) for n in series}
@@ -122,7 +128,7 @@ def audit(group: Group) -> Finding:
 
 
 def extent(findings: Sequence[Finding]) -> str:
-    """Count runs and episodes in words, as ranges where findings differ, and say over what."""
+    """Return the numbers of runs and episodes in words, as ranges where findings differ."""
 
     def words(values: Iterable[int]) -> str:
         low, high = min(values), max(values)
@@ -137,20 +143,20 @@ def extent(findings: Sequence[Finding]) -> str:
 
 
 def unanswered(finding: Finding) -> dict[str, str]:
-    """Questions that these runs do not answer, each with what is missing."""
-    found = {}
+    """Return the questions that these runs do not answer, each with the reason."""
+    questions = {}
     if finding.judgement.kind is Kind.undecided:
-        found["verdict"] = finding.judgement.why
+        questions["verdict"] = finding.judgement.why
     few = too_few(finding.units.samples, finding.units.noun)
     if few:
-        found["intervals and bands"] = few
+        questions["intervals and bands"] = few
     for what, fit in (
         ("exponent of the mistakes", finding.mistake_exponent),
         ("exponent of the regret", finding.regret_exponent),
     ):
         if fit.why_not:
-            found[what] = fit.why_not
-    return found
+            questions[what] = fit.why_not
+    return questions
 
 
 def _final(group: Group, units: Units, column: str) -> Interval:
@@ -163,7 +169,7 @@ def _median(units: Units, values: Iterable[float]) -> float:
 
 
 def average_gap(curves: dict[str, Array]) -> float:
-    """V* - sum_k V^k / K = weak regret / K, the gap of the average iterate.
+    """Return V* - sum_k V^k / K = weak regret / K, the gap of the average iterate.
 
     Values are linear in occupancies.
     """
@@ -171,10 +177,11 @@ def average_gap(curves: dict[str, Array]) -> float:
 
 
 def average_violation(curves: dict[str, Array]) -> float:
-    """max_n (b^n - sum_k V^{k,n} / K), the violation of the average iterate.
+    """Return max_n (b^n - sum_k V^{k,n} / K), the violation of the average iterate.
 
-    Of one constraint it is weak regret / K. Of several the maximum comes after the average: each
-    sum runs over the curve, exact up to episode 1023, linear between grid points behind.
+    For one constraint it is weak regret / K. For several the maximum comes after the average: each
+    sum runs over the curve, which is exact up to episode 1023 and linear between grid points
+    behind.
     """
     several = [f"violation_{n}" for n in range(1, len(curves)) if f"violation_{n}" in curves]
     if len(several) == 1:
@@ -183,7 +190,7 @@ def average_violation(curves: dict[str, Array]) -> float:
 
 
 def _mean(episodes: Array, values: Array) -> float:
-    """Over all episodes, of a curve that is linear between its points [T]; the first is 1."""
+    """Return the mean over all episodes of a curve that is linear between its points [T]."""
     width, rise = np.diff(episodes), np.diff(values)
     # sum_{i=1}^{w} (v + i rise / w) = w v + rise (w + 1) / 2
     total = values[0] + np.sum(width * values[:-1] + rise * (width + 1.0) / 2.0)
@@ -196,5 +203,65 @@ def _band(counts: Array) -> Band | None:
 
 def _quiet(epsilon: Array, last: Array, episodes: int) -> float | None:
     quiet = np.all(last <= QUIET * episodes, axis=0)
-    # Quiet at an epsilon is quiet at every larger one: mistakes there are mistakes here.
+    # A count that is quiet at an epsilon is quiet at every larger epsilon.
     return float(epsilon[np.argmax(quiet)]) if quiet.any() else None
+
+
+class Joint(NamedTuple):
+    """The verdict on a group of runs."""
+
+    kind: Kind
+    words: str
+    runs: dict[str, int]  # kind -> number of runs, the most frequent first
+    rate: Interval | None  # p of k^-p, over samples
+    level: float | None  # median over samples
+    exponents: list[Interval]  # of the envelope over the last quadruplings, the latest last
+    why: str  # the reason of an undecided verdict
+    needs: int | None  # episodes that would decide
+
+
+def joint_verdict(verdicts: Sequence[Verdict], units: Units) -> Joint:
+    """Return the verdict on a group from the verdict on each run."""
+    counts = Counter(v.kind for v in verdicts)
+    runs = {str(kind): n for kind, n in counts.most_common()}
+    exponents = _exponents(verdicts, units)
+    decided: dict[Kind, int] = {kind: n for kind, n in counts.items() if kind is not Kind.undecided}
+    kind = _shared(decided, len(verdicts))
+    few = too_few(units.samples, units.noun)
+    listed = "; ".join(f"{name} in {n} of {len(verdicts)}" for name, n in runs.items())
+    if few and kind is not Kind.undecided:
+        why = few.replace("an interval", "a verdict")
+        words = f"undecided: {why} ({listed})"
+        return Joint(Kind.undecided, words, runs, None, None, exponents, why, None)
+    mine = [v for v in verdicts if v.kind is kind]
+    needs = max((v.needs for v in verdicts if v.needs), default=None)
+    if kind is Kind.mixed:
+        return Joint(kind, f"mixed: {listed}", runs, None, None, exponents, "", None)
+    if kind is Kind.undecided:
+        why = mine[0].why if len(mine) == len(verdicts) else f"runs differ: {listed}"
+        words = in_words(kind, None, None, needs) + f" ({listed})" * (len(runs) > 1)
+        return Joint(kind, words, runs, None, None, exponents, why, needs)
+    levels = [v.level for v in mine if v.level is not None]
+    level = float(np.median(levels)) if levels else None
+    rate = exponents[-1] if kind in FALLING else None
+    spread = f" [{rate.low:.2g}, {rate.high:.2g}]" if rate is not None else ""
+    words = in_words(kind, None if rate is None else rate.middle, level, None, spread)
+    words += f" in {len(mine)} of {len(verdicts)}" * (len(mine) < len(verdicts))
+    return Joint(kind, words, runs, rate, level, exponents, "", None)
+
+
+def _shared(decided: dict[Kind, int], runs: int) -> Kind:
+    if decided.keys() == FALLING:  # both say that errors fall
+        decided = {Kind.shrinking: sum(decided.values())}
+    if len(decided) > 1:
+        return Kind.mixed
+    kind, many = next(iter(decided.items()), (Kind.undecided, 0))
+    return kind if many >= SHARED * runs else Kind.undecided
+
+
+def _exponents(verdicts: Sequence[Verdict], units: Units) -> list[Interval]:
+    """Return medians over samples of the local exponents; none if some run has none."""
+    if not all(v.exponents for v in verdicts):
+        return []
+    table: Array = units.reduced(np.array([v.exponents for v in verdicts]))
+    return [median_interval(column) for column in table.T]

@@ -55,7 +55,7 @@ def frontier_command(
     """
     from cmdplab import frontier
     from cmdplab.display.terminal import number
-    from cmdplab.figures.frontier import draw_frontier
+    from cmdplab.figures.objects import draw_frontier
     from cmdplab.figures.style import check_suffix
 
     if figure is not None:

@@ -1,8 +1,8 @@
-"""Between our five-tuple with costs in its infos and two other interfaces.
+"""Converters between Gymnasium steps with costs in the infos and two other interfaces.
 
-Safety-Gymnasium steps return six things, with the cost third: (observation, reward, cost,
-terminated, truncated, info). MO-Gymnasium steps return five, with an array as the reward, whose
-place is `reward_space`. Neither package is needed here.
+A Safety-Gymnasium step returns six values, with the cost third: (observation, reward, cost,
+terminated, truncated, info). An MO-Gymnasium step returns five, with an array as the reward;
+`reward_space` is its space. Neither package is needed here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Vector = tuple[Any, Array, bool, bool, Info]
 
 
 class _Converter(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """A wrapper that takes nothing but an environment."""
+    """A wrapper whose only argument is an environment."""
 
     def __init__(self, env: Env[Any, Any]) -> None:
         gymnasium.utils.RecordConstructorArgs.__init__(self)
@@ -33,7 +33,7 @@ class _Converter(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorA
 
 
 class ToSafety(_Converter):
-    """Steps as Safety-Gymnasium's: the cost of the infos is returned third."""
+    """Steps of Safety-Gymnasium: the cost of the infos is returned third."""
 
     def step(self, action: Any) -> Six:  # type: ignore[override]  # another interface on purpose
         observation, reward, terminated, truncated, info = self.env.step(action)
@@ -42,7 +42,7 @@ class ToSafety(_Converter):
 
 
 class FromSafety(_Converter):
-    """Steps of a Safety-Gymnasium environment as Gymnasium's: the cost goes to info["cost"]."""
+    """Steps of Gymnasium from a Safety-Gymnasium environment: the cost goes to info["cost"]."""
 
     def step(self, action: Any) -> Five:
         six: Any = self.env.step(action)
@@ -53,7 +53,7 @@ class FromSafety(_Converter):
 
 
 class ToVectorReward(_Converter):
-    """Steps as MO-Gymnasium's: the reward is [1 + N], the objective and then the utilities."""
+    """Steps of MO-Gymnasium: the reward is [1 + N], the objective and then the utilities."""
 
     def __init__(self, env: Env[Any, Any]) -> None:
         super().__init__(env)
@@ -68,23 +68,23 @@ class ToVectorReward(_Converter):
 
 
 def _told(info: Info, key: str) -> Any:
-    """The value that a step told under a key."""
+    """Return the value of a key in the infos; refuse infos without it."""
     if key not in info:
         raise InputError(f'the environment puts no info["{key}"], which is needed here')
     return info[key]
 
 
 def _rest_as_utilities(signals: Array) -> Array:
-    """[N]: the costs of a vector reward [1 + N] whose further entries are utilities in [0, 1]."""
+    """Return the costs [N] of a vector reward [1 + N] with utilities in [0, 1] after the first."""
     return costs_of(signals[1:])
 
 
 class FromVectorReward(Wrapper[Any, Any, Any, Any]):
-    """Steps of an MO-Gymnasium environment as Gymnasium's: entry 0 of the reward is maximised.
+    """Steps of Gymnasium from an MO-Gymnasium environment: entry 0 of the reward is the objective.
 
-    costs : from the vector reward [M] to the costs [N]. Unless told otherwise the further entries
-        are utilities in [0, 1] and their costs 1 - utility; a problem with other units says so,
-        for example `lambda signals: -signals[1:]`.
+    costs : function from the vector reward [M] to the costs [N]. By default the further entries are
+    utilities in [0, 1] with the costs 1 - utility. For other units pass another function, for
+    example `lambda signals: -signals[1:]`.
     """
 
     def __init__(

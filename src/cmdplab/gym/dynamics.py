@@ -1,6 +1,6 @@
-"""One step of a problem, for one copy or for many: where it leads and what it pays.
+"""One step of a problem, for one copy or for many: the next state and the signals.
 
-A pair (x, a) goes by one number here, its place x A + a in a table of all pairs.
+One number stands for a pair (x, a): its place x A + a in a table of all pairs.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Successors(NamedTuple):
     The entries of a pair are its next states y in rising order; the last F of a pair is 1.
     """
 
-    begins: Indices  # [X A + 1], where the entries of a pair begin, and where the last one's end
+    begins: Indices  # [X A + 1], first entry of each pair, and the number of entries
     states: Indices  # [entries], y
     reached: Array  # [entries], F(y)
 
     @classmethod
     def of(cls, kernel: Kernel, step: int) -> Successors:
-        """The entries of a kernel at a step; nothing larger than its own table is made."""
+        """Return the entries of a kernel at a step, without an array larger than its table."""
         successor, probability = _rows(kernel, step)
         pairs, places = np.nonzero(probability)
         begins = np.searchsorted(pairs, np.arange(len(probability) + 1))
@@ -38,12 +38,12 @@ class Successors(NamedTuple):
         return cls(begins, successor[pairs, places], reached)
 
     def draw(self, pair: int, uniform: float) -> int:
-        """The first y with uniform < F(y): the inverse CDF."""
+        """Return the first y with uniform < F(y): the inverse CDF."""
         begin, end = self.begins[pair], self.begins[pair + 1]
         return int(self.states[begin + self.reached[begin:end].searchsorted(uniform, "right")])
 
     def draw_each(self, pairs: Indices, uniforms: Array) -> Indices:
-        """The same for pairs [n] and uniforms [n], all contiguous."""
+        """Return a next state [n] for each of the pairs [n] and uniforms [n], all contiguous."""
         drawn = np.empty_like(pairs)
         _draw_each(self.begins, self.states, self.reached, pairs, uniforms, drawn)
         return drawn
@@ -53,7 +53,7 @@ class Successors(NamedTuple):
 def _draw_each(
     begins: Indices, states: Indices, reached: Array, pairs: Indices, uniforms: Array, out: Indices
 ) -> None:
-    """Bisection within each pair's entries. (NumPy's own search takes no ragged rows.)"""
+    """Bisect within the entries of each pair (NumPy's search takes no ragged rows)."""
     for copy in range(len(pairs)):
         low, high = begins[pairs[copy]], begins[pairs[copy] + 1] - 1
         while low < high:
@@ -66,7 +66,7 @@ def _draw_each(
 
 
 def _rows(kernel: Kernel, step: int) -> tuple[Indices, Array]:
-    """The successors [X A, S] of every pair at a step, rising, and their probabilities."""
+    """Return the successors [X A, S] of every pair at a step, rising, and their probabilities."""
     if isinstance(kernel, Sparse):
         places = kernel.successor.shape[-1]
         return kernel.successor.reshape(-1, places), kernel.at(step).reshape(-1, places)
@@ -75,18 +75,18 @@ def _rows(kernel: Kernel, step: int) -> tuple[Indices, Array]:
 
 
 class Dynamics(NamedTuple):
-    """A problem as its copies step through it."""
+    """A problem laid out for stepping."""
 
     horizon: int
     start: int
     shape: tuple[int, int]  # X, A
     reward: Array  # [1 + N, H, X A], the problem's own
-    successors: tuple[Successors, ...]  # [H], one object H times where the kernel is stationary
-    mask: Mask | None  # [H, X, A], which actions are allowed; None: all
+    successors: tuple[Successors, ...]  # [H], one object H times if the kernel is stationary
+    mask: Mask | None  # [H, X, A], True for allowed actions; None: all
 
     @classmethod
     def of(cls, problem: CMDP) -> Dynamics:
-        """The same numbers, laid out for stepping."""
+        """Return the layout of a problem."""
         H, X, A = problem.horizon, problem.states, problem.actions
         steps = range(1 if problem.stationary else H)
         successors = tuple(Successors.of(problem.kernel, step) for step in steps)
@@ -95,27 +95,28 @@ class Dynamics(NamedTuple):
         return cls(H, problem.start, (X, A), reward, successors, problem.mask)
 
     def offered(self, step: int, state: Any) -> npt.NDArray[np.int8]:
-        """[A] or [n, A], 1 where an action is allowed, as `Discrete.sample` takes it.
+        """Return 1 for allowed actions and 0 for closed ones: [A] or [n, A].
 
-        Without a mask, and after the last step, where nothing is chosen any more, all are 1.
+        `Discrete.sample` takes this mask. All are 1 without a mask, and after the last step, where
+        no action is chosen.
         """
         if self.mask is None or step == self.horizon:
             return np.ones((*np.shape(state), self.shape[1]), dtype=np.int8)
         return np.asarray(self.mask[step, state], dtype=np.int8)
 
     def closed(self, step: int, state: Any, action: Any) -> Any:
-        """Whether an action is closed in a state, or each of [n]; None where there is no mask.
+        """Return True if an action is closed in a state, or an array [n]; None without a mask.
 
-        A closed pair stays where it is, for nothing, as `CMDP` has it. The kernel's own row is not
-        asked: it is common to all steps where the kernel is stationary and the mask need not be.
+        A closed pair stays in its state without reward, as in `CMDP`. The kernel's row cannot tell:
+        a stationary kernel has one row for all steps, while the mask may change with the step.
         """
         return None if self.mask is None else ~self.mask[step, state, action]
 
     def refuse(self, step: int, state: int, action: int, whose: str = "") -> InputError:
-        """The error of a strict environment for a closed action."""
+        """Return the error of a strict environment for a closed action."""
         return InputError(f"action {action} is not allowed in state {state} at step {step}{whose}")
 
 
 def costs_of(utilities: Array) -> Array:
-    """c = 1 - u, the reverse of `CMDP.from_costs`."""
+    """Return c = 1 - u, the reverse of `CMDP.from_costs`."""
     return 1.0 - utilities

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import gymnasium
@@ -13,23 +14,28 @@ from cmdplab.checks import whole_number
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.gym.dynamics import Dynamics, costs_of
-from cmdplab.gym.picture import picture
 
 Info = dict[str, Any]
+Picture = npt.NDArray[np.uint8]
+
+PAPER, CELL, HERE, TIME = (255, 255, 255), (225, 230, 235), (0, 90, 160), (230, 130, 0)
+WIDE = 480  # most pixels, if cells are wider than one pixel
+BAR = 8  # pixels, the height of the bar of time
 
 
 class ProblemEnv(gymnasium.Env[Any, Any]):
     """A problem, state by state: Discrete(X) observations, Discrete(A) actions, H steps.
 
-    The reward is r^0. An episode is *terminated* by step H, never truncated: the horizon is part
-    of the problem. `reset` draws the H uniforms of its episode; step h moves by inverse CDF.
+    The reward is r^0. Step H *terminates* an episode. No episode is truncated, because the horizon
+    is part of the problem. `reset` draws the H uniforms of its episode, and step h moves by inverse
+    CDF.
 
     info : "step", the steps taken so far; "utilities" [N], "costs" [N] = 1 - utilities and "cost",
-        their sum, all of them 0 after a reset, where nothing was done yet; with a mask also
-        "action_mask" [A], int8, and after a step "closed", whether the action was.
-    strict : a closed action raises. Otherwise it does what `CMDP` says of a closed pair: the state
-        stays, the reward and all utilities are 0 (each cost 1).
-    reward_space : Box [1 + N], where (reward, utilities) lies; `ToVectorReward` returns them.
+        their sum, all 0 after a reset; with a mask also "action_mask" [A], int8, and after a step
+        "closed", True if the action was closed.
+    strict : a closed action raises. Otherwise the state stays, and the reward and all utilities
+        are 0 (each cost 1), as `CMDP` defines a closed pair.
+    reward_space : Box [1 + N] of (reward, utilities), which `ToVectorReward` returns.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -54,7 +60,7 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
         self._step = problem.horizon  # nothing may be played before reset
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[int, Info]:
-        """Back to the start state."""
+        """Return to the start state."""
         check_options(options)
         super().reset(seed=None if seed is None else whole_number("seed", seed))
         self._noise = self.np_random.random(self._dynamics.horizon).tolist()
@@ -86,7 +92,7 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
         return self._state, float(signals[0]), h + 1 == dynamics.horizon, False, self._told(told)
 
     def render(self) -> Any:
-        """One line in the mode "ansi", a picture [height, width, 3] in "rgb_array"."""
+        """Return one line in the mode "ansi", or a picture [height, width, 3] in "rgb_array"."""
         if self.render_mode is None:
             return None
         if self.render_mode == "rgb_array":
@@ -108,7 +114,7 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
 
 
 def check_options(options: Info | None) -> None:
-    """A reset takes no options; an unknown one must not pass unnoticed."""
+    """Refuse options of a reset, because none exists."""
     if options:
         raise InputError(f"reset takes no options, and {next(iter(options))!r} was given")
 
@@ -137,3 +143,24 @@ class TimeAware(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCon
     def step(self, action: int) -> tuple[Pair, Any, bool, bool, Info]:
         state, reward, terminated, truncated, info = self.env.step(action)
         return np.array([state, info["step"]]), reward, terminated, truncated, info
+
+
+def picture(state: int, states: int, time: float) -> Picture:
+    """Return a picture [height, width, 3] of a state: one cell for each state, about as a square.
+
+    time : the elapsed share of the episode, which is the length of the bar below. NumPy alone draws
+    it, because video recorders ask for pixels at every step.
+    """
+    columns = math.ceil(math.sqrt(states))
+    rows = math.ceil(states / columns)
+    size = max(1, min(40, WIDE // columns))
+    gap = 1 if size >= 4 else 0
+    cells = np.full((rows * columns, 3), PAPER, dtype=np.uint8)
+    cells[:states] = CELL
+    cells[state] = HERE
+    drawn = cells.reshape(rows, columns, 3).repeat(size, axis=0).repeat(size, axis=1)
+    for edge in range(gap):
+        drawn[edge::size], drawn[:, edge::size] = PAPER, PAPER
+    bar = np.full((BAR, drawn.shape[1], 3), PAPER, dtype=np.uint8)
+    bar[2:, : round(time * drawn.shape[1])] = TIME
+    return np.concatenate([drawn, bar])

@@ -1,6 +1,6 @@
-"""The named environments in Gymnasium's registry: media-streaming is cmdplab/MediaStreaming-v0.
+"""Named environments in Gymnasium's registry: media-streaming is cmdplab/MediaStreaming-v0.
 
-A file of its own: Gymnasium's registry holds its path, from which it makes environments.
+The registry holds the path of this module, and makes environments with its functions.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ NAMESPACE = "cmdplab"
 
 
 def identifier(name: str) -> str:
-    """The identifier of an environment: the namespace, its name in CamelCase, its version."""
+    """Return the identifier of an environment: namespace, name in CamelCase, version."""
     version = ENVIRONMENTS[name].version
     camel = "".join(word.capitalize() for word in name.split("-"))
     return f"{NAMESPACE}/{camel}-v{version}"
 
 
 def register() -> None:
-    """Put every environment of the list into Gymnasium's registry, those already there aside."""
+    """Register every named environment that the registry does not hold yet."""
     for name in ENVIRONMENTS:
         if identifier(name) not in gymnasium.registry:
             gymnasium.register(
@@ -36,12 +36,12 @@ def register() -> None:
 def make_env(
     environment: str, instance_seed: int = 0, render_mode: str | None = None, strict: bool = False
 ) -> ProblemEnv:
-    """One copy of a named environment; `instance_seed` chooses the instance where it is random."""
+    """Return one copy of a named environment; `instance_seed` chooses a random instance."""
     return ProblemEnv(make(environment, instance_seed), render_mode, strict=strict)
 
 
 def make_vector_env(
     environment: str, instance_seed: int = 0, num_envs: int = 1, strict: bool = False
 ) -> ProblemVectorEnv:
-    """Many copies of one instance of a named environment."""
+    """Return many copies of one instance of a named environment."""
     return ProblemVectorEnv(make(environment, instance_seed), num_envs, strict=strict)

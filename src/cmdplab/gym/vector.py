@@ -23,16 +23,17 @@ from cmdplab.types import Array
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Seeds = int | Sequence[int] | Numbers | None
-AHEAD = 256  # uniforms that a generator is asked for at once; they are the same whatever this is
+AHEAD = 256  # uniforms drawn at once; the number changes none of them
 
 
 class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
     """n copies of a problem: exactly what `gymnasium.vector.SyncVectorEnv` makes of n `ProblemEnv`.
 
-    Every copy has a generator of its own, seeded with seed, seed + 1, ..., and the same numbers
-    come out. All copies are reset together, so that one clock serves all: after step H the next
-    step ignores its actions and begins new episodes (AutoresetMode.NEXT_STEP); rewards, utilities
-    and costs of that call are 0. Closed actions are as in `ProblemEnv`, with `strict` or without.
+    Every copy has a generator of its own, seeded with seed, seed + 1, ..., and gives the numbers of
+    its `ProblemEnv`. All copies are reset together, so that one clock serves all. After step H the
+    next step ignores its actions and begins new episodes (AutoresetMode.NEXT_STEP). The rewards,
+    utilities and costs of that call are 0. Closed actions are as in `ProblemEnv`, with `strict` or
+    without.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -49,15 +50,15 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._dynamics = Dynamics.of(problem)
         self._generators: list[np.random.Generator] = []
-        self._noise: Array = np.empty((0, problem.horizon, num_envs))  # of some episodes ahead
-        self._episode = -1  # of those
+        self._noise: Array = np.empty((0, problem.horizon, num_envs))  # [episodes ahead, H, n]
+        self._episode = -1  # its index among them
         self._states: Numbers = np.empty(num_envs, dtype=np.int64)
         self._clock = np.repeat(np.arange(problem.horizon + 1)[:, None], num_envs, axis=1)
         self._present = np.ones(num_envs, dtype=np.bool_)
         self._step = -1  # before the first reset
 
     def reset(self, *, seed: Seeds = None, options: Info | None = None) -> tuple[Numbers, Info]:
-        """All copies back to the start state; a seed, or one for each copy."""
+        """Return all copies to the start state; `seed` is one seed, or one for each copy."""
         check_options(options)
         self._seed(seed)
         return self._begin()
@@ -87,7 +88,7 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
         return self._states.copy(), signals[0].copy(), ended, never, self._told(told)
 
     def _seed(self, seed: Seeds) -> None:
-        """A generator for each copy, with noise yet to be drawn."""
+        """Create a generator for each copy, and discard the noise drawn before."""
         n = self.num_envs
         if seed is None and self._generators:
             return
@@ -99,7 +100,7 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
         if self._episode >= len(self._noise):
             size = (max(1, AHEAD // self._dynamics.horizon), self._dynamics.horizon)
             self._noise = np.ascontiguousarray(
-                np.stack([each.random(size) for each in self._generators], axis=-1)
+                np.stack([copy.random(size) for copy in self._generators], axis=-1)
             )
             self._episode = 0
         self._states = np.full(self.num_envs, self._dynamics.start)
@@ -109,28 +110,28 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
         return self._states.copy(), self._told(told)
 
     def _told(self, infos: Info) -> Info:
-        """The infos with the step and, for each key, the flags [n] of the copies that have it."""
+        """Add the step to the infos, and for each key the flags [n] of the copies that have it."""
         infos["step"] = self._clock[self._step].copy()
         if self._dynamics.mask is not None:
             infos["action_mask"] = self._dynamics.offered(self._step, self._states)
         return infos | {f"_{key}": self._present.copy() for key in infos}
 
     def _pairs(self, actions: npt.ArrayLike) -> Numbers:
-        """[n], the pairs of the copies' states with their actions."""
-        given = np.asarray(actions)
-        if given.shape != (self.num_envs,) or given.dtype.kind not in "iu":
+        """Return the pairs of the copies' states with their actions: [n]."""
+        chosen = np.asarray(actions)
+        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
             raise InputError(f"actions must be {self.num_envs} whole numbers, one for each copy")
         try:
-            pairs = np.ravel_multi_index((self._states, given), self._dynamics.shape)
+            pairs = np.ravel_multi_index((self._states, chosen), self._dynamics.shape)
         except ValueError:
-            wrong = next(each for each in given if each not in self.single_action_space)
+            wrong = next(action for action in chosen if action not in self.single_action_space)
             raise InputError(
                 f"action {wrong} is not one of 0..{self.problem.actions - 1}"
             ) from None
         return pairs
 
     def _closed(self, actions: Numbers) -> Flags | None:
-        """[n], which copies take a closed action; None where there is no mask."""
+        """Return True for each copy that takes a closed action, [n]; None without a mask."""
         closed: Flags | None = self._dynamics.closed(self._step, self._states, actions)
         if self.strict and closed is not None and closed.any():
             copy = int(np.argmax(closed))
@@ -140,13 +141,13 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
 
 
 def _one_each(seed: object, copies: int) -> list[int | None]:
-    """A seed for each copy: seed, seed + 1, ..., or those listed; None: from the system."""
-    given = seed.tolist() if isinstance(seed, np.ndarray) else seed
-    if given is None:
+    """Return a seed for each copy: seed, seed + 1, ..., or those listed; None: from the system."""
+    seeds = seed.tolist() if isinstance(seed, np.ndarray) else seed
+    if seeds is None:
         return [None] * copies
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        first = whole_number("seed", given)
+    if not isinstance(seeds, Sequence) or isinstance(seeds, str):
+        first = whole_number("seed", seeds)
         return list(range(first, first + copies))
-    if len(given) != copies:
-        raise InputError(f"{len(given)} seeds were given for {copies} copies")
-    return [None if one is None else whole_number("a seed", one) for one in given]
+    if len(seeds) != copies:
+        raise InputError(f"{len(seeds)} seeds were given for {copies} copies")
+    return [None if one is None else whole_number("a seed", one) for one in seeds]

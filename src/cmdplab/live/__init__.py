@@ -12,7 +12,7 @@ from cmdplab.live.offline import Fitted, fit
 from cmdplab.live.progress import shown
 from cmdplab.live.run import learn
 from cmdplab.live.spaces import Grid, Quantiles
-from cmdplab.statistics.means import Estimate
+from cmdplab.statistics.intervals import Estimate
 
 __all__ = [
     "Advice",

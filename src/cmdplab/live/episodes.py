@@ -17,7 +17,7 @@ from cmdplab.live.environment import Copies, Env, Info, reset_checked, step_chec
 from cmdplab.live.masks import ToldMask, instead
 from cmdplab.live.signals import Reader, Scale
 from cmdplab.live.spaces import Spaces
-from cmdplab.statistics.means import Estimate
+from cmdplab.statistics.intervals import Estimate
 from cmdplab.types import Array, Indices, Mask
 
 Act = Callable[[int, int, float], int]  # (step, state, uniform) -> action

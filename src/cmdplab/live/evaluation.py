@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab import display
-from cmdplab.statistics.means import Estimate, estimate
+from cmdplab.statistics.intervals import Estimate, estimate
 from cmdplab.types import Array, Indices
 
 BLOCKS = 256  # a curve has at least so many blocks, and fewer than twice as many

@@ -16,7 +16,7 @@ from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.model import Experience, Planned
 from cmdplab.live.model.known import Known
-from cmdplab.statistics.means import Estimate
+from cmdplab.statistics.intervals import Estimate
 from cmdplab.types import Array, Indices, frozen
 
 NO_EXACT = (

@@ -18,7 +18,7 @@ from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.numerics.noise import uniforms
-from cmdplab.statistics.means import Estimate, estimate
+from cmdplab.statistics.intervals import Estimate, estimate
 from cmdplab.types import Array, Indices, frozen
 
 AT_ONCE = 4_000_000  # numbers of a batch: 32 MB

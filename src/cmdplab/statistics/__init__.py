@@ -1,11 +1,11 @@
-"""What several seeds say together: quantiles, intervals, bands, comparisons, fitted exponents.
+"""Statistics over seeds: quantiles, intervals, bands, comparisons and fitted exponents.
 
-A sample is one number for each seed, [S]; curves are one row for each seed, [S, T]. Medians are the
-default: their intervals hold whatever the law, those of means do not (`bca_interval`, `mean_band`
-and `benchmarks/interval_coverage.py` say by how much). Fewer than `FEWEST` seeds give no interval,
-no band and no claim. Nothing is smoothed, and every function is deterministic: its random draws
-come from a counter-based generator keyed by its own `seed` argument, and rows are put in a fixed
-order first, so that the order of the seeds does not matter.
+A sample is one number for each seed, [S]. Curves are one row for each seed, [S, T]. Medians are the
+default: their intervals hold for every distribution, those of means do not (`bca_interval` and
+`mean_band` have the simulated coverage, from `benchmarks/interval_coverage.py`). Fewer than
+`FEWEST` seeds give no interval, no band and no claim. Nothing is smoothed. Every function is
+deterministic: its random draws come from a counter-based generator keyed by its own `seed`
+argument. Rows are put in a fixed order first, so that the order of the seeds does not matter.
 """
 
 from cmdplab.statistics.bands import (
@@ -35,8 +35,14 @@ from cmdplab.statistics.paired import (
     sign_test,
     signed_rank_test,
 )
-from cmdplab.statistics.samples import FEWEST, fewest, median_curve, quantile_curves, too_few
-from cmdplab.statistics.tails import tail_warning
+from cmdplab.statistics.samples import (
+    FEWEST,
+    fewest,
+    median_curve,
+    quantile_curves,
+    tail_warning,
+    too_few,
+)
 
 __all__ = [
     "FEWEST",

@@ -16,9 +16,9 @@ from cmdplab.statistics.samples import (
     generator,
     in_fixed_order,
     need_enough,
+    tail_warning_of_curves,
     upper_quantile,
 )
-from cmdplab.statistics.tails import tail_warning_of_curves
 from cmdplab.types import Array
 
 FLOOR = 0.3  # a resample's standard deviation counts as at least this share of the observed one
@@ -26,10 +26,10 @@ BLOCK = 512  # points handled at once
 
 
 class Band(NamedTuple):
-    """Over the points [T]: lower end, estimate, upper end.
+    """Lower end, estimate and upper end over the points [T].
 
-    Where all seeds agree the width is zero: the seeds show no spread there, and nothing is claimed
-    about what other seeds might do.
+    The width is zero where all seeds agree: the seeds show no spread there. Nothing is claimed
+    about other seeds.
     """
 
     low: Array
@@ -37,23 +37,23 @@ class Band(NamedTuple):
     high: Array
     level: float
     seeds: int
-    at_once: bool = True  # the level holds for all points at once; else for each on its own
-    caution: str = ""  # of a mean: `tail_warning`
+    at_once: bool = True  # True: the level holds for all points at once; else for each point
+    caution: str = ""  # `tail_warning` of a mean
 
 
 def mean_band(
     curves: ArrayLike, level: float = LEVEL, *, resamples: int = 1999, seed: int = 0
 ) -> Band:
-    """The sup-t band for the mean over seeds of `curves` [S, T]: mean ± c sd / sqrt(S).
+    """Return the sup-t band for the mean over seeds of `curves` [S, T]: mean ± c sd / sqrt(S).
 
-    c is the level-quantile of max_t |mean - mu| / (sd / sqrt(S)), estimated twice; the larger
-    estimate is used:
+    c is the level-quantile of max_t |mean - mu| / (sd / sqrt(S)). It is estimated twice, and the
+    larger estimate is used:
 
     - by resampling whole curves (bootstrap-t): max_t |mean* - mean| / (sd* / sqrt(S)), which sees
-      skewness; sd* counts as at least 0.3 sd, or a few resamples without the one seed that
-      differs would make the band infinite;
-    - by rotation: max_t sqrt(S - 1) cot(angle(u, residuals at t)) for uniform directions u in
-      R^S, which at each single point is exactly Student's t with S - 1 degrees of freedom: the
+      skewness. sd* counts as at least 0.3 sd. Otherwise a few resamples without the one seed that
+      differs would make the band infinite.
+    - by rotation: max_t sqrt(S - 1) cot(angle(u, residuals at t)) for uniform directions u in R^S.
+      At each single point this is exactly Student's t with S - 1 degrees of freedom. It gives the
       quantile for normal curves, down to two seeds.
 
     Simulated coverage at 0.95 of the whole curve, 40 points (`benchmarks/interval_coverage.py`):
@@ -64,9 +64,9 @@ def mean_band(
         log-normal, sigma 0.5         0.91   0.95   0.95   0.95
         log-normal, sigma 1           0.58   0.74   0.89   0.94
 
-    So it holds for near-normal or accumulated curves, and fails where margins are skewed or heavy:
-    prefer `median_band`. `caution` warns where the seeds show such a tail. What no seed has shown
-    is covered by no band: a rare event, or a point where all seeds agree.
+    The band holds for near-normal or accumulated curves. It fails where margins are skewed or
+    heavy: prefer `median_band`. `caution` warns if the seeds show such a tail. No band covers what
+    no seed has shown: a rare event, or a point where all seeds agree.
     """
     table = _resampled(curves, level, resamples)
     S = len(table)
@@ -82,7 +82,7 @@ def mean_band(
 
 
 def _resampled(curves: ArrayLike, level: float, resamples: int) -> Array:
-    """The curves of which a band is simulated: checked, enough of them, in a fixed order."""
+    """Return the curves to simulate a band of: checked, enough of them, and in a fixed order."""
     table = checked_curves(curves)
     check_resampling(level, resamples)
     need_enough(len(table), "a band", level)
@@ -90,7 +90,7 @@ def _resampled(curves: ArrayLike, level: float, resamples: int) -> Array:
 
 
 def _sup_t(residuals: Array, level: float, resamples: int, seed: int) -> float:
-    """The critical value of `mean_band` for residuals [S, T], none of them zero at all seeds."""
+    """Return the critical value of `mean_band` for residuals [S, T], each nonzero at some seed."""
     S = len(residuals)
     draws = generator(seed)
     counts = draws.multinomial(S, np.full(S, 1 / S), size=resamples) / S
@@ -114,24 +114,25 @@ def _sup_t(residuals: Array, level: float, resamples: int, seed: int) -> float:
 def median_band(
     curves: ArrayLike, level: float = LEVEL, *, resamples: int = 1999, seed: int = 0
 ) -> Band:
-    """The band between order statistics y_(k) and y_(S+1-k) for the median over seeds, [S, T].
+    """Return the band [y_(k), y_(S+1-k)] of order statistics for the median over seeds, [S, T].
 
-    It covers the median m at all points as long as max_t |#{y > m} - #{y < m}| <= S - 2k; the law
-    of that maximum is simulated by flipping, for whole curves, the signs of y - median: at one
-    point it is exactly binomial, and along the curve it keeps the correlation of the signs. k is
-    the largest that reaches the level, which is at most the k of the exact interval at one point.
+    It covers the median m at all points as long as max_t |#{y > m} - #{y < m}| <= S - 2k. The
+    distribution of that maximum is simulated: the signs of y - median are flipped for whole curves.
+    At one point this is exactly binomial, and along the curve it keeps the correlation of the
+    signs. k is the largest that reaches the level, at most the k of the exact interval at one
+    point.
 
-    No moment and no scale enter: the band of an increasing function of the curves is that function
-    of the band (for odd S, where the median itself is one of the seeds, the middle as well), and
-    heavy tails do it no harm. It is conservative, since k is an integer. Simulated coverage at
-    0.95 of the whole curve, 40 points (`benchmarks/interval_coverage.py`; "none": refused):
+    No moment and no scale enter. The band of an increasing function of the curves is that function
+    of the band (for odd S, also the middle, which is then one of the seeds). Heavy tails do no
+    harm. The band is conservative, because k is an integer. Simulated coverage at 0.95 of the whole
+    curve, 40 points (`benchmarks/interval_coverage.py`; "none": refused):
 
         AR(1) curves, any margins    S = 6    10     20     50
         coverage                      none   0.95   0.98   0.98
         refused                       1.00   0.18   0.00   0.00
 
-    At 0.95 it takes six seeds for one point and, as a rule, ten to fifteen for a curve; with fewer
-    an InputError says so (`strongest_median_band` then falls back to each point on its own).
+    At 0.95 one point needs six seeds, and a curve as a rule ten to fifteen. Fewer seeds raise an
+    InputError (`strongest_median_band` then returns the interval at each point on its own).
     """
     table = _resampled(curves, level, resamples)
     S = len(table)
@@ -155,10 +156,10 @@ def median_band(
 
 
 def pointwise_median_band(curves: ArrayLike, level: float = LEVEL) -> Band:
-    """The exact interval of `median_interval` at each point of `curves` [S, T], on its own.
+    """Return the exact interval of `median_interval` at each point of `curves` [S, T], on its own.
 
-    It covers the median at every single point with probability at least `level`; the whole curve,
-    with its many points, less often.
+    It covers the median at every single point with probability at least `level`, but the whole
+    curve less often.
     """
     table = np.sort(checked_curves(curves), axis=0)
     S = len(table)
@@ -168,11 +169,12 @@ def pointwise_median_band(curves: ArrayLike, level: float = LEVEL) -> Band:
 
 
 def strongest_median_band(curves: ArrayLike, level: float = LEVEL) -> Band:
-    """`median_band` where the seeds carry it, else `pointwise_median_band`; `at_once` says which.
+    """Return `median_band` if the seeds suffice, otherwise `pointwise_median_band`.
 
-    Both are exact but for the simulated law of a maximum, and neither minds heavy tails.
+    `at_once` names the choice. Both are exact but for the simulated distribution of a maximum, and
+    heavy tails harm neither.
     """
-    pointwise = pointwise_median_band(curves, level)  # refuses what neither takes
+    pointwise = pointwise_median_band(curves, level)  # refuses curves that neither takes
     try:
         return median_band(curves, level)
     except InputError:
@@ -182,26 +184,26 @@ def strongest_median_band(curves: ArrayLike, level: float = LEVEL) -> Band:
 def count_band(
     counts: ArrayLike, level: float = LEVEL, *, resamples: int = 1999, seed: int = 0
 ) -> Band:
-    """The band for mistake counts [S, E] at all epsilon of a grid at once.
+    """Return the band for mistake counts [S, E] at all epsilon of a grid at once.
 
-    It is `mean_band` of log(1 + count), taken back to counts: what it covers is the geometric mean
-    exp(E log(1 + count)) - 1, not the mean count, which one bad seed decides. It is drawn where a
-    mean is asked for; the median count, `strongest_median_band` of the counts, needs no scale.
-    Simulated coverage at 0.95, 40 epsilon (`benchmarks/interval_coverage.py`):
+    It is `mean_band` of log(1 + count), converted back to counts. It covers the geometric mean
+    exp(E log(1 + count)) - 1, not the mean count, which one bad seed decides. It is drawn if a mean
+    is asked for. The median count, `strongest_median_band` of the counts, needs no scale. Simulated
+    coverage at 0.95, 40 epsilon (`benchmarks/interval_coverage.py`):
 
         samples                      S = 6    10     20     50
         alike                         0.98   0.98   0.95   0.95
         one in ten 30 times worse     0.47   0.64   0.87   0.99
         the same, median_band         none   0.99   0.97   0.98
 
-    Where no seed has a mistake the band is [0, 0]: read it as "none seen in S seeds"
-    (`binomial_interval(0, S)` bounds the probability of one), not as a claim that none can happen.
+    If no seed has a mistake, the band is [0, 0]. Read it as "none seen in S seeds", not as a claim
+    that none can happen (`binomial_interval(0, S)` bounds the probability of one).
     """
     table = checked_curves(counts)
     if (table < 0).any():
         raise InputError(f"counts cannot be negative: {table.min():g}")
     band = mean_band(np.log1p(table), level, resamples=resamples, seed=seed)
-    same = table.min(axis=0) == table.max(axis=0)  # to the last bit, not but for the rounding
+    same = table.min(axis=0) == table.max(axis=0)  # to the last bit
     ends = (np.maximum(np.expm1(end), 0.0) for end in band[:3])
     low, middle, high = (np.where(same, table[0], end) for end in ends)
     return Band(low, middle, high, level, band.seeds, caution=band.caution)

@@ -1,4 +1,4 @@
-"""Power laws: slopes of log y in log x, fitted and local, with intervals over runs."""
+"""Power laws: slopes of log y on log x, fitted and local, with intervals over runs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from cmdplab.types import Array
 FEWEST_POINTS = 8
 SHORTEST_SPAN = 0.5  # decades of x
 FEWEST_LOCAL = 4  # local slopes of a common exponent
-AGREE = 0.01  # of the slope, or of 1: what is closer is rounding
+AGREE = 0.01  # of the slope, or of 1: a smaller difference is rounding
 
 
 class Exponent(NamedTuple):
     """A fitted exponent and its interval; NaN, with the reason in `why_not`, if there is none.
 
-    The ends alone are NaN where the seeds are too few for an interval. A local one is of the last
-    piece of x alone.
+    The ends alone are NaN if the seeds are too few for an interval. A local exponent is that of the
+    last piece of x.
     """
 
     slope: float
@@ -43,17 +43,17 @@ def fit_exponent(
     resamples: int = 4999,
     seed: int = 0,
 ) -> Exponent:
-    """The least-squares slope of log y [S, T] on log x [T] over within[0] <= x <= within[1].
+    """Return the least-squares slope of log y [S, T] on log x [T] over within[0] <= x <= within[1].
 
-    Each run has its slope; the fit is their mean, which is the slope of the mean of log y. The
-    interval is the expanded BCa interval of that mean: runs are resampled, never points, since
-    the points of a run depend on each other. Its limits are those of `bca_interval`.
+    Each run has its slope. The fit is their mean, which is the slope of the mean of log y. The
+    interval is the expanded BCa interval of that mean, with the limits of `bca_interval`. Runs are
+    resampled, never points, because the points of a run depend on each other.
 
     All points of the grid weigh the same, so a grid equally spaced in log x is best. The interval
-    is for the slope over this range of these curves: it does not say that they follow a power
-    law (`power_law` asks), nor that the exponent stays the same beyond. No fit is given (`why_not`
-    says why) for fewer than 8 points, less than half a decade of x, or values that are not
-    positive; fewer than six runs have a fit and no interval.
+    is for the slope of these curves over this range. It does not claim that they follow a power law
+    (`power_law` tests it), nor that the exponent stays the same beyond. There is no fit for fewer
+    than 8 points, less than half a decade of x, or values that are not positive; `why_not` names
+    the reason. Fewer than six runs have a fit and no interval.
     """
     grid, table = checked_sample(x, "x"), checked_curves(y)
     check_resampling(level, resamples)
@@ -76,15 +76,15 @@ def fit_exponent(
 
 
 def power_law(x: ArrayLike, y: ArrayLike) -> Exponent:
-    """The exponent of y [S, J + 1] in x [J + 1] where its J local slopes agree, else the last.
+    """Return the exponent of y [S, J + 1] in x [J + 1] if its local slopes agree, else the last.
 
     The local slope between neighbours of x is ln(y_{j+1} / y_j) / ln(x_{j+1} / x_j), the median
-    over runs with its interval over runs. They agree if all intervals share a point and the slope
-    of no run drifts: the paired difference of the later and the earlier half has zero in its
-    interval; both to a hundredth. The interval of the common exponent holds every local slope.
+    over runs with its interval over runs. Local slopes agree if all intervals share a point and the
+    slope does not drift: the paired difference of the later and the earlier half has zero in its
+    interval. Both hold to a hundredth. The interval of the common exponent holds every local slope.
 
-    Otherwise the last slope is given, marked `local`. It is of the last two points and says nothing
-    about others: a sum of powers has its true exponent only in the limit.
+    If they disagree, the last slope is returned and marked `local`. It describes the last two
+    points and no others: a sum of powers has its true exponent only in the limit.
     """
     grid, table = checked_sample(x, "x"), checked_curves(y)
     if table.shape[1] != len(grid) or len(grid) < 2:
@@ -95,36 +95,36 @@ def power_law(x: ArrayLike, y: ArrayLike) -> Exponent:
         why = f"not positive at x = {grid[bad[0]]:g}"
         return Exponent(np.nan, np.nan, np.nan, points, seeds, why)
     slopes = np.diff(np.log(table), axis=1) / np.diff(np.log(grid))
-    each = [median_interval(column) for column in slopes.T]
-    if len(each) < FEWEST_LOCAL or not _agree(slopes, each):
-        last = each[-1]
+    local = [median_interval(column) for column in slopes.T]
+    if len(local) < FEWEST_LOCAL or not _agree(slopes, local):
+        last = local[-1]
         return Exponent(last.middle, last.low, last.high, 2, seeds, "", local=True)
     span = np.log(grid[-1] / grid[0])
     whole = median_interval(np.log(table[:, -1] / table[:, 0]) / span)
-    middles = [local.middle for local in each]
+    middles = [interval.middle for interval in local]
     low, high = np.minimum(whole.low, min(middles)), np.maximum(whole.high, max(middles))
     return Exponent(whole.middle, float(low), float(high), points, seeds, "")  # NaN stays NaN
 
 
-def _agree(slopes: Array, each: list[Interval]) -> bool:
-    """Whether local slopes [S, J] are one: unpaired, and paired within runs."""
-    rounding = AGREE * max(1.0, abs(each[-1].middle))
+def _agree(slopes: Array, local: list[Interval]) -> bool:
+    """Return True if local slopes [S, J] are one, unpaired and paired within runs."""
+    rounding = AGREE * max(1.0, abs(local[-1].middle))
     half = slopes.shape[1] // 2
     drift = median_interval(slopes[:, -half:].mean(axis=1) - slopes[:, :half].mean(axis=1))
-    ends = [_ends(interval) for interval in each]
+    ends = [_ends(interval) for interval in local]
     low, high = _ends(drift)
     together = max(low for low, _ in ends) <= min(high for _, high in ends) + rounding
     return together and low <= rounding and high >= -rounding
 
 
 def _ends(interval: Interval) -> tuple[float, float]:
-    """The median twice where runs are too few for an interval."""
+    """Return the ends of an interval; the median twice if runs are too few for an interval."""
     alone = np.isnan(interval.low)
     return (interval.middle, interval.middle) if alone else (interval.low, interval.high)
 
 
 def _slopes(grid: Array, table: Array) -> Array:
-    """[S]: the least-squares slope of log y on log x of each run."""
+    """Return the least-squares slope of log y on log x of each run: [S]."""
     log_x = np.log(grid) - np.log(grid).mean()
     return np.asarray(np.log(table) @ log_x / (log_x @ log_x))
 

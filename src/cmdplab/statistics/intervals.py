@@ -1,4 +1,4 @@
-"""Intervals for one number: exact for medians and frequencies, the bootstrap's for the rest."""
+"""Intervals for one number: exact for medians and frequencies, else the bootstrap's."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from cmdplab.statistics.samples import (
     checked_sample,
     generator,
     need_enough,
+    tail_warning,
     too_few,
 )
-from cmdplab.statistics.tails import tail_warning
 from cmdplab.types import Array
 
 Statistic = Callable[[Array], Array]  # [..., S] to [...]
@@ -31,7 +31,7 @@ NAMED: dict[str, Statistic] = {
 class Interval(NamedTuple):
     """A statistic of the seeds (middle) and an interval for its value over all seeds.
 
-    The ends are NaN where the seeds are too few for an interval.
+    The ends are NaN if the seeds are too few for an interval.
     """
 
     low: float
@@ -39,7 +39,7 @@ class Interval(NamedTuple):
     high: float
     level: float
     seeds: int
-    caution: str = ""  # of a mean: `tail_warning`
+    caution: str = ""  # `tail_warning` of a mean
 
 
 class Frequency(NamedTuple):
@@ -62,19 +62,20 @@ def bca_interval(
     resamples: int = 4999,
     seed: int = 0,
 ) -> Interval:
-    """The bias-corrected and accelerated bootstrap interval of a statistic of `values` [S].
+    """Return the bias-corrected and accelerated bootstrap interval of a statistic of `values` [S].
 
-    Its ends are the quantiles Phi(z0 + (z0 ± z) / (1 - a (z0 ± z))) of the resampled statistic,
-    where z0 is the normal score of the share of resamples below the observed value (ties count
-    half) and a = sum d^3 / (6 (sum d^2)^(3/2)) for the jackknife's deviations d. With `expanded`,
-    z is not the normal quantile but sqrt(S / (S - 1)) times Student's with S - 1 degrees of
-    freedom, which makes up for the bootstrap's spread, too small by sqrt((S - 1) / S), and for
-    its being estimated (Hesterberg's expansion); without, it is the textbook interval.
+    Its ends are the quantiles Phi(z0 + (z0 ± z) / (1 - a (z0 ± z))) of the resampled statistic. z0
+    is the normal score of the share of resamples below the observed value (ties count half). a is
+    sum d^3 / (6 (sum d^2)^(3/2)) for the jackknife's deviations d. With `expanded`, z is sqrt(S /
+    (S - 1)) times Student's quantile with S - 1 degrees of freedom in place of the normal quantile.
+    This makes up for the bootstrap's spread, which is estimated and too small by sqrt((S - 1) / S)
+    (Hesterberg's expansion). Without it, the interval is that of the textbooks.
 
-    `statistic` is "mean", "median" or a function from [..., S] to [...]. For a median take
+    `statistic` is "mean", "median" or a function from [..., S] to [...]. For a median prefer
     `median_interval`, which is exact.
 
-    Guarantee: asymptotic only. Simulated coverage at 0.95 (`benchmarks/interval_coverage.py`):
+    The guarantee is asymptotic only. Simulated coverage at 0.95
+    (`benchmarks/interval_coverage.py`):
 
         values                       S = 6    10     20     50
         mean, normal                  0.92   0.94   0.95   0.95
@@ -83,11 +84,11 @@ def bca_interval(
         mean, log-normal, sigma 1     0.85   0.88   0.90   0.92
         mean, Pareto, index 1.5       0.68   0.70   0.75   0.78
 
-    An interval of a mean is no 95 % interval where tails are heavy, and no method makes it one:
-    a few samples do not show the tail. `caution` then says so, if they do (`tail_warning`). That
-    of a mean or median never reaches beyond the smallest and largest seed. Where all seeds agree
-    it has zero width, which says nothing about other seeds. Fewer seeds than `fewest(level)`, six
-    at 0.95, are refused.
+    An interval of a mean is no 95 % interval where tails are heavy, and no method makes it one: a
+    few samples do not show the tail. `caution` warns if they do (`tail_warning`). The interval of a
+    mean or median never reaches beyond the smallest and largest seed. It has zero width if all
+    seeds agree, which says nothing about other seeds. Fewer seeds than `fewest(level)`, six at
+    0.95, are refused.
     """
     sample = np.sort(checked_sample(values))
     check_resampling(level, resamples)
@@ -109,7 +110,7 @@ def bca_interval(
     if not (np.isfinite(observed) and np.isfinite(draws).all() and np.isfinite(jackknife).all()):
         raise InputError("the statistic is not finite on some resample of these seeds")
 
-    same = 1e-12 * np.abs(draws).max()  # equal but for the rounding
+    same = 1e-12 * np.abs(draws).max()  # equal up to rounding
     below = np.mean(draws < observed - same) + np.mean(np.abs(draws - observed) <= same) / 2
     bias = special.ndtri(np.clip(below, 1 / (resamples + 1), resamples / (resamples + 1)))
     deviation = jackknife.mean() - jackknife
@@ -128,12 +129,13 @@ def bca_interval(
 
 
 def median_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
-    """The exact interval between order statistics, [y_(k), y_(S+1-k)], for the median.
+    """Return the exact interval between order statistics, [y_(k), y_(S+1-k)], for the median.
 
-    k is the largest with 1 - 2 P(X <= k - 1) >= level, X ~ Binomial(S, 1/2): it covers at least as
-    often as it says for every law of independent samples, heavy tails and ties included, and as
-    a rule more, since k is an integer: 0.969, 0.979, 0.959 for S = 6, 10, 20. With fewer samples
-    than `fewest(level)` the median stands alone, and the ends are NaN.
+    k is the largest with 1 - 2 P(X <= k - 1) >= level, X ~ Binomial(S, 1/2). The interval covers at
+    least as often as the level for every distribution of independent samples, heavy tails and ties
+    included. As a rule it covers more often, because k is an integer: 0.969, 0.979, 0.959 for S =
+    6, 10, 20. With fewer samples than `fewest(level)` the median stands alone, and the ends are
+    NaN.
     """
     sample = np.sort(checked_sample(values))
     S, middle = len(sample), float(np.median(sample))
@@ -144,17 +146,17 @@ def median_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
 
 
 def median_rank(samples: int, level: float = LEVEL) -> int:
-    """The largest k with 1 - 2 P(X <= k - 1) >= level, X ~ Binomial(samples, 1/2); 0 if none."""
+    """Return the largest k with 1 - 2 P(X <= k - 1) >= level, X ~ Binomial(samples, 1/2), or 0."""
     ranks = np.arange(1, samples // 2 + 1)
     return int(np.sum(2 * special.bdtr(ranks - 1, samples, 0.5) <= 1 - level))
 
 
 def binomial_interval(successes: int, trials: int, level: float = 0.95) -> Frequency:
-    """The exact (Clopper-Pearson) interval for a probability p after k successes in n trials.
+    """Return the exact (Clopper-Pearson) interval for a probability p, k successes in n trials.
 
-    P(X >= k | p = low) = P(X <= k | p = high) = (1 - level) / 2, X ~ Binomial(n, p); low = 0 for
-    k = 0 and high = 1 for k = n. For every p and n it covers p with probability at least `level`,
-    as a rule more, since X is discrete. The trials must be independent.
+    P(X >= k | p = low) = P(X <= k | p = high) = (1 - level) / 2, X ~ Binomial(n, p); low = 0 for k
+    = 0 and high = 1 for k = n. It covers p with probability at least `level` for every p and n, as
+    a rule more often, because X is discrete. The trials must be independent.
     """
     if not 0.0 < level < 1.0:
         raise InputError(f"the level must lie between 0 and 1, not {level}")
@@ -167,3 +169,30 @@ def binomial_interval(successes: int, trials: int, level: float = 0.95) -> Frequ
     low = float(special.betaincinv(k, n - k + 1, tail)) if k else 0.0
     high = float(special.betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
     return Frequency(low, k / n, high, level, k, n)
+
+
+class Estimate(NamedTuple):
+    """Mean of the sum of an episode over some episodes, and a 95 % interval for its expectation."""
+
+    low: float
+    mean: float
+    high: float
+    episodes: int
+
+
+def estimate(count: int, total: float, squares: float, bounds: tuple[float, float]) -> Estimate:
+    """Return m ± z s / sqrt(n) within the bounds of an episode's sum, from n, sum v and sum v².
+
+    The interval is the normal one: its level is right for many episodes. If all episodes agree, s =
+    0 does not bound the unseen values. Then p is the exact upper end for the probability of an
+    event that happened in none of n episodes, and low = m - p (m - lowest), high = m + p (highest -
+    m).
+    """
+    low, high = bounds
+    mean = total / count
+    variance = max(squares - total * mean, 0.0) / max(count - 1, 1)
+    if variance <= 1e-12 * (high - low) ** 2:
+        p = binomial_interval(0, count, LEVEL).high
+        return Estimate(mean - p * (mean - low), mean, mean + p * (high - mean), count)
+    half = float(special.ndtri((1.0 + LEVEL) / 2.0)) * float(np.sqrt(variance / count))
+    return Estimate(max(mean - half, low), mean, min(mean + half, high), count)

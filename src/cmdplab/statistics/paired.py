@@ -1,7 +1,7 @@
-"""Algorithms on common seeds: their differences seed by seed, and what may be claimed of them.
+"""Algorithms on common seeds: their differences seed by seed, and the claims that they allow.
 
-A sentence claims a difference only where Holm's p-value over all the comparisons made is at most
-1 - level: whatever is compared, some sentence errs with probability at most 1 - level.
+A sentence claims a difference only if Holm's p-value over all the comparisons made is at most 1 -
+level. Hence some sentence errs with probability at most 1 - level.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from cmdplab.types import Array
 
 
 class Paired(NamedTuple):
-    """The comparison of a first with a second algorithm: differences are first less second."""
+    """Comparison of a first with a second algorithm: differences are first less second."""
 
     first: str
     second: str
     difference: float  # the median or mean of the differences
-    low: float  # NaN, as `high`, where the seeds are too few for an interval
+    low: float  # NaN, as `high`, if the seeds are too few for an interval
     high: float
     level: float
     seeds: int
@@ -36,17 +36,17 @@ class Paired(NamedTuple):
     signed_rank_p: float
     holm_p: float  # sign_p after Holm's correction over all `comparisons`
     comparisons: int
-    measure: str = ""  # what is compared
-    caution: str = ""  # of a mean: `tail_warning`
+    measure: str = ""  # the compared quantity
+    caution: str = ""  # `tail_warning` of a mean
 
     @property
     def needed(self) -> int:
-        """The fewest seeds from which on so many comparisons can claim anything."""
+        """Return the least number of seeds with which so many comparisons can claim anything."""
         return seeds_needed(self.comparisons, self.level)
 
     @property
     def outcome(self) -> str:
-        """`smaller`, `larger`, `same`, `not told apart`, or `undecided` with too few seeds."""
+        """Return `smaller`, `larger`, `same`, `not told apart`, or (too few seeds) `undecided`."""
         if self.smaller == self.larger == 0:
             return "same"
         if self.seeds < self.needed:
@@ -57,7 +57,7 @@ class Paired(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The comparison in one sentence; a difference is claimed only where Holm's p allows it."""
+        """Return a sentence, which claims a difference only if Holm's p-value allows it."""
         seeds, of = f"of {self.seeds} seeds", f" in {self.measure}" * bool(self.measure)
         both = f"{self.first} and {self.second}"
         outcome = self.outcome
@@ -82,13 +82,14 @@ class Paired(NamedTuple):
         return f"{self.first} is {outcome}{of} by {middle} [{low}, {high}] on {many} {seeds} ({p})"
 
 
-ROUNDING = 1e-12  # of p-values: 0.05 itself is enough
+ROUNDING = 1e-12  # of p-values: 0.05 itself claims a difference
 
 
 def seeds_needed(comparisons: int, level: float = LEVEL) -> int:
-    """The smallest S with m 2^(1-S) <= 1 - level, but at least `fewest(level)`.
+    """Return the smallest S with m 2^(1-S) <= 1 - level, but at least `fewest(level)`.
 
-    2^(1-S) is the least p-value of a sign test of S seeds, m times that its first step of Holm.
+    2^(1-S) is the least p-value of a sign test of S seeds, and m times it is the first step of
+    Holm.
     """
     return max(fewest(level), int(np.ceil(1.0 + np.log2(comparisons / (1.0 - level)) - 1e-9)))
 
@@ -103,13 +104,13 @@ def compare_pair(
     resamples: int = 4999,
     seed: int = 0,
 ) -> Paired:
-    """The paired comparison of two samples [S], entry i of both from the same seed.
+    """Return the paired comparison of two samples [S], entry i of both from one seed.
 
-    The interval is that of the median difference between order statistics (`median_interval`), or
-    the expanded BCa interval of the mean difference, with its limits (`caution`). The sign test
-    is exact under no assumption but independent seeds, the signed-rank test is exact if
-    differences are symmetric about their median. With S seeds neither p-value can be below
-    2^(1-S): with fewer than `seeds_needed` nothing is claimed, and below six there is no interval.
+    The interval of a median difference lies between order statistics (`median_interval`). That of a
+    mean difference is the expanded BCa interval, with its limits (`caution`). The sign test is
+    exact for independent seeds. The signed-rank test is exact if differences are symmetric about
+    their median. With S seeds neither p-value can be below 2^(1-S). Hence fewer seeds than
+    `seeds_needed` claim nothing, and below six there is no interval.
     """
     differences = _differences(first, second, names)
     if statistic not in ("median", "mean"):
@@ -149,7 +150,7 @@ def compare_all(
     resamples: int = 4999,
     seed: int = 0,
 ) -> list[Paired]:
-    """Every pair of algorithms, in the order given, with Holm's correction over all pairs.
+    """Return the comparison of every pair of algorithms, with Holm's correction over all pairs.
 
     The correction is of the p-values; each interval has its level on its own.
     """
@@ -176,7 +177,7 @@ def compare_with(
     *,
     level: float = LEVEL,
 ) -> list[Paired]:
-    """Every algorithm against `versus`, in every measure, with Holm's correction over all of them.
+    """Compare every algorithm with `versus` in every measure, with Holm's correction over all.
 
     measured : for each measure the samples [S] of each algorithm, entry i of all from one seed.
     """
@@ -198,7 +199,7 @@ def compare_with(
 
 
 def corrected(pairs: Sequence[Paired]) -> list[Paired]:
-    """Comparisons with Holm's p-value over all of them."""
+    """Return the comparisons with Holm's p-values over all of them."""
     adjusted = holm([pair.sign_p for pair in pairs])
     return [
         pair._replace(holm_p=float(p), comparisons=len(pairs))
@@ -207,7 +208,7 @@ def corrected(pairs: Sequence[Paired]) -> list[Paired]:
 
 
 def by_common_seed(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[Array, Array]:
-    """Two samples [S] in the order of the seeds, which must be the same."""
+    """Return two samples [S] in the order of the seeds; refuse different seeds."""
     if first.keys() != second.keys():
         alone = sorted(first.keys() ^ second.keys())
         raise InputError(f"seeds that only one of the two has: {', '.join(map(str, alone))}")
@@ -216,7 +217,7 @@ def by_common_seed(first: Mapping[int, float], second: Mapping[int, float]) -> t
 
 
 def sign_test(differences: ArrayLike) -> float:
-    """The exact two-sided p-value that the median difference is zero: min(1, 2 P(X <= m)).
+    """Return the exact two-sided p-value of a median difference of zero: min(1, 2 P(X <= m)).
 
     m is the smaller of the numbers of positive and negative differences, n their sum (zeros are
     left out), X ~ Binomial(n, 1/2).
@@ -227,10 +228,10 @@ def sign_test(differences: ArrayLike) -> float:
 
 
 def signed_rank_test(differences: ArrayLike) -> float:
-    """Wilcoxon's exact two-sided p-value that differences are symmetric about zero.
+    """Return Wilcoxon's exact two-sided p-value that differences are symmetric about zero.
 
-    Zeros are left out and ties share their mean rank; the law of the sum of the positive ranks is
-    counted over all 2^n signs, given those ranks, so ties need no approximation.
+    Zeros are left out and ties share their mean rank. The distribution of the sum of the positive
+    ranks is counted over all 2^n signs for these ranks, so that ties need no approximation.
     """
     sample = checked_sample(differences, "the differences")
     sample = sample[sample != 0]
@@ -246,10 +247,10 @@ def signed_rank_test(differences: ArrayLike) -> float:
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Holm's adjusted p-values: max over j <= i of min(1, (m - j + 1) p_(j)) for the i-th smallest.
+    """Return Holm's adjusted p-values: max_{j <= i} min(1, (m - j + 1) p_(j)), i-th smallest.
 
-    Rejecting where it is at most alpha errs anywhere with probability at most alpha, however the m
-    tests depend on each other.
+    Rejecting each test with an adjusted p-value of at most alpha errs anywhere with probability at
+    most alpha, for every dependence of the m tests.
     """
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
@@ -274,7 +275,7 @@ def _differences(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) ->
 
 
 def _rounded(middle: float, low: float, high: float) -> tuple[str, str, str]:
-    """Three numbers to the first digit of the interval's width; four digits without one."""
+    """Return three numbers to the first digit of the interval's width (four without one)."""
     width = high - low if low <= high else 0.0
     places = max(0, int(-np.floor(np.log10(width)))) if width > 0 else 99
     form = f".{places}f" if places <= 6 else ".4g"

@@ -1,4 +1,4 @@
-"""Samples and curves over seeds: their checks, their quantiles, and the draws for resampling."""
+"""Samples and curves over seeds: their checks, quantiles, tails, and the draws for resampling."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from numpy.typing import ArrayLike
 from cmdplab.errors import InputError
 from cmdplab.types import Array
 
-LEVEL = 0.95  # of every interval and band, unless another is asked for
+LEVEL = 0.95  # default level of every interval and band
+# Of S normal samples the ratio of `imbalance` stays below this in nine of ten cases (10^5 draws).
+USUAL = {6: 3.73, 8: 3.10, 10: 2.73, 15: 2.33, 20: 2.06, 30: 1.84, 50: 1.66, 100: 1.50}
 
 
 def fewest(level: float = LEVEL) -> int:
-    """The fewest independent samples that carry an interval: the smallest S, 1 - 2 / 2^S >= level.
+    """Return the smallest S with 1 - 2 / 2^S >= level: fewer independent samples carry no interval.
 
-    That is how often the range from the smallest to the largest holds the median, whatever the
-    law. It is asked of every interval, band and comparison, of means as well.
+    1 - 2 / 2^S is the probability that the range from the smallest to the largest sample holds the
+    median, for every distribution. Every interval, band and comparison needs S samples, of means as
+    well.
     """
     if not 0.0 < level < 1.0:
         raise InputError(f"the level must lie between 0 and 1, not {level}")
@@ -28,10 +31,10 @@ FEWEST = fewest()  # 6: 1 - 2 / 2^6 = 0.97, 1 - 2 / 2^5 = 0.94
 
 
 def quantile_curves(curves: ArrayLike, quantiles: Sequence[float] = (0.25, 0.5, 0.75)) -> Array:
-    """[Q, T]: at each point, on its own, the quantiles over the seeds of `curves` [S, T].
+    """Return the quantiles over the seeds of `curves` [S, T] at each point, on its own: [Q, T].
 
     The q-quantile of y_(1) <= ... <= y_(S) is read at rank 1 + q (S - 1), linearly between its
-    neighbours. It describes these seeds; it is no statement about others (see `median_band`).
+    neighbours. It describes these seeds, not others (see `median_band`).
     """
     at = np.asarray(quantiles, dtype=np.float64)
     if not ((at >= 0.0) & (at <= 1.0)).all():
@@ -40,12 +43,12 @@ def quantile_curves(curves: ArrayLike, quantiles: Sequence[float] = (0.25, 0.5, 
 
 
 def median_curve(curves: ArrayLike) -> Array:
-    """[T]: at each point the median over the seeds of `curves` [S, T]."""
+    """Return the median over the seeds of `curves` [S, T] at each point: [T]."""
     return np.asarray(quantile_curves(curves, (0.5,))[0])
 
 
 def checked_sample(values: ArrayLike, what: str = "the values") -> Array:
-    """A list of finite numbers, one at least."""
+    """Return the values as an array; refuse an empty list and numbers that are not finite."""
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim != 1 or not len(sample):
         raise InputError(f"{what} must be a list of numbers, not of shape {sample.shape}")
@@ -56,7 +59,7 @@ def checked_sample(values: ArrayLike, what: str = "the values") -> Array:
 
 
 def checked_curves(curves: ArrayLike) -> Array:
-    """One finite row for each seed, [S, T], S >= 1 and T >= 1."""
+    """Return one finite row for each seed, [S, T]; refuse S < 1 and T < 1."""
     table = np.asarray(curves, dtype=np.float64)
     if table.ndim != 2 or not table.size:
         raise InputError(f"curves must hold one row for each seed, not shape {table.shape}")
@@ -78,10 +81,10 @@ def need_enough(samples: int, what: str, level: float = LEVEL) -> None:
 def too_few(
     samples: int, noun: str = "seeds", what: str = "an interval", level: float = LEVEL
 ) -> str:
-    """Empty from `fewest` samples on; else why there is no interval of that level, as a sentence.
+    """Return a sentence if there are fewer samples than `fewest`; empty otherwise.
 
-    The smallest and the largest of S samples hold the median with probability 1 - 2 / 2^S: with
-    fewer than six nothing between them can reach 0.95, whatever the method.
+    The smallest and the largest of S samples hold the median with probability 1 - 2 / 2^S. With
+    fewer than six, no method reaches 0.95 between them.
     """
     if samples >= fewest(level):
         return ""
@@ -90,23 +93,75 @@ def too_few(
 
 
 def check_resampling(level: float, resamples: int) -> None:
-    """The level is a probability, and the resamples are enough to see its tail."""
-    fewest(level)  # refuses what is no probability
+    """Refuse a level that is no probability, and too few resamples to see its tail."""
+    fewest(level)  # refuses a level that is no probability
     if (1.0 - level) * (resamples + 1) < 1.0 - 1e-9:  # 10 draws are enough for a level of 0.9
         raise InputError(f"{resamples} resamples are too few for a level of {level}")
 
 
 def generator(seed: int) -> np.random.Generator:
-    """The draws of one call, and of no other."""
+    """Return the random generator of one call."""
     return np.random.Generator(np.random.Philox(seed))
 
 
 def in_fixed_order(table: Array) -> Array:
-    """The rows [S, T] sorted by their first entry, then their second, and so on."""
+    """Return the rows [S, T] sorted by their first entry, then their second, and so on."""
     return np.asarray(table[np.lexsort(table.T[::-1])])
 
 
 def upper_quantile(draws: Array, level: float) -> float:
-    """The draw of rank ceil(level (B + 1)) among B: at most 1 - level lie above, draw included."""
+    """Return the draw of rank ceil(level (B + 1)) among B draws."""
     rank = int(np.ceil(level * (len(draws) + 1) - 1e-9))
     return float(np.sort(draws)[min(rank, len(draws)) - 1])
+
+
+def imbalance(curves: ArrayLike) -> Array:
+    """Return the longer tail over the shorter at each point of `curves` [S, T]: [T].
+
+    The tails are y_(S) - m and m - y_(1) around the median m. The ratio is 1 where all samples
+    agree, and infinite where one tail is empty.
+    """
+    table = checked_curves(curves)
+    middle = np.median(table, axis=0)
+    above, below = table.max(axis=0) - middle, middle - table.min(axis=0)
+    longer, shorter = np.maximum(above, below), np.minimum(above, below)
+    some = np.where(shorter > 0.0, shorter, 1.0)
+    return np.where(longer == 0.0, 1.0, np.where(shorter > 0.0, longer / some, np.inf))
+
+
+def usual_imbalance(samples: int) -> float:
+    """Return the ratio that normal samples exceed in one case of ten, interpolated in log S."""
+    return float(np.interp(np.log(samples), np.log(list(USUAL)), list(USUAL.values())))
+
+
+def tail_warning(values: ArrayLike) -> str:
+    """Return a sentence if one tail of `values` [S] is so long that a mean is at risk; else empty.
+
+    The longest tail decides a mean. An interval around it, made from a few samples, is too short if
+    that tail is heavy and not seen (`bca_interval` has the simulated coverage). The ratio of the
+    two tails is compared with that of normal samples. The alarm misses cases: it finds 0.45, 0.73,
+    0.96 of log-normal samples (sigma 1) for S = 6, 10, 20, and 0.61, 0.88, 0.99 of Pareto samples
+    (1.5). It calls 0.10 of normal samples. With few samples its silence proves nothing, because
+    samples that miss the tail look harmless.
+    """
+    sample = checked_sample(values)
+    return _sentence(float(imbalance(sample[:, None])[0]), len(sample), "")
+
+
+def tail_warning_of_curves(curves: ArrayLike) -> str:
+    """Return `tail_warning` of curves [S, T] if most points where they differ give the alarm."""
+    table = checked_curves(curves)
+    moving = table[:, np.ptp(table, axis=0) > 0]
+    if not moving.size:
+        return ""
+    return _sentence(float(np.median(imbalance(moving))), len(table), " at half of the points")
+
+
+def _sentence(ratio: float, samples: int, where: str) -> str:
+    if ratio <= usual_imbalance(samples):
+        return ""
+    size = f"{ratio:.1f} times the other" if np.isfinite(ratio) else "the only one"
+    return (
+        f"a heavy tail{where}: of {samples} samples the longer tail is {size}, and the interval of"
+        " a mean may cover far less than it says; prefer the median"
+    )

@@ -1,9 +1,9 @@
-"""One contract for every learner.
+"""The contract of a learner, as a check.
 
     from cmdplab.testing import check_learner
-    check_learner(make_learner)     # whatever `run` takes: a maker, a learner, a row, a name
+    check_learner(make_learner)     # any argument of `run`: a maker, a learner, a row, a name
 
-Nothing of the package needs what is here; people who write learners do.
+Nothing in the package needs this subpackage; authors of learners do.
 """
 
 from cmdplab.cmdp.random import SHAPES, random_problem

@@ -1,10 +1,7 @@
-"""One contract for every learner: what a row, or someone else's algorithm, must keep.
+"""The contract that a row or a learner from outside must keep.
 
-    from cmdplab.testing.contract import check_learner
-    check_learner(make_learner)     # whatever `run` takes: a maker, a learner, a row, a name
-
-A broken promise raises `ContractError`, which says which one and where. What a run itself refuses
-(`algorithms.custom.Checked`) is said in the same words.
+A broken promise raises `ContractError` with the promise and the problem. Violations that `run`
+itself refuses (`algorithms.custom.Checked`) raise it in the words of `run`.
 """
 
 from __future__ import annotations
@@ -46,11 +43,11 @@ def check_learner(
     seed: int = 3,
     tolerance: float = 1e-10,
 ) -> None:
-    """Hold a learner to the contract, on one problem or on all the small `SHAPES`.
+    """Check a learner against the contract, on one problem or on all the small `SHAPES`.
 
-    Policies lie on the simplex and take no closed action; multipliers are finite and nonnegative;
-    what it is told stays unchanged; its state can be stored; the same seed gives the same run;
-    chunks and a resume from a saved state change no bit. A row of our own must also give the same
+    Policies lie on the simplex and take no closed action. Multipliers are finite and nonnegative.
+    The arguments of the learner stay unchanged. Its state can be stored. A seed gives one run.
+    Chunks and a resume from a saved state change no bit. A row of the package must also give equal
     numbers on both engines, to `tolerance`.
     """
     if episodes < 3:
@@ -81,14 +78,14 @@ def _check_on(row: Row, problem: CMDP, episodes: int, seed: int, tolerance: floa
     expected = _check_bits(row, host, problem, episodes)
     if isinstance(row, Custom):
         return
-    found = _check_bits(row, compiled, problem, episodes)
-    _close("the two engines", found, expected, tolerance, problem)
-    for each in (compiled(None), host(None)):
-        _promise(each.play(1).returns.shape == (1, len(task.reward)), "returns", problem)
+    on_cpu = _check_bits(row, compiled, problem, episodes)
+    _close("the two engines", on_cpu, expected, tolerance, problem)
+    for engine in (compiled(None), host(None)):
+        _promise(engine.play(1).returns.shape == (1, len(task.reward)), "returns", problem)
 
 
 def _task(row: Row, problem: CMDP) -> Task:
-    """What a row is told; one from outside also gets a safe policy, which it may need."""
+    """Return the task of a row; an outside learner also gets a safe policy, which it may need."""
     solution = solve_feasible(problem)
     if not isinstance(row, Custom) or SAFE_POLICY in row.needs or not problem.constraints:
         return task_for(row, problem, solution)
@@ -96,8 +93,8 @@ def _task(row: Row, problem: CMDP) -> Task:
 
 
 def _check_steps(row: Row, session: Session, problem: CMDP, task: Task, episodes: int) -> None:
-    """Episode by episode: policies, multipliers, and states that are left alone."""
-    told = [np.copy(each) for each in (task.reward, task.threshold)]
+    """Check episode by episode: policies, multipliers, and states that are left alone."""
+    told = [np.copy(array) for array in (task.reward, task.threshold)]
     plain = family(row).plain(row, task)
     learner = plain if isinstance(plain, Checked) else Checked(row.name, plain, task)
     state = learner.init()
@@ -119,14 +116,14 @@ def _check_steps(row: Row, session: Session, problem: CMDP, task: Task, episodes
 
 
 def _check_bits(row: Row, start: Start, problem: CMDP, episodes: int) -> Chunk:
-    """Determinism, chunks and a resume, to the last bit; returns what a run gives."""
+    """Check determinism, chunks and a resume, to the last bit; return the run."""
     whole = start(None).play(episodes)
     first = max(1, episodes // 3)
     cut = start(None)
     pieces = [cut.play(1), cut.play(first)]
     resumed = start(_through_arrays(row, cut.state()))
     pieces.append(resumed.play(episodes - first - 1))
-    joined = Chunk(*(np.concatenate(each) for each in zip(*pieces, strict=True)))
+    joined = Chunk(*(np.concatenate(chunks) for chunks in zip(*pieces, strict=True)))
     same = all(np.array_equal(a, b) for a, b in zip(whole, joined, strict=True))
     _promise(same, "chunks and a resume change no bit", problem)
     _promise(bool(np.isfinite(whole.returns).all()), "returns are finite", problem)
@@ -134,14 +131,14 @@ def _check_bits(row: Row, start: Start, problem: CMDP, episodes: int) -> Chunk:
 
 
 def _through_arrays(row: Row, state: Any) -> Any:
-    """A state as a checkpoint keeps it: named arrays, and numbers for the scalars."""
-    arrays = {name: each.copy() for name, each in packed(row.name, state).items()}
-    plain = {name: each.item() if each.ndim == 0 else each for name, each in arrays.items()}
+    """Return a state as a checkpoint keeps it: named arrays, and numbers for the scalars."""
+    arrays = {name: array.copy() for name, array in packed(row.name, state).items()}
+    plain = {name: a.item() if a.ndim == 0 else a for name, a in arrays.items()}
     return StoredState(**plain) if isinstance(row, Custom) else type(state)(**plain)
 
 
 def _frozen(row: Row, state: Any) -> list[Array]:
-    return [each.copy() for each in packed(row.name, state).values()]
+    return [array.copy() for array in packed(row.name, state).values()]
 
 
 def _random_episode(problem: CMDP, policy: Array, rng: np.random.Generator) -> Episode:

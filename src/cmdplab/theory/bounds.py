@@ -1,7 +1,7 @@
-"""Theorem 4.1 and Corollary 4.2: exponents, k*, and the orders of the bounds.
+"""Exponents, k* and the orders of the bounds of Theorem 4.1 and Corollary 4.2.
 
-Every magnitude is a natural logarithm, since the numbers themselves leave the range of floats.
-An order is the formula inside the O~: no hidden constant, no polylogarithm.
+Every magnitude is a natural logarithm, because the numbers themselves exceed the range of floats.
+An order is the formula inside the O~, without hidden constants and polylogarithms.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COROLLARY = Exponents(11 / 14, 1 / 7)  # Corollary 4.2
 
 
 def outside_theorem(exponents: Exponents) -> str:
-    """Empty inside the region of Theorem 4.1; else what is outside, as one sentence.
+    """Return the reason why Theorem 4.1 excludes the exponents, as one sentence; empty inside.
 
     0 < alpha_tau < 0.5 < alpha_eta < 1 and alpha_eta + alpha_tau < 1.
     """
@@ -38,7 +38,7 @@ def outside_theorem(exponents: Exponents) -> str:
 
 
 def exponents_of(row: PrimalDual) -> Exponents:
-    """The exponents that an algorithm runs with; one outside Theorem 4.1 is refused."""
+    """Return the exponents of an algorithm; refuse an algorithm outside Theorem 4.1."""
     why = row.outside_theorem()
     if why:
         raise InputError(f"{row.name}: {why}")
@@ -55,12 +55,15 @@ class MistakeExponents(NamedTuple):
 
     @property
     def larger(self) -> float:
-        """The power that counts as epsilon falls."""
+        """Return the power that dominates as epsilon falls."""
         return max(self)
 
 
 def mistake_exponents(exponents: Exponents) -> MistakeExponents:
-    """Theorem 4.1, Eq. 6: mistakes grow like eps^(-2 / (alpha_eta - 0.5)) + eps^(-1 / alpha_tau)"""
+    """Return the powers of Eq. 6 (Theorem 4.1).
+
+    Mistakes grow like eps^(-2 / (alpha_eta - 0.5)) + eps^(-1 / alpha_tau).
+    """
     alpha_eta, alpha_tau = _inside(exponents)
     return MistakeExponents(2.0 / (alpha_eta - 0.5), 1.0 / alpha_tau)
 
@@ -73,23 +76,26 @@ class RegretExponents(NamedTuple):
 
 
 def regret_exponents(exponents: Exponents) -> RegretExponents:
-    """Theorem 2.3 (3) on each term of Eq. 6: eps^-a becomes K^(1 - 1/a)."""
+    """Return the powers of K by Theorem 2.3 (3): a term eps^-a of Eq. 6 becomes K^(1 - 1/a)."""
     return RegretExponents(*(1.0 - 1.0 / power for power in mistake_exponents(exponents)))
 
 
 def regret_exponent(exponents: Exponents) -> float:
-    """Theorems 4.1 and 2.3: regret of order K^(1 - min((alpha_eta - 0.5) / 2, alpha_tau))."""
+    """Return 1 - min((alpha_eta - 0.5) / 2, alpha_tau), the power of K (Theorems 4.1 and 2.3)."""
     return max(regret_exponents(exponents))
 
 
 def log_burn_in(exponents: Exponents) -> float:
-    """ln k*, k* = ( (24 / c) ln(12 / c) )^(1 / c), c = 1 - alpha_eta - alpha_tau   (Lemma H.9)."""
+    """Return ln k* (Lemma H.9).
+
+    k* = ((24 / c) ln(12 / c))^(1 / c),  c = 1 - alpha_eta - alpha_tau.
+    """
     c = 1.0 - sum(_inside(exponents))
     return math.log(24.0 / c * math.log(12.0 / c)) / c
 
 
 def log10_burn_in(exponents: Exponents) -> float:
-    """log10 k*: about 46 for the experiment's exponents and 45 for the corollary's."""
+    """Return log10 k*: about 46 for the experiment's exponents and 45 for the corollary's."""
     return log_burn_in(exponents) / math.log(10.0)
 
 
@@ -102,19 +108,19 @@ class LogTerms(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The logarithm of the sum."""
+        """Return the logarithm of the sum."""
         return float(np.logaddexp.reduce(self))
 
 
 def log_mistakes_order(setting: Setting, exponents: Exponents, epsilon: float) -> LogTerms:
-    """Theorem 4.1, Eq. 6: the order of the number of episodes worse than epsilon.
+    """Return the order of the number of episodes worse than epsilon (Theorem 4.1, Eq. 6).
 
     (i)   ( (1 + N) X A^(1/2) H^7 / (b_gap eps)^2 )^(1 / (alpha_eta - 0.5))
     (ii)  ( H / (min(b_gap, 1) eps) )^(1 / alpha_tau)
     (iii) k*
 
-    (ii) is printed with b_gap for min(b_gap, 1), which the proof has: a large Slater gap does not
-    lower the bias of the objective. A gap beyond H counts as H, as the proof assumes; so for N = 0.
+    The print has b_gap in (ii), the proof has min(b_gap, 1): a large Slater gap does not lower the
+    bias of the objective. A gap above H counts as H, as in the proof; so does the gap for N = 0.
     """
     alpha_eta, alpha_tau = _inside(exponents)
     eps = _log_positive("epsilon", epsilon)
@@ -126,14 +132,14 @@ def log_mistakes_order(setting: Setting, exponents: Exponents, epsilon: float) -
 
 
 def log_regret_order(setting: Setting, exponents: Exponents, episodes: float) -> LogTerms:
-    """Theorem 2.3 (3) applied to each term of Eq. 6: Z eps^-a becomes Z^(1/a) K^(1 - 1/a).
+    """Return the order of the regret: a term Z eps^-a of Eq. 6 becomes Z^(1/a) K^(1 - 1/a).
 
     (i)   ( (1 + N) X A^(1/2) H^7 )^(1/2) / b_gap  K^(1 - (alpha_eta - 0.5) / 2)
     (ii)  H / min(b_gap, 1)  K^(1 - alpha_tau)
-    (iii) H k*, in which every episode may be as bad as can be
+    (iii) H k*, since each of these episodes may lose H
 
-    With Corollary 4.2's exponents, (i) is A^(1/4) H^(7/2) K^(6/7); the corollary rounds it up to
-    A^(2/7) H^4.
+    The conversion is Theorem 2.3 (3). With the exponents of Corollary 4.2, (i) is A^(1/4) H^(7/2)
+    K^(6/7); the corollary rounds it up to A^(2/7) H^4.
     """
     alpha_eta, alpha_tau = _inside(exponents)
     log_K = _log_positive("the number of episodes", episodes)
@@ -144,9 +150,9 @@ def log_regret_order(setting: Setting, exponents: Exponents, episodes: float) ->
 
 
 def log_potential_order(setting: Setting, exponents: Exponents, epsilon: float) -> float:
-    """Lemma H.9: Phi^{k+1} <= epsilon on all but this order of episodes, as a logarithm.
+    """Return the logarithm of the number of episodes with Phi^{k+1} > epsilon (Lemma H.9).
 
-    ( (1 + N) X A^(1/2) H^4 / (b_gap^2 eps) )^(1 / (alpha_eta - 0.5)) + k*: the end of the proof.
+    ( (1 + N) X A^(1/2) H^4 / (b_gap^2 eps) )^(1 / (alpha_eta - 0.5)) + k* is the end of the proof.
     The lemma itself prints the power 1 / (0.5 - alpha_tau), which the proof does not give.
     """
     alpha_eta, _ = _inside(exponents)
@@ -156,9 +162,9 @@ def log_potential_order(setting: Setting, exponents: Exponents, epsilon: float) 
 
 
 def log_optimism_order(setting: Setting, epsilon: float) -> float:
-    """Lemma H.6: V~ - V <= epsilon on all but X^2 A H^4 / eps^2 + X A H^3 / eps episodes.
+    """Return ln(X^2 A H^4 / eps^2 + X A H^3 / eps), the episodes with V~ - V > epsilon (Lemma H.6).
 
-    The logarithm of that order. Lemma H.4, which the second term comes from, has X^2 there.
+    Lemma H.4, from which the second term comes, has X^2 there.
     """
     X, A, H = (math.log(size) for size in (setting.X, setting.A, setting.H))
     eps = _log_positive("epsilon", epsilon)
@@ -169,13 +175,14 @@ def log_optimism_order(setting: Setting, epsilon: float) -> float:
 def log_polylog_episodes(
     log_scale: float, alpha: float, beta: float, epsilon: float, log_range: float = 0.0
 ) -> float:
-    """Lemma F.11: ln k* with Z_1 k^-alpha (ln(Z_2 k))^beta <= epsilon for every k >= k*.
+    """Return ln k* with Z_1 k^-alpha (ln(Z_2 k))^beta <= epsilon for every k >= k* (Lemma F.11).
 
     k* = (e / (e - 1) ln(1 / a) / a)^(beta / alpha) / Z_2, with
-    a = (alpha / beta) (epsilon / Z_1)^(1 / beta) Z_2^(-alpha / beta);
-    1 / Z_2 for a >= 1 / e, where it holds from k = 1 / Z_2 on. The fields are ln Z_1 and ln Z_2.
-    The k* that the proof prints is too early (docs/errata.md); the order that the lemma states,
-    (Z_1 / epsilon)^(1 / alpha) up to logarithms, is that of this one.
+    a = (alpha / beta) (epsilon / Z_1)^(1 / beta) Z_2^(-alpha / beta).
+
+    For a >= 1 / e, k* is 1 / Z_2. The parameters `log_scale` and `log_range` are ln Z_1 and ln Z_2.
+    The k* that the proof prints is too early (docs/errata.md). Its order, (Z_1 / epsilon)^(1 /
+    alpha) up to logarithms, is correct.
     """
     if not alpha > 0.0 or not beta > 0.0:
         raise InputError(f"the powers are {alpha:g} and {beta:g}, not both above 0")
@@ -188,9 +195,10 @@ def log_polylog_episodes(
 
 
 def log_bias_episodes(setting: Setting, exponents: Exponents, epsilon: float) -> float:
-    """ln k with k = ( H_ent / (eps min(b_gap, 1)) )^(1 / alpha_tau)   (proof of Theorem 4.1).
+    """Return ln k with k = (H_ent / (eps min(b_gap, 1)))^(1 / alpha_tau) (proof of Theorem 4.1).
 
-    From there on tau_k H_ent <= eps and tau_k H_ent / b_gap <= eps: the saddle point's own bias.
+    From this episode on, tau_k H_ent <= eps and tau_k H_ent / b_gap <= eps: these bound the bias of
+    the saddle point.
     """
     eps = _log_positive("epsilon", epsilon)
     gap = min(_log_gap(setting), 0.0)
@@ -215,5 +223,5 @@ def _log_gap(setting: Setting) -> float:
 
 
 def _log_size(s: Setting) -> float:
-    """ln( (1 + N) X A^(1/2) H^7 )."""
+    """Return ln((1 + N) X A^(1/2) H^7)."""
     return math.log1p(s.N) + math.log(s.X) + 0.5 * math.log(s.A) + 7.0 * math.log(s.H)

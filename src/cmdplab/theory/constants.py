@@ -18,13 +18,13 @@ ROUNDING = 1e-12  # of a logarithm, relative to its size where that is above 1
 
 
 def setting_of(problem: CMDP, slack: float, delta: float = 0.1) -> Setting:
-    """The sizes of a problem for the formulas of this package; `slack` is the Slater gap b_gap."""
+    """Return the sizes of a problem for the formulas of this subpackage; `slack` is b_gap."""
     sizes = (problem.states, problem.actions, problem.horizon, problem.constraints)
     return checked(Setting(*sizes, K=1, delta=delta, slack=slack))
 
 
 def checked(setting: Setting) -> Setting:
-    """The setting itself, unless the theory has nothing to say about it."""
+    """Return the setting; refuse a Slater gap or a delta that the theory excludes."""
     if not setting.slack > 0.0:
         raise InputError(f"the Slater gap is {setting.slack:g}: the theory needs one above 0")
     if not 0.0 < setting.delta <= 1.0:
@@ -43,15 +43,15 @@ def at_least(bound: float, logarithm: float, why: str) -> float:
 
 
 def entropy_horizon(setting: Setting) -> float:
-    """H_ent = H (1 + ln A)   (Appendix E): no regularised value exceeds it while tau <= 1."""
+    """Return H_ent = H (1 + ln A) (Appendix E): no regularised value exceeds it if tau <= 1."""
     return setting.H * entropy_range(1.0, setting.log_actions)
 
 
 def multiplier_bound(setting: Setting, temperature: float) -> float:
-    """Lemma F.4: sum_n lambda_tau^n <= H (1 + tau ln A) / b_gap at the saddle point of L_tau.
+    """Return H (1 + tau ln A) / b_gap >= sum_n lambda_tau^n at the saddle point (Lemma F.4).
 
-    The lemma prints H_ent / b_gap and assumes tau <= 1, where this is no larger; its proof gives
-    the bound for every tau > 0. It is also where Eq. 5 clips each multiplier. Zero for N = 0.
+    The lemma prints H_ent / b_gap and assumes tau <= 1, where this bound is no larger. Its proof
+    gives this bound for every tau > 0. Eq. 5 clips each multiplier at it. The bound is 0 for N = 0.
     """
     if setting.N == 0:
         return 0.0
@@ -59,7 +59,7 @@ def multiplier_bound(setting: Setting, temperature: float) -> float:
 
 
 def violation_bound(setting: Setting, temperature: float) -> float:
-    """Lemma F.4: b^n - V[r^n] <= tau H (1 + tau ln A) / b_gap at the saddle point of L_tau.
+    """Return tau H (1 + tau ln A) / b_gap, a bound on b^n - V[r^n] at the saddle point (Lemma F.4).
 
     Printed for tau <= 1 as tau H_ent / b_gap.
     """
@@ -67,7 +67,7 @@ def violation_bound(setting: Setting, temperature: float) -> float:
 
 
 class Constants(NamedTuple):
-    """C_1, C_2 and C_3 of Lemmas H.7 and H.8, and H, by which two of them should be multiplied."""
+    """C_1, C_2 and C_3 of Lemmas H.7 and H.8, and H, which two of them lack as a factor."""
 
     first: float  # C_1 = 2 H_ent^2 (1 + H / b_gap)^2, of the squared action values
     second: float  # C_2 = 2 (1 + ln A)^2, of the squared logarithms of the policy
@@ -75,26 +75,26 @@ class Constants(NamedTuple):
     horizon: int
 
     def combined(self, temperature: float = 1.0) -> float:
-        """C = C_1 + tau^2 C_2 + C_3   (Appendix H.4), with the largest tau of the run.
+        """Return C = C_1 + tau^2 C_2 + C_3 (Appendix H.4), with the largest tau of the run.
 
         The later display of C (proof of Lemma H.9) drops the factors 2 of C_1 and C_2.
         """
         return self.first + temperature**2 * self.second + self.third
 
     def summed_over_steps(self, temperature: float = 1.0) -> float:
-        """H (C_1 + tau^2 C_2) + C_3: what the proof of Lemma H.7 gives.
+        """Return H (C_1 + tau^2 C_2) + C_3, which the proof of Lemma H.7 gives.
 
-        The bound that is summed with the weights w_h(x) holds for each state and step, and the
-        weights of all steps add up to H, not 1; the print drops this factor.
+        The bound is summed with the weights w_h(x). It holds for each state and step, and the
+        weights of all steps add up to H, not 1. The print drops this factor.
         """
         return self.horizon * (self.first + temperature**2 * self.second) + self.third
 
 
 def constants(setting: Setting) -> Constants:
-    """C_1, C_2, C_3 as Lemmas H.7 and H.8 state them.
+    """Return C_1, C_2 and C_3 as Lemmas H.7 and H.8 state them.
 
-    Lemma H.8 prints C_3 / 2 in its bound, its proof has C_3. C_1 takes sum_n lambda^n <=
-    H_ent / b_gap, which the clip of Eq. 5 gives for N = 1; for N > 1 it gives N times as much.
+    Lemma H.8 prints C_3 / 2 in its bound, its proof has C_3. C_1 uses sum_n lambda^n <= H_ent /
+    b_gap. The clip of Eq. 5 gives this bound for N = 1, and N times as much for N > 1.
     """
     s = checked(setting)
     H_ent = entropy_horizon(s)
@@ -107,10 +107,10 @@ def constants(setting: Setting) -> Constants:
 
 
 def first_potential_bound(setting: Setting) -> float:
-    """Proof of Lemma H.9, (i): Phi^1 <= 2 H ln A + N H_ent^2 / (2 b_gap^2).
+    """Return 2 H ln A + N H_ent^2 / (2 b_gap^2) >= Phi^1 (proof of Lemma H.9, (i)).
 
-    For the uniform policy and zero multipliers. Half the first term would do, since the divergence
-    from the uniform policy is at most ln A.
+    The bound is for the uniform policy and zero multipliers. Half the first term would suffice,
+    because the divergence from the uniform policy is at most ln A.
     """
     s = checked(setting)
     pull = 0.0 if s.N == 0 else s.N * (entropy_horizon(s) / s.slack) ** 2 / 2.0
@@ -118,7 +118,7 @@ def first_potential_bound(setting: Setting) -> float:
 
 
 def log_power_of_two_less_two(states: int) -> float:
-    """ln(2^X - 2), without forming 2^X; minus infinity for X = 1   (event F^L1)."""
+    """Return ln(2^X - 2) without forming 2^X; minus infinity for X = 1 (event F^L1)."""
     if states < 1:
         raise InputError(f"there are {states} states, not at least one")
     if states == 1:

@@ -1,4 +1,4 @@
-"""From mistakes to regret: the identity between them, and what a Uniform-PAC bound implies."""
+"""Conversions from mistakes to regret: their identity, and the regret of a Uniform-PAC bound."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cmdplab.types import Array, Indices
 
 
 def mistake_counts(gaps: Array, epsilons: Array) -> Indices:
-    """[E]: Eq. 1, the number of episodes whose gap exceeds each epsilon, strictly.
+    """Return for each epsilon the number of episodes with a gap > epsilon (Eq. 1): [E].
 
     gaps [K], one for each episode; epsilons [E].
     """
@@ -24,7 +24,7 @@ def mistake_counts(gaps: Array, epsilons: Array) -> Indices:
 
 
 def regret_from_mistakes(gaps: Array) -> float:
-    """Strong regret as the integral over epsilon > 0 of the number of mistakes; gaps [K].
+    """Return the strong regret as the integral over epsilon > 0 of the number of mistakes.
 
     sum_k max(gap^k, 0) = int_0^inf #{ k : gap^k > eps } d eps, exactly: between two neighbouring
     gaps in order of size the count does not change. Behind Lemma F.2.
@@ -35,7 +35,7 @@ def regret_from_mistakes(gaps: Array) -> float:
 
 
 class RegretInterval(NamedTuple):
-    """Two numbers with the strong regret between them."""
+    """A lower and an upper bound on the strong regret."""
 
     lower: float
     upper: float
@@ -44,11 +44,13 @@ class RegretInterval(NamedTuple):
 def regret_from_grid(
     epsilons: Array, counts: npt.ArrayLike, episodes: int, largest: float
 ) -> RegretInterval:
-    """The integral of the mistake counts when they are known on a grid only.
+    """Return bounds on the integral of the mistake counts, which are known on a grid only.
 
-    epsilons [E], rising, > 0. counts [E]: mistakes at each. episodes: K, the count that is never
-    exceeded. largest: no gap is larger, say H. The count falls with epsilon, so that between two
-    grid points it lies between its values there; the interval is as narrow as the grid allows.
+    epsilons : [E], rising, > 0. counts : [E], mistakes at each epsilon.
+    episodes : K, the largest possible count. largest : an upper bound on every gap, for example H.
+
+    The count falls with epsilon. Between two grid points it lies between its values there, so that
+    the interval is as narrow as the grid allows.
     """
     grid = np.asarray(epsilons, dtype=np.float64)
     known = np.asarray(counts, dtype=np.float64)
@@ -66,11 +68,11 @@ def regret_from_grid(
 
 @dataclass(frozen=True)
 class UniformPac:
-    """With probability 1 - delta, for every epsilon at once, at most ceil(F(eps)) mistakes, where
+    """A Uniform-PAC bound: with probability 1 - delta, at most ceil(F(eps)) mistakes for every eps.
 
     F(eps) = Z_1 eps^-alpha ( ln(Z_2 / eps) )^beta   (Definition 2.2 in the form of Lemma F.2).
 
-    The fields hold ln Z_1 and ln Z_2, since bounds of this kind leave the range of floats.
+    The fields hold ln Z_1 and ln Z_2, because bounds of this kind exceed the range of floats.
     """
 
     log_scale: float  # ln Z_1
@@ -86,7 +88,7 @@ class UniformPac:
             raise InputError(f"delta is {self.delta:g}, outside (0, 1]")
 
     def log_mistakes(self, epsilon: float) -> float:
-        """ln F(eps)."""
+        """Return ln F(eps)."""
         if not epsilon > 0.0:
             raise InputError(f"epsilon is {epsilon:g}, not a positive number")
         return self._log_mistakes(math.log(epsilon))
@@ -101,20 +103,24 @@ class UniformPac:
 
 
 def pac_log_episodes(bound: UniformPac, epsilon: float) -> float:
-    """Theorem 2.3 (2): a Uniform-PAC bound is an (eps, delta)-PAC bound with the same F.
+    """Return ln F(eps) (Theorem 2.3 (2)): a Uniform-PAC bound is an (eps, delta)-PAC bound.
 
-    ln F(eps): with probability 1 - delta at most ceil(F(eps)) episodes are worse than epsilon.
+    With probability 1 - delta at most ceil(F(eps)) episodes are worse than epsilon.
     """
     return bound.log_mistakes(epsilon)
 
 
 def log_settled_level(bound: UniformPac, episodes: float) -> float:
-    """Theorem 2.3 (1): ln e, with all but K episodes of the infinite run at most e, F(e) <= K.
+    """Return ln(level) for the level of Theorem 2.3 (1), where F(level) <= K.
 
-    e = (ln(Z_2 z))^(beta/alpha) / z, z = (K / Z_1)^(1/alpha). It falls to 0 as K grows, so that
-    limsup gap <= 0 and limsup violation <= 0. The theorem prints lim = 0, which fails for the
-    violation of a slack constraint (docs/errata.md). It says nothing about when those episodes
-    are. With a logarithm, K >= Z_1 (e / Z_2)^alpha, as for Lemma F.2.
+    With probability 1 - delta, at most K episodes of an infinite run exceed the level. The theorem
+    does not say which.
+
+        z = (K / Z_1)^(1/alpha),    level = ln(Z_2 z)^(beta/alpha) / z
+
+    If beta > 0, the formula needs K >= Z_1 (exp(1) / Z_2)^alpha, as in Lemma F.2. The level falls
+    to 0 as K grows. Hence limsup gap <= 0 and limsup violation <= 0. The printed theorem claims lim
+    = 0, which fails for the violation of a slack constraint (docs/errata.md).
     """
     if not episodes >= 1:
         raise InputError("a level needs at least one episode")
@@ -128,14 +134,15 @@ def log_settled_level(bound: UniformPac, episodes: float) -> float:
 
 
 def log_regret(bound: UniformPac, episodes: float, largest: float) -> float:
-    """Theorem 2.3 (3) by Lemma F.2: the logarithm of an explicit bound on the strong regret.
+    """Return the logarithm of a bound on the strong regret (Theorem 2.3 (3) by Lemma F.2).
 
-    With u = `largest` >= every gap, z = (K / Z_1)^(1/alpha) and e = (ln(Z_2 z))^(beta/alpha) / z:
-    regret <= K e + Z_1 (ln(Z_2 / e))^beta int_e^u eps^-alpha d eps + u,  and <= K u,
-    of order Z_1^(1/alpha) K^(1 - 1/alpha). The last u pays for the ceiling of the count, which the
-    proof drops. alpha >= 1 as in the lemma: Theorem 2.3 says alpha > 0, but for alpha < 1 the
-    integral converges, and no bound that falls with K can hold. Also as in the lemma,
-    Z_2 >= max(u, e Z_1^(1/alpha)) where there is a logarithm.
+    u = `largest` >= every gap,  z = (K / Z_1)^(1/alpha),  level = ln(Z_2 z)^(beta/alpha) / z,
+    regret <= K level + Z_1 (ln(Z_2 / level))^beta int_level^u eps^-alpha d eps + u,  and <= K u.
+
+    The bound is of order Z_1^(1/alpha) K^(1 - 1/alpha). The last u pays for the ceiling of the
+    count, which the proof drops. The lemma needs alpha >= 1. Theorem 2.3 allows alpha > 0, but for
+    alpha < 1 the integral converges, and no bound that falls with K can hold. If beta > 0, the
+    lemma also needs Z_2 >= max(u, e Z_1^(1/alpha)).
     """
     alpha, beta = bound.exponent, bound.log_power
     if alpha < 1.0:
@@ -157,7 +164,7 @@ def log_regret(bound: UniformPac, episodes: float, largest: float) -> float:
 
 
 def _log_integral(alpha: float, log_low: float, log_high: float) -> float:
-    """ln of the integral of eps^-alpha from low to high."""
+    """Return ln of the integral of eps^-alpha from low to high."""
     width = log_high - log_low
     if alpha == 1.0:
         return math.log(width)

@@ -1,7 +1,8 @@
-"""The failure events of Appendix H.1, from counts, the true kernel and delta.
+"""Failure events of Appendix H.1 and nice episodes, from counts, the true kernel and delta.
 
 Each event is a margin array whose sign decides. Counts and occupancies may have leading axes, for
-many episodes at once; the kernel has none.
+many episodes at once; the kernel has none. An episode is nice if its likely pairs have been visited
+about as often as expected.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 from cmdplab.algorithms.confidence import uniform_pac
 from cmdplab.algorithms.equations import bonus, confidence_radius, iterated_log
 from cmdplab.algorithms.schedules import Setting
-from cmdplab.theory.constants import log_power_of_two_less_two
+from cmdplab.errors import InputError
+from cmdplab.theory.constants import entropy_horizon, log_power_of_two_less_two
 from cmdplab.types import Array
 
 KERNEL_SHARE = 1 / 2  # of delta: P(F^P) <= delta / 2
@@ -23,7 +25,7 @@ L1_SHARE = 1 / 4  # of delta / X: P(F^L1) <= delta / (4X)
 
 
 class Shares(NamedTuple):
-    """The probability that each event may have."""
+    """The probability that the paper allows each event."""
 
     kernel: float
     visits: float
@@ -31,22 +33,22 @@ class Shares(NamedTuple):
 
 
 def shares(states: int, delta: float) -> Shares:
-    """Lemma H.1: delta / 2, delta / (4X), delta / (4X), as printed."""
+    """Return delta / 2, delta / (4X), delta / (4X), as Lemma H.1 prints them."""
     return Shares(KERNEL_SHARE * delta, VISITS_SHARE * delta / states, L1_SHARE * delta / states)
 
 
 def union_shares(delta: float) -> Shares:
-    """What a union bound over (h, x, a) gives with the logarithms of H.1: delta / 2, / 4, / 4.
+    """Return delta / 2, delta / 4, delta / 4: a union bound over (h, x, a) gives these.
 
-    F^N has ln(4XAH / delta) and F^L1 has ln(12XAH (2^X - 2) / delta): each triple then fails with
-    probability delta / (4XAH), and all XAH of them with delta / 4. Lemma H.1 prints delta / (4X).
-    Its last claim, P(F) <= delta, holds in either case.
+    F^N has ln(4XAH / delta) and F^L1 has ln(12XAH (2^X - 2) / delta). Each triple then fails with
+    probability delta / (4XAH), and all XAH triples together with delta / 4. Lemma H.1 prints delta
+    / (4X). Its last claim, P(F) <= delta, holds in either case.
     """
     return Shares(KERNEL_SHARE * delta, VISITS_SHARE * delta, L1_SHARE * delta)
 
 
 class Failures(NamedTuple):
-    """Which events have happened."""
+    """One flag for each event: True if it has happened."""
 
     kernel: bool  # F^P
     visits: bool  # F^N
@@ -54,21 +56,21 @@ class Failures(NamedTuple):
 
     @property
     def any(self) -> bool:
-        """F, the union; its complement is the good event."""
+        """Return True if F, the union, has happened; its complement is the good event."""
         return self.kernel or self.visits or self.l1
 
 
 def failures(counts: Array, kernel: Array, occupancies: Array, delta: float) -> Failures:
-    """Appendix H.1: which events the counts [H, X, A, X] show.
+    """Return the events that the counts [H, X, A, X] show (Appendix H.1).
 
     kernel [H, X, A, X] is the true one; occupancies [H, X, A] is the sum of w^{pi^j} over the
-    episodes that were counted. The events of the paper say "in some episode k": ask in each.
+    counted episodes. The events of the paper say "in some episode k": call this after each episode.
     """
     return Failures(*happened(counts, kernel, occupancies, delta).tolist())
 
 
 def happened(counts: Array, kernel: Array, occupancies: Array, delta: float) -> Array:
-    """[..., 3], booleans in the order of `Failures`, for counts [..., H, X, A, X].
+    """Return booleans [..., 3] in the order of `Failures`, for counts [..., H, X, A, X].
 
     occupancies [..., H, X, A] are sums over the episodes that each of the counts holds.
     """
@@ -81,7 +83,7 @@ def happened(counts: Array, kernel: Array, occupancies: Array, delta: float) -> 
 
 
 def kernel_margin(counts: Array, kernel: Array, delta: float) -> Array:
-    """[..., H, X, A, X]: beta(x, a, y) - |Pbar(y) - P(y)|; F^P is the event that one is <= 0.
+    """Return beta(x, a, y) - |Pbar(y) - P(y)|, [..., H, X, A, X]; F^P: one margin is <= 0.
 
     beta(x, a, y) = 2 sqrt(Pbar(y)) phi + 5 phi^2,
     phi = 1 ^ sqrt( (2 / (n v 1)) (llnp(2n) + ln(48 X^2 A H / delta)) ).
@@ -98,7 +100,7 @@ def kernel_margin(counts: Array, kernel: Array, delta: float) -> Array:
 
 
 def visits_margin(visits: Array, occupancies: Array, delta: float) -> Array:
-    """[..., H, X, A]: n - (1/2) sum_j w^{pi^j} + ln(4XAH / delta); F^N: one of them is < 0.
+    """Return n - (1/2) sum_j w^{pi^j} + ln(4XAH / delta), [..., H, X, A]; F^N: one margin is < 0.
 
     Both arrays [..., H, X, A] are about the same episodes. The print sums over j < k beside n^k,
     which counts episode k too; the event here contains that one.
@@ -107,7 +109,7 @@ def visits_margin(visits: Array, occupancies: Array, delta: float) -> Array:
 
 
 def l1_margin(counts: Array, kernel: Array, delta: float) -> Array:
-    """[..., H, X, A]: the L1 width less |Pbar - P|_1; F^L1 is the event that one is <= 0.
+    """Return the L1 width less |Pbar - P|_1, [..., H, X, A]; F^L1: one margin is <= 0.
 
     width = sqrt( (4 / (n v 1)) (2 llnp(n) + ln(12 X A H (2^X - 2) / delta)) ), with ln(2^X - 2) in
     logarithms. For X = 1 there is no event: the margin is infinite.
@@ -124,7 +126,7 @@ def l1_margin(counts: Array, kernel: Array, delta: float) -> Array:
 
 
 def _setting(shape: tuple[int, ...], delta: float) -> Setting:
-    """The sizes [H, X, A] for the algorithm's formulas; these read neither K nor a Slater gap."""
+    """Return the sizes [H, X, A] for formulas that read neither K nor a Slater gap."""
     H, X, A = shape
     return Setting(X, A, H, N=0, K=1, delta=delta, slack=math.inf)
 
@@ -133,3 +135,54 @@ def _setting(shape: tuple[int, ...], delta: float) -> Setting:
 _iterated_log = np.vectorize(iterated_log, otypes=[float])
 _radius = np.vectorize(confidence_radius, otypes=[float])
 _bonus: Any = bonus
+
+
+def smallest_weight(setting: Setting, epsilon: float) -> float:
+    """Return w_min(eps) = eps / (H H_ent X A) (Definition H.3)."""
+    if not epsilon > 0.0:
+        raise InputError(f"epsilon is {epsilon:g}, not a positive number")
+    return epsilon / (setting.H * entropy_horizon(setting) * setting.X * setting.A)
+
+
+def likely_pairs(occupancy: Array, setting: Setting, epsilon: float) -> Array:
+    """Return booleans [H, X, A]: the pairs U_h^k with w_h^k >= w_min(eps) (Definition H.3)."""
+    return np.asarray(occupancy >= smallest_weight(setting, epsilon))
+
+
+def is_nice(
+    occupancy: Array, visits: Array, occupancies: Array, setting: Setting, epsilon: float
+) -> bool:
+    """Return True if every (h, x, a) has w^k <= w_min(eps) or n^k >= (1/4) sum_{i<k} w^i.
+
+    This is Definition H.3. All arrays are [H, X, A].
+    occupancy : w^k of this episode's policy. visits : n^k.
+    occupancies : the sum of w^i over the earlier episodes.
+    """
+    unlikely = occupancy <= smallest_weight(setting, epsilon)
+    return bool(np.all(unlikely | (visits >= 0.25 * occupancies)))
+
+
+def rough_episodes_printed(setting: Setting, epsilon: float) -> float:
+    """Return (6 X^2 A H^3 / eps) ln(4 H X A / delta), the bound of Lemma H.4 as printed.
+
+    On the good event at most this many episodes are not nice. The lemma comes from another paper,
+    with another w_min. With the w_min of Definition H.3 its usual proof gives `rough_episodes`,
+    which is larger for A >= 2.
+    """
+    if not epsilon > 0.0:
+        raise InputError(f"epsilon is {epsilon:g}, not a positive number")
+    X, A, H = setting.X, setting.A, setting.H
+    return 6.0 * X**2 * A * H**3 / epsilon * setting.visits_log
+
+
+def rough_episodes(setting: Setting, epsilon: float) -> float:
+    """Return X A H ceil(4 L / w_min(eps)), L = ln(4 X A H / delta): a bound on episodes not nice.
+
+    In such an episode some (h, x, a) has w^k > w_min and n < W / 4, where W = sum_{i<k} w^i. On the
+    good event n >= W / 2 - L, so W < 4 L. Each such episode adds more than w_min to W. The bound is
+    about 4 X^2 A^2 H^3 (1 + ln A) L / eps, (2/3) A (1 + ln A) times that of Lemma H.4.
+    """
+    X, A, H = setting.X, setting.A, setting.H
+    return float(
+        X * A * H * math.ceil(4.0 * setting.visits_log / smallest_weight(setting, epsilon))
+    )

@@ -1,4 +1,4 @@
-"""The Lagrange functions, plain, regularised and optimistic, and the duality gap."""
+"""Lagrange functions (plain, regularised, optimistic), the duality gap, and optimistic errors."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from cmdplab.types import Array
 
 
 def lagrangian(problem: CMDP, policy: Array, multiplier: Array, temperature: float = 0.0) -> float:
-    """Eq. 2: L_tau = V[r^0, tau] + sum_n lambda^n (V[r^n] - b^n) + (tau / 2) |lambda|^2.
+    """Return L_tau = V[r^0, tau] + sum_n lambda^n (V[r^n] - b^n) + (tau / 2) |lambda|^2 (Eq. 2).
 
-    policy [H, X, A], multiplier [N]. The policy maximises and the multipliers minimise. With
-    tau = 0 it is L of Appendix C (Eq. 9).
+    policy [H, X, A], multiplier [N]. The policy maximises and the multipliers minimise. With tau =
+    0 the function is L of Appendix C (Eq. 9).
     """
     returns = regularised_returns(problem, policy, temperature)
     return _combined(returns, problem.threshold, multiplier, temperature)
@@ -29,19 +29,19 @@ def lagrangian(problem: CMDP, policy: Array, multiplier: Array, temperature: flo
 def optimistic_lagrangian(
     problem: CMDP, evaluation: Evaluation, multiplier: Array, temperature: float = 0.0
 ) -> float:
-    """V~^0_1 + sum_n lambda^n (V~^n_1 - b^n) + (tau / 2) |lambda|^2 at the start state.
+    """Return V~^0_1 + sum_n lambda^n (V~^n_1 - b^n) + (tau / 2) |lambda|^2 at the start state.
 
-    V~ are the values of `evaluation`, which must have the same temperature. A learner's are
-    truncated at their caps (Algorithm 2); with them this stands between L_tau(pi*_tau, lambda^k)
-    and L_tau(pi^k, lambda*_tau) in Appendix H.3. Eq. 11 of Appendix C is the case tau = 0 with
-    values that are not truncated, V[Pbar, r^n + beta]: the two agree where no cap is reached.
+    V~ are the values of `evaluation`, which must have this temperature. A learner truncates them at
+    their caps (Algorithm 2). With them the result lies between L_tau(pi*_tau, lambda^k) and
+    L_tau(pi^k, lambda*_tau) in Appendix H.3. Eq. 11 of Appendix C is the case tau = 0 with values
+    V[Pbar, r^n + beta] that are not truncated: both agree if no cap is reached.
     """
     returns = evaluation.value[:, 0, problem.start]
     return _combined(returns, problem.threshold, multiplier, temperature)
 
 
 def largest_lagrangian(problem: CMDP, multiplier: Array, temperature: float) -> float:
-    """max over policies of L_tau(pi, lambda), the dual function: above L_tau of every policy."""
+    """Return max over policies of L_tau(pi, lambda), the dual function."""
     weights = np.array([1.0, *multiplier])
     reward = np.tensordot(weights, problem.reward, axes=1)
     best = soft_greedy(problem, reward, temperature).value
@@ -51,9 +51,9 @@ def largest_lagrangian(problem: CMDP, multiplier: Array, temperature: float) -> 
 def best_multiplier(
     problem: CMDP, policy: Array, temperature: float, cap: float = math.inf
 ) -> Array:
-    """[N]: lambda in [0, cap]^N that minimises L_tau(pi, .): clip((b - V[r^n]) / tau, 0, cap).
+    """Return clip((b - V[r^n]) / tau, 0, cap), [N]: it minimises L_tau(pi, .) over [0, cap]^N.
 
-    Proof of Lemma F.4. For tau = 0 it is 0 where the constraint holds and `cap` elsewhere.
+    See the proof of Lemma F.4. For tau = 0 it is 0 where the constraint holds and `cap` elsewhere.
     """
     violation = exact.violation(problem.threshold, regularised_returns(problem, policy, 0.0)[1:])
     if temperature == 0.0:
@@ -62,25 +62,25 @@ def best_multiplier(
 
 
 class DualityGap(NamedTuple):
-    """How much either player could gain alone; both parts are >= 0, and 0 at the saddle point."""
+    """The gain that each player could reach alone: both are >= 0, and 0 at the saddle point."""
 
     policy: float  # max_pi' L_tau(pi', lambda) - L_tau(pi, lambda)
     multiplier: float  # L_tau(pi, lambda) - min_lambda' L_tau(pi, lambda')
 
     @property
     def total(self) -> float:
-        """max_pi' L_tau(pi', lambda) - min_lambda' L_tau(pi, lambda')."""
+        """Return max_pi' L_tau(pi', lambda) - min_lambda' L_tau(pi, lambda')."""
         return self.policy + self.multiplier
 
 
 def duality_gap(
     problem: CMDP, policy: Array, multiplier: Array, temperature: float, cap: float = math.inf
 ) -> DualityGap:
-    """The duality gap of L_tau at (pi, lambda) in its two parts (Lemma 3.1, weak duality).
+    """Return the duality gap of L_tau at (pi, lambda) in its two parts (Lemma 3.1, weak duality).
 
-    The minimum is over [0, cap]^N. It is minus infinity, and the gap infinite, where tau = 0, the
-    policy violates a constraint and there is no cap. The gap of Appendix H.3 compares with the
-    saddle point alone and is never larger: see `saddle_gap`.
+    The minimum is over [0, cap]^N. The gap is infinite if tau = 0, the policy violates a constraint
+    and there is no cap. The gap of Appendix H.3 compares with the saddle point alone and is never
+    larger: see `saddle_gap`.
     """
     if np.any(multiplier < 0.0) or np.any(multiplier > cap):
         raise InputError(f"a multiplier lies outside [0, {cap:g}]")
@@ -100,7 +100,7 @@ class SaddleGap(NamedTuple):
 
     @property
     def total(self) -> float:
-        """L_tau(pi*_tau, lambda) - L_tau(pi, lambda*_tau) >= 0."""
+        """Return L_tau(pi*_tau, lambda) - L_tau(pi, lambda*_tau) >= 0."""
         return self.club + self.heart
 
 
@@ -111,10 +111,10 @@ def saddle_gap(
     multiplier: Array,
     evaluation: Evaluation | None = None,
 ) -> SaddleGap:
-    """Appendix H.3: 0 <= L_tau(pi*_tau, lambda^k) - L_tau(pi^k, lambda*_tau) = club + heart.
+    """Return L_tau(pi*_tau, lambda^k) - L_tau(pi^k, lambda*_tau) in two parts (Appendix H.3).
 
-    policy [H, X, A] is pi^k, multiplier [N] is lambda^k, tau is the saddle point's.
-    evaluation : the optimistic values of `policy`; without it the exact ones take their place.
+    policy [H, X, A] is pi^k, multiplier [N] is lambda^k, tau is that of the saddle point.
+    evaluation : the optimistic values of `policy`; exact values take their place if it is None.
     """
     temperature = saddle.temperature
     if evaluation is None:
@@ -133,3 +133,52 @@ def _combined(returns: Array, threshold: Array, multiplier: Array, temperature: 
 
 def _ridge(multiplier: Array, temperature: float) -> float:
     return 0.5 * temperature * float(multiplier @ multiplier)
+
+
+class ValueDifference(NamedTuple):
+    """Both sides of the value difference identity: `left` = `policies` + `model`."""
+
+    left: float
+    policies: float  # what the two policies do differently
+    model: float  # where q is not the reward plus the expected next value
+
+
+def value_difference(
+    problem: CMDP, policy: Array, other: Array, q: Array, reward: Array
+) -> ValueDifference:
+    """Return both sides of the extended value difference for any q [H, X, A] (Lemma F.1).
+
+    V~_1 - V^{pi'}_1[P, g] = sum_h sum_x w'_h(x) sum_a (pi - pi')_h(a | x) q_h(x, a)
+                           + sum_h sum_{x,a} w'_h(x, a) ( q_h - g_h - P_h V~_{h+1} )(x, a)
+
+    V~_h = pi_h q_h. `policy` is pi, `other` is pi' with the occupancy w', `reward` is g; all are
+    [H, X, A]. The print has pi' - pi in the first sum, which does not balance, and P' in the
+    second.
+    """
+    value = np.zeros((problem.horizon + 1, problem.states))
+    value[:-1] = np.sum(policy * q, axis=-1)
+    pairs = exact.occupancy(problem, other)
+    states = pairs.sum(axis=-1)
+    ahead = np.stack([problem.kernel.ahead(h, later) for h, later in enumerate(value[1:])])
+    left = value[0, problem.start] - np.sum(pairs * reward)
+    policies = np.sum(states[..., None] * (policy - other) * q)
+    return ValueDifference(
+        float(left), float(policies), float(np.sum(pairs * (q - reward - ahead)))
+    )
+
+
+def optimism_errors(
+    problem: CMDP, policy: Array, evaluation: Evaluation, temperature: float
+) -> Array:
+    """Return V~^n_1(x_1) - V^pi_1[P, r^n](x_1), [1 + N], the objective with its entropy.
+
+    On the good event all are >= 0 (Lemma H.2). They are at most epsilon on all but the number of
+    episodes of Lemma H.6 (`log_optimism_order`). `evaluation` must have this temperature.
+    """
+    optimistic = evaluation.value[:, 0, problem.start]
+    return np.asarray(optimistic - regularised_returns(problem, policy, temperature))
+
+
+def weighted_optimism_error(errors: Array, saddle_multiplier: Array) -> float:
+    """Return rho^k = error^0 + sum_n lambda*_tau^n error^n from the errors [1 + N] (Lemma H.8)."""
+    return float(errors[0] + saddle_multiplier @ errors[1:])

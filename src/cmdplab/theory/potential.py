@@ -1,4 +1,4 @@
-"""The potential Phi^k: its definition, its bound along a run, and what it says about the gap."""
+"""The potential Phi^k: its definition, its bound along a run, and the gap that it implies."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ class Potential(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Phi."""
+        """Return Phi."""
         return self.policy + self.multiplier
 
 
 def potential(
     problem: CMDP, saddle: SaddlePoint, log_policy: Array, multiplier: Array
 ) -> Potential:
-    """Appendix H.4: Phi = sum_{h,x} w*_h(x) KL(pi*_tau || pi) + |lambda*_tau - lambda|^2 / 2.
+    """Return Phi of an iterate (Appendix H.4).
 
-    w* is the occupancy of pi*_tau; log_policy [H, X, A] is ln pi, multiplier [N]. Infinite where pi
-    excludes an action that the saddle point's policy takes in a state it visits.
+    Phi = sum_{h,x} w*_h(x) KL(pi*_tau || pi) + |lambda*_tau - lambda|^2 / 2
+
+    w* is the occupancy of pi*_tau; log_policy [H, X, A] is ln pi, multiplier [N]. Phi is infinite
+    if pi excludes an action that the saddle point's policy takes in a state it visits.
     """
     pairs = exact.occupancy(problem, saddle.policy)
     taken = pairs > 0.0
@@ -46,11 +48,11 @@ def potential(
 def recursion_bound(
     now: float, step: float, temperature: float, error: float, constant: float
 ) -> float:
-    """Appendix H.4: Phi^{k+1} <= (1 - eta_k tau_k) Phi^k + eta_k^2 C + eta_k rho^k.
+    """Return (1 - eta_k tau_k) Phi^k + eta_k^2 C + eta_k rho^k >= Phi^{k+1} (Appendix H.4).
 
-    `now` is Phi^k, `error` rho^k. Both potentials are measured from the saddle point of tau_k: the
-    print ignores that Phi^{k+1} is about that of tau_{k+1} (`drift`). Claimed on the good event;
-    see docs/errata.md.
+    `now` is Phi^k, `error` rho^k. The paper claims the bound on the good event (docs/errata.md).
+    Both potentials are measured from the saddle point of tau_k. The print ignores that Phi^{k+1}
+    belongs to the saddle point of tau_{k+1} (`drift`).
     """
     return (1.0 - step * temperature) * now + step**2 * constant + step * error
 
@@ -58,9 +60,9 @@ def recursion_bound(
 def drift(
     problem: CMDP, before: SaddlePoint, after: SaddlePoint, log_policy: Array, multiplier: Array
 ) -> float:
-    """Phi about the saddle point of tau_{k+1} less Phi about that of tau_k, at one iterate.
+    """Return Phi about the saddle point of tau_{k+1} less Phi about that of tau_k, at one iterate.
 
-    What the recursion of Appendix H.4 leaves out; zero while the temperature is fixed.
+    The recursion of Appendix H.4 leaves this term out. It is zero if the temperature is fixed.
     """
     now = potential(problem, after, log_policy, multiplier).total
     return now - potential(problem, before, log_policy, multiplier).total
@@ -76,7 +78,7 @@ class PotentialBound(NamedTuple):
 
     @property
     def total(self) -> Array:
-        """[K]."""
+        """Return the bound: [K]."""
         return self.initial + self.steps + self.errors + self.drift
 
 
@@ -88,14 +90,16 @@ def potential_bound(
     constant: float,
     drifts: Array | None = None,
 ) -> PotentialBound:
-    """Appendix H.4: Phi^{k+1} <= A_1^k Phi^1 + B_k C + E_k, for k = 1, ..., K.
+    """Return the bound Phi^{k+1} <= A_1^k Phi^1 + B_k C + E_k for k = 1, ..., K (Appendix H.4).
 
     A_t^k = prod_{i=t}^k (1 - eta_i tau_i),  B_k = sum_i A_{i+1}^k eta_i^2,
     E_k = sum_i A_{i+1}^k eta_i rho^i.
 
-    first : Phi^1. steps, temperatures, errors : eta_k, tau_k, rho^k, each [K]. drifts : [K], what
-    `drift` gives after step k; with it the bound also holds while the temperature falls, where the
-    print keeps the saddle point of tau_k and leaves this term out.
+    first : Phi^1. steps, temperatures, errors : eta_k, tau_k, rho^k, each [K].
+    drifts : the results of `drift` after each step, [K].
+
+    With `drifts` the bound also holds while the temperature falls. The print keeps the saddle point
+    of tau_k and leaves this term out.
     """
     moved = np.zeros_like(steps) if drifts is None else drifts
     keep = 1.0 - steps * temperatures
@@ -116,20 +120,19 @@ class LatePotentialBound(NamedTuple):
 
     @property
     def total(self) -> float:
-        """The logarithm of their sum."""
+        """Return the logarithm of their sum."""
         return float(np.logaddexp.reduce(self))
 
 
 def late_potential_bound(
     log_episode: float, exponents: Exponents, first: float, constant: float, error_sum: float
 ) -> LatePotentialBound:
-    """Proof of Lemma H.9: for k >= k*, with `log_episode` = ln k,
+    """Return a bound on Phi^{k+1} for k >= k* as logarithms; `log_episode` is ln k.
 
     Phi^{k+1} <= 9 Phi^1 (k + 3)^-12 + 9 C ln(k + 3) (k + 3)^(alpha_tau - alpha_eta)
-               + 4 (k + 3)^-alpha_eta sum_{i <= k} rho^i.
+               + 4 (k + 3)^-alpha_eta sum_{i <= k} rho^i   (proof of Lemma H.9).
 
-    Before k* there is no such bound, and one is refused; k* is about 10^46, so that no run gets
-    there.
+    An episode before k* is refused. k* is about 10^46, so that no run gets there.
     """
     why = "the bound holds from k* on: this episode comes before it"
     log_episode = at_least(log_burn_in(exponents), log_episode, why)
@@ -154,14 +157,14 @@ class GapFromDivergence(NamedTuple):
 def gap_from_divergence(
     problem: CMDP, saddle: SaddlePoint, log_policy: Array, optimum: float, slack: float
 ) -> GapFromDivergence:
-    """Lemma F.5: with e = sum_{h,x} w*_h(x) KL(pi*_tau || pi), the policy part of Phi,
+    """Return both sides of Lemma F.5, with e = sum_{h,x} w*_h(x) KL(pi*_tau || pi).
 
     V* - V[r^0]  <= tau H_ent         + H sqrt(2 H e)
     b^n - V[r^n] <= tau H_ent / b_gap + H sqrt(2 H e).
 
-    log_policy [H, X, A] is ln pi; optimum is V*; slack is b_gap. The lemma is stated for every
-    tau > 0 but takes the violation from Lemma F.4, which needs tau <= 1; beyond, the bound here
-    has tau H (1 + tau ln A) / b_gap.
+    e is the policy part of Phi. log_policy [H, X, A] is ln pi; optimum is V*; slack is b_gap. The
+    lemma is stated for every tau > 0 but takes the violation from Lemma F.4, which needs tau <= 1.
+    For a larger tau the bound here has tau H (1 + tau ln A) / b_gap.
     """
     setting = setting_of(problem, slack)
     none = np.zeros(problem.constraints)

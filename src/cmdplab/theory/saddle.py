@@ -1,13 +1,26 @@
-"""The regularised saddle point: soft dynamic programming inside a projected Newton method.
+"""The regularised saddle point, and the steps at which the primal-dual update settles there.
 
-For given multipliers the best policy is a soft greedy one. What remains is the dual function
+For given multipliers the best policy is a soft greedy one (`theory.soft`). The dual function
 
     D(lambda) = max_pi L_tau(pi, lambda)
 
-over lambda >= 0. It is strongly convex with modulus tau, and its derivatives are exact:
+remains, over lambda >= 0. It is strongly convex with modulus tau, and its derivatives are exact:
 
     gradient^n    = V[r^n] - b^n + tau lambda^n
     curvature^mn  = (1 / tau) sum_{h,x} w_h(x) Cov_a(Q^m_h, Q^n_h) + tau 1{m = n}
+
+A projected Newton method minimises it. The curvature also decides stability (not in the paper).
+With a known kernel, a fixed step eta and a fixed tau, perturb ln pi by delta and lambda by mu. To
+first order, and up to constants in each state that the softmax ignores,
+
+    delta' = (1 - eta tau) delta + eta sum_n mu^n Q^n
+    mu'^n  = (1 - eta tau) mu^n - eta sum_{h,x} w_h(x) Cov_a(Q^n, delta)
+
+over the multipliers above zero; the others stay at zero. With G^mn = sum w Cov_a(Q^m, Q^n), whose
+eigenvalues are g >= 0, the update has the eigenvalues 1 - eta tau +- i eta sqrt(g). It is stable
+iff (1 - eta tau)^2 + eta^2 max g < 1. Since D'' = G / tau + tau, this is eta max eig(D'') < 2, the
+condition of gradient descent on D. The update is that of Eqs. 4 and 5 without a cap, a bonus or a
+look ahead.
 """
 
 from __future__ import annotations
@@ -46,18 +59,18 @@ class _Dual(NamedTuple):
     multiplier: Array
     value: float
     gradient: Array
-    found: SoftPolicy
+    best: SoftPolicy
 
 
 def saddle_point(
     problem: CMDP, temperature: float, cap: float = math.inf, start: Array | None = None
 ) -> SaddlePoint:
-    """Lemma 3.1: the one (pi, lambda) with L_tau(pi, l) >= L_tau(pi, lambda) >= L_tau(p, lambda).
+    """Return the one (pi, lambda) with L_tau(pi, l) >= L_tau(pi, lambda) >= L_tau(p, lambda).
 
     cap : an upper end of every multiplier. The bound of Lemma F.4 cuts nothing off.
-    start : multipliers [N] to begin with, say those of a temperature near by.
+    start : multipliers [N] to begin with, for example those of a temperature near by.
 
-    It exists for every tau > 0, also where no policy meets the thresholds.
+    It exists for every tau > 0, also if no policy meets the thresholds (Lemma 3.1).
     """
     if not 0.0 < temperature < math.inf:
         raise InputError(f"the temperature is {temperature:g}, not a finite number > 0")
@@ -74,7 +87,7 @@ def saddle_point(
         if following is None:  # rounding hides any further progress
             break
         here = following
-    policy, log_policy = here.found.policy, here.found.log_policy
+    policy, log_policy = here.best.policy, here.best.log_policy
     residual = stationarity(problem, log_policy, here.multiplier, temperature, cap)
     return SaddlePoint(policy, log_policy, here.multiplier, here.value, residual, temperature)
 
@@ -86,9 +99,9 @@ def stationarity(
     temperature: float,
     cap: float = math.inf,
 ) -> float:
-    """How far (pi, lambda) is from the conditions of the saddle point; 0 exactly there.
+    """Return the distance of (pi, lambda) from the conditions of the saddle point; 0 exactly there.
 
-    The larger of two residuals, each in units of value:
+    It is the larger of two residuals, each in units of value:
     dual:   max_n | tau lambda^n - clip(b^n - V[r^n], 0, tau cap) |   (violation = tau multiplier)
     primal: max_{h,x,a} | tau ln pi - (Q_tau - V_tau) |, with values of pi by policy evaluation.
     log_policy [H, X, A], multiplier [N].
@@ -104,10 +117,10 @@ def stationarity(
 
 
 def dual_curvature(problem: CMDP, policy: Array, temperature: float) -> Array:
-    """[N, N]: the second derivative of D at multipliers whose soft greedy policy is `policy`.
+    """Return the second derivative [N, N] of D at multipliers whose soft greedy policy is `policy`.
 
-    (1 / tau) sum_{h,x} w_h(x) Cov_a(Q^m, Q^n) + tau on the diagonal: the covariance of the action
-    values of the utilities under the policy, which says how fast the policy follows.
+    It is (1 / tau) sum_{h,x} w_h(x) Cov_a(Q^m, Q^n) plus tau on the diagonal. The covariance of the
+    utilities' action values says how fast the policy follows the multipliers.
     """
     states = exact.occupancy(problem, policy).sum(axis=-1)
     shape = (problem.constraints, *policy.shape)
@@ -120,23 +133,23 @@ def dual_curvature(problem: CMDP, policy: Array, temperature: float) -> Array:
 
 
 def _dual(problem: CMDP, multiplier: Array, temperature: float) -> _Dual:
-    found = soft_greedy(problem, _total_reward(problem, multiplier), temperature)
-    slack = exact.returns(problem, found.policy)[1:] - problem.threshold
+    best = soft_greedy(problem, _total_reward(problem, multiplier), temperature)
+    slack = exact.returns(problem, best.policy)[1:] - problem.threshold
     ridge = 0.5 * temperature * float(multiplier @ multiplier)
-    value = found.value - float(multiplier @ problem.threshold) + ridge
-    return _Dual(multiplier, value, slack + temperature * multiplier, found)
+    value = best.value - float(multiplier @ problem.threshold) + ridge
+    return _Dual(multiplier, value, slack + temperature * multiplier, best)
 
 
 def _dual_residual(point: _Dual, temperature: float, cap: float) -> float:
-    """tau | lambda - clip(lambda - gradient / tau, 0, cap) |, the projected gradient's length."""
+    """Return tau |lambda - clip(lambda - gradient / tau, 0, cap)|: the projected gradient."""
     target = np.clip(point.multiplier - point.gradient / temperature, 0.0, cap)
     return float(temperature * np.max(np.abs(point.multiplier - target), initial=0.0))
 
 
 def _newton_step(problem: CMDP, here: _Dual, temperature: float, cap: float) -> _Dual | None:
-    """Towards the minimum of the quadratic model over the box, shortened until it helps."""
+    """Return the step to the minimum of the quadratic model, shortened until the value falls."""
     lam, gradient = here.multiplier, here.gradient
-    curvature = dual_curvature(problem, here.found.policy, temperature)
+    curvature = dual_curvature(problem, here.best.policy, temperature)
     direction = _box_minimum(curvature, gradient, -lam, cap - lam)
     slope = float(gradient @ direction)
     residual = _dual_residual(here, temperature, cap)
@@ -154,11 +167,44 @@ def _newton_step(problem: CMDP, here: _Dual, temperature: float, cap: float) -> 
 
 
 def _box_minimum(curvature: Array, gradient: Array, low: Array, high: Array) -> Array:
-    """d in [low, high] that minimises gradient d + d curvature d / 2, by bounded least squares."""
+    """Return d in [low, high] with the least gradient d + d curvature d / 2."""
     root = np.linalg.cholesky(curvature)
-    found = lsq_linear(root.T, -np.linalg.solve(root, gradient), (low, high), method="bvls")
-    return np.asarray(found.x)
+    answer = lsq_linear(root.T, -np.linalg.solve(root, gradient), (low, high), method="bvls")
+    return np.asarray(answer.x)
 
 
 def _total_reward(problem: CMDP, multiplier: Array) -> Array:
     return np.tensordot(np.array([1.0, *multiplier]), problem.reward, axes=1)
+
+
+def covariance(problem: CMDP, saddle: SaddlePoint) -> Array:
+    """Return G [M, M]: sum_{h,x} w_h(x) Cov_a(Q^m, Q^n) over the M multipliers above zero.
+
+    It is tau (D'' - tau), D'' the curvature of the dual function.
+    """
+    tau = saddle.temperature
+    moving = saddle.multiplier > 0.0
+    curvature = dual_curvature(problem, saddle.policy, tau)[np.ix_(moving, moving)]
+    return np.asarray(tau * (curvature - tau * np.eye(len(curvature))))
+
+
+def coupling(problem: CMDP, saddle: SaddlePoint) -> float:
+    """Return C, the largest eigenvalue of G; 0 if no multiplier is above zero."""
+    eigenvalues = np.linalg.eigvalsh(covariance(problem, saddle))
+    return max(float(np.max(eigenvalues, initial=0.0)), 0.0)
+
+
+def growth(problem: CMDP, saddle: SaddlePoint, step: float) -> float:
+    """Return sqrt((1 - eta tau)^2 + eta^2 C), the factor of one update on a small perturbation.
+
+    If it is below 1, the update settles at the saddle point. If it is above 1, it moves away.
+    """
+    if not 0.0 < step < math.inf:
+        raise InputError(f"the step is {step:g}, not a finite number > 0")
+    return math.hypot(1.0 - step * saddle.temperature, step * math.sqrt(coupling(problem, saddle)))
+
+
+def largest_step(problem: CMDP, saddle: SaddlePoint) -> float:
+    """Return 2 tau / (C + tau^2): `growth` is below 1 exactly for the steps between 0 and this."""
+    tau = saddle.temperature
+    return 2.0 * tau / (coupling(problem, saddle) + tau**2)

@@ -1,4 +1,4 @@
-"""Entropy-regularised values under a known kernel: of a policy, and of the best policy."""
+"""Entropy-regularised values of a policy, and of the best policy, under a known kernel."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ class SoftPolicy(NamedTuple):
 
 
 def entropy(policy: Array) -> Array:
-    """[...]: -sum_a pi(a) ln pi(a) for a policy [..., A], with 0 ln 0 = 0."""
+    """Return -sum_a pi(a) ln pi(a), [...], for a policy [..., A], with 0 ln 0 = 0."""
     logs = np.log(np.where(policy > 0.0, policy, 1.0))
     return np.asarray(-np.sum(policy * logs, axis=-1))
 
 
 def regularised_values(problem: CMDP, policy: Array, reward: Array, temperature: float) -> Values:
-    """Section 2: V^pi_h[P, r, tau] and Q^pi_h[P, r, tau] of a policy and a reward, both [H, X, A].
+    """Return V^pi_h[P, r, tau] and Q^pi_h[P, r, tau] of a policy and a reward, both [H, X, A].
 
-    Q_h = r_h + P_h V_{h+1},  V_h = pi_h (Q_h - tau ln pi_h),  V_{H+1} = 0.
-    The print's definition of V has r_h and pi_h inside the sum over i for r_i and pi_i.
+    Q_h = r_h + P_h V_{h+1},  V_h = pi_h (Q_h - tau ln pi_h),  V_{H+1} = 0   (Section 2).
+
+    The print's definition of V has r_h and pi_h inside the sum over i in place of r_i and pi_i.
     """
     q = np.empty_like(reward)
     value = np.zeros((problem.horizon + 1, problem.states))
@@ -48,7 +49,7 @@ def regularised_values(problem: CMDP, policy: Array, reward: Array, temperature:
 
 
 def regularised_returns(problem: CMDP, policy: Array, temperature: float) -> Array:
-    """[1 + N]: V^pi_1[P, r^0, tau](x_1) of the objective, V^pi_1[P, r^n](x_1) of the utilities."""
+    """Return V^pi_1[P, r^0, tau](x_1) and, without entropy, V^pi_1[P, r^n](x_1): [1 + N]."""
     pairs = exact.occupancy(problem, policy)
     values = exact.earned(problem, pairs)
     values[0] += temperature * np.sum(pairs.sum(axis=-1) * entropy(policy))
@@ -56,10 +57,11 @@ def regularised_returns(problem: CMDP, policy: Array, temperature: float) -> Arr
 
 
 def soft_greedy(problem: CMDP, reward: Array, temperature: float) -> SoftPolicy:
-    """max over policies of V^pi_1[P, r, tau](x_1) for a reward [H, X, A], by dynamic programming.
+    """Return the policy with the largest V^pi_1[P, r, tau](x_1) for a reward [H, X, A].
 
     V_h(x) = tau ln sum_a exp(Q_h(x, a) / tau),  pi_h(a | x) = exp((Q_h(x, a) - V_h(x)) / tau).
-    For tau = 0 a greedy policy, whose logarithm is minus infinity off its actions.
+
+    If tau = 0, the policy is greedy, and the logarithm of its other actions is minus infinity.
     """
     if temperature == 0.0:
         best, policy = exact.greedy(problem, reward)

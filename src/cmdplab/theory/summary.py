@@ -1,6 +1,6 @@
-"""The theory of one problem in numbers: constants, orders, the saddle point, stability.
+"""Numbers of the theory for one problem: constants, orders, the saddle point, stability.
 
-`cmdplab theory` prints it. Nothing is computed here that no other module of this room computes.
+`cmdplab theory` prints them. Other modules of this subpackage compute every number.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from cmdplab.errors import InputError
 from cmdplab.solvers import solve_feasible
 from cmdplab.theory import bounds, constants as proofs
 from cmdplab.theory.bounds import EXPERIMENT, Exponents, LogTerms
-from cmdplab.theory.saddle import saddle_point
-from cmdplab.theory.stability import coupling, growth, largest_step
+from cmdplab.theory.saddle import coupling, growth, largest_step, saddle_point
 
 DECIMAL = math.log(10.0)
 
@@ -34,7 +33,7 @@ class Terms(NamedTuple):
 
 
 class Saddle(NamedTuple):
-    """The saddle point of L_tau beside its bounds, and how long a step may be there."""
+    """The saddle point of L_tau beside its bounds, and the stability of a step there."""
 
     temperature: float  # tau
     multiplier: list[float]  # [N], lambda*_tau
@@ -51,7 +50,7 @@ class Saddle(NamedTuple):
 
 
 class Theory(NamedTuple):
-    """All that the theory says of a problem before anyone has learnt it."""
+    """The statements of the theory about a problem before a run."""
 
     name: str
     states: int
@@ -91,10 +90,10 @@ def theory_of(
     step: float | None = None,
     delta: float = 0.1,
 ) -> Theory:
-    """Everything about a feasible problem with slack.
+    """Compute the theory of a feasible problem with slack.
 
-    temperature, step : those of the saddle point and its stability; by default tau and eta of
-    the last episode, (episodes + 3)^-alpha.
+    temperature, step : tau of the saddle point and the step of its stability. By default they are
+    tau and eta of the last episode, (episodes + 3)^-alpha.
     """
     for what, value in (("epsilon", epsilon), ("the number of episodes", episodes)):
         if not 0.0 < value < math.inf:
@@ -118,7 +117,7 @@ def theory_of(
         horizon=problem.horizon,
         constraints=problem.constraints,
         optimum=solution.value,
-        multiplier=[float(each) for each in solution.multiplier],
+        multiplier=[float(value) for value in solution.multiplier],
         slater_gap=solution.slater_gap,
         delta=delta,
         alpha_eta=exponents.step,
@@ -142,25 +141,25 @@ def theory_of(
 
 
 def _terms(logs: LogTerms, powers: tuple[float, float]) -> Terms:
-    first, second, third = (each / DECIMAL for each in logs)
+    first, second, third = (log / DECIMAL for log in logs)
     return Terms(first, second, third, (float(powers[0]), float(powers[1])))
 
 
 def _saddle(problem: CMDP, setting: Setting, optimum: float, tau: float, eta: float) -> Saddle:
-    found = saddle_point(problem, tau)
-    returns = exact.returns(problem, found.policy)
+    saddle = saddle_point(problem, tau)
+    returns = exact.returns(problem, saddle.policy)
     violation = exact.violation(problem.threshold, returns[1:])
     return Saddle(
         temperature=tau,
-        multiplier=found.multiplier.tolist(),
+        multiplier=saddle.multiplier.tolist(),
         multiplier_bound=proofs.multiplier_bound(setting, tau),
         gap=float(exact.gap(optimum, returns[0])),
         gap_bound=tau * proofs.entropy_horizon(setting),
         violation=np.atleast_1d(violation).tolist(),
         violation_bound=proofs.violation_bound(setting, tau),
-        residual=found.residual,
-        coupling=coupling(problem, found),
-        largest_step=largest_step(problem, found),
+        residual=saddle.residual,
+        coupling=coupling(problem, saddle),
+        largest_step=largest_step(problem, saddle),
         step=eta,
-        growth=growth(problem, found, eta),
+        growth=growth(problem, saddle, eta),
     )
