@@ -200,7 +200,7 @@ def worth(problem: Problem, policy: list[Any]) -> Vector:
                 for n in signals
             ]
         return [each[problem.start] for each in value]
-    start = fractions(np.asarray(problem.start))
+    start = normalised(fractions(np.asarray(problem.start)))
     chain = [[dot(policy[x], [rows[x][a][y] for a in A]) for y in X] for x in X]
     earns = [[dot(policy[x], rewards[n][x]) for n in signals] for x in X]
     visits = discounted_visits if isinstance(problem.criterion, Discounted) else average_visits

@@ -7,16 +7,16 @@ Nothing is checked here: `evaluate` does that.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import bicgstab, splu
 
-from cmdplab.cmdp.exact import even
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Sparse
+from cmdplab.numerics.elimination import Passage
 from cmdplab.types import Array, Indices
 
 SMALL = 400  # states up to which a table is factorised: 5 ms
@@ -112,10 +112,11 @@ def _swept(
     return found, False
 
 
-def recurrent(follow: sparse.csr_array) -> list[Indices]:
-    """The closed classes of a chain [X, X], each an array of states."""
-    count, label = connected_components(follow, directed=True, connection="strong")
+def recurrent(follow: Any) -> list[Indices]:
+    """The closed classes of a chain [X, X], each an array of states: those of its support."""
     x, y = follow.nonzero()
+    linked = sparse.csr_array((np.ones(len(x)), (x, y)), shape=follow.shape)
+    count, label = connected_components(linked, directed=True, connection="strong")
     leaving = np.unique(label[x[label[x] != label[y]]])
     order = np.argsort(label, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(label, minlength=count))[:-1])
@@ -129,10 +130,11 @@ def _long_run(follow: sparse.csr_array, start: Array) -> Visits:
     passing = np.setdiff1d(np.arange(len(start)), closed)
     entered, passed = start.copy(), np.zeros(len(start))
     if len(passing):
-        within = follow[passing][:, passing]
-        passed[passing] = _solve(sparse.eye_array(len(passing)) - within.T, start[passing])
-        entered = start + follow[passing].T @ passed[passing]
+        rows = follow[passing]
+        passed[passing] = _passage(rows, passing).visits(start[passing])
+        entered += rows.T @ passed[passing]
         entered[passing] = 0.0
+        entered /= entered.sum()
     found = np.zeros(len(start))
     for each in classes:
         weight = entered[each].sum()
@@ -146,10 +148,69 @@ def _invariant(follow: sparse.csr_array) -> Array:
     size = follow.shape[0]
     if size == 1:
         return np.ones(1)
-    rows = (sparse.eye_array(size) - follow.T).tolil().tocsr()[1:]
-    others = _solve(rows[:, 1:], np.asarray(-rows[:, [0]].toarray()[:, 0]))  # with d(0) = 1
-    found = np.maximum(np.concatenate([[1.0], others]), 0.0)
+    passage = _passage(follow[1:], np.arange(1, size))
+    found = np.maximum(np.append(1.0, passage.visits(_row(follow, 0)[1:])), 0.0)
     return np.asarray(found / found.sum())
+
+
+class _Factorised(NamedTuple):
+    """A `Passage` of many states, by a sparse factorisation."""
+
+    factors: Any
+
+    def solve(self, right: Array) -> Array:
+        """Return x of (I - P) x = right."""
+        return np.asarray(self.factors.solve(right))
+
+    def visits(self, start: Array) -> Array:
+        """Return x of x (I - P) = start."""
+        return np.asarray(self.factors.solve(start, trans="T"))
+
+
+def _passage(rows: Any, states: Indices) -> Passage | _Factorised:
+    """The system of states [n] that are left for ever, from their rows [n, X] of a chain."""
+    outside = np.ones(rows.shape[1], dtype=np.bool_)
+    outside[states] = False
+    inner, out = rows[:, states], np.asarray(rows[:, outside].sum(axis=1))
+    if not isinstance(rows, sparse.csr_array):
+        return Passage(inner, out)
+    if len(states) <= SMALL:
+        return Passage(inner.toarray(), out)
+    inner = inner - sparse.diags_array(inner.diagonal())
+    return _Factorised(splu((sparse.diags_array(out + inner.sum(axis=1)) - inner).tocsc()))
+
+
+def _row(follow: Any, state: int) -> Any:
+    """A row of a chain, written out."""
+    row = follow[[state]]
+    return (row.toarray() if isinstance(row, sparse.csr_array) else row)[0]
+
+
+def gains_and_biases_of(follow: Any, right: Any) -> tuple[Any, Any]:
+    """g = P g and g + h = r + P h of a chain [X, X], for rewards [X, K]; both are [X, K].
+
+    The chain is sparse, or a table of doubles or of decimals. h is zero at the first state of every
+    recurrent class: only differences of it mean anything.
+    """
+    gains, biases = right * 0, right * 0
+    classes = recurrent(follow)
+    for each in classes:
+        first, others = each[0], each[1:]
+        gains[each] = right[first]
+        if len(others):
+            passage = _passage(follow[others], others)
+            row = _row(follow, first)[others]
+            between = passage.solve(np.column_stack([right[others], right[others, :1] * 0 + 1]))
+            cycle = row @ between
+            gains[each] = (right[first] + cycle[:-1]) / (1 + cycle[-1])
+            biases[others] = passage.solve(right[others] - gains[others])
+    passing = np.setdiff1d(np.arange(len(right)), np.concatenate(classes))
+    if len(passing):
+        rows = follow[passing]
+        passage = _passage(rows, passing)
+        gains[passing] = passage.solve(rows @ gains)
+        biases[passing] = passage.solve(right[passing] - gains[passing] + rows @ biases)
+    return gains, biases
 
 
 def _solve(matrix: sparse.csr_array, right: Array) -> Array:
@@ -164,8 +225,15 @@ def occupancy(problem: StationaryCMDP, policy: Array) -> Array:
 
 
 def earned(problem: StationaryCMDP, pairs: Array) -> Array:
-    """[1 + N]: sum_{x,a} w(x, a) r^n(x, a) of an occupancy w [X, A]."""
-    return np.asarray(np.einsum("nxa,xa->n", problem.reward, pairs))
+    """[1 + N]: sum_{x,a} w(x, a) r^n(x, a) of an occupancy w [X, A].
+
+    An average is among the rewards that are earned, which rounding must not hide.
+    """
+    found = np.asarray(np.einsum("nxa,xa->n", problem.reward, pairs))
+    if isinstance(problem.criterion, Discounted):
+        return found
+    used = problem.reward[:, pairs > 0.0]
+    return np.asarray(np.clip(found, used.min(axis=1), used.max(axis=1)))
 
 
 def returns(problem: StationaryCMDP, policy: Array) -> Array:
@@ -184,26 +252,9 @@ def action_values(problem: StationaryCMDP, policy: Array, reward: Array) -> Arra
 
 
 def gains_and_biases(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
-    """([X, 1 + N], [X, 1 + N]) of a policy [X, A], averaged: g = P g and g + h = r + P h.
-
-    h is zero at the first state of every recurrent class: only differences of it mean anything.
-    """
-    follow = chain(problem, policy)
+    """([X, 1 + N], [X, 1 + N]) of a policy [X, A], averaged: see `gains_and_biases_of`."""
     right = np.einsum("xa,nxa->xn", policy, problem.reward)
-    gains, biases = np.zeros_like(right), np.zeros_like(right)
-    classes = recurrent(follow)
-    for each in classes:  # the gain takes the place of the first state's bias
-        matrix = (sparse.eye_array(len(each)) - follow[each][:, each]).tolil()
-        matrix[:, [0]] = np.ones((len(each), 1))
-        found = _solve(matrix.tocsr(), right[each])
-        gains[each], biases[each[1:]] = found[0], found[1:]
-    passing = np.setdiff1d(np.arange(problem.states), np.concatenate(classes))
-    if len(passing):
-        rows = follow[passing]
-        matrix = sparse.eye_array(len(passing)) - rows[:, passing]
-        gains[passing] = _solve(matrix, rows @ gains)
-        biases[passing] = _solve(matrix, right[passing] - gains[passing] + rows @ biases)
-    return gains, biases
+    return gains_and_biases_of(chain(problem, policy), right)
 
 
 def relative_values(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
@@ -246,35 +297,3 @@ def bound(problem: StationaryCMDP, reward: Array, value: Array) -> float:
     q = np.where(problem.opened, reward + gamma * ahead(problem, value), -np.inf)
     excess = float(np.max(q.max(axis=1) - value))
     return float(problem.start @ value) + excess / (1.0 - gamma)
-
-
-def reachable(problem: StationaryCMDP) -> Indices:
-    """The states that some policy reaches from the start."""
-    follow = chain(problem, even(problem.opened))
-    found = np.asarray(problem.start) > 0.0
-    while True:
-        more = found | (follow.T @ found.astype(float) > 0.0)
-        if (more == found).all():
-            return np.flatnonzero(found)
-        found = more
-
-
-def gain_bound(problem: StationaryCMDP, reward: Array, gain: Array, bias: Array) -> float:
-    """An upper bound on the average of r under every policy, from any gains that only fall.
-
-    g >= P g and r + P h <= g + h + e for all pairs make start g + e one. What h lacks where an
-    action gives up gain is made up for by adding a multiple of g to it. Rounding in g >= P g is
-    taken for equality.
-    """
-    at = reachable(problem)
-    drop = np.where(problem.opened, gain[:, None] - ahead(problem, gain), np.inf)[at]
-    excess = reward + ahead(problem, bias) - (bias + gain)[:, None]
-    excess = np.where(problem.opened, excess, -np.inf)[at]
-    size = 1.0 + np.abs(gain[at]).max()
-    if drop.min() < -1e-10 * size:
-        return float(gain[at].max() + max(np.max(excess + gain[at][:, None] - gain[at].max()), 0.0))
-    losing = (drop > 1e-9 * size) & np.isfinite(drop)  # closed pairs lose nothing
-    lost = np.where(losing, drop, 0.0)
-    multiple = float(np.max(excess / np.where(losing, drop, 1.0), where=losing, initial=0.0))
-    left = np.where(losing, excess - multiple * lost, excess)
-    return float(problem.start @ gain) + max(float(left.max()), 0.0)

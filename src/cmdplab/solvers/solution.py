@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 
 from cmdplab import display
+from cmdplab.cmdp import exact_stationary
 from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.stationary import StationaryCMDP
+from cmdplab.cmdp.stationary import Average, StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers.certified import SHORT, Optimum, optimum, unconstrained, widest
 from cmdplab.solvers.known import Known
-from cmdplab.solvers.stationary import certified as stationary
+from cmdplab.solvers.stationary import average_optima, certified as stationary
 from cmdplab.solvers.thresholds.conflicts import conflict, never_bind
 from cmdplab.types import Array, frozen, lock
 
@@ -95,6 +96,8 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
     if warm is not None and not isinstance(warm, Solution):
         raise InputError(f"warm is {type(warm).__name__}, not a Solution")
     if isinstance(problem, StationaryCMDP):
+        if isinstance(problem.criterion, Average):
+            return _averaged(problem, warm)
         return _stationary(problem, warm)
     if not isinstance(problem, CMDP):
         raise InputError(f"the problem is {type(problem).__name__}, not a CMDP")
@@ -141,6 +144,23 @@ def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
     policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
     given = (policy, best.multiplier, slack, value, best.dual, message, best.mixed)
     return Solution(True, value, *given, partial(np.asarray, best.occupancy))
+
+
+def _averaged(problem: StationaryCMDP, warm: Solution | None) -> Solution:
+    """The optimum of average rewards."""
+    first = None if warm is None else warm.multiplier
+    if first is not None and len(first) != problem.constraints:
+        first = None
+    best = average_optima.optimum(problem, () if warm is None else warm.mixed, first)
+    if best.policy is None:
+        return _infeasible(problem, float(best.slack or 0.0))
+    policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
+    given = (best.multiplier, best.slack, best.value, best.dual, _note(problem, best.slack))
+    return Solution(True, best.value, policy, *given, best.mixed, partial(_spent, problem, policy))
+
+
+def _spent(problem: StationaryCMDP, policy: Policy) -> Array:
+    return exact_stationary.occupancy(problem, policy.array)
 
 
 def _note(problem: CMDP | StationaryCMDP, slack: float | None) -> str:

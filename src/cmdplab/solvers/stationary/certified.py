@@ -1,4 +1,4 @@
-"""Optima of stationary problems with a certificate that closes, or no answer at all.
+"""Optima of discounted problems with a certificate that closes, or no answer at all.
 
 The program over mixtures of deterministic policies is solved in doubles (mixtures.py), and in
 fractions (rational.py) where these leave a doubt. What it finds becomes one stationary policy,
@@ -19,8 +19,8 @@ from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits, in_doubles, in_fractions
 from cmdplab.solvers.rational import Program, penalised
-from cmdplab.solvers.stationary import average, discounted
-from cmdplab.types import Array, Indices
+from cmdplab.solvers.stationary import discounted
+from cmdplab.types import Array
 
 LARGE = 5_000  # states from which linear systems are solved by iteration
 CLOSED = (1e-9, 1e-8)  # of the largest value there can be: small problems, large ones
@@ -57,16 +57,12 @@ class Search:
     def __init__(self, problem: StationaryCMDP, warm: Iterable[Any] = ()) -> None:
         self.problem = problem
         self.large = problem.states > LARGE
-        gamma = problem.criterion.discount if isinstance(problem.criterion, Discounted) else 0.0
-        self.steps = 1.0 / (1.0 - gamma)
+        assert isinstance(problem.criterion, Discounted)
+        self.steps = problem.criterion.total
         most = np.array([np.abs(each).max() for each in problem.reward])
         self.scale = self.steps * (float(most.max()) or 1.0)
         self.size = self.steps * (float(most[0]) or 1.0)
-        self.pricing: discounted.Pricing | average.Pricing
-        if isinstance(problem.criterion, Discounted):
-            self.pricing = discounted.Pricing(problem, 1e-12 if self.large else 1e-14)
-        else:
-            self.pricing = average.Pricing(problem)
+        self.pricing = discounted.Pricing(problem, 1e-12 if self.large else 1e-14)
         self.known: dict[bytes, Column] = {}
         self.warm = [each for each in warm if fits(each, problem.opened)]
 
@@ -82,7 +78,6 @@ class Search:
 
     def roughly(self) -> tuple[list[Any], Array]:
         """Policies and multipliers near the optimum, at a third of its price."""
-        assert isinstance(self.pricing, discounted.Pricing)
         accuracy, gain = ROUGH
         accuracy, self.pricing.accuracy = self.pricing.accuracy, accuracy
         pool = self.pool(gain, ())
@@ -99,21 +94,13 @@ class Search:
         reward = self.problem.reward[0]
         if len(weights) > 1 or weight != 1.0:
             reward = np.tensordot(weights, self.problem.reward, axes=1)
-        value = self.pricing.value(weights)
-        if isinstance(self.pricing, discounted.Pricing):
-            found = exact.bound(self.problem, reward, value)
-        else:
-            found = exact.gain_bound(self.problem, reward, self.pricing.gains @ weights, value)
+        found = exact.bound(self.problem, reward, self.pricing.value(weights))
         return found - float(multiplier @ self.problem.threshold)
 
     def played(self, found: Found) -> tuple[Array, Array | None]:
-        """[X, A]: one policy with the visits of a mixture, elsewhere its first; and the visits.
-
-        States that a mixture spends no time in but passes are passed as it passes them: that is
-        what decides where it ends up (Kallenberg's rule).
-        """
+        """[X, A]: one policy with the visits of a mixture, elsewhere its first; and the visits."""
         X, A = self.problem.states, self.problem.actions
-        states, pairs, passed = np.arange(X), np.zeros((X, A)), np.zeros((X, A))
+        states, pairs = np.arange(X), np.zeros((X, A))
         policy, visited = np.zeros((X, A)), None
         policy[states, found.columns[0].policy] = 1.0
         if len(found.columns) == 1:
@@ -124,11 +111,8 @@ class Search:
             visits = exact.visits(self.problem, one, visited)
             visited = visits.states
             pairs[states, each.policy] += float(share) * np.maximum(visited, 0.0)
-            if visits.passing is not None:
-                passed[states, each.policy] += float(share) * np.maximum(visits.passing, 0.0)
-        for counted in (passed, pairs):
-            mass = counted.sum(axis=1, keepdims=True)
-            np.divide(counted, mass, out=policy, where=mass > 0.0)
+        mass = pairs.sum(axis=1, keepdims=True)
+        np.divide(pairs, mass, out=policy, where=mass > 0.0)
         return policy, visited
 
 
@@ -152,7 +136,7 @@ def optimum(
 def _quickly(search: Search, first: Array | None) -> Optimum | None:
     """The optimum by a search in doubles; None where it leaves a doubt."""
     warm, gain = search.warm, SEARCH[search.large]
-    if search.large and not warm and isinstance(search.pricing, discounted.Pricing):
+    if search.large and not warm:
         warm, first = search.roughly()
     pool = search.pool(MARGIN if search.large else gain, warm)
     safe = pool.widest()
@@ -221,26 +205,8 @@ def _judged(search: Search, found: Found, safe: Safest | None, lowered: float) -
     """The same, or the reason why the bounds are too far apart."""
     best = _bounded(search, found, safe, lowered)
     if not best.doubt <= CLOSED[search.large] * search.size:
-        raise _refusal(search.problem, _why(search, best))
+        raise _refusal(search.problem, f"the optimum is known to {best.doubt:.1e} only")
     return best
-
-
-def _why(search: Search, best: Optimum) -> str:
-    """The sentence for an optimum that no policy was found to attain."""
-    if isinstance(search.pricing, average.Pricing) and best.policy is not None:
-        classes = exact.recurrent(exact.chain(search.problem, best.policy))
-        if len(classes) > 1:
-            names = " and ".join(_named(search.problem, each) for each in classes[:4])
-            return (
-                f"its optimum divides the time between the recurrent classes {names}, which one "
-                "stationary policy was not found to do"
-            )
-    return f"the optimum is known to {best.doubt:.1e} only"
-
-
-def _named(problem: StationaryCMDP, states: Indices) -> str:
-    shown = ", ".join(problem.labels.state(int(x)) for x in states[:4])
-    return "{" + shown + (", ..." if len(states) > 4 else "") + "}"
 
 
 def _refusal(problem: StationaryCMDP, why: str) -> OpenCertificateError:

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.stationary import StationaryCMDP
+from cmdplab.cmdp.stationary import Average, StationaryCMDP
 from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers import certified
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.mixtures import Column, Found, Pool, in_doubles, in_fractions
 from cmdplab.solvers.rational import Mixture, Pricing, Program, penalised
-from cmdplab.solvers.stationary import certified as stationary
+from cmdplab.solvers.stationary import average_optima, certified as stationary
 from cmdplab.types import Array, Indices
 
 SHARP = 1e-12  # of the largest return: a doubt below it is not looked at again
@@ -57,9 +57,10 @@ class Attainable:
     def __init__(self, problem: CMDP | StationaryCMDP) -> None:
         self.problem = problem
         self._known: Known | None = None
-        self._search: stationary.Search | None = None
+        self._search: stationary.Search | average_optima.Prices | None = None
         if isinstance(problem, StationaryCMDP):
-            self._search = stationary.Search(problem)
+            averaged = isinstance(problem.criterion, Average)
+            self._search = (average_optima.Prices if averaged else stationary.Search)(problem)
             self.size, self.short = self._search.scale, stationary.SHORT * self._search.scale
         else:
             self._known = Known(problem, problem.reward, problem.threshold)

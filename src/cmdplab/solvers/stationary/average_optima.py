@@ -1,0 +1,392 @@
+"""Optima of average rewards with a certificate that closes, or no answer at all.
+
+A mixture of deterministic policies is sought in doubles (mixtures.py), and in fractions
+(rational.py) where these leave a doubt. It becomes one stationary policy, which is evaluated anew.
+Everything here is counted in the ranges of the signals (average.py: Scaled).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sparse
+
+from cmdplab.cmdp import exact_stationary as exact
+from cmdplab.cmdp.stationary import StationaryCMDP
+from cmdplab.cmdp.transitions import Sparse
+from cmdplab.errors import OpenCertificateError
+from cmdplab.solvers.mixtures import Column, Found, Pool, fits, in_doubles, in_fractions
+from cmdplab.solvers.rational import Program, Vertex, penalised
+from cmdplab.solvers.stationary import drifts
+from cmdplab.solvers.stationary.average import DECIMALS, Classes, Scaled, Sweeps
+from cmdplab.types import Array, Indices
+
+CLOSED = 1e-9  # certificates; thresholds missed by less are met, and slack below it is none
+EDGE = 1e-8  # a slack below it is found again in fractions
+GAIN = 1e-13  # policies that are better by less are not looked for
+SMALL = 60  # states up to which visits are eliminated, not iterated
+MOST_SWEEPS = 400
+EPS = float(np.finfo(np.float64).eps)
+GRAIN = Fraction(1, 1 << 120)  # what numbers of 150 digits are unsure of, and much more
+ULPS = 32.0 * EPS / CLOSED  # of the largest reward or threshold: a range below it is rounding
+
+Pricing = Sweeps | Classes
+
+
+class Optimum(NamedTuple):
+    """A policy with bounds in the user's units; no policy where no threshold is met."""
+
+    policy: Array | None  # [X, A]
+    value: float
+    multiplier: Array  # [N]
+    dual: float
+    slack: float | None  # of the safest mixture; None for N = 0
+    mixed: tuple[Any, ...] = ()  # the policies [X] of the mixture
+
+
+class _Best(NamedTuple):
+    """What a search found, in the ranges of the signals."""
+
+    policy: Array  # [X, A] of the states that are reached
+    value: float
+    multiplier: Array
+    dual: float
+    mixed: tuple[Any, ...]
+
+
+def optimum(problem: StationaryCMDP, warm: Iterable[Any], first: Array | None) -> Optimum:
+    """The certified optimum, from policies [X] and multipliers [N] to begin with."""
+    scaled = Scaled(problem)
+    begun = [each[scaled.at] for each in warm if fits(each, problem.opened)]
+    known: list[Pricing] = []
+
+    def searched(make: Callable[[], Pricing]) -> Optimum:
+        pricing = make()
+        known.append(pricing)
+        if not problem.constraints:
+            return _unconstrained(scaled, pricing, begun)
+        return _in_doubles(scaled, pricing, begun, first)
+
+    ways: list[Callable[[], Optimum]] = [
+        partial(searched, partial(Sweeps, scaled)),
+        partial(searched, partial(Classes, scaled, False)),
+        lambda: _in_fractions(scaled, known[-1]),
+    ]
+    if scaled.problem.states <= DECIMALS:
+        ways[2] = lambda: _exactly(scaled)
+    why = ""
+    for way in ways:
+        try:
+            return way()
+        except (OpenCertificateError, np.linalg.LinAlgError) as error:
+            why = str(error)
+    raise OpenCertificateError(f"{problem.name} cannot be solved: {why}")
+
+
+class Prices:
+    """Best policies and bounds in the user's units, by the first way that closes."""
+
+    def __init__(self, problem: StationaryCMDP) -> None:
+        self.scaled = Scaled(problem)
+        self.scale = float(np.abs(problem.reward).max()) or 1.0  # the largest return there can be
+        ways: list[Callable[[], Pricing]] = [partial(Sweeps, self.scaled)]
+        exacts = (False, True) if self.scaled.problem.states <= DECIMALS else (False,)
+        self._ways = ways + [partial(Classes, self.scaled, each) for each in exacts]
+        self._pricing = self._ways.pop(0)()
+
+    def best(self, weights: Array) -> Column:
+        """The best policy for weights of any sign, and its returns."""
+        scaled = self.scaled
+        while True:
+            try:
+                found = self._pricing.best(self._scaled(weights))
+            except OpenCertificateError:
+                if not self._ways:
+                    raise
+                self._pricing = self._ways.pop(0)()
+            else:
+                returns = scaled.low + scaled.size * found.returns.astype(np.float64)
+                return Column(returns, scaled.full_actions(found.policy))
+
+    def bound(self, weight: float, multiplier: Array) -> float:
+        """An upper bound on w J[r^0] + sum_n multiplier[n] (J[r^n] - b^n) of every policy."""
+        weights = np.append(weight, multiplier)
+        self.best(weights)
+        size = float(np.abs(weights * self.scaled.size).sum()) or 1.0
+        found = float(self._pricing.bound(self._scaled(weights))) * size
+        found += float(weights @ self.scaled.low)
+        return found - float(multiplier @ self.scaled.whole.threshold)
+
+    def _scaled(self, weights: Array) -> Array:
+        """Weights of the scaled signals, whose sizes sum to one."""
+        found = weights * self.scaled.size
+        return np.asarray(found / (np.abs(found).sum() or 1.0))
+
+
+def _unconstrained(scaled: Scaled, pricing: Pricing, begun: list[Any]) -> Optimum:
+    """The best policy of all."""
+    for each in begun[:1]:
+        pricing.followed(each)
+    column, one = pricing.best(np.ones(1)), np.ones(1)
+    bound = pricing.bound(one)
+    value = column.returns[0] if isinstance(pricing, Classes) else pricing.low[0]
+    _check(bound - value, "the optimum")
+    policy = np.eye(scaled.problem.actions)[column.policy]
+    best = _Best(policy, float(value), np.zeros(0), float(bound), (column.policy,))
+    return _in_units(scaled, best, None)
+
+
+def _in_doubles(scaled: Scaled, pricing: Pricing, begun: list[Any], first: Array | None) -> Optimum:
+    """The best mixture by a search in doubles."""
+    found: dict[bytes, Column] = {}
+
+    def priced(weights: Array) -> Column:
+        column = pricing.best(weights)
+        return found.setdefault(column.policy.tobytes(), column)
+
+    known = [pricing.followed(each) for each in begun]
+    pool = Pool(priced, scaled.threshold, (1.0, 1.0), known, GAIN)
+    safe = pool.widest()
+    most = pricing.bound(np.append(0.0, safe.multiplier)) - safe.multiplier @ scaled.threshold
+    if most < -CLOSED:
+        return _infeasible(_slack(scaled, safe.value, pricing, found.values()))
+    _check(most - safe.value if safe.value > EDGE else np.inf, "the Slater gap")
+    guess = None if first is None else first * scaled.size[1:] / scaled.size[0]
+    best = pool.best(guess)
+    dual = pricing.bound(np.append(1.0, best.multiplier)) - best.multiplier @ scaled.threshold
+    dual += 8.0 * EPS * (1.0 + best.multiplier @ (1.0 + np.abs(scaled.threshold)))
+    policy, low = _played(scaled, best, pricing)
+    short = float(np.max(scaled.threshold - low[1:], initial=0.0))
+    if short > CLOSED:
+        raise OpenCertificateError(_why(scaled, policy, float(dual)))
+    room = short / (short + safe.value)  # of the safest policy, which would make up for it
+    lost = min(room, short * float(best.multiplier.sum()))
+    _check(max(dual - low[0], 0.0) + lost, "the optimum")
+    mixed = tuple(each.policy for each in best.columns)
+    answer = _Best(policy, float(low[0]), best.multiplier, float(dual), mixed)
+    return _in_units(scaled, answer, _slack(scaled, safe.value, pricing, found.values()))
+
+
+def _slack(scaled: Scaled, slack: float, pricing: Any, known: Iterable[Column]) -> float:
+    """The largest smallest slack in the user's units, where these differ from signal to signal."""
+    size = scaled.size[1:]
+    unit = float(size.max())
+    if (size == unit).all():
+        return slack * unit
+    share = np.append(1.0, size / unit)
+
+    def priced(weights: Array) -> Column:
+        column = pricing.best(weights * share)
+        return Column(column.returns.astype(np.float64) * share, column.policy)
+
+    columns = [Column(each.returns * share, each.policy) for each in known]
+    return Pool(priced, scaled.threshold * share[1:], (1.0, 1.0), columns).widest().value * unit
+
+
+def _exactly(scaled: Scaled) -> Optimum:
+    """The optimum in decimals and fractions, which no rounding can blur."""
+    pricing = Classes(scaled, True)
+    if not scaled.limits:
+        return _unconstrained(scaled, pricing, [])
+    return _in_fractions(scaled, pricing)
+
+
+def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
+    """The best mixture by a program in fractions, priced in doubles or in decimals."""
+    if not scaled.limits:
+        raise OpenCertificateError("policy iteration does not close")
+    price = pricing.vertex if pricing.exact else in_fractions(pricing.best)  # type: ignore[union-attr]
+    tolerance = Fraction(1, 1 << 160) if pricing.exact else Fraction(GAIN)
+    program, zero = Program(scaled.limits), Fraction(0)
+
+    def bounded(weight: int, multiplier: list[Fraction], limits: list[Fraction]) -> Fraction:
+        weights: Any = [Fraction(weight), *multiplier]
+        if not pricing.exact:
+            weights = np.array([float(each) for each in weights])
+        over = sum((m * b for m, b in zip(multiplier, limits, strict=True)), zero)
+        return Fraction(pricing.bound(weights)) - over
+
+    safe = program.best(None, price, tolerance)
+    most = bounded(0, safe.multiplier, scaled.limits)
+    _check(most - safe.value, "the Slater gap")
+    ranges = _ranges(scaled, price)
+    # The same margin, each slack in units of what policies can earn.
+    relative = Program(
+        [b / unit for b, unit in zip(scaled.limits, ranges, strict=True)],
+        [_divided_by(each, ranges) for each in program.vertices],
+    )
+    room = relative.best(None, _in_ranges(price, ranges), tolerance).value
+    if most < 0 and room < -CLOSED:
+        return _infeasible(_slack(scaled, float(safe.value), pricing, ()))
+    # Thresholds that are missed by a rounding are lowered by it. Without slack the multipliers are
+    # not unique: a hair's breadth makes them the slope.
+    edge = room <= CLOSED
+    lack = max(-room, zero)
+    limits = [b - lack * unit for b, unit in zip(scaled.limits, ranges, strict=True)]
+    hair = Fraction(1, 1 << (140 if pricing.exact else 60)) if edge else zero
+    program = Program([b - hair for b in limits], program.vertices)
+    mixture = penalised(program, price, tolerance, 0.0)
+    _check(mixture.shortfall * 1e9, "the mixture")
+    value = sum(
+        (s * v.returns[0] for s, v in zip(mixture.shares, mixture.vertices, strict=True)), zero
+    )
+    dual = bounded(1, mixture.multiplier, limits) + GRAIN
+    _check(max(dual - value, zero) + hair * sum(mixture.multiplier), "the optimum")
+    kept = [k for k, share in enumerate(mixture.shares) if share > 2 * hair]
+    found = in_doubles(mixture)
+    shares = found.shares[kept] / found.shares[kept].sum()
+    found = found._replace(columns=[found.columns[k] for k in kept], shares=shares)
+    policy, low = _played(scaled, found, pricing)
+    if not np.abs(low - found.returns).max() <= CLOSED:
+        raise OpenCertificateError(_why(scaled, policy, float(value)))
+    mixed = tuple(each.policy for each in found.columns)
+    best = _Best(policy, min(float(low[0]), float(dual)), found.multiplier, float(dual), mixed)
+    slack = 0.0
+    if not edge:
+        slack = _slack(scaled, float(safe.value), pricing, in_doubles(safe).columns)
+    return _in_units(scaled, best, slack)
+
+
+def _ranges(scaled: Scaled, price: Any) -> list[Fraction]:
+    """[N]: the ranges of what policies earn; where rounding is larger, 1e9 times that."""
+    N, found = len(scaled.limits), []
+    problem = scaled.problem
+    for n in range(N):
+        most = price(Fraction(0), [Fraction(int(m == n)) for m in range(N)]).returns[n + 1]
+        least = price(Fraction(0), [Fraction(-int(m == n)) for m in range(N)]).returns[n + 1]
+        large = max(float(np.abs(problem.reward[n + 1]).max()), abs(float(problem.threshold[n])))
+        found.append(most - least + Fraction(ULPS * large / float(scaled.size[n + 1])))
+    return [each or Fraction(1) for each in found]
+
+
+def _divided_by(vertex: Vertex, units: list[Fraction]) -> Vertex:
+    shown = [u / unit for u, unit in zip(vertex.returns[1:], units, strict=True)]
+    return Vertex((vertex.returns[0], *shown), vertex.policy)
+
+
+def _in_ranges(price: Any, units: list[Fraction]) -> Any:
+    def priced(weight: Fraction, multiplier: list[Fraction]) -> Vertex:
+        weights = [m / unit for m, unit in zip(multiplier, units, strict=True)]
+        return _divided_by(price(weight, weights), units)
+
+    return priced
+
+
+def _check(doubt: Any, what: str) -> None:
+    """Refuse a number that is not known well enough, in ranges of its signal."""
+    if not doubt <= CLOSED:
+        raise OpenCertificateError(
+            f"{what} is known to {float(doubt):.1e} of the range of the rewards only, because "
+            "probabilities, prices or slacks are as small as rounding"
+        )
+
+
+def _why(scaled: Scaled, policy: Array, value: float) -> str:
+    """The reason why a policy does not earn what its mixture does."""
+    classes = exact.recurrent(exact.chain(scaled.problem, policy))
+    if len(classes) == 1:
+        return "its policy is known to less than 1e-9 of the range of the rewards"
+
+    def named(states: Indices) -> str:
+        shown = ", ".join(scaled.whole.labels.state(int(x)) for x in scaled.at[states[:4]])
+        return "{" + shown + (", ..." if len(states) > 4 else "") + "}"
+
+    value = float(scaled.low[0] + scaled.size[0] * value)
+    return (
+        f"its optimum, {value:.6g}, divides the time between the recurrent classes "
+        f"{' and '.join(map(named, classes[:4]))}, which one stationary policy was not found to do"
+    )
+
+
+def _played(scaled: Scaled, found: Found, pricing: Pricing) -> tuple[Array, Array]:
+    """[X, A]: one policy with the visits of a mixture, elsewhere its first; and its gains [1 + N].
+
+    States that a mixture spends no time in but passes are passed as it passes them: that is what
+    decides where it ends up (Kallenberg's rule). The gains are lower bounds where sweeps give them.
+    """
+    problem, sweeps = scaled.problem, isinstance(pricing, Sweeps)
+    X, A = problem.states, problem.actions
+    states, pairs, passed = np.arange(X), np.zeros((X, A)), np.zeros((X, A))
+    policy, begun = np.zeros((X, A)), None
+    policy[states, found.columns[0].policy] = 1.0
+    if len(found.columns) > 1:
+        for each, share in zip(found.columns, found.shares, strict=True):
+            one = np.zeros((X, A))
+            one[states, each.policy] = 1.0
+            visits = _visits(problem, one, begun if sweeps else None, sweeps)
+            begun = visits.states
+            pairs[states, each.policy] += float(share) * np.maximum(begun, 0.0)
+            if visits.passing is not None:
+                passed[states, each.policy] += float(share) * np.maximum(visits.passing, 0.0)
+        for counted in (passed, pairs):
+            mass = counted.sum(axis=1, keepdims=True)
+            np.divide(counted, mass, out=policy, where=mass > 0.0)
+    if isinstance(pricing, Sweeps):
+        return policy, _lowest(scaled, policy, pricing.values, len(found.columns) * pricing.width)
+    pairs = exact.visits(problem, policy).states[:, None] * policy
+    return policy, np.einsum("nxa,xa->n", scaled.reward, pairs)
+
+
+def _rows(problem: StationaryCMDP, policy: Array) -> Any:
+    """[X, X]: the chain of a policy, sparse where the kernel is lists."""
+    if isinstance(problem.transition, Sparse):
+        return exact.chain(problem, policy)
+    rows = problem.transition[np.arange(len(policy)), policy.argmax(axis=1)]
+    mixed = np.flatnonzero(policy.max(axis=1) < 1.0)
+    rows[mixed] = np.einsum("xa,xay->xy", policy[mixed], problem.transition[mixed])
+    return rows
+
+
+def _visits(
+    problem: StationaryCMDP, policy: Array, begun: Array | None, sweeps: bool
+) -> exact.Visits:
+    """Visits of a policy: by sweeps where values converged by sweeps, else by elimination."""
+    if not sweeps or problem.states <= SMALL:
+        return exact.visits(problem, policy)
+    rows = _rows(problem, policy)
+    into = rows.T.tocsr() if sparse.issparse(rows) else rows.T
+    here = np.full(problem.states, 1.0 / problem.states) if begun is None else begun
+    for turn in range(MOST_SWEEPS):
+        step = drifts.STEP if turn < drifts.EARLY else drifts.LATER
+        following = (1.0 - step) * here + step * (into @ here)
+        moved, here = np.abs(following - here).sum(), following
+        if moved <= 1e-14:
+            return exact.Visits(here / here.sum(), 0.0)
+    raise OpenCertificateError("visits do not converge")
+
+
+def _lowest(scaled: Scaled, policy: Array, values: Array, width: int) -> Array:
+    """[1 + N]: lower bounds on the gains of a policy from every state, by sweeps of its values.
+
+    width : the largest number of successors of a state.
+    """
+    rows = _rows(scaled.problem, policy)
+    right = np.einsum("xa,nxa->xn", policy, scaled.reward)
+    value, low = values.T - values.mean(axis=1), np.zeros(right.shape[1])
+    for turn in range(MOST_SWEEPS):
+        excess = right + (rows @ value - value)
+        low, high = excess.min(axis=0), excess.max(axis=0)
+        if (high - low <= GAIN).all():
+            break
+        step = drifts.STEP if turn < drifts.EARLY else drifts.LATER
+        value += step * (excess - 0.5 * (low + high))
+    rounding = ((width + 4) * EPS + scaled.loose) * (scaled.top + 2.0 * np.ptp(value, axis=0))
+    return np.asarray(low - rounding)
+
+
+def _infeasible(slack: float) -> Optimum:
+    return Optimum(None, 0.0, np.zeros(0), 0.0, slack)
+
+
+def _in_units(scaled: Scaled, best: _Best, slack: float | None) -> Optimum:
+    """An optimum in the user's units, whose bound is rounded up."""
+    low, size = float(scaled.low[0]), float(scaled.size[0])
+    value, dual = low + size * best.value, low + size * best.dual
+    dual += EPS * (abs(low) + abs(dual))
+    policy, multiplier = scaled.full(best.policy), best.multiplier * size / scaled.size[1:]
+    mixed = tuple(scaled.full_actions(each) for each in best.mixed)
+    return Optimum(policy, min(value, dual), multiplier, dual, slack, mixed)
