@@ -16,11 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from conftest import random_problem
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as arrays_of
 from made_up_records import records
 
 from cmdplab import load_runs
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint
 from cmdplab.experiments.records.tables import read_curves
@@ -30,6 +32,7 @@ from cmdplab.files import (
     arrays,
     file_digest,
     parse_json,
+    parse_toml,
     read_json,
     read_npy,
     read_npz,
@@ -41,6 +44,7 @@ from cmdplab.files import (
     unsealed,
     write_table,
 )
+from cmdplab.formats import read_problem
 
 KINDS = st.sampled_from(
     ["<f8", ">f8", "<f4", "<f2", "|b1", "<i8", ">i4", "|u1", "<u2", "<U5", ">U3"]
@@ -390,3 +394,45 @@ def test_what_is_loaded_carries_no_digest_of_a_part(tmp_path):
 
     folder = _run(tmp_path / "run", 20, 10**9)
     assert load_runs(folder).schema.metadata is None
+
+
+# --- what nobody reads, and what would take for ever ----------------------------------------------
+
+
+def test_arrays_that_nobody_reads_are_not_unpacked(tmp_path):
+    problem = random_problem(3, 2, 3, 1)
+    problem.save(tmp_path / "p.npz")
+    arrays_ = dict(np.load(tmp_path / "p.npz")) | {"extra": np.arange(5000.0)}
+    del arrays_["digest"]
+    np.savez(tmp_path / "q.npz", **arrays_)
+    content = (tmp_path / "q.npz").read_bytes()
+    spoilt = content.replace(np.arange(4000.0, 4500.0).tobytes(), np.zeros(500).tobytes())
+    assert spoilt != content  # whoever unpacks the array finds a wrong checksum
+    (tmp_path / "q.npz").write_bytes(spoilt)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_npz(tmp_path / "q.npz")
+    np.testing.assert_array_equal(CMDP.load(tmp_path / "q.npz").reward, problem.reward)
+    np.testing.assert_array_equal(read_problem(tmp_path / "q.npz").reward, problem.reward)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["KEY=1", "[KEY]", "[[KEY]]", "x={KEY=1}", "x=[{KEY=1}]", "a=1 # note\nKEY=1", "s='a'\nKEY=1"],
+)
+@pytest.mark.parametrize("part", ["a", '"a"', "'a.b'", '"\\""'])
+def test_keys_of_many_parts_are_refused_before_they_are_parsed(text, part, monkeypatch):
+    monkeypatch.setattr("tomllib.loads", lambda text: pytest.fail("it was parsed"))
+    with pytest.raises(ValueError, match="has more than 32 parts"):
+        parse_toml(text.replace("KEY", " . ".join([part] * 100_000)))
+
+
+def test_dots_in_strings_and_comments_are_no_parts_of_keys():
+    dots = "a." * 100 + "a"
+    assert parse_toml(f'x = "{dots}" # {dots}')["x"] == dots
+    assert parse_toml(f"x = '{dots}'")["x"] == dots
+    for quote in ('"' * 3, "'" * 3):
+        assert parse_toml(f"x = {quote}\n{dots}\n{quote}")["x"] == f"{dots}\n"
+    deep = parse_toml(f"{'.'.join('a' * 32)} = 1")
+    for _ in range(31):
+        deep = deep["a"]
+    assert deep == {"a": 1}

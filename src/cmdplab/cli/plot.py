@@ -92,7 +92,7 @@ def _portrait(
     folder: Path, kind: str, path: Path, environment: str | None, learners: list[str]
 ) -> Path:
     """Play the first run of each algorithm again and draw its policy, which no record holds."""
-    from cmdplab.experiments.folder import check_learners, with_learners, works_of
+    from cmdplab.experiments.folder import check_learners, works_to_play
     from cmdplab.experiments.play import Job
     from cmdplab.experiments.progress import shown
     from cmdplab.experiments.work import problem_of
@@ -104,7 +104,7 @@ def _portrait(
 
     check_suffix(path)
     find_here(learners)
-    works = first_of_each(with_learners(works_of(folder), learners), environment, folder)
+    works = first_of_each(works_to_play(folder, learners), environment, folder)
     if kind == "occupancy" and len(works) > 1:
         raise InputError(
             f"an occupancy is drawn of one algorithm, and {folder} has {len(works)}: give the "

@@ -108,11 +108,11 @@ def resume_command(
     as_json: Json = False,
 ) -> None:
     """Go on with every run of a folder that is not done, from its checkpoint."""
-    from cmdplab.experiments.folder import with_learners, works_of
+    from cmdplab.experiments.folder import works_to_play
 
     learners = algorithm or []
     find_here(learners)
-    done = carry_out(lambda: with_learners(works_of(folder), learners), how)
+    done = carry_out(lambda: works_to_play(folder, learners), how)
     finish(done, folder, "resume", as_json)
 
 
@@ -223,7 +223,8 @@ def leave(found: list[RunStatus], folder: Path) -> None:
         for name in dict.fromkeys(each.algorithm for each in left if each.preset == CUSTOM):
             more += f" --algorithm {name}" * (":" in name)
         say(f"not done yet; go on with: cmdplab resume {folder}{more}")
-        raise typer.Exit(130 if statuses & {"interrupted", "missing"} else 1)
+        asked = {s.status for s in left if not s.error}  # a run that was killed says how
+        raise typer.Exit(130 if asked & {"interrupted", "missing"} else 1)
 
 
 def _print_plan(works: list[Work], as_json: bool) -> None:

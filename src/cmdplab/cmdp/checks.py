@@ -275,6 +275,11 @@ class Bundle:
         return f"{type(self).__name__} {display.name(self.name)}", facts
 
 
+# The arrays of a problem's file, with an end or without.
+_KERNEL = ("transition", "successor", "probability")
+FILED = ("format", "name", "start", "reward", "threshold", "mask", "labels", "discount", *_KERNEL)
+
+
 def kernel_arrays(kernel: Array | Sparse) -> dict[str, npt.NDArray[Any]]:
     """A kernel as a file holds it."""
     if isinstance(kernel, Sparse):

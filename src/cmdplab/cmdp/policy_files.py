@@ -66,7 +66,7 @@ def read(path: str | Path, problem: CMDP | StationaryCMDP | None) -> Parts:
     """Read what `write` wrote."""
     kind = Path(path).suffix
     if kind not in (".csv", ".json"):
-        arrays = read_sealed_npz(path)
+        arrays = read_sealed_npz(path, ("format", "name", "probability", "labels", *COUNTER))
         check_format(path, "cmdplab policy", arrays, {"name", "probability"}, (FORMAT,))
         labels = Labels.from_json(str(arrays.get("labels", "{}")))
         return Parts(arrays["probability"], labels, str(arrays["name"]), _counter(arrays))

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cmdplab import display
 from cmdplab.checks import checked_name
 from cmdplab.cmdp.checks import (
+    FILED,
     Bundle,
     check_between,
     check_format,
@@ -233,7 +234,7 @@ class CMDP(Bundle):
     @classmethod
     def load(cls, path: str | Path) -> CMDP:
         """Read what `save` wrote; anything else gets one sentence."""
-        arrays = read_sealed_npz(path)
+        arrays = read_sealed_npz(path, FILED)
         needed = {"reward", "threshold", "start", "name"} | kernel_names(arrays)
         check_format(path, "cmdplab problem", arrays, needed, (FORMAT, EXTENDED))
         start, name = arrays["start"], arrays["name"]

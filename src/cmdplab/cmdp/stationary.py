@@ -21,6 +21,7 @@ import numpy.typing as npt
 from cmdplab import display
 from cmdplab.checks import checked_name, is_whole, real_number
 from cmdplab.cmdp.checks import (
+    FILED,
     Bundle,
     check_finite,
     check_format,
@@ -152,7 +153,7 @@ class StationaryCMDP(Bundle):
     @classmethod
     def load(cls, path: str | Path) -> StationaryCMDP:
         """Read what `save` wrote; anything else gets one sentence."""
-        return cls.from_arrays(read_npz(path), path)
+        return cls.from_arrays(read_npz(path, (*FILED, DIGEST)), path)
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any], path: str | Path) -> StationaryCMDP:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cmdplab.algorithms.custom import CUSTOM
+from cmdplab.algorithms.identity import fields_of
 from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.manifest import Manifest
@@ -30,6 +31,7 @@ from cmdplab.files.locks import BusyError, locked, removed
 from cmdplab.files.write import flush, renamed
 
 if TYPE_CHECKING:
+    from cmdplab.algorithms.row import Row
     from cmdplab.experiments.play import Playing, Reached, Snapshot
 
 CHECKPOINT_EVERY = 30.0  # seconds
@@ -89,6 +91,8 @@ def begin(folder: Path, settings: RunSettings) -> Manifest:
     for left in folder.glob(".*.tmp"):  # of a process that was killed while it wrote
         left.unlink(missing_ok=True)
     known = _known(folder, settings)
+    if known is not None:
+        known.checked_row()
     if known is not None and is_done(folder, known):
         removed(folder / LOCK)  # thousands of finished runs need none
         return known
@@ -160,7 +164,7 @@ def _entered(work: Work, record: Manifest, problems: Problems) -> Playing:
     row = settings.row_to_play(work.given)
     problem, optimum = problems.of(settings, work.problem_file)
     options = RunOptions(solution=optimum, rewards=settings.rewards or "known")
-    snapshot = enter(work.folder, record, manifest.machine())
+    snapshot = enter(work.folder, record, row, manifest.machine())
     playing = Playing(problem, row, settings.seed, options, snapshot)
     if settings.preset == CUSTOM:
         # Refuses now, not at a checkpoint or after a kill, what cannot be stored or made again.
@@ -168,13 +172,13 @@ def _entered(work: Work, record: Manifest, problems: Problems) -> Playing:
     return playing
 
 
-def enter(folder: Path, record: Manifest, here: dict[str, str]) -> Snapshot | None:
+def enter(folder: Path, record: Manifest, row: Row, here: dict[str, str]) -> Snapshot | None:
     """The snapshot to go on from, if any; the record says that the run goes on, and where."""
     snapshot, complaints = _snapshot(folder, record.settings)
     record.notes += complaints
     if snapshot is not None and record.machine:
         record.notes += _changes(record, here)
-    record.machine, record.versions = here, manifest.versions()
+    record.machine, record.versions, record.row = here, manifest.versions(), fields_of(row)
     record.status = "running"
     manifest.announce(folder, record)
     return snapshot

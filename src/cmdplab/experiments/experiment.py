@@ -7,6 +7,7 @@ another run, never an overwrite.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,13 +25,14 @@ from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import make, named, no_instances
 from cmdplab.errors import InputError
-from cmdplab.experiments.run_settings import Preset, RunSettings, Strict, fingerprint
+from cmdplab.experiments.run_settings import Preset, RunSettings, Strict, by_fingerprint
 from cmdplab.files import parse_toml, read_toml
 from cmdplab.formats import read_problem
 from cmdplab.plugins import ALGORITHMS, is_path, plugin
 from cmdplab.settings import SETTINGS, Declared, with_fields
 
 MOST_RUNS = 1_000_000
+FindRow = Callable[[str, str | None], Row]
 
 Whole = BeforeValidator(whole_if_exact)  # TOML writes 1e3 as a float
 Episodes = Annotated[int, Whole, Field(gt=0, le=MOST_EPISODES)] | Literal["unlimited"]
@@ -202,8 +204,9 @@ def _apply(values: dict[str, Any], change: str) -> None:
 
 
 def problems(experiment: Experiment, base: Path) -> dict[str, CMDP]:
-    """The problems by fingerprint; files are found relative to `base`."""
-    found: dict[str, CMDP] = {}
+    """Return the problems by fingerprint; files are found relative to `base`."""
+    _check_number(experiment, sum(len(spec.instance_seeds) for spec in experiment.problems))
+    found: list[CMDP] = []
     for n, spec in enumerate(experiment.problems):
         if (spec.environment is None) == (spec.file is None):
             raise InputError(f"problems.{n}: give either an environment or a file")
@@ -211,11 +214,10 @@ def problems(experiment: Experiment, base: Path) -> dict[str, CMDP]:
         if fixed is not None and spec.instance_seeds != [0]:
             raise InputError(f"problems.{n}: {no_instances(fixed, spec.instance_seeds)}")
         if spec.file is not None:
-            each = [with_an_end(read_problem(base / spec.file))]
+            found.append(with_an_end(read_problem(base / spec.file)))
         else:
-            each = [make(str(spec.environment), seed) for seed in spec.instance_seeds]
-        found |= {fingerprint(problem): problem for problem in each}
-    return found
+            found += [make(str(spec.environment), seed) for seed in spec.instance_seeds]
+    return by_fingerprint(found)
 
 
 def _fixed(name: str) -> str | None:
@@ -235,38 +237,48 @@ def row_to_list(name: str, preset: str | None) -> Row:
 def resolve(
     experiment: Experiment,
     found: dict[str, CMDP],
-    find_row: Callable[[str, str | None], Row] = as_row,
+    find_row: FindRow = as_row,
 ) -> list[RunSettings]:
     """Return every run of an experiment; seeds vary slowest, so that early results compare.
 
     `row_to_list` as `find_row` imports nothing, for a plan that is only shown.
     """
+    _check_number(experiment, len(found))
     episodes = None if experiment.episodes == "unlimited" else int(experiment.episodes)
+    first = next(iter(found.values()))
+    told = {"rewards": experiment.rewards, "precision": experiment.precision}
+    rows = rows_of(experiment, find_row)
+    kinds = [RunSettings.of(first, row, episodes, 0, **told) for row in rows]
     runs: dict[str, RunSettings] = {}
-    for seed, (mark, problem), spec in itertools.product(
-        experiment.seed_list(), found.items(), experiment.algorithms
-    ):
-        usual = None if is_outside(spec.name) else experiment.preset
-        row = find_row(spec.name, spec.preset or usual)
-        for settings in _grid(spec):
-            check_settings([row], settings)
-            chosen = row.with_settings(**settings)  # one that does not fit is an error now
-            run = RunSettings.of(
-                problem,
-                chosen,
-                episodes,
-                seed,
-                mark=mark,
-                rewards=experiment.rewards,
-                precision=experiment.precision,
-            )
+    for seed, (mark, problem) in itertools.product(experiment.seed_list(), found.items()):
+        own = {"problem": problem.name, "fingerprint": mark, "seed": seed}
+        for kind in kinds:
+            run = kind.model_copy(update=own)
             runs[run.folder] = run
-            if len(runs) > MOST_RUNS:
-                raise InputError(f"the experiment has more than {MOST_RUNS} runs")
     return list(runs.values())
 
 
-def _grid(spec: AlgorithmSpec) -> list[dict[str, Any]]:
-    choices = [getattr(spec, name) for name in SETTINGS]
-    lists = [each if isinstance(each, list) else [each] for each in choices]
-    return [dict(zip(SETTINGS, values, strict=True)) for values in itertools.product(*lists)]
+def rows_of(experiment: Experiment, find_row: FindRow = as_row) -> list[Row]:
+    """Return the algorithms of an experiment, one row for each combination of its settings."""
+    found = []
+    for spec in experiment.algorithms:
+        usual = None if is_outside(spec.name) else experiment.preset
+        row = find_row(spec.name, spec.preset or usual)
+        for values in itertools.product(*_choices_of(spec).values()):
+            settings: Any = dict(zip(SETTINGS, values, strict=True))
+            check_settings([row], settings)
+            found.append(row.with_settings(**settings))
+    return found
+
+
+def _choices_of(spec: AlgorithmSpec) -> dict[str, list[Any]]:
+    """Return the values of every setting; one that is not given has the value None."""
+    given = {name: getattr(spec, name) for name in SETTINGS}
+    return {name: each if isinstance(each, list) else [each] for name, each in given.items()}
+
+
+def _check_number(experiment: Experiment, problems: int) -> None:
+    """Refuse an experiment that is too large, before any of its combinations is made."""
+    kinds = sum(math.prod(map(len, _choices_of(s).values())) for s in experiment.algorithms)
+    if kinds * problems * len(experiment.seed_list()) > MOST_RUNS:
+        raise InputError(f"the experiment has more than {MOST_RUNS:,} runs")

@@ -15,7 +15,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cmdplab import plugins
+from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.custom import CUSTOM, not_given
+from cmdplab.algorithms.identity import Fields, difference, fields_of
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
@@ -24,7 +26,7 @@ from cmdplab.experiments.experiment import Experiment, first_complaint
 from cmdplab.experiments.index import EXPERIMENT as EXPERIMENT
 from cmdplab.experiments.manifest import Manifest, NewerError
 from cmdplab.experiments.records.labels import kind_of, labels
-from cmdplab.experiments.run_settings import RunSettings, fingerprint
+from cmdplab.experiments.run_settings import RunSettings, has_fingerprint
 from cmdplab.experiments.work import Work
 from cmdplab.files import MissingError, read_json, sealed, unsealed
 from cmdplab.files.locks import locked
@@ -52,11 +54,26 @@ class Folder(BaseModel):
     versus: str | None = None  # of a comparison: the label that all others are held against
     experiment: Experiment
     runs: list[RunSettings]
+    rows: dict[str, Fields] | None = None  # NAME:PRESET to the fields; None: before they were kept
 
     @property
     def words(self) -> str:
         """What it is, in words."""
         return f"the {_KINDS.get(self.study, 'experiment')} {self.experiment.name!r}"
+
+
+def registered(runs: Sequence[RunSettings]) -> dict[str, Fields]:
+    """Return the fields of the registered row of each run, which its settings then change."""
+    pairs = {(run.algorithm, run.preset) for run in runs if run.preset != CUSTOM}
+    return {f"{name}:{preset}": fields_of(algorithm(name, preset)) for name, preset in pairs}
+
+
+def check_rows(folder: Path, known: Folder) -> None:
+    """Refuse to go on with runs whose registered row has changed since they were begun."""
+    now = registered(known.runs) if known.rows else {}
+    for name, fields in (known.rows or {}).items():
+        if name in now and (odd := difference(fields, now[name])):
+            raise refusal(folder, f"runs of {name} with another {odd}")
 
 
 def add_runs(asked: Folder, found: dict[str, CMDP], folder: Path) -> list[Work]:
@@ -71,7 +88,7 @@ def add_runs(asked: Folder, found: dict[str, CMDP], folder: Path) -> list[Work]:
         listed = asked.runs if asked.study else list(runs.values())
         _set_aside_if_damaged(folder)
         with written_whole(folder / EXPERIMENT) as temporary:
-            content = asked.model_copy(update={"runs": listed})
+            content = asked.model_copy(update={"runs": listed, "rows": registered(listed)})
             text = sealed(content.model_dump_json(exclude_none=True), indent=1)
             temporary.write_text(text + "\n")
     mine = {run.folder for run in asked.runs}
@@ -89,7 +106,7 @@ def _set_aside_if_damaged(folder: Path) -> None:
 def _keep(problem: CMDP, path: Path, mark: str) -> None:
     """Save a problem, unless it is there and whole."""
     try:
-        if path.exists() and fingerprint(CMDP.load(path)) == mark:
+        if path.exists() and has_fingerprint(CMDP.load(path), mark):
             return
     except CmdplabError:
         pass
@@ -103,6 +120,8 @@ def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
         differ = differing(known.settings, settings)[0]
         there = getattr(known.settings, differ)
         raise refusal(folder, f"a run with {differ} {there}")
+    if known is not None:
+        known.checked_row()
     if known is None and (strangers := content(folder, _OF_A_RUN)):
         raise refusal(folder, f"{strangers} and no run")
     writable_folder(folder)
@@ -127,8 +146,14 @@ def works_of(folder: Path) -> list[Work]:
     return works
 
 
-def with_learners(works: list[Work], given: Sequence[str]) -> list[Work]:
-    """Works with the import paths that a person gives, each of which they must name."""
+def works_to_play(folder: Path, given: Sequence[str]) -> list[Work]:
+    """Return the runs of a folder with the import paths that a person gives.
+
+    The runs must name each path, and the registered rows must be those that were recorded.
+    """
+    works = works_of(folder)
+    if (folder / EXPERIMENT).exists():
+        check_rows(folder, read_folder(folder))
     named = {work.settings.algorithm for work in works if work.settings.preset == CUSTOM}
     for path in given:
         if path not in named:
@@ -205,6 +230,8 @@ def earlier(asked: Folder, folder: Path) -> list[RunSettings]:
         pass
     if known is not None and known.words != asked.words:
         raise refusal(folder, f"{known.words}, not {asked.words}")
+    if known is not None:
+        check_rows(folder, known)
     if known is not None and not asked.study:
         return known.runs
     runs = begun(folder / "runs") if known is None else known.runs

@@ -13,6 +13,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from cmdplab import __version__
+from cmdplab.algorithms.identity import Fields, difference, fields_of
+from cmdplab.algorithms.row import Row
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments.experiment import first_complaint
 from cmdplab.experiments.run_settings import RunSettings
@@ -39,6 +41,7 @@ class Manifest(BaseModel):
     summary: dict[str, float | int | None] = {}
     seconds: float = 0.0  # of computing, over all attempts
     attempts: int = 0
+    row: Fields | None = None  # the fields of the row; None: written before they were kept
     stream: list[str] = []  # the Philox key of the seed
     versions: dict[str, str] = {}
     machine: dict[str, str] = {}
@@ -48,8 +51,19 @@ class Manifest(BaseModel):
     digest: str = ""  # of all of the above
 
     def own_digest(self) -> str:
-        """A hash of everything but the digest itself."""
-        return hashlib.sha256(self.model_dump_json(exclude={"digest"}).encode()).hexdigest()
+        """Return a hash of everything but the digest itself."""
+        left_out = {"digest", "row"} if self.row is None else {"digest"}
+        return hashlib.sha256(self.model_dump_json(exclude=left_out).encode()).hexdigest()
+
+    def checked_row(self) -> Row:
+        """Return the row of the run; refuse it if its fields are not those that were played."""
+        row, settings = self.settings.row(), self.settings
+        if self.row and (odd := difference(self.row, fields_of(row))):
+            raise InputError(
+                f"{settings.algorithm} ({settings.preset}) was played with another {odd}: register "
+                "the row of the record again, or choose another folder"
+            )
+        return row
 
     def digest_of(self, name: str) -> str:
         """The sha256 of a file; empty while the run goes on: the file may be newer than that."""

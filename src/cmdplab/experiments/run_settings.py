@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from functools import partial
 from typing import Annotated, Any, Literal, cast
 
@@ -17,8 +18,9 @@ from pydantic import (
     model_serializer,
 )
 
-from cmdplab.algorithms import algorithm, as_row
+from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import CUSTOM, recorded, registered
+from cmdplab.algorithms.identity import check_found_again, rebuilt
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import checked_name
 from cmdplab.cmdp.problem import CMDP
@@ -69,7 +71,7 @@ class RunSettings(_Algorithm):
         """The algorithm with its settings, to be read: nothing from outside is imported."""
         if self.preset == CUSTOM:
             return recorded(self.algorithm)
-        return algorithm(self.algorithm, self.preset).with_settings(**self.settings())
+        return rebuilt(self.algorithm, self.preset, self.settings())
 
     def row_to_play(self, given: bool) -> Row:
         """The same to be played: an import path is followed only where a person has given it."""
@@ -94,8 +96,9 @@ class RunSettings(_Algorithm):
         """The run of a row, with all of the row's values: defaults may change one day.
 
         `mark` is the problem's fingerprint, where it is known. Rewards that are known, and double
-        precision, leave no trace.
+        precision, leave no trace. A row that its name and settings do not make is refused.
         """
+        check_found_again(row)
         return cls(
             problem=problem.name,
             fingerprint=mark or fingerprint(problem),
@@ -116,9 +119,9 @@ class RunSettings(_Algorithm):
         return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{self.seed}"
 
 
-def fingerprint(problem: CMDP) -> str:
-    """A hash of the arrays of a problem."""
-    digest = hashlib.sha256()
+def fingerprint(problem: CMDP, name: str = "") -> str:
+    """Return a hash of the arrays of a problem, and of its name where one is given."""
+    digest = hashlib.sha256(name.encode())
     rows = problem.transition
     kernel: list[npt.NDArray[Any]]
     if isinstance(rows, Sparse):
@@ -131,3 +134,19 @@ def fingerprint(problem: CMDP) -> str:
         digest.update(str(array.shape).encode() + array.tobytes())
     digest.update(str((problem.start, problem.horizon)).encode())
     return digest.hexdigest()[:32]
+
+
+def by_fingerprint(problems: Iterable[CMDP]) -> dict[str, CMDP]:
+    """Return problems by fingerprint; of equal arrays with several names each name stays."""
+    found: dict[str, CMDP] = {}
+    for problem in problems:
+        mark = fingerprint(problem)
+        if mark in found and found[mark].name != problem.name:
+            mark = fingerprint(problem, problem.name)
+        found[mark] = problem
+    return found
+
+
+def has_fingerprint(problem: CMDP, mark: str) -> bool:
+    """Return True for the problem that `by_fingerprint` lists under a mark."""
+    return mark in (fingerprint(problem), fingerprint(problem, problem.name))

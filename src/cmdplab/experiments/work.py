@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.experiments.run_settings import RunSettings, fingerprint
+from cmdplab.experiments.run_settings import RunSettings, has_fingerprint
 
 if TYPE_CHECKING:
     from cmdplab.solvers import Solution
@@ -95,6 +95,6 @@ class Problems:
 def problem_of(settings: RunSettings, file: Path) -> CMDP:
     """The problem of a run, which must be the one that it was started on."""
     problem = CMDP.load(file)
-    if fingerprint(problem) != settings.fingerprint:
+    if not has_fingerprint(problem, settings.fingerprint):
         raise InputError(f"{file} is not the problem that this run was started on")
     return problem

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -60,13 +61,17 @@ def read_npy(path: str | Path, what: str = ".npy") -> npt.NDArray[Any]:
         raise InputError(f"{path} cannot be read as {what}: {error}") from None
 
 
-def read_npz(path: str | Path) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of an .npz file."""
+def read_npz(path: str | Path, names: Collection[str] = ("",)) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of an .npz file whose names begin with one of `names`; by default all.
+
+    Others are not unpacked: a file of 2 MB can hold a gigabyte that nobody reads.
+    """
     try:
         with opened(path) as (stream, size), zipfile.ZipFile(stream) as archive:
             members = archive.infolist()
             _check_members(path, members, size)
-            return {_key(each): _member(archive, each) for each in members}
+            wanted = [each for each in members if each.filename.startswith(tuple(names))]
+            return {_key(each): _member(archive, each) for each in wanted}
     except CmdplabError:
         raise
     except _WrongError as error:
@@ -81,9 +86,11 @@ def write_sealed_npz(path: str | Path, arrays: dict[str, npt.NDArray[Any]]) -> N
         np.savez_compressed(stream, **arrays, digest=np.array(digest_of_arrays(arrays)))  # type: ignore[arg-type]
 
 
-def read_sealed_npz(path: str | Path) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of an .npz file, which match its digest; files of others have none."""
-    arrays = read_npz(path)
+def read_sealed_npz(
+    path: str | Path, names: Collection[str] = ("",)
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays as `read_npz` does, if they match the digest; files of others have none."""
+    arrays = read_npz(path, (*names, DIGEST))
     stated = arrays.pop(DIGEST, None)
     if stated is not None and str(stated) != digest_of_arrays(arrays):
         advice = "if you changed it, leave out the array 'digest'"

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import stat
 import tomllib
 from collections.abc import Iterator
@@ -89,8 +90,25 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise InputError(f"{path} cannot be read as TOML: {first_line(error)}") from None
 
 
+# Strings and comments are passed over. A closing quote may lack, and no part of a token is tried
+# again: the search is linear in every text.
+_WORD = r"""(?>[\w-]+|"(?:[^"\\\n]|\\[^\n])*"?|'[^'\n]*'?)"""
+_DOT = r"[ \t]*+\.[ \t]*+"
+_TOML_TOKEN = re.compile(
+    r'"{3}(?s:[^"\\]|\\.|"(?!""))*+(?:"{3})?'
+    rf"|'{{3}}(?:[^']|'(?!''))*+(?:'{{3}})?|\#[^\n]*+"
+    rf"|(?P<deep>{_WORD}(?:{_DOT}{_WORD}){{{DEEPEST},}}+)|{_WORD}(?:{_DOT}{_WORD})*+"
+)
+
+
 def parse_toml(text: str) -> dict[str, Any]:
-    """The table of a TOML text; `ValueError` where it is none."""
+    """Return the table of a TOML text; raise `ValueError` if it is none.
+
+    Keys of very many parts are refused first: the parser takes quadratic time for them.
+    """
+    deep = next((token["deep"] for token in _TOML_TOKEN.finditer(text) if token["deep"]), None)
+    if deep is not None:
+        raise ValueError(f"the key {deep[:24]}... has more than {DEEPEST} parts")
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -27,7 +27,11 @@ def write_table(table: Any, path: str | Path, **options: Any) -> None:
 
     stated = {KEY: json.dumps({n: _digest(n, table[n]) for n in table.column_names})}
     whole = table.replace_schema_metadata(stated)
-    with pq.ParquetWriter(path, whole.schema, **options) as writer:
+    # Arrow takes a name such as run:1 for the address of another file system.
+    with (
+        Path(path).open("wb") as stream,
+        pq.ParquetWriter(stream, whole.schema, **options) as writer,
+    ):
         writer.write_table(whole)
         writer.add_key_value_metadata(stated)  # also where the schema of Arrow is not kept
 

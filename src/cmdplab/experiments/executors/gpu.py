@@ -186,7 +186,7 @@ def _taken(work: Work, entry: Entry, locks: ExitStack) -> tuple[Taken, Snapshot 
         if record.status == "done":
             return Ended(name, "done", "")
         machine = manifest.machine() | card(settings.precision or "float64")
-        snapshot = enter(work.folder, record, machine)
+        snapshot = enter(work.folder, record, entry.algorithm, machine)
         return Taken(work, entry, record, record.seconds), snapshot
     except BusyError:
         return Ended(name, "busy", "another process works on it")

@@ -3,14 +3,16 @@
 A worker that dies takes nothing with it: its run goes to another worker, which continues from the
 checkpoint. A run that has crashed two workers has failed; one whose workers were killed from
 outside (by a person, or for want of memory) was interrupted, however often. Ctrl-C, SIGTERM and a
-closed terminal let every worker finish its chunk and checkpoint; a second Ctrl-C or SIGTERM stops
-at once.
+closed terminal let every worker finish its chunk and checkpoint, as far as it can within `GRACE`; a
+second Ctrl-C or SIGTERM stops at once.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
@@ -23,6 +25,7 @@ from cmdplab.experiments.executors.signals import Interrupt, signals_named
 from cmdplab.experiments.executors.worker import DEAD, Worker
 from cmdplab.experiments.work import Ended, OnEvent, Work
 
+GRACE = 2.5  # seconds for a chunk and a checkpoint; a worker that compiles hears nothing
 MOST_CRASHES = 2  # of workers, before their run has failed
 MOST_KILLS = 5  # from outside, before a run is left for another day: memory may be short
 
@@ -42,14 +45,17 @@ def run_locally(
     os.environ.update(
         dict.fromkeys(_THREADS, "1")
     )  # read by the libraries when a worker imports them
-    waiting, losses = list(reversed(works)), _Losses()
+    waiting, losses, last_moment = list(reversed(works)), _Losses(), math.inf
     crew = [Worker(every) for _ in range(min(workers, len(works)))]
     try:
         while interrupt.asked < 2:
             if interrupt.asked:
                 waiting.clear()
+                last_moment = min(last_moment, time.monotonic() + GRACE)
                 for worker in crew:
                     worker.ask_to_stop()
+                    if time.monotonic() > last_moment:
+                        worker.kill()
             for worker in crew:
                 if worker.work is None and waiting:
                     worker.give(waiting.pop())

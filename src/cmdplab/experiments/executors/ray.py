@@ -24,7 +24,7 @@ from cmdplab.experiments.sweep import Executor
 from cmdplab.experiments.work import Ended, OnEvent, Work
 
 CONNECT_SECONDS = 30.0
-STOP_SECONDS = 15.0  # for every task to finish its chunk and checkpoint
+STOP_SECONDS = 4.0  # for every task to finish its chunk and checkpoint
 LOOPBACK = ("127.", "localhost")
 RETRIES = 20  # of a task whose worker or node was lost; each goes on from its checkpoint
 

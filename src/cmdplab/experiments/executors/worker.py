@@ -65,6 +65,11 @@ class Worker:
             self._signal(signal.SIGTERM)  # on Windows this ends it: it goes on from its checkpoint
             self._wake()  # a stopped process would not hear it
 
+    def kill(self) -> None:
+        """End the process at once; `listen` then finds it dead."""
+        if self._process is not None:
+            self._process.kill()
+
     def _signal(self, number: int) -> None:
         if self._process is not None and self._process.is_alive() and self._process.pid:
             with suppress(ProcessLookupError):

@@ -111,7 +111,8 @@ def _write(folder: Path, runs: dict[str, _Rows]) -> None:
         whole = whole.replace_schema_metadata({_KEY: json.dumps(about)})
         temporary = folder / f".{os.getpid()}.new"
         dense = {"use_dictionary": False, "use_byte_stream_split": True, "write_statistics": False}
-        pq.write_table(whole, temporary, compression="zstd", **dense)
+        with temporary.open("wb") as stream:
+            pq.write_table(whole, stream, compression="zstd", **dense)
         target = folder / f"{sha256(temporary)}.parquet"
         temporary.replace(target)
         before.discard(target)

@@ -79,7 +79,7 @@ def recall(work: Work) -> Run:
     snapshot = checkpoint.find(work.folder).snapshot
     if snapshot is None:
         raise InputError(f"{work.folder} has no checkpoint that can be read")
-    row, seed = work.settings.row(), work.settings.seed
+    row, seed = record.checked_row(), work.settings.seed
     curves, mistakes = (read_one(work.folder / name, seed) for name in (CURVES, MISTAKES))
     summary, state = Summary(**record.summary), saved_state(row, snapshot)  # type: ignore[arg-type]
     return Run(row, seed, summary, curves, mistakes, state, record.seconds)
@@ -109,11 +109,12 @@ def export(folder: str | Path, kind: str, path: str | Path) -> Path:
     if kind == "netcdf":
         data = load_runs(folder, "xarray")
         with written_whole(target) as temporary:
-            data.to_netcdf(temporary, engine="h5netcdf")
+            data.to_netcdf(temporary.absolute(), engine="h5netcdf")  # run::1 would be an address
         return target
     writers = {"csv": pyarrow.csv.write_csv, "parquet": pyarrow.parquet.write_table}
     if kind not in writers:
         raise InputError(f"unknown format {kind!r}: choose csv, parquet or netcdf")
-    with written_whole(target) as temporary:
-        writers[kind](load_runs(folder), temporary)
+    table = load_runs(folder)
+    with written_whole(target) as temporary, temporary.open("wb") as stream:
+        writers[kind](table, stream)
     return target
