@@ -27,7 +27,7 @@ from cmdplab.experiments.records.tables import read_curves
 from cmdplab.files import write_table
 from cmdplab.measures.verdict import common_verdict
 from cmdplab.report import gather, write_report, write_tables
-from cmdplab.report.curves import kept
+from cmdplab.report.model import kept
 from cmdplab.report.tables import latex
 
 pytestmark = pytest.mark.usefixtures("one_process")

@@ -1,4 +1,4 @@
-"""The report: one HTML page that opens offline, and the same table as LaTeX and CSV."""
+"""Reports: one HTML page that opens offline, and its table as LaTeX and CSV."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME = "report.html"
 
 
 class Embedded(NamedTuple):
-    """A report that a notebook shows in a frame of its own, when it is the value of a cell."""
+    """A report as the value of a notebook's cell, shown in a frame of its own."""
 
     page: str  # HTML
     height: int  # pixels
@@ -33,14 +33,14 @@ class Embedded(NamedTuple):
 
 
 def show(folder: str | Path, height: int = 700) -> Embedded:
-    """The report about the records of a folder, for the cell of a notebook; writes nothing."""
+    """Return the report on a folder's records for the cell of a notebook; write nothing."""
     return Embedded(page(gather(Path(folder))), height)
 
 
 def write_report(folder: Path, out: Path | None = None, found: Report | None = None) -> Path:
-    """Write the page about the records of a folder: report.html there, or `out`.
+    """Write the page on a folder's records: report.html there, or `out`.
 
-    `found` is what `gather` gave, if it was asked already.
+    `found` is the result of `gather`, if it is known already.
     """
     target = folder / NAME if out is None else out
     if target.is_dir():

@@ -125,14 +125,7 @@ function showSummary() {
     "Where seeds differ, each verdict is given with its number of seeds.";
 }
 
-function download() {
-  const ends = ["median", "low", "high"], safety = ["violating_runs", "violating", "first", "largest", "baseline_share", "promise"];
-  const head = ["problem", "algorithm", "preset", "seeds", "episodes", "verdict", ...data.fields.flatMap((f) => ["median", "min", "max"].map((e) => `${f}_${e}`)), "episodes_per_second", ...safety];
-  const rows = data.problems.flatMap((p) => p.algorithms.map((e) => [p.name, e.label, e.preset, e.seeds.length, e.episodes, e.verdict,
-    ...data.fields.flatMap((f) => ends.map((end) => (e.numbers[f] ? e.numbers[f][end] : ""))), e.rate === null ? "" : e.rate,
-    ...safety.map((f) => (e.safety && e.safety[f] !== null ? e.safety[f] : ""))]));
-  save("summary.csv", [head, ...rows]);
-}
+const download = () => save("summary.csv", data.csv);
 
 // ---------------------------------------------------------------- curves
 const spreadOf = (line) => { // how wide the last tenth is: the widest are drawn first

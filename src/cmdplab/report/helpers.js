@@ -93,10 +93,7 @@ function sorter(key, words, order, act, wordy) {
 }
 
 /** Comma-separated values as a file to save. */
-function save(name, rows) {
-  const formula = (v) => typeof v === "string" && /^'*[=+\-@\t\r\n]/.test(v) && !/^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$/.test(v);
-  const quote = (v) => (/[",\r\n]/.test(v) ? `"${v.replaceAll('"', '""')}"` : v);
-  const text = rows.map((row) => row.map((v) => quote(formula(v) ? `'${v}` : String(v))).join(",") + "\n").join("");
+function save(name, text) {
   const link = h("a", { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);

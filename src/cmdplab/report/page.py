@@ -1,4 +1,4 @@
-"""The page: template, style, script and data in one file that loads nothing."""
+"""The page: template, style, scripts and data in one file that loads nothing."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from cmdplab.measures.envelope import SHORTEST
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.measures.mistakes import SERIES
 from cmdplab.measures.verdict import FLAT, GROWS, SWINGS
-from cmdplab.report.curves import Thinned
-from cmdplab.report.model import Entry, Report, Section
+from cmdplab.report.model import Entry, Report, Section, Thinned
+from cmdplab.report.tables import csv_table
 from cmdplab.types import Array
 
 SCHEMA = 1
@@ -31,13 +31,13 @@ _DASHES = {"-": (), "--": (7, 4), ":": (2, 3), "-.": (9, 3, 2, 3)}
 
 
 def page(report: Report) -> str:
-    """The whole page as text."""
+    """Return the whole page as text."""
     scripts = ("helpers.js", "chart.js", "app.js")
     return assembled("page.html", scripts, report.title, content(report))
 
 
 def assembled(template: str, scripts: Sequence[str], title: str, value: Any) -> str:
-    """A page of ours: template, style, scripts, which become one, and the data they read."""
+    """Return a page of a template, the style, the scripts as one script, and the data they read."""
     here = files("cmdplab.report")
     sources = [(here / name).read_text(encoding="utf-8") for name in scripts]
     script = "\n".join(['"use strict";', "(() => {", *sources, "})();"])
@@ -48,19 +48,19 @@ def assembled(template: str, scripts: Sequence[str], title: str, value: Any) -> 
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "data": embedded(value),
     }
-    # One pass: what a record says is never taken for a place of the template.
+    # In one pass, so that text of a record is never taken for a place of the template.
     whole = (here / template).read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], whole)
 
 
 def embedded(value: Any) -> str:
-    """JSON that is safe within <script>: ASCII, and without <, > and &."""
+    """Return JSON that is safe within <script>: ASCII, and without <, > and &."""
     text = json.dumps(json.loads(to_json(value)), separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def content(report: Report) -> dict[str, Any]:
-    """The data that the script reads."""
+    """Return the data that the script reads."""
     return {
         "schema": SCHEMA,
         "title": report.title,
@@ -72,14 +72,14 @@ def content(report: Report) -> dict[str, Any]:
         "machine": report.machine,
         "written_by": manifest.versions(),
         "rule": {"shortest": SHORTEST, "swings": SWINGS, "flat": FLAT, "grows": GROWS},
-        "problems": [_problem(each) for each in report.sections],
+        "problems": [_problem(section) for section in report.sections],
+        "csv": csv_table(report),
     }
 
 
 def _problem(section: Section) -> dict[str, Any]:
-    styles = _styles([each.label for each in section.entries])
-    algorithms = [_algorithm(each) | styles[each.label] for each in section.entries]
-    names = dict.fromkeys(name for each in section.entries for name in each.curves)
+    styles = _styles([entry.label for entry in section.entries])
+    names = dict.fromkeys(name for entry in section.entries for name in entry.curves)
     return {
         "name": section.problem,
         "horizon": section.horizon,
@@ -89,7 +89,7 @@ def _problem(section: Section) -> dict[str, Any]:
         "epsilons": encoded(section.epsilons),
         "columns": [[name, _label(name)] for name in sorted(names, key=_place)],
         "series": [s for s in SERIES if f"{s}_mistakes" in section.entries[0].mistakes],
-        "algorithms": algorithms,
+        "algorithms": [_algorithm(entry) | styles[entry.label] for entry in section.entries],
         "versus": [
             {"first": p.first, "second": p.second, "outcome": p.outcome, "words": p.words}
             for p in section.versus
@@ -98,7 +98,7 @@ def _problem(section: Section) -> dict[str, Any]:
 
 
 def _styles(labels: list[str]) -> dict[str, dict[str, Any]]:
-    """The looks that figures have, for a canvas."""
+    """Return the looks of the figures' lines for a canvas."""
     return {
         label: {"colour": look.colour, "dash": _DASHES[look.dash], "width": look.width}
         for label, look in looks(labels).items()
@@ -106,7 +106,7 @@ def _styles(labels: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def _place(name: str) -> tuple[int, str]:
-    """Gap and violation, strong regrets, multipliers, and then the rest."""
+    """Return the sort key of a column: gap, violation, strong regrets, multipliers, others."""
     first = ["gap", "violation", "strong_regret", "strong_violation_regret"]
     if name in first:
         return first.index(name), ""
@@ -118,41 +118,35 @@ def _place(name: str) -> tuple[int, str]:
 def _label(name: str) -> str:
     kind, _, number = name.rpartition("_")
     if number.isdigit():
-        what = {"multiplier": "multiplier", "violation": "violation of constraint"}.get(kind, kind)
-        return f"{what} {number}"
+        words = {"violation": "violation of constraint"}.get(kind, kind)
+        return f"{words} {number}"
     return LABELS.get(name, name.replace("_", " "))
 
 
 def _algorithm(entry: Entry) -> dict[str, Any]:
-    return {
-        "label": entry.label,
-        **entry.about._asdict(),
-        "seeds": entry.seeds,
-        "planned": entry.planned,
-        "episodes": entry.episodes,
-        "verdict": entry.verdict,
-        "numbers": entry.numbers,
-        "rate": entry.rate,
-        "safety": entry.safety,
+    """Return the fields of an entry and of its `About`, with arrays encoded."""
+    fields = entry._asdict() | entry.about._asdict()
+    del fields["about"]
+    return fields | {
         "episode": encoded(entry.episode),
-        "curves": {name: _curve(each) for name, each in entry.curves.items()},
+        "curves": {name: _curve(curve) for name, curve in entry.curves.items()},
         "mistakes": {
-            name: [encoded(each) for each in rows] for name, rows in entry.mistakes.items()
+            name: [encoded(row) for row in table] for name, table in entry.mistakes.items()
         },
     }
 
 
 def _curve(curve: Thinned) -> dict[str, Any]:
-    """In single precision, and the band rounded outwards."""
+    """Return a curve in single precision, with the band rounded outwards."""
     low, high = curve.low.astype(np.float32), curve.high.astype(np.float32)
     low = np.where(low > curve.low, np.nextafter(low, np.float32(-np.inf)), low)
     high = np.where(high < curve.high, np.nextafter(high, np.float32(np.inf)), high)
     middle = curve.median.astype(np.float32)
-    return {"sums": curve.sums, "of": [_base64(each) for each in (middle, low, high)]}
+    return {"sums": curve.sums, "of": [_base64(values) for values in (middle, low, high)]}
 
 
 def encoded(values: Array) -> str:
-    """Exactly: in single precision where that loses nothing, else in double."""
+    """Return values as base64: in single precision if that loses nothing, else in double."""
     single = values.astype(np.float32)
     same = np.array_equal(single.astype(np.float64), values)
     return _base64(single if same else values.astype(np.float64))

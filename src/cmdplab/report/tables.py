@@ -1,4 +1,4 @@
-"""The summary as LaTeX (booktabs) and as CSV."""
+"""The summary of a report as LaTeX (booktabs) and as CSV."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _SAFETY = ("violating_runs", "violating", "first", "largest", "baseline_share", 
 
 
 def latex(text: str) -> str:
-    """Any text as LaTeX that prints it; line breaks and control characters become spaces."""
-    plain = "".join(each if each.isprintable() else " " for each in text)
-    return "".join(_ESCAPES.get(each, each) for each in plain)
+    """Return LaTeX that prints a text; line breaks and control characters become spaces."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return "".join(_ESCAPES.get(c, c) for c in plain)
 
 
 def number(value: float | None) -> str:
-    """Three significant digits, as LaTeX."""
+    """Return a number with three significant digits, as LaTeX."""
     if value is None or not math.isfinite(value):
         return "--"
     if value == 0.0:
@@ -56,13 +56,13 @@ def number(value: float | None) -> str:
 
 
 def latex_table(report: Report) -> str:
-    r"""A `tabular` for each problem, for \input; the preamble needs booktabs."""
+    r"""Return a `tabular` for each problem, for \input; the preamble needs booktabs."""
     return "% needs \\usepackage{booktabs}\n" + "\n".join(map(_tabular, report.sections))
 
 
 def _tabular(section: Section) -> str:
     head = ["algorithm", "verdict", *(title for _, title in _COLUMNS), "episodes/s"]
-    rows = [" & ".join(_cells(each)) + r" \\" for each in section.entries]
+    rows = [" & ".join(_cells(entry)) + r" \\" for entry in section.entries]
     lines = [
         f"% {latex(section.problem)}: medians over seeds; R, V: regret and violation, +: strong",
         r"\begin{tabular}{llrrrrrrr}",
@@ -77,25 +77,24 @@ def _tabular(section: Section) -> str:
 
 
 def _cells(entry: Entry) -> list[str]:
-    medians = [entry.numbers[field] for field, _ in _COLUMNS]
-    numbers = [number(None if each is None else each.median) for each in medians]
+    spreads = [entry.numbers[field] for field, _ in _COLUMNS]
+    numbers = [number(None if spread is None else spread.median) for spread in spreads]
     rate = "--" if entry.rate is None else f"{entry.rate:.0f}"
     return [latex(entry.label), latex(entry.verdict), *numbers, rate]
 
 
 def csv_table(report: Report) -> str:
-    """A row for each algorithm on each problem, numbers in full."""
+    """Return a row for each algorithm on each problem, with all digits of the numbers."""
     ends = ("median", "min", "max")
     head = ["problem", "algorithm", "preset", "seeds", "episodes", "verdict"]
     head += [f"{field}_{end}" for field in NUMBERS for end in ends]
     rows: list[list[object]] = [[*head, "episodes_per_second", *_SAFETY]]
     for section in report.sections:
-        for each in section.entries:
-            row: list[object] = [section.problem, each.label, each.about.preset]
-            row += [len(each.seeds), each.episodes, each.verdict]
+        for entry in section.entries:
+            row: list[object] = [section.problem, entry.label, entry.about.preset]
+            row += [len(entry.seeds), entry.episodes, entry.verdict]
             for field in NUMBERS:
-                row += each.numbers[field] or ("", "", "")
-            safe = {} if each.safety is None else each.safety._asdict()
-            row += ["" if each.rate is None else each.rate]
-            rows.append([*row, *("" if (v := safe.get(f)) is None else v for f in _SAFETY)])
+                row += entry.numbers[field] or (None, None, None)
+            safe = [getattr(entry.safety, field, None) for field in _SAFETY]
+            rows.append([*row, entry.rate, *safe])
     return csv_text(rows)

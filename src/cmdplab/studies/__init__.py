@@ -1,4 +1,4 @@
-"""Predefined experiments, `reproduce` and `compare`, and what is concluded from a folder of runs.
+"""Predefined experiments, `reproduce`, `compare` and the board, and their results.
 
-The machinery that carries them out is that of every sweep, in experiments/.
+The functions of every sweep, in experiments/, play them.
 """

@@ -1,7 +1,7 @@
-"""Algorithms side by side on one problem, as a value: `cmdplab compare` for notebooks and scripts.
+"""`compare`: algorithms side by side on one problem, for notebooks and scripts.
 
-In memory, or in a folder, where it is the same study as that of the command: interrupted or given
-again it goes on, and figure, tables and report are written at the end.
+It runs in memory, or in a folder. In a folder it is the study of `cmdplab compare`: it continues
+after an interruption, and writes figure, tables and report at the end.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class Compared(NamedTuple):
 
     problem: CMDP
     solution: Solution
-    runs: dict[str, list[Run]]  # by label: the name, with what tells it from others of that name
+    runs: dict[str, list[Run]]  # by label: the name, and the settings if names repeat
     versus: Sequence[Paired] = ()  # every other algorithm against the one asked for
 
     def table(self) -> list[dict[str, Any]]:
-        """One record per label: what it is and needs, and the medians over seeds of each number."""
+        """Return one record per label: its settings and needs, and the medians over seeds."""
         return [_record(label, mine) for label, mine in self.runs.items()]
 
     def _facts(self) -> tuple[str, display.Facts]:
@@ -70,16 +70,17 @@ def compare(
     versus: str | None = None,
     out: str | Path | None = None,
 ) -> Compared:
-    """Run algorithms on one problem, each on the seeds 0, 1, ..., and group what they gave.
+    """Run algorithms on one problem, each on the seeds 0, 1, ..., and group their runs.
 
-    `problem` is a problem, the name of an environment (`instance_seed` chooses among random ones)
-    or a file. `algorithms` are names, NAME:PRESET, `all`, rows, or learners from outside; by
-    default the ten of the paper's Table 1. Names take the settings given here, and are tuned for
-    the number of episodes; rows are run as they are. `versus` names one of them: `Compared.versus`
-    then holds every other against it, seed by seed, in strong regret and strong violation regret,
-    with Holm's correction over all of these comparisons. With `out` the study is kept in that
-    folder, which must be able to say what they are: the problem is a name, and every algorithm has
-    one.
+    problem : a problem, the name of an environment (`instance_seed` chooses a random instance)
+        or a file.
+    algorithms : names, NAME:PRESET, `all`, rows, or learners from outside. The default is the ten
+        of the paper's Table 1. Names take the settings of the arguments and are tuned for the
+        number of episodes. Rows are run as they are.
+    versus : one of the algorithms. `Compared.versus` then compares every other with it, seed by
+        seed, in strong regret and strong violation regret, with Holm's correction over all.
+    out : a folder for the study. The problem must then be a name or a file, and every algorithm
+        must have a name.
     """
     if not isinstance(problem, str | Path):
         problem = with_an_end(problem)
@@ -110,10 +111,10 @@ def compare(
         return Compared(cmdp, solve_feasible(cmdp), grouped, paired)
     cmdp = problem if isinstance(problem, CMDP) else study.cmdp()
     solution = solve_feasible(cmdp)
-    rows = list(dict.fromkeys(row for each in listed for row in _rows(study, each, cmdp)))
+    rows = list(dict.fromkeys(row for one in listed for row in _rows(study, one, cmdp)))
     _check_apart(rows)
     against = None if versus is None else label_of(versus, rivals_of(rows))
-    found = run_many(
+    runs = run_many(
         cmdp,
         jobs(rows, seeds),
         episodes,
@@ -122,21 +123,21 @@ def compare(
         workers=workers,
         solution=solution,
     )
-    grouped = by_label(found)
+    grouped = by_label(runs)
     return Compared(cmdp, solution, grouped, paired_of(against, grouped))
 
 
 def _rows(study: Comparison, given: Given, problem: CMDP) -> list[Row]:
-    """A row as it is; those of a name with what is asked of all."""
+    """Return a row as it is, or the rows of a name with the settings of the study."""
     if not isinstance(given, str):
         return [as_row(given)]
-    found = replace(study, algorithms=(given,)).rows()
-    return [row for row in found if given != EVERY or row.meant_for(problem.constraints)]
+    rows = replace(study, algorithms=(given,)).rows()
+    return [row for row in rows if given != EVERY or row.meant_for(problem.constraints)]
 
 
 def _check_apart(rows: Sequence[Row]) -> None:
-    """Refuse different algorithms that nothing we know tells apart: they would be one line."""
-    counts = Counter(each.label for each in rivals_of(rows))
+    """Refuse different algorithms with one label: their runs would be one line."""
+    counts = Counter(rival.label for rival in rivals_of(rows))
     if twice := [label for label, n in counts.items() if n > 1]:
         raise InputError(
             f"two of the algorithms are called {twice[0]}: name them apart, "

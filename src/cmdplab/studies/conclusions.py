@@ -1,4 +1,4 @@
-"""The end of a study: figure, tables, summary and report, from its records alone."""
+"""Results of a study, from its records alone: figure, tables, summary and report."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from cmdplab.statistics import Paired
 
 
 def numbers_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """Every number of `Summary` as a list over seeds, and the median time per episode."""
+    """Return every number of `Summary` as a list over seeds, and the median time per episode."""
     numbers: dict[str, Any] = {
         field: [getattr(run.summary, field) for run in runs] for field in NUMBERS
     }
@@ -43,39 +43,39 @@ def numbers_of(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def median(runs: Sequence[Run], field: str) -> float | None:
-    """The median over seeds of a number of `Summary`; None where it does not exist."""
+    """Return the median over seeds of a number of `Summary`; None if the number does not exist."""
     values = [getattr(run.summary, field) for run in runs]
     return None if values[0] is None else float(np.median(values))
 
 
 def safety_of(runs: Sequence[Run]) -> SafetyOverSeeds | None:
-    """The safety while learning of one algorithm's runs; None without a constraint."""
+    """Return the safety while learning of one algorithm's runs; None without a constraint."""
     row = runs[0].algorithm
-    each = [safety.summary(run.curves, run.mistakes) for run in runs]
-    found = safety.over_seeds(each, row.safe, row.promise_heuristic)
-    if found is None or found.baseline_share is not None or SAFE_POLICY not in row.needs:
-        return found
+    by_seed = [safety.summary(run.curves, run.mistakes) for run in runs]
+    whole = safety.over_seeds(by_seed, row.safe, row.promise_heuristic)
+    if whole is None or whole.baseline_share is not None or SAFE_POLICY not in row.needs:
+        return whole
     shares = [run.state.baseline_episodes / run.summary.episodes for run in runs]
-    return found._replace(baseline_share=float(np.median(shares)))  # no coin: it played or not
+    return whole._replace(baseline_share=float(np.median(shares)))
 
 
-def as_plain(found: SafetyOverSeeds | None) -> dict[str, Any] | None:
-    """As JSON has it."""
-    return None if found is None else found._asdict()
+def as_plain(whole: SafetyOverSeeds | None) -> dict[str, Any] | None:
+    """Return the safety as JSON has it."""
+    return None if whole is None else whole._asdict()
 
 
-def broken_alone(found: Iterable[RunStatus]) -> set[str]:
-    """The labels of learners from outside that failed, where all the others are done."""
-    found = list(found)
-    broken = {each.label for each in found if each.status == "failed" and each.preset == CUSTOM}
-    others = {each.status for each in found if each.label not in broken}
+def broken_alone(statuses: Iterable[RunStatus]) -> set[str]:
+    """Return the labels of failed learners from outside if all other runs are done, else none."""
+    runs = list(statuses)
+    broken = {run.label for run in runs if run.status == "failed" and run.preset == CUSTOM}
+    others = {run.status for run in runs if run.label not in broken}
     return broken if others == {"done"} else set()
 
 
 def conclude(folder: Path, without: Container[str] = ()) -> tuple[list[Run], dict[str, Any]]:
-    """Write the results of a study whose runs are done; the runs, and what summary.json says.
+    """Write the results of a study whose runs are done; return the runs and the summary.
 
-    `without` has the labels of learners that failed and are left out of all but the report.
+    `without` has the labels of failed learners, which only the report shows.
     """
     known = read_folder(folder)
     if known.study is None:
@@ -95,14 +95,14 @@ def conclude(folder: Path, without: Container[str] = ()) -> tuple[list[Run], dic
     _draw(known, runs, paired, folder)
     from cmdplab.report import gather, write_report, write_tables
 
-    found = gather(folder)
-    write_report(folder, None, found)
-    write_tables(folder, None, found)
+    content = gather(folder)
+    write_report(folder, None, content)
+    write_tables(folder, None, content)
     return runs, summary
 
 
 def paired_of(versus: str | None, grouped: Mapping[str, Sequence[Run]]) -> list[Paired]:
-    """Every algorithm with the label `versus`, on the seeds they share; none where it is absent."""
+    """Compare every algorithm with the label `versus` on common seeds; return none without it."""
     if versus is None or versus not in grouped or len(grouped) < 2:
         return []
     numbers = {
@@ -115,7 +115,7 @@ def paired_of(versus: str | None, grouped: Mapping[str, Sequence[Run]]) -> list[
 
 
 def plain(pair: Paired) -> dict[str, Any]:
-    """A comparison as JSON has it, with its outcome and its sentence."""
+    """Return a comparison as JSON has it, with its outcome and its sentence."""
     kept = ("first", "second", "measure", "difference", "low", "high", "seeds", "smaller", "larger")
     values = pair._asdict()
     about = {"level": pair.level, "p": pair.sign_p, "holm_p": pair.holm_p}
@@ -124,7 +124,7 @@ def plain(pair: Paired) -> dict[str, Any]:
 
 
 def _made_by(records: Sequence[Manifest | None]) -> dict[str, Any]:
-    """Engine, versions and machine; a card says its precision where a processor has features."""
+    """Return engine, versions and machine; a GPU has a precision in the place of CPU features."""
     ran = [record for record in records if record is not None]
     cards = {record.machine.get("features", "").startswith("float") for record in ran}
     engine = ", ".join("gpu" if card else "cpu" for card in sorted(cards))
@@ -145,7 +145,7 @@ def _draw(known: Folder, runs: Sequence[Run], paired: Sequence[Paired], folder: 
 
 
 def title(known: Folder, runs: Sequence[Run]) -> str:
-    """For the figure: problem, scales, claims, and what lines and bands are."""
+    """Return the figure's title: problem, scales, claims, and the meaning of lines and bands."""
     problem, preset = known.runs[0].problem, known.experiment.preset
     rows = [mine[0].algorithm for mine in by_label(runs).values()]
     seeds = len({run.seed for run in runs})
@@ -172,7 +172,7 @@ def _scales(values: Iterable[float]) -> str:
 def summarise(
     known: Folder, problem: CMDP, solution: Solution, runs: Sequence[Run]
 ) -> dict[str, Any]:
-    """The content of summary.json: lists have one entry per seed."""
+    """Return the content of summary.json: lists have one entry per seed."""
     asked = known.experiment
     algorithms = {
         name: numbers_of(mine) | _about(mine, problem, solution)
@@ -194,9 +194,9 @@ def summarise(
 
 
 def _asked_of_all(asked: Experiment, name: str) -> Any:
-    """A setting that a study asks of every algorithm that reads it; None where it asks nothing."""
-    given = (getattr(each, name) for each in asked.algorithms)
-    return next((each for each in given if each is not None), None)
+    """Return a setting that the study asks of every algorithm; None if it asks none."""
+    values = (getattr(algorithm, name) for algorithm in asked.algorithms)
+    return next((value for value in values if value is not None), None)
 
 
 def _about(runs: Sequence[Run], problem: CMDP, solution: Solution) -> dict[str, Any]:

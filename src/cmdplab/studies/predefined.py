@@ -1,7 +1,7 @@
 """Predefined experiments: `reproduce`, the paper's Figure 1, and `compare`, side by side.
 
-A study is an experiment, which runs, stops and goes on as any sweep does; what it shows in the end
-(`conclusions.py`) is drawn from the records in its folder.
+A study is an experiment, which runs, stops and continues like any sweep. `conclusions.py` writes
+its results from the records in its folder.
 """
 
 from __future__ import annotations
@@ -46,56 +46,56 @@ EVERY = "all"
 
 @dataclass(frozen=True)
 class Comparison:
-    """What to compare, and where to put it. What is None is the row's own."""
+    """Algorithms and problem of a comparison, and its folder; None stands for a row's own value."""
 
     problem: str = "media-streaming"
     instance_seed: int = 0
     episodes: int = 100_000
     seeds: int = 5
-    algorithms: tuple[Given, ...] = tuple(TABLE_1)  # from outside: what can be imported again
+    algorithms: tuple[Given, ...] = tuple(TABLE_1)  # a learner from outside by its import path
     preset: str | None = None
     bonus_scale: float | None = None
     margin_scale: float | None = None
-    tuned_for: int | None = None  # K of those that read one; None: the number of episodes
+    tuned_for: int | None = None  # K of the algorithms that read it; None: `episodes`
     precision: str = "float64"
-    versus: str | None = None  # the one that all others are held against, seed by seed
-    out: Path | None = None  # None: runs/ and a name with the problem's in it
+    versus: str | None = None  # the algorithm that all others are compared with
+    out: Path | None = None  # None: runs/NAME
 
     kind: ClassVar[Study] = "compare"
 
     def __post_init__(self) -> None:
-        check_counts(self.episodes, seed=0)  # they may be what the algorithms are tuned for
+        check_counts(self.episodes, seed=0)  # algorithms may be tuned for them
         if not self.algorithms:
             raise InputError("name at least one algorithm")
 
     @property
     def name(self) -> str:
-        """The name of the experiment: two problems are two experiments."""
-        what = Path(self.problem).stem if self._is_file() else self.problem
+        """Return the name of the experiment, which contains the problem's name."""
+        problem = Path(self.problem).stem if self._is_file() else self.problem
         number = f"-{self.instance_seed}" if self.instance_seed else ""
-        return "compare-" + re.sub(r"[^A-Za-z0-9._-]+", "-", what)[:50] + number
+        return "compare-" + re.sub(r"[^A-Za-z0-9._-]+", "-", problem)[:50] + number
 
     @property
     def folder(self) -> Path:
-        """Where it goes."""
+        """Return the folder of the study."""
         return Path("runs") / self.name if self.out is None else self.out
 
     def rows(self) -> list[Row]:
-        """The algorithms: NAME, NAME:PRESET, learners from outside, or `all` of ours, each once.
+        """Return the algorithms, each once: NAME, NAME:PRESET, learners from outside, or `all`.
 
-        `all` are those that are meant for as many constraints as the problem has.
+        `all` stands for the registered algorithms that suit the problem's number of constraints.
         """
         rows = {}
         for name in map(written_name, self.algorithms):
-            names = dict.fromkeys(each for each, _ in ALGORITHMS) if name == EVERY else [name]
-            for each in names:
-                row = self._row(each)
+            names = dict.fromkeys(own for own, _ in ALGORITHMS) if name == EVERY else [name]
+            for one in names:
+                row = self._row(one)
                 if name != EVERY or row.meant_for(self._constraints):
                     rows[row.name, row.preset] = row
-        return [row.with_settings(**self._given(row)) for row in rows.values()]
+        return [row.with_settings(**self._asked(row)) for row in rows.values()]
 
     def versus_label(self) -> str | None:
-        """The label of `versus`, which must be one of several algorithms."""
+        """Return the label of `versus`; refuse one that is not among several algorithms."""
         return None if self.versus is None else label_of(self.versus, rivals_of(self.rows()))
 
     def _row(self, name: str) -> Row:
@@ -104,14 +104,14 @@ class Comparison:
         try:
             return as_row(name, self.preset)
         except InputError:
-            return as_row(name)  # the preset asked for all is one that this one does not have
+            return as_row(name)  # this algorithm has no such preset
 
-    def _given(self, row: Row) -> dict[str, Any]:
-        """What is asked of all, as far as this one reads it."""
-        given = {name: value for name, value in vars(self).items() if name in SETTINGS}
+    def _asked(self, row: Row) -> dict[str, Any]:
+        """Return the settings asked of all algorithms, as far as this one reads them."""
+        asked = {name: value for name, value in vars(self).items() if name in SETTINGS}
         if self.tuned_for is None:
-            given["tuned_for"] = self.episodes
-        return {name: value for name, value in given.items() if row.reads(name)}
+            asked["tuned_for"] = self.episodes
+        return {name: value for name, value in asked.items() if row.reads(name)}
 
     def _is_file(self) -> bool:
         name = self.problem
@@ -123,16 +123,16 @@ class Comparison:
         return self.cmdp().constraints
 
     def cmdp(self) -> CMDP:
-        """The problem of a file, or an environment."""
+        """Return the problem of a file, or an environment."""
         return find(self.problem, self.instance_seed)
 
     def experiment(self) -> Experiment:
-        """All runs."""
+        """Return the experiment with all runs."""
         jobs(self.rows(), self.seeds)  # refuses too few and too many
         place: dict[str, Any] = {"file": self.problem}
         if not self._is_file():
             place = {"environment": self.problem, "instance_seeds": [self.instance_seed]}
-        rows = [_named(row) | self._given(row) for row in self.rows()]
+        rows = [_named(row) | self._asked(row) for row in self.rows()]
         values = {
             "name": self.name,
             "episodes": self.episodes,
@@ -147,7 +147,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Reproduction(Comparison):
-    """The paper's Figure 1, and where to put it; every algorithm in one preset."""
+    """The paper's Figure 1 and its folder; every algorithm has one preset."""
 
     problem: str = "published"
     episodes: int = 300_000
@@ -160,33 +160,33 @@ class Reproduction(Comparison):
 
     @property
     def name(self) -> str:
-        """The name of the experiment."""
+        """Return the name of the experiment."""
         return "figure1"
 
     def _row(self, name: str) -> Row:
         return algorithm(name, self.preset)
 
-    def _given(self, row: Row) -> dict[str, Any]:
+    def _asked(self, row: Row) -> dict[str, Any]:
         return {"bonus_scale": self.bonus_scale}
 
 
 def _named(row: Row) -> dict[str, Any]:
-    """A row in an experiment."""
+    """Return a row as an experiment names it."""
     return {"name": row.name} | ({} if isinstance(row, Custom) else {"preset": row.preset})
 
 
 def rivals_of(rows: Sequence[Row]) -> list[Rival]:
-    """Algorithms with the labels that tables give them."""
+    """Return the algorithms with the labels that tables give them."""
     named = labels([kind_of_row(row) for row in rows])
     return [Rival(named[kind_of_row(row)], row.name, row.preset) for row in rows]
 
 
 def prepared(study: Comparison, engine: str = "cpu") -> list[Work]:
-    """The runs of a study, written down in its folder; whatever is wrong is said before that."""
+    """Write the runs of a study into its folder and return them; refuse a wrong study first."""
     experiment, problem = study.experiment(), study.cmdp()
-    found = {fingerprint(problem): problem}
+    problems = {fingerprint(problem): problem}
     versus = study.versus_label()
-    return prepare(experiment, found, study.folder, engine, study.kind, versus)
+    return prepare(experiment, problems, study.folder, engine, study.kind, versus)
 
 
 def carry_out(
@@ -197,19 +197,20 @@ def carry_out(
     on_event: OnEvent = lambda event: None,
     on_message: Callable[[str], None] = lambda sentence: None,
 ) -> tuple[list[Run], dict[str, Any]]:
-    """Do what is missing of a study, then write what it shows: figure, tables, summary, report.
+    """Play the missing runs of a study, then write its figure, tables, summary and report.
 
-    Interrupted or given again, it goes on; the results are those of a study that never stopped. A
-    learner from outside that fails is raised, after the results of the others are written.
+    After an interruption it continues, and the results are those of an uninterrupted study. If a
+    learner from outside fails, the results of the other algorithms are written before the error is
+    raised.
     """
     check_workers(workers)
-    found = do_missing(
+    statuses = do_missing(
         prepared(study, engine), workers, on_event, engine=engine, on_message=on_message
     )
-    broken = broken_alone(found)
+    broken = broken_alone(statuses)
     if broken:
         conclude(study.folder, broken)
-    for status in found:
+    for status in statuses:
         if status.status != "done":
             why = (status.error.strip().splitlines() or ["it can be resumed"])[-1]
             raise CmdplabError(f"{status.label}, seed {status.seed}, is {status.status}: {why}")
