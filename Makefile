@@ -5,7 +5,7 @@ SEARCH ?= 10
 SEED ?= $(shell date +%s)
 SIDE_BY_SIDE := -n logical --dist loadfile
 
-.PHONY: help reproduce test test-all coverage test-ray test-browser test-gpu torture fuzz search check guarantees bench-planner bench-lists bench-solvers bench-gpu bench build figures docs docs-open clean
+.PHONY: help reproduce test test-all test-lowest coverage test-ray test-browser test-gpu torture fuzz search check guarantees bench-planner bench-lists bench-solvers bench-gpu bench build figures docs docs-open clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -25,6 +25,13 @@ test-all: .venv/ready-dev  ## the whole test suite
 coverage: .venv/ready-dev  ## which lines the whole test suite runs: htmlcov/
 	$(BIN)/python tests/compile_first.py
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --cov --cov-report=html --cov-report=term:skip-covered
+
+test-lowest: .venv/ready  ## the quick tests on the lowest versions that pyproject.toml allows: .venv-lowest/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-lowest
+	$(BIN)/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct --editable '.[dev]'
+	.venv-lowest/bin/python tests/compile_first.py
+	.venv-lowest/bin/python -m pytest $(SIDE_BY_SIDE) -W default -m 'not slow'
 
 test-ray: .venv/ready-ray  ## sweeps on a real Ray cluster of two nodes, one of which is killed
 	$(BIN)/python -m pytest tests/experiments/ray_cluster.py
@@ -97,7 +104,7 @@ build: .venv/ready-dev  ## wheel and sdist, into dist/
 	$(BIN)/python -m build
 
 clean:  ## remove the environment and everything built
-	rm -rf .venv build dist runs docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
+	rm -rf .venv .venv-lowest build dist runs docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage htmlcov
 
 .venv/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

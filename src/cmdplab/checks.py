@@ -82,4 +82,7 @@ def real_number(what: str, given: object) -> float:
     """A real number as a `float`, or one sentence that names it; text is none."""
     if not (is_whole(given) or isinstance(given, float | np.floating)):
         raise InputError(f"{what} is {given!r}, not a number")
-    return float(given)
+    try:
+        return float(given)
+    except OverflowError:
+        raise InputError(f"{what} is {given}, too large a number") from None

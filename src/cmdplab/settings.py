@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from numbers import Real
 from types import NoneType
 from typing import (
     TYPE_CHECKING,
@@ -52,7 +53,9 @@ class Range(NamedTuple):
     outside: str  # how a number is described that is not among them
 
     def check(self, what: str, value: float) -> None:
-        """Refuse a number outside; NaN is outside."""
+        """Refuse a number outside, and what is no number; NaN is outside."""
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise InputError(f"{what} is {value!r}, not a number")
         if not self.lowest <= value <= self.highest:
             shown = f"{value:g}" if isinstance(value, float) else value
             raise InputError(f"{what} is {shown}, {self.outside}")
@@ -250,7 +253,7 @@ SETTINGS: dict[str, Declared] = {
 def check_choice(name: str, value: Any) -> None:
     """Refuse a value that a setting of words cannot have; ranges are checked by the row."""
     choices = SETTINGS[name].choices
-    if choices and value not in choices:
+    if choices and not (isinstance(value, str) and value in choices):
         raise InputError(f"unknown {name} {value!r}: choose one of {', '.join(choices)}")
 
 

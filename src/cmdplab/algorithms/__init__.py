@@ -136,6 +136,7 @@ def algorithm(name: str, preset: str | None = None) -> Row:
 
     An installed package may register further names, which have no presets.
     """
+    name = str(name)
     inside = _inside(name)
     if inside is not None:
         head, _, tail = inside.partition(":")

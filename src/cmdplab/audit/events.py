@@ -20,11 +20,11 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
+from cmdplab.checks import whole_number
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.families import session
-from cmdplab.environments.entry import checked_seed
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import first_complaint
 from cmdplab.experiments.play import check_counts
@@ -85,7 +85,7 @@ class _Record(BaseModel):
 def problem_of(what: str, seed: int = 0) -> CMDP:
     """Return an environment by name, a .npz file, or `small`; `seed` chooses a random instance."""
     if what == SMALL:
-        checked_seed(seed)
+        whole_number("the instance seed", seed)
         return replace(random_problem(2, 2, 2, 1, seed, 1.0), name=f"{SMALL} (seed {seed})")
     return environments.find(what, seed)
 

@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
-from cmdplab.checks import is_whole
+from cmdplab.checks import LONGEST, is_whole
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.transitions import Dense, Kernel, Sparse, refuse_first
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask, lock
 
+MOST_REWARDS = 1 << 30  # numbers that a problem may hold: 8 GB
 POLICY_TOLERANCE = 1e-9  # by which the sum of a row may differ from 1; it is not normalised
 
 
@@ -68,11 +69,14 @@ def common_horizon(kernel: Array | Sparse, reward: Array, horizon: int) -> int:
         raise InputError(
             f"reward must have the shape [1 + N, H, X, A] or [1 + N, X, A], not {reward.shape}"
         )
+    if not is_whole(horizon) or not 0 <= horizon <= LONGEST:
+        raise InputError(f"the horizon is {horizon!r}, not a whole number from 1 to {LONGEST:,}")
+    if reward.ndim == 3 and reward.size * int(horizon) > MOST_REWARDS:
+        size = reward.size * int(horizon)
+        raise InputError(f"{horizon:,} steps need {size:.1e} rewards, above {MOST_REWARDS:.1e}")
     stated = {reward.shape[1]} if reward.ndim == 4 else set()
     stated |= {len(rows)} if rows.ndim == 4 else set()
     stated |= {horizon} if horizon else set()
-    if not isinstance(horizon, int | np.integer) or horizon < 0:
-        raise InputError(f"the horizon is {horizon!r}, not a positive whole number")
     if not stated:
         raise InputError("transition and reward are both stationary, so the horizon must be given")
     if len(stated) > 1:
@@ -206,6 +210,12 @@ def checked_start(start: int, states: int) -> int:
     if not is_whole(start) or not 0 <= start < states:
         raise InputError(f"start is {start!r}, but the states are 0..{states - 1}")
     return int(start)
+
+
+def check_problem(given: object) -> None:
+    """Refuse what is no problem."""
+    if not isinstance(given, Bundle):
+        raise InputError(f"the problem is {type(given).__name__}, not a CMDP")
 
 
 class Bundle:

@@ -7,7 +7,7 @@ policies, figures, sentences), and a name into a number where a person writes it
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -53,19 +53,10 @@ class Labels:
     def __post_init__(self) -> None:
         for what in ("states", "actions", "steps"):
             object.__setattr__(self, what, _names(what, getattr(self, what)))
-        signals = tuple(each if isinstance(each, Scale) else Scale(each) for each in self.signals)
+        given = _listed("signals", self.signals)
+        signals = tuple(each if isinstance(each, Scale) else Scale(each) for each in given)
         _names("signals", [each.of for each in signals])
         object.__setattr__(self, "signals", signals)
-
-    def checked(self, shape: tuple[int, ...], steps: int, rewards: int) -> Labels:
-        """These labels, if each list has as many names as a problem of shape [X, A] needs."""
-        states, actions = shape
-        wanted = {"states": states, "actions": actions, "steps": steps, "signals": rewards}
-        for what, size in wanted.items():
-            given = len(getattr(self, what))
-            if given not in (0, size):
-                raise InputError(f"labels: {given} {what} are named, but the problem has {size}")
-        return self
 
     def state(self, x: int) -> str:
         """The name of a state, its number where it has none."""
@@ -135,11 +126,34 @@ class Labels:
             raise InputError("the labels must be lists of names") from None
 
 
-def _names(what: str, given: Sequence[str]) -> tuple[str, ...]:
+def checked_labels(
+    given: object, shape: tuple[int, ...], steps: int, rewards: int | None
+) -> Labels:
+    """Return labels, if each list has as many names as a problem of shape [X, A] needs.
+
+    Without a number of rewards, those of the labels may be any.
+    """
+    if not isinstance(given, Labels):
+        raise InputError(f"the labels are {given!r}, not Labels(...)")
+    states, actions = shape
+    wanted = {"states": states, "actions": actions, "steps": steps, "signals": rewards}
+    for what, size in wanted.items():
+        named = len(getattr(given, what))
+        if size is not None and named not in (0, size):
+            raise InputError(f"labels: {named} {what} are named, but the problem has {size}")
+    return given
+
+
+def _listed(what: str, given: object) -> tuple[Any, ...]:
+    """Return the items of a list; refuse a text, and what is no list."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InputError(f"labels: {what} must be a list of names, not {given!r}")
+    return tuple(given)
+
+
+def _names(what: str, given: object) -> tuple[str, ...]:
     """Unique, printable names."""
-    if isinstance(given, str):
-        raise InputError(f"labels: {what} must be a list of names, not the text {given!r}")
-    names = tuple(given)
+    names = _listed(what, given)
     seen: set[str] = set()
     for each in names:
         checked_name(f"labels: one of the {what}", each)

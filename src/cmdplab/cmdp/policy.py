@@ -17,8 +17,14 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from cmdplab import display
 from cmdplab.checks import checked_name, whole_number
 from cmdplab.cmdp import exact, policy_files
-from cmdplab.cmdp.checks import check_distributions, check_open, checked_policy, floats
-from cmdplab.cmdp.labels import Labels
+from cmdplab.cmdp.checks import (
+    check_distributions,
+    check_open,
+    check_problem,
+    checked_policy,
+    floats,
+)
+from cmdplab.cmdp.labels import Labels, checked_labels
 from cmdplab.cmdp.memory import Counters, Memory, level_of
 from cmdplab.cmdp.policy_tables import Row, axes_of, reached, read_rows, written_rows
 from cmdplab.cmdp.problem import CMDP
@@ -300,6 +306,7 @@ def fitted(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Ar
     more states than the policy where nothing is decided: the one after the end of an episode, and
     those before a random start, with their steps.
     """
+    check_problem(problem)
     opened, labels = problem.opened, problem.labels
     if isinstance(problem, CMDP):
         policy = _completed(problem, policy)
@@ -376,8 +383,8 @@ def drawn(row: Array, uniform: float) -> int:
 
 def _names(labels: Labels, size: tuple[int, ...], steps: int) -> Labels:
     """What a policy of so many states and actions keeps of the names of its problem."""
-    names = labels if steps else replace(labels, steps=())
-    return names.checked(size, steps, len(names.signals))
+    names = replace(labels, steps=()) if isinstance(labels, Labels) and not steps else labels
+    return checked_labels(names, size, steps, None)
 
 
 def _written_out(chosen: npt.NDArray[Any], actions: int) -> Array:
@@ -411,6 +418,8 @@ def _check_counter(counter: Memory | None, shape: tuple[int, ...], steps: int) -
     """The counter has the levels, states and actions of the policy."""
     if counter is None:
         return
+    if not isinstance(counter, Memory):
+        raise InputError(f"the counter is {counter!r}, not a Counter")
     wanted = {shape[-2:], (steps, *shape[-2:])} if steps else {shape[-2:]}
     found = counter.step.shape[isinstance(counter, Counters) :]
     if shape[-3] != counter.levels or found not in wanted:

@@ -17,7 +17,7 @@ import numpy as np
 
 from cmdplab.checks import is_whole
 from cmdplab.cmdp import exact
-from cmdplab.cmdp.checks import POLICY_TOLERANCE
+from cmdplab.cmdp.checks import POLICY_TOLERANCE, check_problem
 from cmdplab.cmdp.labels import AXES, Labels, choices
 from cmdplab.cmdp.memory import Memory, counted_occupancy, mass_by_next_level
 from cmdplab.cmdp.problem import CMDP
@@ -55,6 +55,7 @@ def read_rows(table: Any, problem: CMDP | StationaryCMDP, counter: Memory | None
     table : rows as mappings, or a DataFrame of pandas. Without a column "step" the policy is
     stationary. Rows are counted from 1 in what is said about them.
     """
+    check_problem(problem)
     records = _records(table)
     opened = problem.opened
     stepwise = opened.ndim == 3 and any("step" in each for each in records)

@@ -33,7 +33,7 @@ from cmdplab.cmdp.checks import (
     kernel_rows,
     stored_kernel,
 )
-from cmdplab.cmdp.labels import Labels, Scale
+from cmdplab.cmdp.labels import Labels, Scale, checked_labels
 from cmdplab.cmdp.stationary import average_problem, discounted_problem
 from cmdplab.cmdp.transitions import Sparse, checked_rows
 from cmdplab.errors import InputError, naming
@@ -109,7 +109,7 @@ class CMDP(Bundle):
             start=checked_start(self.start, reward.shape[2]),
             horizon=horizon,
             mask=mask,
-            labels=self.labels.checked(reward.shape[2:], horizon, len(reward)),
+            labels=checked_labels(self.labels, reward.shape[2:], horizon, len(reward)),
             name=checked_name("the name", self.name),
         )
 
@@ -206,7 +206,9 @@ class CMDP(Bundle):
         wanted = self.threshold if threshold is None else threshold
         other._keep(reward=rewards, threshold=checked_threshold(wanted, self.constraints))
         if labels is not None:
-            other._keep(labels=labels.checked(rewards.shape[2:], self.horizon, len(rewards)))
+            other._keep(
+                labels=checked_labels(labels, rewards.shape[2:], self.horizon, len(rewards))
+            )
         return other
 
     discounted = staticmethod(discounted_problem)

@@ -33,7 +33,7 @@ from cmdplab.cmdp.checks import (
     kernel_rows,
     stored_kernel,
 )
-from cmdplab.cmdp.labels import Labels, Scale
+from cmdplab.cmdp.labels import Labels, Scale, checked_labels
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse, checked_rows
 from cmdplab.errors import InputError, naming
 from cmdplab.files import DIGEST, digest_of_arrays, read_npz
@@ -122,7 +122,7 @@ class StationaryCMDP(Bundle):
             threshold=threshold,
             start=_distribution(self.start, reward.shape[1]),
             mask=mask,
-            labels=self.labels.checked(reward.shape[1:], 0, len(reward)),
+            labels=checked_labels(self.labels, reward.shape[1:], 0, len(reward)),
             name=checked_name("the name", self.name),
         )
 
@@ -270,6 +270,8 @@ def signal_names(utilities: int, costs: int) -> list[str]:
 
 def _limits(what: str, given: Sequence[float], of: str, tables: Sequence[npt.ArrayLike]) -> Array:
     """[N]: one finite number for each of the tables."""
+    if not isinstance(tables, Sequence | np.ndarray):
+        raise InputError(f"give a list with a table for each {of}, not {tables!r}")
     numbers = np.atleast_1d(floats(f"the {what}", given))
     if numbers.shape != (len(tables),):
         raise InputError(f"give one {what} for each {of}: {len(tables)}, not {numbers.shape}")

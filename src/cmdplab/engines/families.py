@@ -84,7 +84,7 @@ def session(
     engine: str, problem: CMDP, algorithm: Row, task: Task, seed: int, state: Any = None
 ) -> Session:
     """Start or continue a run on the engine of that name."""
-    if engine not in ENGINES:
+    if engine not in [*ENGINES]:
         raise InputError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINES)}")
     algorithm.check(task)
     return ENGINES[engine](problem, algorithm, task, seed, state)

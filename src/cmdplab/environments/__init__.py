@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from pathlib import Path
 
 from cmdplab import plugins
+from cmdplab.checks import whole_number
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Environment, Published, Scale, registered
 from cmdplab.errors import InputError
@@ -99,6 +100,7 @@ def named(name: str) -> Environment | None:
 
 def make(name: str, seed: int = 0) -> CMDP:
     """Make the problem of this name. If the environment is random, `seed` chooses the instance."""
+    name, seed = str(name), whole_number("the instance seed", seed)
     found = named(name)
     if found is not None and name.lower() in ENVIRONMENTS:
         plugins.refuse_shadow(plugins.ENVIRONMENTS, name)
@@ -119,7 +121,7 @@ def no_instances(name: str, seed: object) -> str:
 
 def find(what: str, seed: int = 0) -> CMDP:
     """Return a problem for the command line, from a .npz file or the name of an environment."""
-    if named(what) is None and (what.endswith(".npz") or Path(what).exists()):
+    if named(what) is None and (what.endswith(".npz") or os.path.exists(what)):
         if seed:
             raise InputError(no_instances(what, seed))
         return CMDP.load(what)

@@ -114,12 +114,6 @@ def stationary_costs(
     return problem if labels is None else problem.changed(labels=labels)
 
 
-def checked_seed(seed: int) -> None:
-    """Refuse an instance seed below 0."""
-    if seed < 0:
-        raise InputError(f"the instance seed is {seed}, not a number >= 0")
-
-
 def checked_sizes(**sizes: int) -> None:
     """Refuse a size below 1."""
     for what, size in sizes.items():

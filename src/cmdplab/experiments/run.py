@@ -10,7 +10,7 @@ from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
-from cmdplab.checks import check_single
+from cmdplab.checks import check_single, whole_number
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import (
@@ -89,6 +89,8 @@ def run_many(
     are a few launches (`run_on_gpu.run_many_with_gpu`): float32 is a choice there, and `on_message`
     is told what auto chose. What else there is to choose is as in `run`.
     """
+    if not isinstance(jobs, Sequence) or not all(isinstance(job, Job) for job in jobs):
+        raise InputError("the jobs are not a list of Job(algorithm, seed)")
     if not jobs:
         raise InputError("there is no run to be done")
     for job in jobs:
@@ -124,8 +126,7 @@ def play(problem: CMDP, jobs: Sequence[Job], episodes: int, options: RunOptions)
 
 def jobs(algorithms: Iterable[Row], seeds: int) -> list[Job]:
     """Every algorithm on the seeds 0, 1, ..., with common random numbers on each seed."""
-    if seeds < 1:
-        raise InputError(f"seeds is {seeds}, not a positive number")
+    whole_number("seeds", seeds, 1)
     algorithms = list(algorithms)
     if seeds * len(algorithms) > MOST_JOBS:
         raise InputError(f"{seeds} seeds of {len(algorithms)} algorithms are more than {MOST_JOBS}")

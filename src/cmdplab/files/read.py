@@ -33,6 +33,8 @@ class MissingError(InputError):
 @contextmanager
 def opened(path: str | Path, limit: int = LARGEST) -> Iterator[tuple[BinaryIO, int]]:
     """A plain file of at most `limit` bytes, and how many it has."""
+    if not isinstance(path, str | os.PathLike):  # a number would be an open file
+        raise InputError(f"{path!r} is not the path of a file")
     with storage(f"{path} cannot be read"):
         try:
             about = os.stat(path)  # before it is opened: that would wait for the writer of a pipe

@@ -108,7 +108,7 @@ def numbers(given: Columns, column: str) -> Array:
     for n, cell in enumerate(given.column(column)):
         try:
             found[n] = math.nan if isinstance(cell, bool) else float(cell)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             found[n] = math.nan
         if not math.isfinite(found[n]):
             raise InputError(f"{given.rows[n]}: the {column} is {cell!r}, not a finite number")

@@ -5,6 +5,7 @@ The door of the command line: everything that takes the name of a problem goes t
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from cmdplab import environments
@@ -28,7 +29,7 @@ def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
     `roles` are for DRN and CSV files; in a DRN file of ours they replace those that it holds.
     """
     read = READERS.get(Path(what).suffix)
-    stored = what.endswith(".npz") or (Path(what).exists() and environments.named(what) is None)
+    stored = what.endswith(".npz") or (os.path.exists(what) and environments.named(what) is None)
     if seed and (stored or read is not None):
         raise InputError(environments.no_instances(what, seed))
     if read is not None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.cmdp.checks import floats
-from cmdplab.cmdp.labels import Labels
+from cmdplab.cmdp.labels import Labels, checked_labels
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats.kernels import Transitions, normalised, stored
@@ -129,7 +129,7 @@ def read(transition: Any, labels: Labels) -> Matrices:
     action = np.repeat(np.arange(len(parts)), [len(each.row) for each in parts])
     row, column, value = (np.concatenate(each) for each in zip(*parts, strict=True))
     every = Transitions(row, action, column, value)
-    labels.checked((shape[0], len(parts)), 0, len(labels.signals))
+    checked_labels(labels, (shape[0], len(parts)), 0, None)
     return Matrices(shape[0], len(parts), checked(every, labels), labels)
 
 

@@ -284,7 +284,7 @@ def checked_signals(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -
         if values.dtype.kind not in "biufO" or (mixed and any(map(_is_text, values.flat))):
             raise ValueError  # text that looks like a number is none
         signals[:, played] = values.astype(float).T
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(_not_a_number(earned, setup, episode)) from None
     worst, best = setup.scale.worst[:, None], setup.scale.best[:, None]
     within = (signals - worst) * (signals - best) <= 0.0  # false for NaN too
@@ -313,7 +313,7 @@ def _not_a_number(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> 
         for name, value in zip(setup.names, step, strict=False):
             try:
                 wrong = _is_text(value) or np.ndim(value) > 0 or not isinstance(float(value), float)
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 wrong = True
             if wrong:
                 return f"the {name} at step {h} of episode {episode} is {value!r}, not a number"

@@ -12,6 +12,7 @@ from cmdplab import display
 from cmdplab.checks import whole_horizon
 from cmdplab.cmdp.policy import Policy
 from cmdplab.errors import InputError
+from cmdplab.files.read import LONGEST_NUMBER
 from cmdplab.live.episodes import Setup
 from cmdplab.live.model import Experience, Planned, planned_on
 from cmdplab.live.model.data import Step, episodes_of, numbered, played_as
@@ -102,7 +103,7 @@ def _range(logged: list[list[Step]]) -> tuple[float, float]:
     """The rewards that were seen, and zero."""
     try:
         values = [float(step.reward) for episode in logged for step in episode]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError("a reward of the data is not a number") from None
     if not np.isfinite(values).all():
         raise InputError("a reward of the data is not a finite number")
@@ -123,6 +124,9 @@ def _spaces(logged: list[list[Step]]) -> Spaces:
 
 def _code(values: list[Any]) -> Whole | Named:
     if all(each.isdecimal() for each in values):
+        largest = max(values, key=lambda each: (len(each), each))
+        if len(largest) > LONGEST_NUMBER:
+            raise InputError(f"the log numbers a state or an action {largest}")
         return Whole(1 + max(map(int, values)))
     return Named(tuple(sorted(values)))
 

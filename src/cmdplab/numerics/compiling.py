@@ -16,8 +16,12 @@ from numba.core.compiler import Compiler, Flags
 from numba.core.types.misc import unliteral
 from numba.extending import overload, register_jitable
 
+from cmdplab.errors import EngineError
 from cmdplab.messages import announce_compiling
 from cmdplab.numerics.cache import Kept, remember
+
+if numba.config.DISABLE_JIT:
+    raise EngineError("NUMBA_DISABLE_JIT is set, but cmdplab runs compiled code only: unset it")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -76,7 +76,7 @@ def _of_table(data: Any, signals: Sequence[str]) -> Iterator[list[Step]]:
     names, states = rows.values["episode"], rows.values["state"]
     after = rows.values.get("next")
     steps: list[Step] = []
-    seen: set[Any] = set()
+    seen: set[str] = set()
     for n, name in enumerate(names):
         last = n + 1 == len(names) or names[n + 1] != name
         if after is not None:
@@ -87,22 +87,23 @@ def _of_table(data: Any, signals: Sequence[str]) -> Iterator[list[Step]]:
         told = (states[n], rows.values["action"][n], _number(rows.values["reward"][n]))
         steps.append(Step(*told, paid, following, {}))
         if last:
-            if name in seen:
+            if str(name) in seen:
                 raise InputError(f"the rows of episode {name} are not together")
-            seen.add(name)
+            seen.add(str(name))
             yield steps
             steps = []
 
 
 def _blank(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and np.isnan(value))
+    empty = isinstance(value, str) and not value
+    return value is None or empty or (isinstance(value, float) and bool(np.isnan(value)))
 
 
 def _number(cell: Any) -> Any:
     """A cell of a file as a number; what is none stays as it is, for the checks to name."""
     try:
         return float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return cell
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab import display
+from cmdplab.cmdp.checks import check_problem
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.solvers.thresholds.attainable import Attainable
@@ -80,6 +81,7 @@ def conflict(problem: CMDP | StationaryCMDP) -> Conflict | None:
     A threshold counts as met as in `solve`: but for rounding. `nearest` lowers thresholds so that
     the largest change is least, each measured by the range of what policies reach.
     """
+    check_problem(problem)
     if not problem.constraints:
         return None
     space = Attainable(problem)

@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab import display
+from cmdplab.checks import is_whole
+from cmdplab.cmdp.checks import check_problem
 from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
@@ -88,7 +90,7 @@ def frontier(
     A constraint is a number, counted from 1, or the name that labels give it.
     """
     n = found_constraint(problem, constraint)
-    if points is not None and not 2 <= points <= MOST_POINTS:
+    if points is not None and not (is_whole(points) and 2 <= points <= MOST_POINTS):
         raise InputError(f"points is {points}, outside 2 to {MOST_POINTS}")
     edge = Edge(Attainable(problem), n)
     given = float(problem.threshold[n - 1])
@@ -124,6 +126,7 @@ def published(scale: Scale, ours: float | Array, size: float) -> Array:
 
 def found_constraint(problem: CMDP | StationaryCMDP, constraint: int | str) -> int:
     """The number of a constraint, counted from 1, that a person names."""
+    check_problem(problem)
     N = problem.constraints
     names = [problem.labels.signal(n + 1).of for n in range(N)]
     if isinstance(constraint, str) and constraint in names:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.cmdp.checks import check_problem
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.display import words_and_table
@@ -116,6 +117,9 @@ def sensitivity(problem: CMDP | StationaryCMDP, solution: Solution | None = None
     a unit tighter costs more than a unit looser buys. Without a policy that meets all thresholds,
     the answer is the conflict.
     """
+    check_problem(problem)
+    if not isinstance(solution, Solution | None):
+        raise InputError(f"the solution is {type(solution).__name__}, not a Solution")
     if not problem.constraints:
         raise InputError(f"{problem.name} has no constraints, and so no prices")
     found = solve(problem) if solution is None else solution
