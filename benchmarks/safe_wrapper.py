@@ -16,7 +16,7 @@ import numpy as np
 
 import cmdplab
 from cmdplab.experiments.play import Run
-from cmdplab.figures.plots import in_house_style
+from cmdplab.figures.style import in_house_style
 from cmdplab.measures.safety import summary
 
 PROBLEMS = ("three-state", "media-streaming", "cost-chain-3")

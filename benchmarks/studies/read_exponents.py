@@ -16,7 +16,7 @@ from instances import BINDING, one, optimum, small
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.figures.plots import in_house_style
+from cmdplab.figures.style import in_house_style
 from cmdplab.files import read_npz
 from cmdplab.theory.saddle import saddle_point
 from cmdplab.types import Array

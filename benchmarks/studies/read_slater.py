@@ -16,7 +16,7 @@ from slater import PAIRS, tightened
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.figures.plots import in_house_style
+from cmdplab.figures.style import in_house_style
 from cmdplab.files import read_npz
 from cmdplab.theory.constants import constants, setting_of
 from cmdplab.theory.potential import drift, potential

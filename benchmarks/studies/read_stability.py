@@ -14,7 +14,7 @@ import numpy as np
 from stability import axes, problems
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.figures.plots import in_house_style
+from cmdplab.figures.style import in_house_style
 from cmdplab.files import read_npz
 from cmdplab.theory.saddle import coupling, largest_step, saddle_point
 from cmdplab.types import Array

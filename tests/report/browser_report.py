@@ -324,7 +324,7 @@ def test_a_long_name_fits_a_phone(visit, tmp_path, shots, name, problems):
             for each in "xy"[:problems]]  # fmt: skip
     sections = [each for one in made for each in one.sections]
     whole = made[0]._replace(title=name, sections=sections)
-    there = visit(write_report(tmp_path, found=whole), width=390, height=844)
+    there = visit(write_report(tmp_path, report=whole), width=390, height=844)
     there.screenshot(path=shots / f"long-{problems}-{name.count(' ')}.png", full_page=True)
     assert there.locator("#chooser").is_visible() == (problems > 1)
     assert there.evaluate("document.documentElement.scrollWidth") <= 390

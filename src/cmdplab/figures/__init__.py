@@ -1,6 +1,6 @@
-"""Figures, drawn from records: curves with bands, portraits of a policy, algorithms side by side.
+"""Figures from records: curves with bands, portraits of a policy, algorithms side by side.
 
-Nothing here runs or judges; a figure reads what was recorded. `figure` gives a Matplotlib object.
+Nothing here runs or judges an algorithm. `figure` returns a Matplotlib figure.
 """
 
 from cmdplab.figures.objects import figure

@@ -1,8 +1,8 @@
 """The line of several seeds, and the band around it.
 
-The line is the median, unless a mean is asked for, and its band is about that line. From `FEWEST`
-seeds on there is one: at all points at once where the seeds of every line of a figure suffice for
-it, else at each point on its own. With fewer seeds there is a line and no band.
+The line is the median, unless a mean is asked for, and the band is a band of that line. From
+`FEWEST` seeds on there is a band. It holds at all points at once if the seeds of every line of a
+figure suffice, otherwise at each point on its own. With fewer seeds there is a line without a band.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ POINTS = 100  # a band holds at so many points at once; more would widen it beyo
 
 
 def mean_curve(table: Array) -> Array:
-    """[T]: sum_s y_s / S over the seeds of a table [S, T]."""
+    """Return sum_s y_s / S over the seeds of a table [S, T]: [T]."""
     return np.asarray(table.mean(axis=0))
 
 
 def geometric_mean_curve(table: Array) -> Array:
-    """[T]: exp(sum_s ln(1 + y_s) / S) - 1 over the seeds of a table of counts [S, T]."""
+    """Return exp(sum_s ln(1 + y_s) / S) - 1 over the seeds of a table of counts [S, T]: [T]."""
     return np.asarray(np.expm1(np.log1p(table).mean(axis=0)))
 
 
@@ -53,7 +53,10 @@ MIDDLES = (MEDIAN.name, MEAN.name)  # what a person may ask for; of counts a mea
 
 
 def middle_of(name: str, *, counts: bool = False) -> Middle:
-    """The middle of that name; of counts, which one bad seed decides, a mean is geometric."""
+    """Return the middle of a name.
+
+    The mean of counts is geometric, because one bad seed decides their plain mean.
+    """
     if name not in MIDDLES:
         raise InputError(f"unknown middle {name!r}: choose {' or '.join(MIDDLES)}")
     if name == MEDIAN.name:
@@ -62,21 +65,21 @@ def middle_of(name: str, *, counts: bool = False) -> Middle:
 
 
 class Summary(NamedTuple):
-    """The middle that every line of a figure shows, and the bands of those that have one."""
+    """The middle of every line of a figure, and the bands of the lines that have one."""
 
     middle: Middle
     bands: dict[str, Band]
 
     @property
     def cautions(self) -> list[str]:
-        """Which lines are means of heavy tails."""
+        """Return a warning for each line that is a mean of heavy tails."""
         return [f"{name}: {band.caution}" for name, band in self.bands.items() if band.caution]
 
 
 def summarised(tables: Mapping[str, Array], middle: Middle = MEDIAN) -> Summary:
-    """The bands of all tables [S, T] with enough seeds; all of them at once, or none is.
+    """Return the bands of all tables [S, T] with enough seeds, all of one kind.
 
-    Tables with fewer than `FEWEST` seeds get a line, and no band.
+    Tables with fewer than `FEWEST` seeds get a line without a band.
     """
     enough = {name: table for name, table in tables.items() if not too_few(len(table))}
     bands = {name: middle.band(table) for name, table in enough.items()}
@@ -86,16 +89,16 @@ def summarised(tables: Mapping[str, Array], middle: Middle = MEDIAN) -> Summary:
 
 
 def spread_out(x: Array, spacing: Callable[..., Array]) -> Indices:
-    """At most `POINTS` positions of an increasing x [T], as far apart as `spacing` puts them.
+    """Return at most `POINTS` indices of an increasing x [T], spaced by `spacing`.
 
-    `spacing` is `np.linspace` or `np.geomspace`; the first and the last are always among them.
+    `spacing` is `np.linspace` or `np.geomspace`. The first and the last index are always included.
     """
     wanted = np.searchsorted(x, spacing(x[0], x[-1], POINTS))
     return np.unique(np.clip(np.append(wanted, [0, len(x) - 1]), 0, len(x) - 1))
 
 
 def words(summary: Summary, tables: Mapping[str, Array], envelope: bool) -> str:
-    """Explain lines and shades: in the figure itself, where no caption can get lost."""
+    """Return the explanation of lines and shades, which stands in the figure itself."""
     counts = sorted({len(table) for table in tables.values()})
     if counts == [1]:
         text = "one seed"

@@ -1,4 +1,4 @@
-"""The figure that notebooks show: Matplotlib's own, without pyplot's list of open figures."""
+"""The figure that notebooks show: Matplotlib's figure, without pyplot's list of open figures."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ from cmdplab.solvers.thresholds.frontier import Frontier
 if TYPE_CHECKING:
     from cmdplab.figures.canvas import PaperFigure
 
+MOST_DOTS = 40  # breakpoints of a frontier; more are not marked
 Source = str | Path | Run | Sequence[Run] | Mapping[str, Sequence[Run]] | Frontier
 
 
@@ -46,46 +47,43 @@ def figure(
 
 
 def _in_memory(source: Run | Sequence[Run] | Mapping[str, Sequence[Run]], file: str) -> Plotted:
-    """Runs as a figure reads them."""
+    """Return runs in memory as a figure reads them."""
     runs = [source] if isinstance(source, Run) else source
     grouped = runs if isinstance(runs, Mapping) else by_label(runs)
     if not grouped or not all(grouped.values()):
         raise InputError("there is no run to draw")
     curves = {
-        label: [each.curves if file == CURVES else each.mistakes for each in mine]
+        label: [run.curves if file == CURVES else run.mistakes for run in mine]
         for label, mine in grouped.items()
     }
     return Plotted(curves, "", "seed", [])
 
 
-MOST_DOTS = 40  # breakpoints that are marked
+def draw_frontier(frontier: Frontier, name: str, path: Path) -> Path:
+    """Draw the optimal value against a threshold into a file."""
+    return save(frontier_figure(frontier, name), path)
 
 
-def draw_frontier(found: Frontier, name: str, path: Path) -> Path:
-    """Draw value against threshold into a file."""
-    return save(frontier_figure(found, name), path)
-
-
-def frontier_figure(found: Frontier, name: str) -> PaperFigure:
-    """Draw value against threshold, with the problem's own marked."""
+def frontier_figure(frontier: Frontier, name: str) -> PaperFigure:
+    """Return the figure of the optimal value against a threshold, with the problem's own marked."""
     from cmdplab.figures.canvas import PaperFigure
 
     figure = PaperFigure(figsize=(5.2, 3.6), layout="constrained")
     axes = figure.subplots()
-    dots = "." if found.exact and len(found.threshold) <= MOST_DOTS else ""
-    axes.plot(found.threshold, found.value, color=BLUE, lw=2.0, marker=dots, ms=7)
-    order = np.argsort(found.threshold)  # a budget falls where a utility rises
-    limits, values = found.threshold[order], found.value[order]
-    at = float(np.interp(found.given, limits, values))
-    if limits[0] <= found.given <= limits[-1]:
-        axes.plot([found.given], [at], "o", color=VERMILION, ms=7)
+    dots = "." if frontier.exact and len(frontier.threshold) <= MOST_DOTS else ""
+    axes.plot(frontier.threshold, frontier.value, color=BLUE, lw=2.0, marker=dots, ms=7)
+    order = np.argsort(frontier.threshold)  # a budget falls where a utility rises
+    limits, values = frontier.threshold[order], frontier.value[order]
+    at = float(np.interp(frontier.given, limits, values))
+    if limits[0] <= frontier.given <= limits[-1]:
+        axes.plot([frontier.given], [at], "o", color=VERMILION, ms=7)
         aside = 6 if values[0] > values[-1] else -12  # away from the line
-        label = f"b = {found.given:.4g}, V* = {at:.4g}"
+        label = f"b = {frontier.given:.4g}, V* = {at:.4g}"
         axes.annotate(
-            label, (found.given, at), textcoords="offset points", xytext=(8, aside), fontsize=9
+            label, (frontier.given, at), textcoords="offset points", xytext=(8, aside), fontsize=9
         )
-    axes.set_xlabel(literal(found.units[1].of))
-    axes.set_ylabel(literal(found.units[0].of))
+    axes.set_xlabel(literal(frontier.units[1].of))
+    axes.set_ylabel(literal(frontier.units[0].of))
     axes.set_title(literal(name), fontsize=10, loc="left")
     unframe(axes)
     return figure

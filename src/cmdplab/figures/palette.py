@@ -1,8 +1,8 @@
-"""One look for each algorithm, in every figure and on every page, whatever else is drawn.
+"""One look for each algorithm, in every figure and on every page.
 
-Okabe and Ito's colours, apart for the colour-blind, with a wine and two greys; relatives share a
-colour and differ in their dash. The ten of the paper's Table 1 are apart in grey too: those of one
-dash differ in lightness.
+The colours are those of Okabe and Ito, distinct for the colour-blind, with a wine and two greys.
+Related algorithms share a colour and differ in their dash. The ten of the paper's Table 1 are
+distinct in grey too: those of one dash differ in lightness.
 """
 
 from __future__ import annotations
@@ -58,19 +58,19 @@ LOOKS: dict[str, Look] = {
 
 
 def looks(labels: Sequence[str]) -> dict[str, Look]:
-    """The look of each label, such as NAME, NAME:PRESET or NAME (bonus scale 0.01).
+    """Return the look of each label, such as NAME, NAME:PRESET or NAME (bonus scale 0.01).
 
-    The first label of a registered algorithm has that algorithm's look. Further ones and strangers
-    get pairs of a colour and a dash that nobody owns, then pairs whose owners are not drawn.
+    The first label of a registered algorithm has that algorithm's look. Other labels get pairs of a
+    colour and a dash that no algorithm has, then pairs whose algorithms are not drawn.
     """
-    given: dict[str, Look] = {}
+    assigned: dict[str, Look] = {}
     for label in labels:
         own = LOOKS.get(re.split(r":| \(", label)[0])
-        if own is not None and own not in given.values():
-            given[label] = own
+        if own is not None and own not in assigned.values():
+            assigned[label] = own
     owned = {(look.colour, look.dash) for look in LOOKS.values()}
-    taken = {(look.colour, look.dash) for look in given.values()}
+    taken = {(look.colour, look.dash) for look in assigned.values()}
     pairs = [(colour, dash) for dash in DASHES for colour in COLOURS]
     nobodys = [pair for pair in pairs if pair not in owned]
     free = cycle([*nobodys, *(pair for pair in pairs if pair in owned - taken)] or pairs)
-    return {label: given.get(label) or Look(*next(free)) for label in labels}
+    return {label: assigned.get(label) or Look(*next(free)) for label in labels}

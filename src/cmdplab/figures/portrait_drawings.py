@@ -1,4 +1,4 @@
-"""Drawings of portraits.py, at column width in the house style; legible in grey."""
+"""Drawings of portraits.py, at column width and legible in grey."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cmdplab.figures.plots import COLUMN, in_house_style, legend_below, styles_of
 from cmdplab.figures.portraits import EntropyCurve, Portrait
-from cmdplab.figures.style import literal, save
+from cmdplab.figures.style import COLUMN, in_house_style, legend_below, literal, save, styles_of
 from cmdplab.types import Array, Indices
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ COLOURS = "magma_r"  # perceptually uniform, its lightness falls steadily: the s
 
 
 def draw_entropy(curves: Sequence[EntropyCurve], title: str, path: Path) -> Path:
-    """Entropy above, temperature below, against the episode on a logarithmic axis."""
+    """Draw entropy above and temperature below, against the episode on a logarithmic axis."""
     from matplotlib.figure import Figure
 
     cooled = [c for c in curves if c.temperature is not None and c.temperature.max() > 0.0]
@@ -50,7 +49,7 @@ def draw_entropy(curves: Sequence[EntropyCurve], title: str, path: Path) -> Path
 
 
 def _without(curves: Sequence[EntropyCurve]) -> list[str]:
-    """Which lines the lower panel lacks, and why."""
+    """Return the lines that the lower panel lacks, with the reason."""
     none = [c.row.name for c in curves if c.temperature is None]
     zero = [c.row.name for c in curves if c.temperature is not None and not c.temperature.any()]
     lines = [f"no temperature: {', '.join(none)}"] if none else []
@@ -58,14 +57,15 @@ def _without(curves: Sequence[EntropyCurve]) -> list[str]:
 
 
 def draw_occupancy(portrait: Portrait, title: str, path: Path) -> Path:
-    """sum_a w_h(x, a) of both policies side by side on one colour scale: steps across, states down.
+    """Draw sum_a w_h(x, a) of both policies side by side: steps across, states down.
 
-    The scale is of square roots, since the first step has all its mass in one state.
+    Both have one colour scale, of square roots, because the first step has all its mass in one
+    state.
     """
     from matplotlib.colors import PowerNorm
     from matplotlib.figure import Figure
 
-    learned, optimal = (each.sum(axis=-1).T for each in portrait)  # [X, H]
+    learned, optimal = (occupancy.sum(axis=-1).T for occupancy in portrait)  # [X, H]
     rows = shown_states(learned, optimal)
     most = float(max(learned.max(), optimal.max()))
     norm = PowerNorm(0.5, vmin=0.0, vmax=most)
@@ -88,7 +88,7 @@ def draw_occupancy(portrait: Portrait, title: str, path: Path) -> Path:
 
 
 def shown_states(learned: Array, optimal: Array) -> Indices:
-    """Which states to draw, in order: all of [X, H], or the most visited by the two together."""
+    """Return the states to draw, in order: all of [X, H], or the most visited by both together."""
     X = len(learned)
     if X <= MOST_STATES:
         return np.arange(X, dtype=np.int64)
@@ -105,12 +105,12 @@ def _states_label(rows: Indices, learned: Array, optimal: Array) -> str:
 
 
 def _levels(most: float) -> list[float]:
-    """Round numbers that lie apart on a square-root scale."""
-    return [each for each in (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0) if each <= most]
+    """Return round numbers that lie apart on a square-root scale."""
+    return [level for level in (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0) if level <= most]
 
 
 def _ticks(panel: Axes, rows: Indices, steps: int) -> None:
-    """A few of the steps, counted from 1, and of the states, counted from 0 as in the arrays."""
+    """Mark a few of the steps, counted from 1, and of the states, counted from 0."""
     at = np.arange(0, steps, max(1, -(-steps // 5)))
     panel.set_xticks(at, [str(h + 1) for h in at])
     at = np.arange(0, len(rows), max(1, -(-len(rows) // TICKS)))

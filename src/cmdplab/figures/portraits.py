@@ -1,6 +1,6 @@
-"""Portraits of one run: how random its policy is on the way, and where it leads in the end.
+"""Portraits of one run: how random its policy is on the way, and its states in the end.
 
-Records hold no policies, so that a run is played again, in pieces, and looked at between them.
+Records hold no policies. The run is played again, in pieces, and its policy is read between them.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ class EntropyCurve(NamedTuple):
 
 
 class Portrait(NamedTuple):
-    """Where a learned policy and an optimal one go: w_h(x, a) of both, [H, X, A]."""
+    """Occupancies w_h(x, a) of a learned policy and of an optimal one, [H, X, A]."""
 
     learned: Array
     optimal: Array
 
     @property
     def distance(self) -> float:
-        """The total-variation distance of the two: see `total_variation`."""
+        """Return the total-variation distance of the two: see `total_variation`."""
         return total_variation(self.learned, self.optimal)
 
 
 def policy_entropy(problem: CMDP, policy: Array) -> float:
-    """E[ sum_h -sum_a pi_h(a | x_h) ln pi_h(a | x_h) ] / (H ln A) for a policy [H, X, A].
+    """Return the entropy of a policy [H, X, A] where it goes, between 0 and 1.
 
-    The states x_h are those that the policy itself visits. 1: uniform wherever it goes; 0:
-    deterministic there.
+    E[ sum_h -sum_a pi_h(a | x_h) ln pi_h(a | x_h) ] / (H ln A), with the states x_h that the policy
+    itself visits. 1: uniform in them; 0: deterministic in them.
     """
     most = problem.horizon * math.log(problem.actions)
     if most == 0.0:
@@ -63,12 +63,12 @@ def policy_entropy(problem: CMDP, policy: Array) -> float:
 
 
 def total_variation(first: Array, second: Array) -> float:
-    """(1 / 2H) sum_{h,x,a} |w_h(x, a) - w'_h(x, a)| of occupancies [H, X, A]: in [0, 1]."""
+    """Return (1 / 2H) sum_{h,x,a} |w_h(x, a) - w'_h(x, a)| of occupancies [H, X, A]: in [0, 1]."""
     return float(np.abs(first - second).sum() / (2 * len(first)))
 
 
 def no_temperature(row: Row) -> str:
-    """Why a row has no temperature, as one sentence; empty where it has one."""
+    """Return the reason why a row has no temperature, as one sentence; empty if it has one."""
     if not isinstance(row, PrimalDual):
         return f"{row.name} has no temperature: only primal-dual rows weigh entropy"
     return ""
@@ -85,10 +85,10 @@ def entropy_curve(
     solution: Solution | None = None,
     on_progress: OnProgress | None = None,
 ) -> EntropyCurve:
-    """Play a run, and look at its policy at most `points` times, at log-spaced episodes.
+    """Play a run, and read its policy at most `points` times, at log-spaced episodes.
 
-    At episode k: the entropy of the policy after k updates, which is played in episode k + 1, and
-    tau_k, the temperature of the last of them. Looking changes nothing: the run is that of
+    At episode k the curve has the entropy of the policy after k updates, which episode k + 1 plays,
+    and tau_k, the temperature of the last update. Reading changes nothing: the run is that of
     `experiments.run.run`.
     """
     stops = looked_at(episodes, points)
@@ -111,9 +111,9 @@ def occupancy_portrait(
     solution: Solution | None = None,
     on_progress: OnProgress | None = None,
 ) -> Portrait:
-    """The occupancy of the policy after so many episodes beside that of `solve`'s policy.
+    """Return the occupancies of the policy after the last episode and of `solve`'s policy.
 
-    There may be other optimal policies: a distance above zero does not say that a policy is bad.
+    There may be other optimal policies: a distance above zero does not mean that a policy is bad.
     """
     optimum = solution if solution is not None else solve_feasible(problem)
     run = _Watched(problem, row, episodes, seed, rewards, optimum, on_progress)
@@ -122,7 +122,7 @@ def occupancy_portrait(
 
 
 def looked_at(episodes: int, points: int) -> list[int]:
-    """At most so many of the episodes 1, ..., log-spaced; the first and the last are among them."""
+    """Return at most `points` of the episodes 1, ..., log-spaced, with the first and the last."""
     check_counts(episodes, 0)
     if points < 2:
         raise InputError(f"points is {points}: the first and the last episode make two")
@@ -130,7 +130,7 @@ def looked_at(episodes: int, points: int) -> list[int]:
 
 
 class _Watched:
-    """A run that is played up to where one wants to see its policy."""
+    """A run that is played up to the episodes whose policy is read."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class _Watched:
         self._began, self._chunk = time.perf_counter(), FIRST_CHUNK
 
     def policy_after(self, episodes: int) -> Array:
-        """[H, X, A], the policy after so many episodes, at least those played already."""
+        """Return the policy [H, X, A] after an episode, which must not be played past already."""
         playing = self._playing
         while playing.episodes < episodes:
             self._chunk = playing.advance(min(self._chunk, episodes - playing.episodes))

@@ -1,7 +1,9 @@
-"""The figure of a comparison: a small panel for each algorithm, and all their regrets together.
+"""Figure of a comparison: a small panel for each algorithm, and all their regrets together.
 
-Regrets have the names of their lines at the ends; where one algorithm is held against the others,
-the differences follow, seed by seed, with their intervals.
+Every line of regret has its name beside its end, because a legend of twenty lines cannot be read in
+grey, nor at column width. A few lines have a colour, a dash and a marker, and the others are thin
+and grey. If one algorithm is compared with the others, the differences follow, seed by seed, with
+their intervals.
 """
 
 from __future__ import annotations
@@ -24,7 +26,12 @@ if TYPE_CHECKING:
 
 COLUMNS = 5
 REGRETS = 4.2  # inches: room for the names of twenty lines
-GAP, VIOLATION = BLUE, VERMILION  # of a panel that is about one algorithm
+GAP, VIOLATION = BLUE, VERMILION  # in the panel of one algorithm
+BEST = 3  # lowest lines, which are shown in colour
+FEW = 6  # if there are at most so many lines, all are shown in colour
+MUTED = "#9A9A9A"
+MARKERS = "os^Dv<>Ph*"
+ALWAYS = "UOpt-RPGPD"
 
 
 def comparison(
@@ -34,9 +41,9 @@ def comparison(
     starred: Collection[str],
     paired: Sequence[Paired] = (),
 ) -> list[Path]:
-    """Gap and violation of each algorithm, then strong regrets, over a logarithmic axis.
+    """Draw gap and violation of each algorithm, then strong regrets, over a logarithmic axis.
 
-    `paired` are comparisons with one of them: their differences are drawn below.
+    `paired` are comparisons with one of them, whose differences are drawn below.
     """
     announce("drawing the figure: some seconds")
     from matplotlib.figure import Figure
@@ -47,7 +54,7 @@ def comparison(
     parts: Any = figure.subfigures(len(heights), 1, height_ratios=heights)
     top, bottom = parts[:2]
     panels = top.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
-    largest = max(_largest(each) for each in curves.values())
+    largest = max(_largest(runs) for runs in curves.values())
     for panel, (name, mine) in zip(panels, curves.items(), strict=False):
         _small_panel(panel, mine, largest)
         panel.set_title(marked(name, starred), fontsize=9, pad=3)
@@ -65,7 +72,7 @@ def comparison(
 
 
 def _small_panel(axes: Axes, curves: list[dict[str, Array]], largest: float) -> None:
-    """Linear within a hundredth of the largest value, logarithmic beyond: both signs, all sizes."""
+    """Draw one algorithm, linear within a hundredth of the largest value and logarithmic beyond."""
     episodes = curves[0]["episode"]
     gap = f"optimality gap ({SIGNS['gap']})"
     both = (("gap", GAP, "-", gap), ("violation", VIOLATION, "--", "violation"))
@@ -94,10 +101,10 @@ def _largest(curves: list[dict[str, Array]]) -> float:
 
 
 def _regrets(figure: Any, curves: Curves, starred: Collection[str], also: Collection[str]) -> None:
-    """Strong regret of the objective and of the violation, medians over seeds.
+    """Draw strong regret of the objective and of the violation, medians over seeds.
 
-    The lowest three of each panel, UOpt-RPGPD and `also` are in colour, with markers; of at most
-    six all are.
+    The lowest three of each panel, UOpt-RPGPD and `also` are in colour, with markers. Of at most
+    six lines all are in colour.
     """
     first = next(iter(curves.values()))[0]
     columns = [c for c in ("strong_regret", "strong_violation_regret") if c in first]
@@ -105,12 +112,12 @@ def _regrets(figure: Any, curves: Curves, starred: Collection[str], also: Collec
     for axes, column in zip(panels, columns, strict=True):
         middles = {name: np.median([c[column] for c in mine], axis=0)
                    for name, mine in curves.items()}  # fmt: skip
-        shown = highlighted({name: float(each[-1]) for name, each in middles.items()}, also)
+        shown = highlighted({name: float(line[-1]) for name, line in middles.items()}, also)
         styles = line_styles(list(curves), shown)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlim(1, float(first["episode"][-1]))
-        axes.set_ylim(1.0, max(2.0, 1.5 * max(float(each.max()) for each in middles.values())))
+        axes.set_ylim(1.0, max(2.0, 1.5 * max(float(line.max()) for line in middles.values())))
         lines = []
         for name, middle in middles.items():
             seen = np.where(middle > 0.0, middle, np.nan)  # a sum of nothing has no logarithm
@@ -126,7 +133,7 @@ def _regrets(figure: Any, curves: Curves, starred: Collection[str], also: Collec
 
 
 def _differences(figure: Any, paired: Sequence[Paired], starred: Collection[str]) -> None:
-    """A row for each algorithm: its difference to the one, with its interval; full if claimed."""
+    """Draw a row for each algorithm: its difference and interval, full if it is claimed."""
     measures = list(dict.fromkeys(pair.measure for pair in paired))
     panels = np.atleast_1d(figure.subplots(1, len(measures), sharey=True))
     for axes, measure in zip(panels, measures, strict=True):
@@ -154,15 +161,8 @@ def _differences(figure: Any, paired: Sequence[Paired], starred: Collection[str]
     figure.suptitle(f"{level}; {told}; hollow: none can be claimed", fontsize=9, x=0.01, ha="left")
 
 
-BEST = 3  # lines that are shown in colour because they end lowest
-FEW = 6  # so many lines are all shown in colour
-MUTED = "#9A9A9A"
-MARKERS = "os^Dv<>Ph*"
-ALWAYS = "UOpt-RPGPD"
-
-
 class Named(NamedTuple):
-    """A line, its name, and how it is drawn."""
+    """A line, its name, and its style."""
 
     text: str
     x: Array
@@ -172,7 +172,7 @@ class Named(NamedTuple):
 
 
 def highlighted(ends: Mapping[str, float], also: Collection[str] = ()) -> list[str]:
-    """The labels to show in colour: all of a few; else the lowest ends, UOpt-RPGPD and `also`."""
+    """Return the labels to show in colour: all of a few; else the lowest, UOpt-RPGPD and `also`."""
     if len(ends) <= FEW:
         return list(ends)
     best = sorted(ends, key=lambda name: ends[name])[:BEST]
@@ -181,14 +181,14 @@ def highlighted(ends: Mapping[str, float], also: Collection[str] = ()) -> list[s
 
 
 def line_styles(labels: Sequence[str], shown: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Matplotlib's keywords: markers and colours for those `shown`, thin and grey for the rest."""
+    """Return Matplotlib's keywords: markers and colours for lines `shown`, thin and grey else."""
     own = looks(list(labels))
     styles: dict[str, dict[str, Any]] = {}
     for n, name in enumerate(labels):
         if name not in shown:
             styles[name] = {"color": MUTED, "ls": "-", "lw": 0.6, "zorder": 1.5}
             continue
-        place = len([each for each in labels[:n] if each in shown])
+        place = len([label for label in labels[:n] if label in shown])
         marker = {"marker": MARKERS[place % len(MARKERS)], "ms": 4.5, "mfc": "white", "mew": 1.1}
         where = {"markevery": (0.03 * (place % 5), 0.15), "zorder": 3.0}
         styles[name] = {"color": own[name].colour, "ls": own[name].dash, "lw": 1.6} | marker | where
@@ -198,7 +198,7 @@ def line_styles(labels: Sequence[str], shown: Collection[str]) -> dict[str, dict
 def draw_named(axes: Axes, lines: Sequence[Named], inches: float, size: float = 8.0) -> None:
     """Draw the lines, then their names in a column to the right, each joined to its end.
 
-    The limits of the axes must be set: names stay within them and never lie over each other.
+    The limits of the axes must be set. Names stay within them and never lie over each other.
     inches : the height of the axes, about.
     """
     lines = [line for line in lines if np.isfinite(line.y).any()]
@@ -228,13 +228,13 @@ def draw_named(axes: Axes, lines: Sequence[Named], inches: float, size: float = 
 
 
 def _share(axes: Axes, y: float) -> float:
-    """The height of a value as a share of the axes, between 0 and 1."""
+    """Return the height of a value as a share of the axes, between 0 and 1."""
     point = axes.transData.transform((axes.get_xlim()[1], y))
     return float(np.clip(axes.transAxes.inverted().transform(point)[1], 0.0, 1.0))
 
 
 def spread(heights: Array, apart: float) -> Array:
-    """Increasing heights in [0, 1], moved as little as needed to lie `apart` and inside."""
+    """Return increasing heights in [0, 1], moved as little as needed to lie `apart` and inside."""
     places = np.array(heights, dtype=float)
     for n in range(1, len(places)):
         places[n] = max(places[n], places[n - 1] + apart)

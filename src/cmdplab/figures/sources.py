@@ -1,4 +1,4 @@
-"""The records that a figure is drawn from: of a comparison, of a run or of a sweep."""
+"""Records that a figure is drawn from: of a comparison, of a run or of a sweep."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Plotted(NamedTuple):
 
 
 def every_run(runs: Runs, units: Units) -> Runs:
-    """Each run for itself."""
+    """Return each run as a sample."""
     return runs
 
 
 def per_instance(runs: Runs, units: Units) -> Runs:
-    """The median over the seeds of each instance, so that samples are independent.
+    """Return the median over the seeds of each instance, so that samples are independent.
 
-    Columns `_min` and `_max` become the extremes over the seeds. One instance is left as it is.
+    Columns `_min` and `_max` become the extremes over the seeds. A single instance stays as it is.
     """
     if units.noun != "instances":
         return runs
@@ -55,9 +55,9 @@ def _reduced(name: str, values: Array, units: Units) -> Array:
 def records_of(
     folder: Path, file: str, environment: str | None = None, sampling: Sampling = per_instance
 ) -> Plotted:
-    """The records named `file` of a folder of `reproduce` or `compare`, of a run or of a sweep.
+    """Return the records named `file` of a folder of a study, of a run or of a sweep.
 
-    Of a sweep's environments one is drawn, and only its finished runs.
+    Of a sweep, one environment and only its finished runs are returned.
     """
     if (folder / EXPERIMENT).exists():
         return _of_sweep(folder, file, environment, sampling)
@@ -88,6 +88,6 @@ def _of_sweep(folder: Path, file: str, environment: str | None, sampling: Sampli
 
 
 def _about(environment: str, groups: list[Group]) -> str:
-    """The environment, and what stands for an instance that has several seeds."""
+    """Return the environment, and a remark if medians over the seeds of instances are drawn."""
     shared = any(1 < group.instances < len(group.curves) for group in groups)
     return f"{environment}, medians over the seeds of each instance" if shared else environment

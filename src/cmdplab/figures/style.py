@@ -1,4 +1,4 @@
-"""Figures, drawn from records alone. Nothing is smoothed: what is thinned carries its envelope."""
+"""One style for all figures. Nothing is smoothed, and thinned curves carry their envelope."""
 
 from __future__ import annotations
 
@@ -9,34 +9,36 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cmdplab.algorithms import FIGURE_1
 from cmdplab.errors import InputError
-from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.palette import looks
 from cmdplab.files.write import written_whole
-from cmdplab.messages import announce
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MARKERS = "os^Dv<>"
 SIGNS = {
     "gap": "below 0: more reward than the optimum, paid for by a violation",
     "violation": "above 0: a constraint is violated; below 0: its slack",
 }
+COLUMN = (3.5, 2.6)  # inches: one column of a two-column paper
+LEGEND_LINE = 0.12  # inches
+LONGEST_OF_TWO = 36  # letters of a name; longer names do not fit side by side
 LABELS = {  # of columns of records
     "gap": "optimality gap",
     "violation": "constraint violation",
     "multiplier_1": "multiplier of constraint 1",
 }
-CALM = 0.1  # an algorithm that varies by less than this in its last tenth is shown enlarged
 
 
 def literal(text: str) -> str:
-    """A text from outside as Matplotlib shows it unchanged: `$` begins no formula.
+    """Return a text from outside as Matplotlib shows it unchanged: `$` begins no formula.
 
-    Characters that no font draws (controls, formats, surrogates) are dropped, but line breaks stay.
-    A leading underscore, which would hide a line from its legend, gets a space before it.
+    Characters that no font draws (controls, formats, surrogates) are dropped, except line breaks. A
+    leading underscore, which would hide a line from its legend, gets a space before it.
     """
     unseen = ("C", "Zl", "Zp")
     seen = [c for c in text if c == "\n" or not unicodedata.category(c).startswith(unseen)]
@@ -44,18 +46,18 @@ def literal(text: str) -> str:
 
 
 def unframe(axes: Axes) -> None:
-    """Take away the frame above and to the right."""
+    """Remove the frame above and to the right."""
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
 
 
 def marked(name: str, starred: Collection[str]) -> str:
-    """The name of an algorithm for a title or a legend, with an asterisk if it is starred."""
+    """Return the name of an algorithm as a title or a legend has it, starred with an asterisk."""
     return literal(name + ("*" if name in starred else ""))
 
 
 def envelope(axes: Axes, curves: Sequence[dict[str, Array]], column: str, **look: Any) -> None:
-    """Shade what holds every episode of every seed."""
+    """Shade the range of every episode of every seed."""
     low = np.min([c[f"{column}_min"] for c in curves], axis=0)
     high = np.max([c[f"{column}_max"] for c in curves], axis=0)
     axes.fill_between(curves[0]["episode"], low, high, **({"alpha": 0.25, "lw": 0} | look))
@@ -67,94 +69,50 @@ def median_line(axes: Axes, curves: Sequence[dict[str, Array]], column: str, **l
     axes.plot(curves[0]["episode"], middle, **look)
 
 
-def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:
-    """The paper's Figure 1: optimality gap and violation of every algorithm, as PNG and PDF.
+def legend_below(figure: Figure, axes: Axes, title: str) -> None:
+    """Draw the legend under the axes, where it covers no curve; the figure grows by its height.
 
-    The `starred` algorithms get an asterisk in the legend; the title says what it means.
+    The title may come from outside. The labels must be literal already. Long labels get one column.
     """
-    announce("drawing the figure: some seconds")
-    from matplotlib.figure import Figure
-
-    drawn = [name for name in ("gap", "violation") if name in _first(curves)]
-    calm = {c: {name: each for name, each in curves.items() if _tail_range(each, c) <= CALM}
-            for c in drawn}  # fmt: skip
-    rows = 2 if any(calm.values()) else 1
-    figure = Figure(figsize=(10.5, 2.9 + 1.7 * rows), layout="constrained")
-    axes = figure.subplots(rows, 2, squeeze=False, height_ratios=(3.4, 1.0)[:rows])
-    for n, column in enumerate(drawn):
-        _panel(axes[0, n], curves, column)
-        axes[0, n].set_ylabel(LABELS[column])
-        axes[0, n].set_title(SIGNS[column], fontsize=8)
-        if calm[column]:
-            _enlarged(axes[1, n], curves, calm[column], column)
-    for panel in axes.flat:
-        panel.set_visible(panel.has_data())
-    axes = axes[0]
-    drawn_lines = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
-    names = [marked(name, starred) for name in curves]
-    lines = [drawn_lines[literal(name)] for name in curves]
-    legend = figure.legend(lines, names, loc="outside lower center", ncols=5)
-    legend.set_frame_on(False)
+    handles, labels = axes.get_legend_handles_labels()
+    columns = 2 if max(map(len, labels), default=0) <= LONGEST_OF_TWO else 1
+    lines = -(-len(labels) // columns) + len(title.splitlines())
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width, height + LEGEND_LINE * lines)
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "alignment": "left"}
+    small: dict[str, Any] = {
+        "fontsize": 6,
+        "title_fontsize": 6,
+        "frameon": False,
+        "handlelength": 3.5,
+    }
+    legend = figure.legend(handles, labels, title=literal(title), **place, **small)
     for line in legend.get_lines():
-        line.set_linewidth(max(line.get_linewidth(), 1.5))
-    figure.suptitle(literal(title), fontsize=11)
-    return [save(figure, folder / f"figure1.{kind}") for kind in ("png", "pdf")]
+        line.set_linewidth(max(line.get_linewidth(), 1.2))
 
 
-def _first(curves: Curves) -> dict[str, Array]:
-    return next(iter(curves.values()))[0]
-
-
-def _panel(axes: Axes, grouped: Curves, column: str, shown: Curves | None = None) -> None:
-    """Median over seeds; the band holds every episode of every seed. `shown` is a part of all."""
-    styles = looks(list(grouped))
-    names = grouped if shown is None else shown
-    # The widest bands first, so that the calm curves lie on top of the oscillating ones.
-    ranks = sorted(names, key=lambda name: -_tail_range(grouped[name], column))
-    for order, name in enumerate(ranks):
-        colour, style, width = styles[name]
-        curves = grouped[name]
-        envelope(axes, curves, column, color=colour, zorder=order)
-        look: dict[str, Any] = {"color": colour, "ls": style, "lw": width, "zorder": 10 + order}
-        median_line(axes, curves, column, label=literal(name), **look)
-    axes.axhline(0.0, color="black", lw=0.6, zorder=0.5)
-    axes.set_xlabel("episode")
-    axes.set_xlim(0, float(_first(grouped)["episode"][-1]))
-    limit = _limit(list(grouped.values()), column)
-    axes.set_ylim(-limit, limit)
-    axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0), useMathText=True)
+def in_house_style(axes: Axes) -> None:
+    """Remove the frame above and to the right, and set letters that fit a column."""
     unframe(axes)
+    axes.tick_params(which="both", labelsize=7)
+    axes.xaxis.label.set_fontsize(8)
+    axes.yaxis.label.set_fontsize(8)
 
 
-def _limit(groups: Sequence[Sequence[dict[str, Array]]], column: str) -> float:
-    """3 as in the paper, unless all that comes after the first twentieth fits into much less."""
-    largest = 0.0
-    for curves in groups:
-        late = curves[0]["episode"] >= 0.05 * curves[0]["episode"][-1]
-        for c in curves:
-            largest = max(largest, -c[f"{column}_min"][late].min(), c[f"{column}_max"][late].max())
-    return 3.0 if largest > 1.0 else max(2.0 * largest, 0.05)
+def styles_of(names: list[str]) -> dict[str, dict[str, Any]]:
+    """Return Matplotlib's keywords for the line of each algorithm.
 
-
-def _tail_range(curves: Sequence[dict[str, Array]], column: str) -> float:
-    """The spread of the values in the last tenth, over all episodes and seeds."""
-    tail = curves[0]["episode"] >= 0.9 * curves[0]["episode"][-1]
-    high = max(c[f"{column}_max"][tail].max() for c in curves)
-    return float(high - min(c[f"{column}_min"][tail].min() for c in curves))
-
-
-def _enlarged(axes: Axes, grouped: Curves, calm: Curves, column: str) -> None:
-    """The calm algorithms differ by less than a line's width above: their last third, below it."""
-    last = float(_first(grouped)["episode"][-1])
-    _panel(axes, grouped, column, calm)
-    axes.set_xlim(last * 2 / 3, last)
-    lines = [(np.asarray(x.get_xdata()), np.asarray(x.get_ydata())) for x in axes.lines[:-1]]
-    shown = np.concatenate([y[x >= last * 2 / 3] for x, y in lines])  # the last line is the axis
-    low, high = min(0.0, float(shown.min())), max(0.0, float(shown.max()))
-    margin = 0.2 * (high - low) + 1e-6
-    axes.set_ylim(low - margin, high + margin)
-    axes.tick_params(labelsize=8)
-    axes.set_title("the last third of the calm ones, enlarged", fontsize=8, pad=3)
+    Algorithms beyond the paper's five carry markers, apart along the line: in grey the dash of such
+    an algorithm may be that of one of the five.
+    """
+    styles: dict[str, dict[str, Any]] = {}
+    for n, (name, (colour, dash, width)) in enumerate(looks(names).items()):
+        styles[name] = {"color": colour, "ls": dash, "lw": min(width, 1.6)}
+        if name not in FIGURE_1:
+            marker = {"marker": MARKERS[n % len(MARKERS)], "ms": 2.4, "mew": 0.6, "mfc": "white"}
+            place = {"markevery": (0.04 * (n % 5), 0.2)}  # shares of the diagonal of the axes
+            styles[name] |= {"lw": 1.2} | marker | place
+    return styles
 
 
 def check_suffix(path: Path) -> None:
@@ -164,7 +122,7 @@ def check_suffix(path: Path) -> None:
 
 
 def save(figure: Any, path: Path) -> Path:
-    """Write a figure atomically and without a date: the same numbers give the same file."""
+    """Write a figure atomically and without a date: equal numbers give equal files."""
     with written_whole(path) as temporary:
         metadata = {"CreationDate": None} if path.suffix == ".pdf" else None
         figure.savefig(temporary, dpi=200, format=path.suffix[1:], metadata=metadata)

@@ -37,26 +37,26 @@ def show(folder: str | Path, height: int = 700) -> Embedded:
     return Embedded(page(gather(Path(folder))), height)
 
 
-def write_report(folder: Path, out: Path | None = None, found: Report | None = None) -> Path:
+def write_report(folder: Path, out: Path | None = None, report: Report | None = None) -> Path:
     """Write the page on a folder's records: report.html there, or `out`.
 
-    `found` is the result of `gather`, if it is known already.
+    `report` is the result of `gather`, if it is known already.
     """
     target = folder / NAME if out is None else out
     if target.is_dir():
         target = target / NAME
     if target.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"the report would be {target}, which does not end in .html")
-    text = page(found if found is not None else gather(folder))
+    text = page(gather(folder) if report is None else report)
     writable_folder(target.parent)
     write_text(target, text)
     return target
 
 
-def write_tables(folder: Path, out: Path | None = None, found: Report | None = None) -> list[Path]:
+def write_tables(folder: Path, out: Path | None = None, report: Report | None = None) -> list[Path]:
     """Write summary.tex (booktabs) and summary.csv into the folder, or into the folder `out`."""
     target = writable_folder(folder if out is None else out)
-    report = found if found is not None else gather(folder)
+    report = gather(folder) if report is None else report
     texts = {"summary.tex": latex_table(report), "summary.csv": csv_table(report)}
     for name, text in texts.items():
         write_text(target / name, text)

@@ -184,17 +184,17 @@ def lines_of(entrant: Entrant) -> list[Line]:
     return [theory] if entrant.tuned is None else [theory, Line(entrant, TUNED, entrant.tuned)]
 
 
-def named(given: str) -> list[str]:
+def named(name: str) -> list[str]:
     """Return the board's names of an algorithm that a person names, or of `all`.
 
     A learner from outside is imported.
     """
-    if given == EVERY:
+    if name == EVERY:
         return registered()
-    row = as_row(given)
+    row = as_row(name)
     if row.plans:
         raise InputError(f"{row.name} is told the kernel, which all on a board must learn: no line")
-    own = isinstance(row, Custom) or ":" not in given
+    own = isinstance(row, Custom) or ":" not in name
     return [row.name if own else f"{row.name}:{row.preset}"]
 
 
@@ -211,10 +211,10 @@ def standard_places() -> list[Place]:
     return [*map(Place, small), *(Place(RANDOM, n) for n in INSTANCES)]
 
 
-def places_named(given: Iterable[str]) -> list[Place]:
+def places_named(names: Iterable[str]) -> list[Place]:
     """Return the problems called NAME, or NAME:INSTANCE of a random one (NAME alone: all ten)."""
     places: list[Place] = []
-    for text in given:
+    for text in names:
         name, _, instance = text.partition(":")
         make(name)  # refuses an unknown name
         environment = environment_named(name)

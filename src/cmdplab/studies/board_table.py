@@ -227,8 +227,8 @@ def _line(rows: Sequence[BoardRow]) -> BoardLine:
         return row.horizon * row.episodes
 
     def outcomes(field: str) -> dict[str, int]:
-        found = [getattr(row, field).outcome for row in rows]
-        return dict(Counter(outcome for outcome in found if outcome))
+        every = [getattr(row, field).outcome for row in rows]
+        return dict(Counter(outcome for outcome in every if outcome))
 
     return BoardLine(
         algorithm=first.algorithm,
