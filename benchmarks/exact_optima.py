@@ -5,8 +5,9 @@
 makes so many problems of each criterion and prints what became of them. Rewards have units from
 1e-8 to 1e8 (finite horizons: to 1), probabilities go down to 1e-14, and thresholds lie below, at,
 just below and just above the largest that a policy attains. The floats of a problem are taken
-literally. Every deterministic policy is evaluated in fractions, and the best mixture is found by
-the simplex method in fractions. Nothing here uses a solver of the package.
+literally, but without an end each row is divided by its sum. Every deterministic policy is
+evaluated in fractions, and the best mixture is found by the simplex method in fractions. Nothing
+here uses a solver of the package.
 """
 
 from __future__ import annotations
@@ -123,12 +124,10 @@ def fractions(numbers: Any) -> Any:
 
 
 def table(problem: Problem) -> Any:
-    """[X][A][X] or [H][X][A][X]: the probabilities; those of averages sum to exactly 1."""
+    """[X][A][X] or [H][X][A][X]: the probabilities, without an end of sum 1."""
     kernel = problem.transition
     rows = fractions(kernel.dense() if isinstance(kernel, Sparse) else kernel)
-    if isinstance(problem, StationaryCMDP) and isinstance(problem.criterion, Average):
-        rows = [[[p / sum(each) for p in each] for each in at] for at in rows]
-    return rows
+    return rows if isinstance(problem, CMDP) else normalised(rows)
 
 
 def opened(problem: Problem) -> Any:
@@ -348,6 +347,8 @@ class Truth:
         self.large = [steps * Fraction(float(np.abs(each).max())) for each in problem.reward]
         for n, b in enumerate(self.limits):
             self.large[n + 1] = max(self.large[n + 1], abs(b))
+        # What doubles leave unsure of a sum over all steps grows with their number.
+        self.unsure = ULPS * steps * self.large[0]
         self.short = [SHORT * r + ULPS * s for r, s in zip(self.range, self.large, strict=True)]
         self.value: Fraction | None = max(columns[0])
         self.margin = Fraction(1)  # the largest smallest slack, each in units of its own range
@@ -376,13 +377,13 @@ class Truth:
         ]
         if any(missed):
             return "misses"
-        if abs(Fraction(found.value) - earned[0]) > self.short[0]:
+        if abs(Fraction(found.value) - earned[0]) > self.short[0] + self.unsure:
             return "wrong value"
         if self.value is not None:
             if Fraction(found.dual) < self.value:
                 return "wrong bound"
             gap = Fraction(found.duality_gap)
-            if Fraction(found.value) < self.value - gap - self.short[0]:
+            if Fraction(found.value) < self.value - gap - self.unsure:
                 return "wrong value"
         if self.limits:
             error = abs(Fraction(found.slater_gap) - max(self.slack, Fraction(0)))

@@ -26,7 +26,7 @@ from cmdplab.engines.families import session
 from cmdplab.environments.description import describe
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import Box, plan, solve
-from cmdplab.solvers.certified import attempt
+from cmdplab.solvers.certified import Infeasible, attempt
 from cmdplab.solvers.fixed_point import WholePricing
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.rational import Program, Vertex
@@ -99,7 +99,9 @@ def test_an_optimum_that_one_rounding_changes_is_refused(call, tmp_path):
     reward = np.array([[[[1.0, 0.0]]], [[[0.5, 0.5 + 2e-12]]], [[[0.5 + 2e-12, 0.5]]]])
     beyond = np.nextafter(0.5 + 1e-12, 1.0)
     problem = CMDP(np.ones((1, 1, 2, 1)), reward, [beyond, beyond], 0)
-    with pytest.raises(OpenCertificateError, match="the optimum is known to"):
+    with pytest.raises(
+        OpenCertificateError, match=r"its optimum is known to .* of the objective's range only"
+    ):
         solve(problem)
     problem.save(tmp_path / "edge.npz")
     for command in ("solve", "describe"):
@@ -116,7 +118,7 @@ def test_the_certificate_closes_at_long_horizons(constraints):
     for seed in range(3):
         problem = long_horizons.problem_of(400, constraints, seed)
         found = solve(problem)
-        assert long_horizons.distance(problem, found) <= 1e-12
+        assert long_horizons.distance(problem, found) <= 1e-10
         assert np.all(exact.returns(problem, found.policy)[1:] >= problem.threshold - 4e-11)
 
 
@@ -223,4 +225,5 @@ def test_sweeps_in_whole_numbers_are_exact():
 
 def test_attempts_say_when_nothing_is_feasible():
     problem = random_problem(3, 2, 3, 1)
-    assert attempt(Known(problem, problem.reward, np.array([2.9999]))) is None
+    found = attempt(Known(problem, problem.reward, np.array([2.9999])))
+    assert isinstance(found, Infeasible)

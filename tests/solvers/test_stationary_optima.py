@@ -201,10 +201,16 @@ def test_chains_that_hardly_mix_are_certified_too(gamma):
     assert solution.duality_gap <= 1e-8 / (1.0 - gamma)
 
 
-def test_an_optimum_that_doubles_cannot_tell_is_refused():
-    kernel, reward = np.full((2, 2, 2), 0.5), np.array([[1.0, 0.0], [0.5, 0.2]])
-    with pytest.raises(OpenCertificateError, match="known to"):
-        solve(CMDP.discounted(kernel, reward, 1.0 - 1e-12))
+def test_an_optimum_that_doubles_cannot_tell_is_found_in_whole_numbers_or_refused():
+    for states in (2, 50):
+        kernel = np.full((states, 2, states), 1.0 / states)
+        problem = CMDP.discounted(kernel, np.tile([1.0, 0.0], (states, 1)), 1.0 - 1e-12)
+        if states == 2:
+            exact_value = 1.0 / (1.0 - problem.criterion.discount)
+            assert solve(problem).value == pytest.approx(exact_value, rel=1e-15)
+        else:
+            with pytest.raises(OpenCertificateError, match=r"known to .* of the objective's range"):
+                solve(problem)
 
 
 BAD = {

@@ -285,15 +285,3 @@ def greedy(problem: StationaryCMDP, reward: Array) -> tuple[float, Array]:
             return float(problem.start @ value), policy
         policy[better] = 0.0
         policy[states[better], best[better]] = 1.0
-
-
-def bound(problem: StationaryCMDP, reward: Array, value: Array) -> float:
-    """An upper bound on J[r], discounted, of every policy: start v + max (T v - v) / (1 - gamma).
-
-    For any v at all: T v <= v + e makes v + e / (1 - gamma) an upper solution.
-    """
-    assert isinstance(problem.criterion, Discounted)
-    gamma = problem.criterion.discount
-    q = np.where(problem.opened, reward + gamma * ahead(problem, value), -np.inf)
-    excess = float(np.max(q.max(axis=1) - value))
-    return float(problem.start @ value) + excess / (1.0 - gamma)

@@ -132,6 +132,27 @@ class StationaryCMDP(Bundle):
         kernel = "lists of successors" if isinstance(self.transition, Sparse) else ""
         return self._told(("criterion", str(self.criterion)), begins, kernel)
 
+    def changed(
+        self, threshold: npt.ArrayLike | None = None, reward: npt.ArrayLike | None = None
+    ) -> StationaryCMDP:
+        """Return the problem with other thresholds [N] or rewards [1 + N, X, A].
+
+        The kernel is shared: it is neither copied nor checked again.
+        """
+        other = object.__new__(StationaryCMDP)
+        vars(other).update(vars(self))
+        for name, given in (("threshold", threshold), ("reward", reward)):
+            if given is None:
+                continue
+            array, old = floats(name, given), getattr(self, name)
+            if array.shape != old.shape:
+                raise InputError(f"the {name} has the shape {array.shape}, not {old.shape}")
+            if name == "reward":
+                array[:, ~self.opened] = 0.0
+            check_finite(name, array)
+            other._keep(**{name: array})
+        return other
+
     def save(self, path: str | Path) -> None:
         """Write the problem as a compressed .npz (never pickle), whole or not at all."""
         discounts = [self.criterion.discount] if isinstance(self.criterion, Discounted) else []

@@ -16,10 +16,10 @@ import numpy as np
 
 from cmdplab.cmdp import exact
 from cmdplab.errors import OpenCertificateError
-from cmdplab.solvers import box, fixed_point
+from cmdplab.solvers import box, fixed_point, wholly
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.layout import Box
-from cmdplab.solvers.rational import Mixture, Pricing, Program, penalised
+from cmdplab.solvers.rational import Mixture, Program, penalised
 from cmdplab.types import Array
 
 SHARP = 1e-12  # of H times the largest reward: a doubt below it is not looked at again
@@ -27,6 +27,7 @@ CLOSED = 1e-9  # of the same: the certificate that is promised
 ROUNDING = 1e-15  # of H: what doubles leave unsure of a utility; multipliers price it
 LOOSEST = 1e-7  # what they may leave unsure of an optimum, where whole numbers take too long
 EDGE = 1e-8  # of H: a slack below it is found again in rational arithmetic
+WHOLE_EDGE = 1e-5  # of H: a slack below it is found again where nothing need round
 SHORT = 1e-10  # of H: thresholds that are missed by less are met but for rounding
 SHORT_BY_ROUNDING = 1e-13  # of H: what a policy in doubles may miss a threshold by
 
@@ -36,9 +37,6 @@ class Widest(NamedTuple):
 
     slack: float  # min_n (V[r^n] - b^n)
     value: float  # V[r^0]
-    multiplier: (
-        Array  # [N], sums to one: no policy has more than `slack` of the utilities so weighed
-    )
 
 
 class Candidate(NamedTuple):
@@ -59,19 +57,52 @@ class Optimum(NamedTuple):
     dual: float
     doubt: float
     mixed: tuple[Any, ...] = ()  # the policies [H, X] of the mixture, where actions were chosen
+    slack: float | None = None  # the largest smallest one; None for N = 0
 
 
-def widest(known: Known) -> Widest:
-    """The largest margin, certified; N >= 1. What the search finds stays in the pool."""
+class Infeasible(NamedTuple):
+    """No policy meets the thresholds."""
+
+    slack: float  # the largest smallest one: below zero
+
+
+def attempt(
+    known: Known,
+    first: Array | None = None,
+    unsure: Array | None = None,
+    even: Array | None = None,
+) -> Optimum | Infeasible:
+    """The certified optimum, from multipliers to start with.
+
+    unsure : [N], what doubles leave unsure of the thresholds. even : [N], the units in which the
+    slacks of the safest policy are compared, where they differ.
+    """
+    if not len(known.threshold):
+        return unconstrained(known)
     H = known.problem.horizon
+    safe = _widest(known)
+    if known.brief and (safe is None or safe.slack <= WHOLE_EDGE * H):
+        return _wholly(known, unsure, even)
+    if safe is None or safe.slack <= EDGE * H:
+        safe = _widest_exactly(known)
+    slack = safe.slack if even is None else known.searching(even).widest().value
+    if safe.slack < -SHORT * H:
+        return Infeasible(slack)
+    best = _optimum(known, safe, first)
+    if isinstance(best, Infeasible):
+        return best
+    return best._replace(slack=slack if safe.slack > SHARP * H else 0.0)
+
+
+def _widest(known: Known) -> Widest | None:
+    """The largest margin, as a search finds it; None where that leaves a doubt."""
     found = _safest(known)
     _, returns = known.returns(found.policy)
     slack = float(np.min(returns[1:] - known.threshold))
-    total = float(found.multiplier.sum()) or 1.0
-    doubt = abs(known.bound(0.0, found.multiplier / total) - slack) + abs(slack - found.value)
-    if doubt <= SHARP * H and slack > EDGE * H:
-        return Widest(found.value, float(returns[0]), found.multiplier / total)
-    return _widest_exactly(known)
+    multiplier = found.multiplier / (float(found.multiplier.sum()) or 1.0)
+    doubt = abs(known.bound(0.0, multiplier) - slack) + abs(slack - found.value)
+    sharp = SHARP * known.problem.horizon + known.rounding(0.0, multiplier)
+    return Widest(found.value, float(returns[0])) if doubt <= sharp else None
 
 
 def _safest(known: Known) -> Candidate:
@@ -103,22 +134,24 @@ def _widest_exactly(known: Known) -> Widest:
     slack = float(mixture.value)
     doubt = abs(known.bound(0.0, multiplier) - slack)
     if not doubt <= CLOSED * H:
-        raise _refusal(known, f"the Slater gap is known to {doubt:.1e} only")
-    return Widest(slack, float(returns[0]), multiplier)
+        raise _refusal(known, f"its Slater gap is known to {doubt / H:.1e} of its range only")
+    return Widest(slack, float(returns[0]))
 
 
-def attempt(known: Known, first: Array | None = None) -> Optimum | None:
-    """The certified optimum, from multipliers to start with; None where nothing is feasible."""
-    if not len(known.threshold):
-        best = unconstrained(known)
-        return best if best.policy is not None else best._replace(policy=known.chosen(*best.mixed))
-    safe = widest(known)
-    if safe.slack < -SHORT * known.problem.horizon:
-        return None
-    return optimum(known, safe, first)
+def _wholly(
+    known: Known, unsure: Array | None = None, even: Array | None = None
+) -> Optimum | Infeasible:
+    """The optimum where nothing rounds."""
+    whole = fixed_point.WholePricing(known.problem, known.reward)
+    best = wholly.optimum(whole, known.threshold, unsure, even)
+    if best.policy is None:
+        return Infeasible(best.slack or 0.0)
+    if not best.doubt <= CLOSED * known.size:
+        raise _open(known, best.doubt)
+    return Optimum(best.policy, *best[2:5], best.doubt, (), best.slack)
 
 
-def unconstrained(known: Known) -> Optimum:
+def unconstrained(known: Known) -> Optimum | Infeasible:
     """The certified optimum without constraints: one sweep, and what proves its values."""
     value, actions = known.swept(np.ones(1))
     returns = known.followed(actions).returns
@@ -127,28 +160,27 @@ def unconstrained(known: Known) -> Optimum:
     return _closed(known, Optimum(None, returns, none, dual, doubt, (actions,)))
 
 
-def optimum(known: Known, safe: Widest, first: Array | None = None) -> Optimum:
-    """The certified optimum of what `widest` found to be feasible."""
+def _optimum(known: Known, safe: Widest, first: Array | None) -> Optimum | Infeasible:
+    """The certified optimum of what is feasible."""
     if safe.slack <= SHARP * known.problem.horizon:
-        best = _exactly(known, known.price, np.zeros(len(known.threshold)))
+        best = _exactly(known, np.zeros(len(known.threshold)))
     else:
         found = _best(known, first)
         best = _judged(known, found, safe)
-        if not best.doubt <= SHARP * known.size:
-            again = _exactly(known, known.price, found.multiplier)
+        if not best.doubt <= SHARP * known.size + known.rounding(1.0, best.multiplier):
+            again = _exactly(known, found.multiplier)
             best = min(best, again, key=lambda each: each.doubt)
     return _closed(known, best)
 
 
-def _closed(known: Known, best: Optimum) -> Optimum:
+def _closed(known: Known, best: Optimum) -> Optimum | Infeasible:
     """An optimum whose certificate is as close as promised; whole numbers are the last resort."""
     problem, reward = known.problem, known.reward
     unsure = ROUNDING * problem.horizon * float(best.multiplier.sum())
     if not best.doubt + unsure <= CLOSED * known.size and fixed_point.affordable(problem, reward):
-        best = _exactly(known, fixed_point.WholePricing(problem, reward), best.multiplier)
-        unsure = 0.0
+        return _wholly(known)
     if not (best.doubt <= CLOSED * known.size and unsure <= LOOSEST * known.size):
-        raise _refusal(known, f"the optimum is known to {best.doubt + unsure:.1e} only")
+        raise _open(known, best.doubt + unsure)
     return best
 
 
@@ -169,26 +201,25 @@ def _judged(known: Known, found: Candidate, safe: Widest) -> Optimum:
     return Optimum(found.policy, returns, found.multiplier, dual, doubt, found.mixed)
 
 
-def _exactly(known: Known, price: Pricing, begun: Array) -> Optimum:
+def _exactly(known: Known, begun: Array) -> Optimum:
     """The optimum by rational arithmetic, with multipliers as small as they can be.
 
     The mixture meets the thresholds exactly, and the policy is its rounding. Thresholds that are
     out of reach by a rounding are lowered by it, which counts at the price of the multipliers.
     """
-    H, whole = known.problem.horizon, isinstance(price, fixed_point.WholePricing)
-    tolerance = Fraction(H, 1 << (fixed_point.BITS - 40 if whole else 52))
-    program, lowered = Program(known.thresholds), Fraction(0)
-    if len(known.threshold):
-        slack = program.best(None, price, tolerance).value
-        lowered = max(-slack, Fraction(0))
-        # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
-        hair = Fraction(H, 1 << 120) if slack <= SHARP * H else 0
-        program = Program([b - lowered - hair for b in known.thresholds], program.vertices)
-    mixture = penalised(program, price, tolerance, float(begun.sum()))
+    H = known.problem.horizon
+    tolerance = Fraction(H, 1 << 52)
+    program = Program(known.thresholds)
+    slack = program.best(None, known.price, tolerance).value
+    lowered = max(-slack, Fraction(0))
+    # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
+    hair = Fraction(H, 1 << 120) if slack <= SHARP * H else 0
+    program = Program([b - lowered - hair for b in known.thresholds], program.vertices)
+    mixture = penalised(program, known.price, tolerance, float(begun.sum()))
     multiplier = np.array([float(each) for each in mixture.multiplier])
     policy = _played(known, mixture)
     _, returns = known.returns(policy)
-    dual = float(mixture.bound) if whole else known.bound(1.0, multiplier)
+    dual = known.bound(1.0, multiplier)
     value, priced = float(mixture.value), float(lowered * sum(mixture.multiplier))
     doubt = abs(dual - value) + abs(value - float(returns[0])) + priced
     short = float(np.max(exact.violation(known.threshold, returns[1:]), initial=0.0)) - float(
@@ -205,6 +236,11 @@ def _played(known: Known, mixture: Mixture) -> Array:
         for vertex, share in zip(mixture.vertices, mixture.shares, strict=True)
     )
     return exact.policy_of(np.asarray(pairs), mixture.vertices[0].policy)
+
+
+def _open(known: Known, doubt: float) -> OpenCertificateError:
+    share = doubt / known.size
+    return _refusal(known, f"its optimum is known to {share:.1e} of the objective's range only")
 
 
 def _refusal(known: Known, why: str) -> OpenCertificateError:

@@ -28,7 +28,7 @@ from cmdplab.types import Ahead, Array
 BLOCK = 64  # pairs whose lists stay in the first cache
 TAIL = 4  # steps of which every pair is checked, where those before them may follow from them
 ROUNDING = 2.0**-50  # of a sum, for each of its terms
-ULPS = 16.0  # of a step's largest value: two ways to sum a row differ by so much
+LONG = 100  # steps from which values are taken relative to what they gain in one
 TIE = 1e-14  # relative: of actions that differ by rounding alone, the first is taken
 
 
@@ -216,14 +216,26 @@ def write_occupancy(rows, policy, start, here, ahead, occupancy):
                     move(rows, layer, i, occupancy[h, i], ahead)
 
 
-def bound_by(rows: Rows, worth: Array, value: Array, start: int) -> float:
+def bound_by(rows: Rows, worth: Array, value: Array, start: int, step: float) -> float:
     """A bound on every policy's worth that any values [H + 1, X] prove, however they were found.
 
     value[0, start] + sum_h max(0, max_i of worth[h, i] + P value[h + 1](i) - value[h, x]): values
-    that nothing exceeds bound the optimum. What is less than a rounding of the sums counts as none,
-    or long horizons would add up noise that every sum in doubles has.
+    that nothing exceeds bound the optimum. The most that rounding may have taken from the sums is
+    added. step : the largest worth of a pair, each of its terms taken absolutely.
+
+    At long horizons, what values gain in a step on average is first taken from the worth: sums of
+    what is left lose few digits.
     """
     H, X = len(value) - 1, value.shape[1]
+    gain, rounding = 0.0, (rows[-1].shape[-1] + 16) * 2.0**-53
+    total, extra = float(value[0, start]), 0.0
+    if H >= LONG:
+        gain = 0.5 * float(value[0].max() + value[0].min()) / H
+        value = value - gain * np.arange(H, -1.0, -1.0)[:, None]
+        worth = worth - gain
+        total = float(value[0, start]) + gain * H
+        loose = float(np.abs(rows[-1].sum(axis=-1) - 1.0).max()) + 2.0**-48
+        extra = abs(gain) * H * (0.5 * (H + 1) * loose + 2.0**-50)
     if isinstance(rows, Table):
         row, ahead = rows.row, value[1:]  # [H, X * A, X] or one for all steps, and [H, X]
         q = ahead @ row[0].T if len(row) == 1 else np.matmul(row, ahead[:, :, None])[:, :, 0]
@@ -244,8 +256,9 @@ def bound_by(rows: Rows, worth: Array, value: Array, start: int) -> float:
         else:
             by_state, tile = np.ascontiguousarray(value.T), np.empty((BLOCK, H))
             write_excess(rows, worth, by_state, tile, excess)
-    noise = ULPS * np.spacing(np.maximum(value[:-1].max(axis=1), -value[:-1].min(axis=1)))
-    return float(value[0, start] + excess[excess > noise].sum())
+    size = np.maximum(value.max(axis=1), -value.min(axis=1))
+    sums = H * (step + abs(gain)) + float((size[:-1] + size[1:]).sum())
+    return float(total + excess.sum() + rounding * sums + extra + 2.0**-51 * abs(total))
 
 
 @compiled_apart

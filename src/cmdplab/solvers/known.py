@@ -17,6 +17,7 @@ import numpy as np
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CLOSED, CMDP, repeats
 from cmdplab.cmdp.transitions import SPARSE_FROM
+from cmdplab.solvers.fixed_point import products
 from cmdplab.solvers.induction import (
     Rows,
     bound_by,
@@ -29,6 +30,8 @@ from cmdplab.solvers.induction import (
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits
 from cmdplab.solvers.rational import Vertex
 from cmdplab.types import Array, frozen
+
+QUICK_PRODUCTS = 50_000
 
 
 def largest(values: Array) -> float:
@@ -55,9 +58,18 @@ class Known:
     @cached_property
     def pool(self) -> Pool:
         """A search that begins with the policies that are known, evaluated for these rewards."""
+        return self.searching()
+
+    def searching(self, even: Array | float = 1.0) -> Pool:
+        """A search that compares slacks in units [N]."""
         utilities = self.problem.horizon * largest(self._pairs[1:]) or 1.0
         known = [self.followed(each) for each in self.warm if fits(each, self.problem.opened)]
-        return Pool(self.best, self.threshold, (self.size, utilities), known)
+        return Pool(self.best, self.threshold, (self.size, utilities), known, even=even)
+
+    @property
+    def brief(self) -> bool:
+        """Whether a sweep in whole numbers takes some 10 ms."""
+        return products(self.problem, self.reward) <= QUICK_PRODUCTS
 
     @cached_property
     def rows(self) -> Rows:
@@ -139,14 +151,27 @@ class Known:
         return pairs, self.reward.reshape(len(self.reward), -1) @ pairs.ravel()
 
     def bound(self, weight: float, multiplier: Array) -> float:
-        """max over policies of w V[r^0] + sum_n multiplier[n] (V[r^n] - b^n)."""
+        """An upper bound on w V[r^0] + sum_n multiplier[n] (V[r^n] - b^n) of every policy."""
         weights = np.array([weight, *multiplier])
         value, _ = self.swept(weights)
-        return self.proved(weights, value) - float(multiplier @ self.threshold)
+        owed = multiplier * self.threshold
+        unsure = 2.0**-50 * len(weights) * float(np.abs(owed).sum())
+        return self.proved(weights, value) - float(owed.sum()) + unsure
 
     def proved(self, weights: Array, value: Array) -> float:
         """The bound on every policy's weighted returns that values [H + 1, X] prove."""
-        return bound_by(self.rows, self.worth(weights), value, self.problem.start)
+        given = (self.rows, self.worth(weights), value, self.problem.start)
+        return bound_by(*given, self._step(weights))
+
+    def rounding(self, weight: float, multiplier: Array) -> float:
+        """About how far `bound` lies above the optimum because its sums are rounded."""
+        H = self.problem.horizon
+        unsure = 2.0**-53 * float(self.rows[-1].shape[-1] + 16)
+        return unsure * H * (H + 2) * self._step(np.array([weight, *multiplier]))
+
+    def _step(self, weights: Array) -> float:
+        """The largest worth of a pair, each of its terms taken absolutely."""
+        return float(np.abs(weights) @ [largest(each) for each in self._pairs])
 
     def price(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
         """The best policy for these weights, in doubles and without a tolerance for ties."""

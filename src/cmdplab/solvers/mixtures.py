@@ -84,7 +84,8 @@ class Pool:
     """Policies found so far, and the search for better mixtures of them.
 
     sizes : the largest return of the objective and of the utilities; returns are of order one in
-    the program. threshold : [N]. gain : relative; a policy that is better by less is none.
+    the program. threshold : [N]. gain : relative; a policy that is better by less is none. even :
+    [N], the units in which slacks are compared.
     """
 
     def __init__(
@@ -94,12 +95,13 @@ class Pool:
         sizes: tuple[float, float] = (1.0, 1.0),
         known: Iterable[Column] = (),
         gain: float = GAIN,
+        even: Array | float = 1.0,
     ) -> None:
         self._price, self.threshold, self.sizes, self.gain = price, threshold, sizes, gain
         N = len(threshold)
         fixed = np.zeros((N + 1, N + 1))  # the surpluses, then the shortfall
         fixed[1:, :N] = -np.eye(N)
-        fixed[1:, N] = 1.0
+        fixed[1:, N] = even
         self._matrix, self._earned = fixed, np.zeros(N + 1)
         self.columns: list[Column] = []
         self._seen: set[bytes] = set()  # returns
@@ -140,7 +142,7 @@ class Pool:
         """A basis: one policy, surpluses, and the shortfall in place of the one that lacks most."""
         N = len(self.threshold)
         basis = [*range(N), len(self._earned) - 1]
-        slack = self._matrix[1:, basis[-1]]
+        slack = self._matrix[1:, basis[-1]] / self._matrix[1:, N]
         worst = int(np.argmin(slack)) if N else 0
         if N and (free or slack[worst] < 0.0):
             basis[worst] = N

@@ -38,20 +38,26 @@ Pricing = Callable[[Fraction, list[Fraction]], Vertex]  # the best policy for th
 
 
 class Program:
-    """max w sum_j s_j v_j - M y over mixtures with sum_j s_j (u_j - b) + y >= 0.
+    """max w sum_j s_j v_j - M y over mixtures with sum_j s_j (u_j - b) + e y >= 0.
 
-    With a `penalty` M the shortfall y is nonnegative and w is 1; without one it is free, w = 0 and
-    M = 1: the largest margin -y. Columns are the N surpluses, the shortfall, then the policies.
+    e [N] are the units in which shortfalls are compared, one unless they are given. With a
+    `penalty` M the shortfall y is nonnegative and w is 1; without one it is free, w = 0 and M = 1:
+    the largest margin -y. Columns are the N surpluses, the shortfall, then the policies.
     """
 
-    def __init__(self, threshold: Sequence[Fraction], known: Sequence[Vertex] = ()) -> None:
+    def __init__(
+        self,
+        threshold: Sequence[Fraction],
+        known: Sequence[Vertex] = (),
+        even: Sequence[Fraction] | None = None,
+    ) -> None:
         self.threshold = list(threshold)
         self.vertices: list[Vertex] = []
         self.columns: list[list[Fraction]] = []
         size = len(self.threshold)
         for n in range(size):
             self.columns.append([Fraction(0)] + [Fraction(-int(m == n)) for m in range(size)])
-        self.columns.append([Fraction(0)] + [Fraction(1)] * size)
+        self.columns.append([Fraction(0), *(even or [Fraction(1)] * size)])
         for vertex in known:
             self.add(vertex)
 
@@ -87,7 +93,8 @@ class Program:
     def _first_basis(self, free: bool) -> list[int]:
         """A policy, the surpluses, and the shortfall in place of the one that lacks most."""
         size = len(self.threshold)
-        slack = self.columns[size + 1][1:]
+        columns = zip(self.columns[size + 1][1:], self.columns[size][1:], strict=True)
+        slack = [over / unit for over, unit in columns]
         basis = [*range(size), size + 1]
         worst = min(range(size), key=lambda n: slack[n], default=-1)
         if worst >= 0 and (free or slack[worst] < 0):

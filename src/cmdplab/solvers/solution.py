@@ -20,13 +20,13 @@ from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Average, StationaryCMDP
 from cmdplab.errors import InputError
-from cmdplab.solvers.certified import SHORT, Optimum, optimum, unconstrained, widest
+from cmdplab.solvers.certified import Infeasible, Optimum, attempt
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.stationary import average_optima, certified as stationary
 from cmdplab.solvers.thresholds.conflicts import conflict, never_bind
+from cmdplab.solvers.units import Units
 from cmdplab.types import Array, frozen, lock
 
-SLATER_TOLERANCE = 1e-9  # per step of the horizon; a smaller slack is no slack
 NO_SLACK = "no slack: the thresholds can be met, but with no room to spare (no Slater point)"
 
 _AXES = {2: "X x A", 3: "H x X x A"}  # of a policy
@@ -101,15 +101,19 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
         return _stationary(problem, warm)
     if not isinstance(problem, CMDP):
         raise InputError(f"the problem is {type(problem).__name__}, not a CMDP")
-    begun, first = _begun(warm, problem.constraints)
-    known = Known(problem, problem.reward, problem.threshold, begun)
-    if problem.constraints == 0:
-        return _solution(known, unconstrained(known), None)
-    safe = widest(known)
-    if safe.slack < -SHORT * problem.horizon:
-        return _infeasible(problem, safe.slack)
-    slack = safe.slack if safe.slack > SLATER_TOLERANCE * problem.horizon else 0.0
-    return _solution(known, optimum(known, safe, first), slack)
+    units = Units.of(problem)
+    scaled = units.scaled(problem)
+    begun, first = _begun(warm, units)
+    known = Known(scaled, scaled.reward, scaled.threshold, begun)
+    best = attempt(known, first, units.unsure, units.even)
+    if isinstance(best, Infeasible):
+        return _infeasible(problem, units.slack(best.slack, problem))
+    name = f"optimum of {problem.name}"
+    if best.policy is None:
+        policy = Policy.deterministic(best.mixed[0], problem.actions, problem.labels, name)
+    else:
+        policy = Policy(best.policy, problem.labels, name)
+    return _solution(problem, units, best, policy, partial(_visits, known, policy))
 
 
 def solve_feasible(problem: CMDP | StationaryCMDP) -> Solution:
@@ -124,26 +128,23 @@ def solve_feasible(problem: CMDP | StationaryCMDP) -> Solution:
     return solution
 
 
-def _begun(warm: Solution | None, constraints: int) -> tuple[tuple[Any, ...], Array | None]:
+def _begun(warm: Solution | None, units: Units) -> tuple[tuple[Any, ...], Array | None]:
     """The policies and the multipliers [N] that a search begins with."""
     if warm is None:
         return (), None
-    fits = warm.multiplier is not None and len(warm.multiplier) == constraints
-    return warm.mixed, warm.multiplier if fits else None
+    if warm.multiplier is None or len(warm.multiplier) != len(units.factor) - 1:
+        return warm.mixed, None
+    return warm.mixed, units.scaled_multipliers(warm.multiplier)
 
 
 def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
     """The optimum of a problem without an end."""
-    best = stationary.optimum(problem, *_begun(warm, problem.constraints))
-    if best.policy is None or best.returns is None:
-        return _infeasible(problem, float(best.slack or 0.0))
-    slack = best.slack
-    if slack is not None and slack <= SLATER_TOLERANCE * float(np.abs(best.occupancy).sum()):  # type: ignore[arg-type]
-        slack = 0.0
-    value, message = float(best.returns[0]), _note(problem, slack)
+    units = Units.of(problem)
+    best = stationary.optimum(units.scaled(problem), *_begun(warm, units), units.unsure, units.even)
+    if best.policy is None:
+        return _infeasible(problem, units.slack(best.slack or 0.0, problem))
     policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
-    given = (policy, best.multiplier, slack, value, best.dual, message, best.mixed)
-    return Solution(True, value, *given, partial(np.asarray, best.occupancy))
+    return _solution(problem, units, best, policy, partial(np.asarray, best.occupancy))
 
 
 def _averaged(problem: StationaryCMDP, warm: Solution | None) -> Solution:
@@ -176,15 +177,23 @@ def _infeasible(problem: CMDP | StationaryCMDP, slack: float) -> Solution:
     return Solution(False, None, None, None, slack, None, None, why)
 
 
-def _solution(known: Known, best: Optimum, slack: float | None) -> Solution:
-    value, problem = float(best.returns[0]), known.problem
-    message, name = _note(problem, slack), f"optimum of {problem.name}"
-    if best.policy is None:
-        policy = Policy.deterministic(best.mixed[0], problem.actions, problem.labels, name)
-    else:
-        policy = Policy(best.policy, problem.labels, name)
-    given = (policy, best.multiplier, slack, value, best.dual, message, best.mixed)
-    return Solution(True, value, *given, partial(_visits, known, policy))
+def _solution(
+    problem: CMDP | StationaryCMDP,
+    units: Units,
+    best: Optimum | stationary.Optimum,
+    policy: Policy,
+    visits: Callable[[], Array],
+) -> Solution:
+    """The optimum in the units of the problem."""
+    assert best.returns is not None
+    assert best.multiplier is not None
+    assert best.dual is not None
+    value, slack = units.value(float(best.returns[0])), best.slack
+    if slack is not None:
+        slack = max(units.slack(slack, problem), 0.0)
+    multiplier, dual = units.multipliers(best.multiplier), units.bound(best.dual, best.multiplier)
+    given = (policy, multiplier, slack, value, dual, _note(problem, slack), best.mixed)
+    return Solution(True, value, *given, visits)
 
 
 def _visits(known: Known, policy: Policy) -> Array:

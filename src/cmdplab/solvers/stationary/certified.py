@@ -17,15 +17,18 @@ import numpy as np
 from cmdplab.cmdp import exact_stationary as exact
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import OpenCertificateError
+from cmdplab.solvers import wholly
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits, in_doubles, in_fractions
 from cmdplab.solvers.rational import Program, penalised
 from cmdplab.solvers.stationary import discounted
+from cmdplab.solvers.stationary.whole import MOST_STATES, WholePricing
 from cmdplab.types import Array
 
 LARGE = 5_000  # states from which linear systems are solved by iteration
 CLOSED = (1e-9, 1e-8)  # of the largest value there can be: small problems, large ones
 SHORT = 1e-9  # of the largest utility there can be: thresholds missed by less are met
 EDGE = 1e-8  # of the same: a slack below it is found again in rational arithmetic
+WHOLE_EDGE = 1e-5  # of the same: a slack below it is found again where nothing need round
 SEARCH = (1e-13, 1e-11)  # of the same: gains that are not looked for
 MARGIN = 1e-9  # of the same: gains of the largest margin that are not, in large problems
 ROUGH = (1e-7, 1e-6)  # accuracy and gains of a first search, which finds where to look
@@ -63,6 +66,7 @@ class Search:
         self.scale = self.steps * (float(most.max()) or 1.0)
         self.size = self.steps * (float(most[0]) or 1.0)
         self.pricing = discounted.Pricing(problem, 1e-12 if self.large else 1e-14)
+        self.brief = problem.states <= MOST_STATES
         self.known: dict[bytes, Column] = {}
         self.warm = [each for each in warm if fits(each, problem.opened)]
 
@@ -71,10 +75,10 @@ class Search:
         found = self.pricing.best(weights)
         return self.known.setdefault(found.policy.tobytes(), found)
 
-    def pool(self, gain: float, warm: Iterable[Any]) -> Pool:
-        """A search that begins with policies [X]."""
+    def pool(self, gain: float, warm: Iterable[Any], even: Array | float = 1.0) -> Pool:
+        """A search that begins with policies [X], and compares slacks in units [N]."""
         known = [self.pricing.followed(each) for each in warm]
-        return Pool(self.best, self.problem.threshold, (self.size, self.scale), known, gain)
+        return Pool(self.best, self.problem.threshold, (self.size, self.scale), known, gain, even)
 
     def roughly(self) -> tuple[list[Any], Array]:
         """Policies and multipliers near the optimum, at a third of its price."""
@@ -89,13 +93,9 @@ class Search:
 
     def bound(self, weight: float, multiplier: Array) -> float:
         """An upper bound on w J[r^0] + sum_n multiplier[n] (J[r^n] - b^n) of every policy."""
-        weights = np.array([weight, *multiplier])
-        self.pricing.improve(weights)
-        reward = self.problem.reward[0]
-        if len(weights) > 1 or weight != 1.0:
-            reward = np.tensordot(weights, self.problem.reward, axes=1)
-        found = exact.bound(self.problem, reward, self.pricing.value(weights))
-        return found - float(multiplier @ self.problem.threshold)
+        weights, owed = np.array([weight, *multiplier]), multiplier * self.problem.threshold
+        unsure = 2.0**-50 * len(weights) * float(np.abs(owed).sum())
+        return self.pricing.bound(weights) - float(owed.sum()) + unsure
 
     def played(self, found: Found) -> tuple[Array, Array | None]:
         """[X, A]: one policy with the visits of a mixture, elsewhere its first; and the visits."""
@@ -117,23 +117,35 @@ class Search:
 
 
 def optimum(
-    problem: StationaryCMDP, warm: Iterable[Any] = (), first: Array | None = None
+    problem: StationaryCMDP,
+    warm: Iterable[Any] = (),
+    first: Array | None = None,
+    unsure: Array | None = None,
+    even: Array | None = None,
 ) -> Optimum:
-    """The certified optimum, from policies [X] and multipliers [N] to begin with."""
+    """The certified optimum, from policies [X] and multipliers [N] to begin with.
+
+    unsure : [N], what doubles leave unsure of the thresholds. even : [N], the units in which the
+    slacks of the safest policy are compared, where they differ.
+    """
     search = Search(problem, warm)
     if not problem.constraints:
         for each in search.warm[:1]:
             search.pricing.followed(each)
         column = search.best(np.ones(1))
         value = float(column.returns[0])
-        best = _judged(search, Found([column], np.ones(1), np.zeros(0), value, 0.0), None, 0.0)
-    else:
-        found = _quickly(search, first)
-        best = _exactly(search) if found is None else found
-    return best
+        found = Found([column], np.ones(1), np.zeros(0), value, 0.0)
+        best = _bounded(search, found, None, 0.0)
+        if best.doubt <= CLOSED[search.large] * search.size:
+            return best
+        return _wholly(search, None, None) if search.brief else _judged(search, best)
+    quick = _quickly(search, first, even)
+    if quick is not None:
+        return quick
+    return _wholly(search, unsure, even) if search.brief else _exactly(search, even)
 
 
-def _quickly(search: Search, first: Array | None) -> Optimum | None:
+def _quickly(search: Search, first: Array | None, even: Array | None) -> Optimum | None:
     """The optimum by a search in doubles; None where it leaves a doubt."""
     warm, gain = search.warm, SEARCH[search.large]
     if search.large and not warm:
@@ -142,18 +154,28 @@ def _quickly(search: Search, first: Array | None) -> Optimum | None:
     safe = pool.widest()
     most = search.bound(0.0, safe.multiplier)
     if most < -SHORT * search.scale:
-        return Optimum(None, None, None, None, None, safe.value, 0.0)
-    if safe.value <= EDGE * search.scale or most - safe.value > CLOSED[search.large] * search.scale:
+        slack = safe.value if even is None else _slack(search, pool, even)
+        return Optimum(None, None, None, None, None, slack, 0.0)
+    edge = WHOLE_EDGE if search.brief else EDGE
+    if safe.value <= edge * search.scale or most - safe.value > CLOSED[search.large] * search.scale:
         return None
     pool.gain = gain
     found = pool.best(first)
     if found.shortfall > SHORT * search.scale:
         return None
     best = _bounded(search, found, Safest(safe.value, float(safe.returns[0])), 0.0)
-    return best if best.doubt <= CLOSED[search.large] * search.size else None
+    if not best.doubt <= CLOSED[search.large] * search.size:
+        return None
+    return best if even is None else best._replace(slack=_slack(search, pool, even))
 
 
-def _exactly(search: Search) -> Optimum:
+def _slack(search: Search, pool: Pool, even: Array) -> float:
+    """The largest smallest slack, compared in units [N]."""
+    other = search.pool(pool.gain, (each.policy for each in pool.columns), even)
+    return other.widest().value
+
+
+def _exactly(search: Search, even: Array | None) -> Optimum:
     """The optimum by fractions, which no rounding of the search can blur."""
     problem, tolerance = search.problem, Fraction(SEARCH[search.large] * search.scale)
     thresholds = [Fraction(b) for b in problem.threshold.tolist()]
@@ -164,7 +186,10 @@ def _exactly(search: Search) -> Optimum:
     if most < -SHORT * search.scale:
         return Optimum(None, None, None, None, None, slack, 0.0)
     if most - slack > CLOSED[search.large] * search.scale:
-        raise _refusal(problem, f"the Slater gap is known to {most - slack:.1e} only")
+        raise _refusal(
+            problem,
+            f"its Slater gap is known to {(most - slack) / search.scale:.1e} of its range only",
+        )
     lowered = max(-safe.value, Fraction(0))
     # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
     hair = Fraction(search.scale) / (1 << 60) if slack <= SHORT * search.scale else Fraction(0)
@@ -173,7 +198,20 @@ def _exactly(search: Search) -> Optimum:
     if mixture.shortfall > 0:
         raise _refusal(problem, "its thresholds are met by less than rounding")
     value = float(sum(s * v.returns[0] for v, s in zip(safe.vertices, safe.shares, strict=True)))
-    return _judged(search, in_doubles(mixture), Safest(slack, value), float(lowered + hair))
+    found = _bounded(search, in_doubles(mixture), Safest(slack, value), float(lowered + hair))
+    if slack <= CLOSED[search.large] * search.scale:
+        found = found._replace(slack=0.0)
+    elif even is not None:
+        found = found._replace(slack=_slack(search, search.pool(MARGIN, ()), even))
+    return _judged(search, found)
+
+
+def _wholly(search: Search, unsure: Array | None, even: Array | None) -> Optimum:
+    """The optimum without rounding."""
+    assert search.brief
+    price = WholePricing(search.problem, lambda weights: search.best(weights).policy)
+    best = Optimum(*wholly.optimum(price, search.problem.threshold, unsure, even))
+    return best if best.policy is None else _judged(search, best)
 
 
 def _bounded(search: Search, found: Found, safe: Safest | None, lowered: float) -> Optimum:
@@ -201,12 +239,15 @@ def _bounded(search: Search, found: Found, safe: Safest | None, lowered: float) 
     return Optimum(policy, pairs, returns, multiplier, dual, slack, doubt, mixed)
 
 
-def _judged(search: Search, found: Found, safe: Safest | None, lowered: float) -> Optimum:
-    """The same, or the reason why the bounds are too far apart."""
-    best = _bounded(search, found, safe, lowered)
+def _judged(search: Search, best: Optimum) -> Optimum:
+    """The optimum, or the reason why its bounds are too far apart."""
     if not best.doubt <= CLOSED[search.large] * search.size:
-        raise _refusal(search.problem, f"the optimum is known to {best.doubt:.1e} only")
+        raise _refusal(search.problem, _open(best.doubt / search.size))
     return best
+
+
+def _open(share: float) -> str:
+    return f"its optimum is known to {share:.1e} of the objective's range only"
 
 
 def _refusal(problem: StationaryCMDP, why: str) -> OpenCertificateError:

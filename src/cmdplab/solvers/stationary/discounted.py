@@ -6,6 +6,8 @@ values at once, so that a price asked for next to the last one takes a policy or
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
@@ -82,6 +84,35 @@ class Pricing:
     def value(self, weights: Array) -> Array:
         """[X]: the weighted values of the last policy."""
         return self._weighed(self.values, weights)
+
+    def bound(self, weights: Array) -> float:
+        """An upper bound on the weighted returns of every policy.
+
+        start v + max (T v - v) / (1 - gamma) is one for any v at all: T v <= v + e makes
+        v + e / (1 - gamma) an upper solution. A constant added to v changes nothing, so that only
+        the differences of values lose digits. What rounding may have taken from the sums, or from
+        rows that sum to one, is added.
+        """
+        self.improve(weights)
+        problem, gamma, value = self.problem, self.discount, self.value(weights)
+        value = value - 0.5 * (value.max() + value.min())
+        reward = np.tensordot(weights, problem.reward, axes=1)
+        q = np.where(problem.opened, reward + gamma * problem.kernel.ahead(0, value), -np.inf)
+        excess = float(np.max(q.max(axis=1) - value))
+        spread = float(np.abs(value).max())
+        step = float(np.abs(weights) @ self.size[: len(weights)])
+        rows = _rows(problem)
+        terms = (rows.shape[2] + len(weights) + 8) * 2.0**-53
+        rounding = terms * (step + 2.0 * spread) + self._loose * spread
+        rounding += abs(excess) * (self._loose / (1.0 - gamma) + 2.0**-50)
+        total = float(problem.start @ value) + (excess + rounding) / (1.0 - gamma)
+        return float(total + 2.0**-53 * len(value) * spread + 2.0**-50 * abs(total))
+
+    @cached_property
+    def _loose(self) -> float:
+        """By how much the sum of a row may differ from one."""
+        rows = _rows(self.problem)
+        return float(np.abs(rows.sum(axis=2) - 1.0).max()) + 2.0**-53
 
     def _weighed(self, given: Array, weights: Array) -> Array:
         """sum_n weights[n] given[..., n] over the blocks."""
@@ -163,6 +194,12 @@ class Pricing:
             system = System(self.where, self.share, self.discount, self.right)
             solved(system, value, self.spare, each)
         self.left = tolerance
+
+
+def _rows(problem: StationaryCMDP) -> Array:
+    """[X, A, S]: the probabilities, of listed successors or of all states."""
+    kernel = problem.transition
+    return kernel.probability if isinstance(kernel, Sparse) else kernel
 
 
 def _table(problem: StationaryCMDP) -> Array | None:

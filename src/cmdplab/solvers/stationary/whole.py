@@ -1,0 +1,140 @@
+"""Discounted policies in whole numbers: nothing rounds, for chains of a few dozen states.
+
+Probabilities, rewards and the discount are doubles, and so whole numbers over powers of two. Linear
+systems are solved without fractions (Bareiss), values have one common denominator, and a policy is
+better or it is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
+from cmdplab.cmdp.transitions import Sparse
+from cmdplab.solvers.rational import Mixture, Vertex
+from cmdplab.types import Array
+
+MOST_STATES = 40  # 0.3 s for the values of one policy
+
+Guess = Callable[[Array], Any]  # the best policy [X] for weights [1 + N], as doubles have it
+
+
+class WholePricing:
+    """The best policy of a discounted problem for given weights of any sign, and its returns."""
+
+    def __init__(self, problem: StationaryCMDP, guess: Guess) -> None:
+        assert isinstance(problem.criterion, Discounted)
+        self._problem, self._guess = problem, guess
+        kernel = problem.transition
+        table, digits = whole(kernel.dense() if isinstance(kernel, Sparse) else kernel)
+        lacking = summing_to_one(table, digits)
+        self._steps = 1 / (1 - Fraction(problem.criterion.discount))
+        self.unsure = Fraction(0)
+        top, bottom = float(problem.criterion.discount).as_integer_ratio()
+        self._one = bottom << digits  # x = gamma P x + r times this: whole numbers
+        self._ahead = top * table  # [X, A, X]
+        self._reward, self._reward_digits = whole(problem.reward)  # [1 + N, X, A]
+        self._start, self._start_digits = whole(np.asarray(problem.start))
+        begun = summing_to_one(self._start, self._start_digits)
+        self._lacking = self._steps * Fraction(lacking, 1 << digits)
+        self._lacking += Fraction(begun, 1 << self._start_digits)
+        self._values: dict[bytes, tuple[Any, int]] = {}
+
+    def __call__(self, weight: Fraction, multiplier: Sequence[Fraction]) -> Vertex:
+        """Policy iteration from the guess of doubles."""
+        given = [weight, *multiplier]
+        actions = np.asarray(self._guess(np.array([float(each) for each in given]))).astype(int)
+        least = math.lcm(*(each.denominator for each in given))
+        weights = np.array([int(each * least) for each in given], dtype=object)
+        reward = np.tensordot(weights, self._reward, axes=1)
+        states = np.arange(len(actions))
+        while True:
+            values, common = self._evaluated(actions)
+            value = values @ weights
+            q = self._one * common * reward + self._ahead @ value
+            best = np.where(self._problem.opened, q, q.min() - 1).argmax(axis=1)
+            better = q[states, best] > q[states, actions]
+            if not better.any():
+                most = Fraction(int(abs(value).max()), common << self._reward_digits)
+                self.unsure = 4 * self._lacking * most / least
+                return Vertex(self._earned(values, common), actions)
+            actions = np.where(better, best, actions)
+
+    def _evaluated(self, actions: Any) -> tuple[Any, int]:
+        """The values [X, 1 + N] of a policy of one action a state, over a common denominator."""
+        key = actions.tobytes()
+        if key not in self._values:
+            states = np.arange(len(actions))
+            matrix = self._one * _unit(len(actions)) - self._ahead[states, actions]
+            right = self._one * self._reward[:, states, actions].T
+            self._values[key] = solved(matrix, right)
+        return self._values[key]
+
+    def _earned(self, values: Any, common: int) -> tuple[Fraction, ...]:
+        """[1 + N]: the returns that values over a denominator are."""
+        digits = self._start_digits + self._reward_digits
+        return tuple(Fraction(int(each), common << digits) for each in self._start @ values)
+
+    def returns(self, policy: Array) -> tuple[Fraction, ...]:
+        """The returns of any policy [X, A], its rows made to sum to exactly one."""
+        shares, _ = whole(policy)
+        totals = shares.sum(axis=1)
+        follow = (shares[:, :, None] * self._ahead).sum(axis=1)
+        matrix = self._one * totals[:, None] * _unit(len(totals)) - follow
+        right = self._one * (shares * self._reward).sum(axis=2).T
+        return self._earned(*solved(matrix, right))
+
+    def played(self, mixture: Mixture) -> tuple[Array, Array]:
+        """([X, A], [X, A]): the policy with the visits of a mixture, and these."""
+        shape = self._reward.shape[1:]
+        pairs = np.full(shape, Fraction(0), dtype=object)
+        states = np.arange(shape[0])
+        for vertex, share in zip(mixture.vertices, mixture.shares, strict=True):
+            matrix = self._one * _unit(shape[0]) - self._ahead[states, vertex.policy]
+            visits, common = solved(matrix.T, self._one * self._start[:, None])
+            unit = share / (common << self._start_digits)
+            pairs[states, vertex.policy] += visits[:, 0] * unit
+        mass = pairs.sum(axis=1, keepdims=True)
+        first = np.zeros(shape)
+        first[states, mixture.vertices[0].policy] = 1.0
+        policy = np.where(mass > 0, pairs / np.where(mass > 0, mass, 1), first)
+        return policy.astype(np.float64), pairs.astype(np.float64)
+
+
+def whole(numbers: Array) -> tuple[Any, int]:
+    """Doubles as whole numbers over 2^digits."""
+    ratios = [each.as_integer_ratio() for each in numbers.ravel().tolist()]
+    digits = max(bottom.bit_length() for _, bottom in ratios) - 1
+    found = [top * ((1 << digits) // bottom) for top, bottom in ratios]
+    return np.array(found, dtype=object).reshape(numbers.shape), digits
+
+
+def summing_to_one(rows: Any, digits: int) -> int:
+    """Let rows [..., Y] sum to 2^digits, at the cost of their largest entries; what was lacking."""
+    lacking = (1 << digits) - rows.sum(axis=-1)
+    at = np.expand_dims(np.asarray(rows.argmax(axis=-1)), -1)
+    np.put_along_axis(rows, at, np.take_along_axis(rows, at, -1) + np.expand_dims(lacking, -1), -1)
+    return int(np.max(np.abs(lacking)))
+
+
+def _unit(size: int) -> Any:
+    return np.eye(size, dtype=int).astype(object)
+
+
+def solved(matrix: Any, right: Any) -> tuple[Any, int]:
+    """The solution [X, K] of matrix x = right times the determinant, and this.
+
+    For diagonally dominant matrices of whole numbers: no pivot is zero (Bareiss, Gauss and Jordan).
+    """
+    rows, size, before = np.concatenate([matrix, right], axis=1), len(matrix), 1
+    for c in range(size):
+        pivot, row = rows[c, c], rows[c].copy()
+        rows = (pivot * rows - rows[:, c, None] * row) // before
+        rows[c] = row
+        before = pivot
+    return rows[:, size:], before

@@ -1,0 +1,134 @@
+"""Units in which every reward of a problem has a range of about one.
+
+A tolerance is a share of what it judges. Solvers therefore see each signal in a unit of its own: a
+power of two, so that no digit is lost. Without an end, a level far above the range is subtracted
+first, because sums of doubles would spend their digits on the level. Rows of probabilities count
+as summing to one, whatever their doubles do. Answers return to the units of the problem.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
+from cmdplab.types import Array
+
+Problem = TypeVar("Problem", CMDP, StationaryCMDP)
+
+LEVEL = 0.125  # a range below this share of the largest reward is told apart from its level
+ROUNDING = 2.0**-51  # of a sum that a level dominates: what doubles leave unsure of it
+
+
+class Units(NamedTuple):
+    """Scaled reward = factor (reward - level), per signal."""
+
+    factor: Array  # [1 + N], powers of two
+    level: Array  # [1 + N], zero where rewards are not far above their range
+    steps: Fraction  # the sum of the weights of all steps
+    threshold: Array  # [N], in these units
+    unsure: Array  # [N], what doubles leave unsure of them
+
+    @classmethod
+    def of(cls, problem: CMDP | StationaryCMDP) -> Units:
+        """Return the units of a problem's open pairs."""
+        reward, mask = problem.reward, problem.mask
+        if isinstance(problem, CMDP) and problem.repeated:
+            reward, mask = reward[:, :1], None if mask is None else mask[:1]
+        given = reward.reshape(len(reward), -1) if mask is None else reward[:, mask]
+        low, high = given.min(axis=1), given.max(axis=1)
+        level = np.zeros(len(reward))
+        if isinstance(problem, StationaryCMDP):
+            level = np.where(high - low < LEVEL * np.maximum(-low, high), low, level)
+        size = np.maximum(high - level, level - low)
+        steps = total_weight(problem)
+        limits, unsure = _above_level(problem.threshold, level[1:], size[1:], steps)
+        for n, limit in enumerate(limits):
+            size[n + 1] = max(size[n + 1], float(abs(limit) / (2 * steps)))
+        part, exponent = np.frexp(size)
+        exponent = np.where(size > 0.0, np.clip(exponent, -900, 900), 0)
+        factor = np.ldexp(1.0, (part == 0.5) - exponent)
+        scaled = [each * Fraction(f) for each, f in zip(limits, factor[1:].tolist(), strict=True)]
+        threshold = np.array([float(each) for each in scaled])
+        return cls(factor, level, steps, threshold, factor[1:] * unsure)
+
+    def scaled(self, problem: Problem) -> Problem:
+        """Return the problem in these units; it is the given one where nothing changes."""
+        if (self.factor == 1.0).all() and (self.level == 0.0).all():
+            return problem
+        shape = (-1, *(1,) * (problem.reward.ndim - 1))
+        reward = self.factor.reshape(shape) * (problem.reward - self.level.reshape(shape))
+        return problem.changed(self.threshold, reward)
+
+    @property
+    def even(self) -> Array | None:
+        """[N]: the units of slacks, the largest 1; None where one unit serves all."""
+        factor = self.factor[1:]
+        return None if (factor == factor[:1]).all() else factor / factor.max()
+
+    def slack(self, scaled: float, problem: CMDP | StationaryCMDP) -> float:
+        """Return a smallest slack in the units of the problem; 0 if it is a rounding."""
+        found = scaled / float(self.factor[1:].max())
+        rounding = 4.0 * ROUNDING * float(np.abs(problem.threshold).max())
+        return 0.0 if abs(found) <= rounding else found
+
+    def value(self, scaled: float, n: int = 0) -> float:
+        """Return a value of signal n in the units of the problem."""
+        if self.level[n] == 0.0:
+            return scaled / float(self.factor[n])
+        return float(self._exactly(scaled, n))
+
+    def bound(self, scaled: float, multiplier: Array) -> float:
+        """Return an upper bound on the objective in the units of the problem, rounded up.
+
+        multiplier : [N], in these units. Subtracting a level rounds what is left of a signal.
+        """
+        most = float(self.steps) + np.array([0.0, *np.abs(self.threshold)])
+        unsure = np.array([1.0, *multiplier]) @ np.where(self.level, most, 0.0) * ROUNDING
+        return above(self._exactly(scaled + float(unsure), 0))
+
+    def _exactly(self, scaled: float, n: int) -> Fraction:
+        level = self.steps * Fraction(float(self.level[n]))
+        return level + Fraction(scaled) / Fraction(float(self.factor[n]))
+
+    def multipliers(self, scaled: Array) -> Array:
+        """Return multipliers [N] in the units of the problem."""
+        return np.asarray(scaled * (self.factor[1:] / self.factor[0]))
+
+    def scaled_multipliers(self, given: Array) -> Array:
+        """Return the inverse of `multipliers`."""
+        return np.asarray(given * (self.factor[0] / self.factor[1:]))
+
+
+def _above_level(
+    threshold: Array, level: Array, size: Array, steps: Fraction
+) -> tuple[list[Fraction], Array]:
+    """Return thresholds [N] less the worth of levels [N], and what doubles leave unsure of them."""
+    found, unsure = [], []
+    for limit, each, spread in zip(threshold.tolist(), level.tolist(), size, strict=True):
+        exact, whole = Fraction(limit), steps * Fraction(each)
+        rounding = Fraction(ROUNDING) * (abs(exact) + abs(whole))
+        left = exact - whole
+        if spread == 0.0 and abs(left) <= rounding:
+            left = Fraction(0)  # every policy meets the threshold
+        found.append(left)
+        unsure.append(float(rounding))
+    return found, np.array(unsure)
+
+
+def above(exact: Fraction) -> float:
+    """Return the least double that is not below a fraction."""
+    found = float(exact)
+    return found if Fraction(found) >= exact else math.nextafter(found, math.inf)
+
+
+def total_weight(problem: CMDP | StationaryCMDP) -> Fraction:
+    """Return the worth of a reward of 1 at every step."""
+    if isinstance(problem, CMDP):
+        return Fraction(problem.horizon)
+    assert isinstance(problem.criterion, Discounted)
+    return 1 / (1 - Fraction(problem.criterion.discount))
