@@ -18,7 +18,7 @@ from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import SHAPES, random_problem
 from cmdplab.experiments.executors.worker import do_one
-from cmdplab.experiments.work import Problems
+from cmdplab.experiments.work import Entries
 from cmdplab.solvers import solve
 
 __all__ = ["SHAPES", "random_problem"]
@@ -108,9 +108,9 @@ def in_one_process() -> Iterator[None]:
     """
 
     def run_one_by_one(works, workers, on_event, interrupt, every):
-        problems = Problems()
+        entries = Entries()
         for work in works:
-            ended, _ = do_one(work, on_progress=on_event, every=every, problems=problems)
+            ended, _ = do_one(work, on_progress=on_event, every=every, entries=entries)
             on_event(ended)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -113,7 +113,7 @@ def test_every_class_that_holds_arrays_is_frozen_and_is_tested():
 
 
 # What only carries the arrays of a person, or of a loop, for the length of a call.
-LENT = {"RunOptions", "Asked", "Baseline", "Grid", "PlainLearner", "PlainSafe"}
+LENT = {"Asked", "Baseline", "Grid", "PlainLearner", "PlainSafe"}
 
 
 def test_no_array_of_any_copy_can_be_written():

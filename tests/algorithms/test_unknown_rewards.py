@@ -32,7 +32,7 @@ from cmdplab.engines.families import family, live_session, session
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import parse_experiment, resolve
-from cmdplab.experiments.play import Playing, RunOptions
+from cmdplab.experiments.play import Entry, Playing
 from cmdplab.experiments.run import run
 from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.numerics.noise import reward_uniforms, uniforms
@@ -399,27 +399,29 @@ def test_safe_learners_of_unknown_rewards_leave_their_baseline_and_never_violate
 @pytest.mark.parametrize("name", ["UOpt-RPGPD", "OptCMDP", "Triple-Q"])
 def test_a_snapshot_of_before_there_were_samples_goes_on(name):
     problem, row = random_problem(4, 3, 3, 1), algorithm(name)
-    whole = Playing(problem, row, 0)
+    entry = Entry.of(problem, row, 0)
+    whole = Playing(entry)
     whole.advance(40)
-    old = {k: v for k, v in whole.snapshot().items() if k != "state_reward_sums"}
-    resumed = Playing(problem, row, 0, snapshot=old)
+    old = {k: v for k, v in whole.reached().snapshot().items() if k != "state_reward_sums"}
+    resumed = Playing(entry, snapshot=old)
     for each in (whole, resumed):
         each.advance(40)
-    assert_same(whole.state(), resumed.state())
+    assert_same(whole.reached().state, resumed.reached().state)
 
 
 @pytest.mark.parametrize("name", ["UOpt-RPGPD", "OptCMDP"])
 def test_what_was_learnt_with_known_rewards_cannot_go_on_with_observed_ones(name):
     problem, row = random_problem(4, 3, 3, 1), algorithm(name)
+    known, observed = (Entry.of(problem, row, 0, rewards=each) for each in ("known", "bernoulli"))
     kept = {}
-    for rewards in ("known", "bernoulli"):
-        playing = Playing(problem, row, 0, RunOptions(rewards=rewards))
+    for entry in (known, observed):
+        playing = Playing(entry)
         playing.advance(5)
-        kept[rewards] = playing.snapshot()
+        kept[entry.task.feedback] = playing.reached().snapshot()
     with pytest.raises(InputError, match="learnt with known rewards"):
-        Playing(problem, row, 0, RunOptions(rewards="bernoulli"), snapshot=kept["known"])
+        Playing(observed, snapshot=kept["known"])
     with pytest.raises(InputError, match="learnt with observed rewards"):
-        Playing(problem, row, 0, snapshot=kept["bernoulli"])
+        Playing(known, snapshot=kept["bernoulli"])
 
 
 def test_observed_rewards_compile_nothing_again():

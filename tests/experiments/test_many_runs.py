@@ -21,7 +21,7 @@ from cmdplab.experiments.records import columns
 from cmdplab.experiments.records.groups import gather as gather_audit
 from cmdplab.experiments.status import status_of
 from cmdplab.experiments.sweep import sweep
-from cmdplab.experiments.work import Problems
+from cmdplab.experiments.work import Entries
 from cmdplab.files import file_digest
 from cmdplab.files.write import written_whole
 from cmdplab.report import gather as gather_report
@@ -316,11 +316,11 @@ def test_all_files_of_a_run_are_on_the_disk_before_one_gets_its_name(made, tmp_p
 def test_a_worker_solves_a_problem_once(made, tmp_path, monkeypatch):
     from cmdplab import solvers
 
-    solved, known = [], Problems()
+    solved, known = [], Entries()
     plain = solvers.solve_feasible
     monkeypatch.setattr(solvers, "solve_feasible", lambda p: solved.append(p) or plain(p))
     for work in works_of(made)[:4]:
-        record = run_in_folder(work._replace(folder=tmp_path / work.folder.name), problems=known)
+        record = run_in_folder(work._replace(folder=tmp_path / work.folder.name), entries=known)
         assert record.summary == manifest.read(work.folder).summary
     assert len(solved) == 1
 

@@ -12,7 +12,7 @@ import pytest
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.environments import make
 from cmdplab.errors import InputError
-from cmdplab.experiments.play import Job, Playing
+from cmdplab.experiments.play import Entry, Job, Playing
 from cmdplab.experiments.run import jobs, run, run_many
 from cmdplab.studies.predefined import Reproduction, carry_out
 
@@ -111,14 +111,14 @@ def test_workers_and_company_do_not_change_a_bit():
 def test_a_snapshot_goes_on_to_the_last_bit(cut):
     problem, row = make("published"), algorithm("UOpt-RPGPD")
     whole = run(problem, row, 4000, seed=6)
-    first = Playing(problem, row, 6)
+    first = Playing(Entry.of(problem, row, 6))
     first.advance(cut)
-    second = Playing(problem, row, 6, snapshot=first.snapshot())
+    second = Playing(Entry.of(problem, row, 6), snapshot=first.reached().snapshot())
     second.advance(4000 - cut)
-    assert second.summary() == whole.summary
+    assert second.standing().summary == whole.summary
     for column, values in second.reached().measures.curves().items():
         np.testing.assert_array_equal(values, whole.curves[column])
-    for a, b in zip(second.state(), whole.state, strict=True):
+    for a, b in zip(second.reached().state, whole.state, strict=True):
         np.testing.assert_array_equal(a, b)
 
 

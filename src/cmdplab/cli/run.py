@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,9 +30,9 @@ if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
     from cmdplab.cmdp.problem import CMDP
     from cmdplab.engines.choose import Wanted
-    from cmdplab.experiments.play import Job, RunOptions
+    from cmdplab.experiments.play import Entry
     from cmdplab.experiments.status import RunStatus
-    from cmdplab.experiments.work import Problems, Work
+    from cmdplab.experiments.work import Work
 
 
 RunEngine = StrEnum("RunEngine", ("auto", "cpu", "gpu", "host"))
@@ -78,15 +77,12 @@ def run_command(
     command, or `cmdplab resume DIR`, goes on to the last bit.
     """
     from cmdplab import algorithms
-    from cmdplab.algorithms.baselines import task_for
     from cmdplab.cli.sweep import SEE, Given, carry_out, leave, print_status
     from cmdplab.engines.choose import Wanted
     from cmdplab.experiments.folder import alone_in, works_of
-    from cmdplab.experiments.play import Job, RunOptions, check_counts
+    from cmdplab.experiments.play import Entry, check_counts
     from cmdplab.experiments.run_settings import RunSettings
-    from cmdplab.experiments.work import Problems
     from cmdplab.formats import find
-    from cmdplab.solvers import solve_feasible
 
     find_here([algorithm])
     with printing_aside():
@@ -100,11 +96,10 @@ def run_command(
     number = _episodes(episodes)
     check_counts(1 if number is None else number, seed)
     cmdp = find(problem, instance_seed)
-    solution = solve_feasible(cmdp)
     safe = None if baseline is None else _policy(baseline)
-    task = task_for(row, cmdp, solution, safe, rewards.value)
+    entry = Entry.of(cmdp, row, seed, None, safe, rewards.value)
     warn(row.tuning_warning(number))
-    place = _place(engine, Wanted(cmdp, row, task, number or math.inf, precision.value))
+    place = _place(engine, Wanted(cmdp, row, entry.task, number or math.inf, precision.value))
     if out is not None:
         if safe is not None:
             raise InputError("--out keeps records of runs from the default baseline only")
@@ -114,11 +109,9 @@ def run_command(
             cmdp, row, number, seed, rewards=rewards.value, precision=precision.value
         )
         if place == "gpu":
-            done = carry_out(lambda: [alone_in(out, kept, cmdp)], Given(1, place))
+            done = carry_out(lambda: [alone_in(out, kept, entry)], Given(1, place))
         else:
-            done = [
-                _here(alone_in(out, kept, cmdp), Problems({kept.fingerprint: (cmdp, solution)}))
-            ]
+            done = [_here(alone_in(out, kept, entry))]
         if as_json:
             about = _about(cmdp, row, seed) | {"engine": place}
             print_json("run", about | _from_record(works_of(out)[0], done[0], row))
@@ -130,14 +123,7 @@ def run_command(
         return
     if number is None:
         raise InputError("an unlimited run needs --out, where it keeps its checkpoints")
-    options = RunOptions(
-        engine=place,
-        precision=precision.value,
-        solution=solution,
-        baseline=safe,
-        rewards=rewards.value,
-    )
-    _in_memory(cmdp, Job(row, seed), number, options, as_json)
+    _in_memory(entry, number, place, precision.value, as_json)
 
 
 def _place(engine: RunEngine, run: Wanted) -> str:
@@ -184,28 +170,29 @@ def _policy(path: Path) -> Any:
     return read_npy(path, "a policy")
 
 
-def _here(work: Work, solved: Problems) -> RunStatus:
+def _here(work: Work) -> RunStatus:
     from cmdplab.experiments.executors.worker import run_here
     from cmdplab.experiments.progress import sweep_shown
 
     with printing_aside(), sweep_shown([work], errors()) as on_event:
-        return run_here(work, solved, on_event)
+        return run_here(work, on_event)
 
 
-def _in_memory(cmdp: CMDP, job: Job, episodes: int, options: RunOptions, as_json: bool) -> None:
+def _in_memory(entry: Entry, episodes: int, engine: str, precision: str, as_json: bool) -> None:
     from cmdplab.cli.tables import print_runs
+    from cmdplab.experiments.play import Job
     from cmdplab.experiments.progress import shown
     from cmdplab.experiments.run import play
     from cmdplab.studies.conclusions import safety_of
 
-    with printing_aside(), shown([job], episodes, errors()) as on_progress:
-        (done,) = play(cmdp, [job], episodes, replace(options, on_progress=on_progress))
-    row, seed = job
+    cmdp, row, seed = entry.problem, entry.algorithm, entry.seed
+    with printing_aside(), shown([Job(row, seed)], episodes, errors()) as on_progress:
+        (done,) = play([entry], episodes, engine, precision, on_progress=on_progress)
     if as_json:
         found: dict[str, Any] = {"folder": None, "status": "done", "of": episodes}
         found |= {"error": "", "notes": []} | done.summary._asdict()
         found |= {"us_per_episode": done.us_per_episode}
-        found |= {"engine": options.engine, "precision": options.precision}
+        found |= {"engine": engine, "precision": precision}
         found["safety"] = safety_of([done])
         print_json("run", _about(cmdp, row, seed) | found | _state(row, done.state))
     else:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.tables import put_runs
 from cmdplab.experiments.run_settings import RunSettings
-from cmdplab.experiments.work import Problems, Standing, Work
+from cmdplab.experiments.work import Entries, Standing, Work
 from cmdplab.files import file_digest
 from cmdplab.files.locks import BusyError, locked, removed
 from cmdplab.files.write import flush, renamed
@@ -67,7 +66,7 @@ def run_in_folder(
     stop: Callable[[], bool] = lambda: False,
     on_progress: Callable[[Standing], None] = lambda standing: None,
     every: float = CHECKPOINT_EVERY,
-    problems: Problems | None = None,
+    entries: Entries | None = None,
 ) -> Manifest:
     """Do what is missing of a run: nothing, the rest from its checkpoint, or all of it.
 
@@ -79,8 +78,8 @@ def run_in_folder(
         record = begin(folder, work.settings)
         if record.status != "done":
             try:
-                playing = _entered(work, record, problems or Problems())
-                _advance(folder, record, playing, stop, on_progress, every)
+                playing = _entered(work, record, entries or Entries())
+                _play(folder, record, playing, stop, on_progress, every)
             except Exception as error:
                 fail(folder, record, error)
         return record
@@ -153,22 +152,19 @@ def _known(folder: Path, settings: RunSettings) -> Manifest | None:
     return None
 
 
-def _entered(work: Work, record: Manifest, problems: Problems) -> Playing:
+def _entered(work: Work, record: Manifest, entries: Entries) -> Playing:
     """The run as its checkpoint left it, or from its start."""
     # Half a second, for which `status` has no use.
-    from cmdplab.experiments.play import Playing, RunOptions
+    from cmdplab.experiments.play import Playing
 
-    settings = record.settings
-    if settings.precision is not None:
-        raise InputError(f"a run in {settings.precision} needs the engine gpu")
-    row = settings.row_to_play(work.given)
-    problem, optimum = problems.of(settings, work.problem_file)
-    options = RunOptions(solution=optimum, rewards=settings.rewards or "known")
-    snapshot = enter(work.folder, record, row, manifest.machine())
-    playing = Playing(problem, row, settings.seed, options, snapshot)
-    if settings.preset == CUSTOM:
+    if record.settings.precision is not None:
+        raise InputError(f"a run in {record.settings.precision} needs the engine gpu")
+    entry = entries.of(work)
+    snapshot = enter(work.folder, record, entry.algorithm, manifest.machine())
+    playing = Playing(entry, snapshot=snapshot)
+    if record.settings.preset == CUSTOM:
         # Refuses now, not at a checkpoint or after a kill, what cannot be stored or made again.
-        Playing(problem, row, settings.seed, options, playing.snapshot())
+        Playing(entry, snapshot=playing.reached().snapshot())
     return playing
 
 
@@ -196,7 +192,7 @@ def _changes(record: Manifest, here: dict[str, str]) -> list[str]:
     return notes
 
 
-def _advance(
+def _play(
     folder: Path,
     record: Manifest,
     playing: Playing,
@@ -204,22 +200,23 @@ def _advance(
     on_progress: Callable[[Standing], None],
     every: float,
 ) -> None:
-    from cmdplab.experiments.play import FIRST_CHUNK
+    """Play a run to its end or to a stop, with a checkpoint now and then."""
+    from cmdplab.experiments.play import play_on
 
-    settings = record.settings
-    target = np.inf if settings.episodes is None else settings.episodes
-    before, began, spent = playing.episodes, time.monotonic(), record.seconds
-    saved, size = began, FIRST_CHUNK
-    while playing.episodes < target and not stop():
-        size = playing.advance(int(min(size, target - playing.episodes)))
-        now = time.monotonic()
-        s = playing.summary()
-        rate = (playing.episodes - before) / max(now - began, 1e-9)
-        on_progress(Standing(folder.name, playing.episodes, rate, s.final_gap, s.final_violation))
-        record.seconds = spent + now - began
-        if now - saved >= every:
+    target = np.inf if record.settings.episodes is None else record.settings.episodes
+    before, spent, saved = playing.episodes, record.seconds, 0.0
+
+    def after() -> None:
+        nonlocal saved
+        _, _, s, *_, seconds = playing.standing()
+        rate = (s.episodes - before) / max(seconds, 1e-9)
+        on_progress(Standing(folder.name, s.episodes, rate, s.final_gap, s.final_violation))
+        record.seconds = spent + seconds
+        if seconds - saved >= every:
             save(folder, record, playing.reached())
-            saved = now
+            saved = seconds
+
+    play_on(playing, target, stop, after)
     close(folder, record, playing.reached() if playing.episodes else None)
 
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -31,6 +31,9 @@ from cmdplab.experiments.work import Work
 from cmdplab.files import MissingError, read_json, sealed, unsealed
 from cmdplab.files.locks import locked
 from cmdplab.files.write import writable_folder, written_whole
+
+if TYPE_CHECKING:
+    from cmdplab.experiments.play import Entry
 
 SCHEMA = 1
 _OF_A_RUN = {"problem.npz", ".lock", f"{manifest.NAME}.damaged", manifest.NAME, checkpoint.NEWEST}
@@ -113,7 +116,7 @@ def _keep(problem: CMDP, path: Path, mark: str) -> None:
     problem.save(path)
 
 
-def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
+def alone_in(folder: Path, settings: RunSettings, entry: Entry) -> Work:
     """A run in a folder of its own, which must be new or hold the same run."""
     known = manifest.read_if_good(folder)
     if known is not None and known.settings != settings:
@@ -127,8 +130,9 @@ def alone_in(folder: Path, settings: RunSettings, problem: CMDP) -> Work:
     writable_folder(folder)
     if known is None and not (folder / manifest.NAME).exists():  # so that nobody else moves in
         manifest.announce(folder, Manifest(settings=settings, status="interrupted"))
-    work = Work(folder, settings, folder / "problem.npz", settings.algorithm, given=True)
-    _keep(problem, work.problem_file, settings.fingerprint)
+    file = folder / "problem.npz"
+    work = Work(folder, settings, file, settings.algorithm, given=True, entry=entry)
+    _keep(entry.problem, work.problem_file, settings.fingerprint)
     return work
 
 

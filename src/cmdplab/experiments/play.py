@@ -7,8 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from cmdplab import display
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.custom import packed
 from cmdplab.algorithms.row import Row
-from cmdplab.algorithms.task import Feedback
+from cmdplab.algorithms.task import Feedback, Task
 from cmdplab.checks import checked_episodes, is_whole
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
@@ -102,34 +101,31 @@ def check_counts(episodes: int, seed: int) -> None:
         raise InputError(f"seed is {seed}, not a number >= 0 and below 2^63")
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """How runs are played, beside what is run: what `run` and `run_many` take by keyword."""
+class Entry(NamedTuple):
+    """One run to be played, with all that it needs: who makes an entry hands it on."""
 
-    engine: str = "cpu"
-    precision: str = "float64"
-    workers: int | None = None  # None: one per core
-    chunk: int | None = None  # episodes between two looks; None: what takes about 0.2 s
-    solution: Solution | None = None  # the certified optimum, where it is known already
-    baseline: Array | None = None  # [H, X, A], where it is not the default one
-    rewards: Feedback = "known"
-    on_progress: OnProgress | None = None
-    on_message: Callable[[str], None] = lambda sentence: None
-    stop: threading.Event | None = None
+    problem: CMDP
+    algorithm: Row
+    task: Task
+    seed: int
+    optimum: float
 
-    def __post_init__(self) -> None:
-        check_workers(self.workers)
-        if self.chunk is not None and self.chunk < 1:
-            raise InputError(f"chunk is {self.chunk}, not a positive number of episodes")
-
-    def optimum(self, problem: CMDP) -> Solution:
-        """The solution that is known, or found now."""
-        return self.solution if self.solution is not None else solve_feasible(problem)
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the runs are to end."""
-        return self.stop is not None and self.stop.is_set()
+    @classmethod
+    def of(
+        cls,
+        problem: CMDP,
+        row: Row,
+        seed: int,
+        solution: Solution | None = None,
+        baseline: Array | None = None,
+        rewards: Feedback = "known",
+    ) -> Entry:
+        """Return the run of a row; the problem is solved here if no solution is given."""
+        optimum = solution if solution is not None else solve_feasible(problem)
+        if optimum.value is None:
+            raise InputError(f"{problem.name} cannot be run: {optimum.message}")
+        task = task_for(row, problem, optimum, baseline, rewards)
+        return cls(problem, row, task, seed, optimum.value)
 
 
 class Reached(NamedTuple):
@@ -155,53 +151,62 @@ class Reached(NamedTuple):
 class Playing:
     """A run in progress: a session on an engine and its measures, advanced together.
 
-    A snapshot holds all of it but the problem and the row; from it a run goes on to the last bit.
+    A snapshot holds all of it but the entry; from it a run goes on to the last bit.
     """
 
-    def __init__(
-        self,
-        problem: CMDP,
-        algorithm: Row,
-        seed: int,
-        options: RunOptions = RunOptions(),
-        snapshot: Snapshot | None = None,
-    ) -> None:
-        optimum = options.optimum(problem)
-        if optimum.value is None:
-            raise InputError(f"{problem.name} cannot be run: {optimum.message}")
-        task = task_for(algorithm, problem, optimum, options.baseline, options.rewards)
-        state = None if snapshot is None else saved_state(algorithm, snapshot)
-        self._row, self._seed = algorithm, seed
-        self._session = session(options.engine, problem, algorithm, task, seed, state)
-        known = (optimum.value, problem.threshold, problem.horizon)
-        self._measures = Measures(*known, algorithm.tosses_coin)
+    def __init__(self, entry: Entry, engine: str = "cpu", snapshot: Snapshot | None = None) -> None:
+        problem, row, task, seed, optimum = self._entry = entry
+        state = None if snapshot is None else saved_state(row, snapshot)
+        self._session = session(engine, problem, row, task, seed, state)
+        known = (optimum, problem.threshold, problem.horizon)
+        self._measures = Measures(*known, row.tosses_coin)
         if snapshot is not None:
             self._measures = Measures.resumed(*known, saved_measures(snapshot))
         self.episodes = 0 if state is None else state.episode
+        self.chunk = FIRST_CHUNK  # episodes until the next look, which take about `CHUNK_SECONDS`
+        self.began = time.perf_counter()
 
-    def advance(self, episodes: int) -> int:
-        """Play so many more episodes; how many would have taken `CHUNK_SECONDS`."""
+    def advance(self, episodes: int) -> None:
+        """Play so many more episodes."""
         began = time.perf_counter()
         self._measures.add(self._session.play(episodes))
         self.episodes += episodes
         took = max(time.perf_counter() - began, 1e-6)
-        return max(1, min(4 * episodes, int(episodes * CHUNK_SECONDS / took)))
+        self.chunk = max(1, min(4 * episodes, int(episodes * CHUNK_SECONDS / took)))
 
-    def summary(self) -> Summary:
-        """Where the run stands."""
-        return self._measures.summary()
-
-    def state(self) -> Any:
-        """The learner's state."""
-        return self._session.state()
+    def standing(self) -> Run:
+        """Return the run so far, without its curves and its state."""
+        seconds = time.perf_counter() - self.began
+        row, seed = self._entry.algorithm, self._entry.seed
+        return Run(row, seed, self._measures.summary(), {}, {}, None, seconds)
 
     def reached(self) -> Reached:
-        """All that the run has come to."""
-        return Reached(self._row, self._seed, self._measures, self._session.state())
+        """Return all that the run has come to."""
+        row, seed = self._entry.algorithm, self._entry.seed
+        return Reached(row, seed, self._measures, self._session.state())
 
-    def snapshot(self) -> Snapshot:
-        """Everything, as arrays with names."""
-        return self.reached().snapshot()
+
+class Advancing(Protocol):
+    """A run or a batch of runs in progress."""
+
+    episodes: int
+    chunk: int
+
+    def advance(self, episodes: int) -> None:
+        """Play so many more episodes."""
+
+
+def play_on(
+    playing: Advancing,
+    episodes: float,
+    stopped: Callable[[], bool],
+    after: Callable[[], None],
+    chunk: int | None = None,
+) -> None:
+    """Play up to so many episodes or until a stop, and call `after` between two chunks."""
+    while playing.episodes < episodes and not stopped():
+        playing.advance(int(min(chunk or playing.chunk, episodes - playing.episodes)))
+        after()
 
 
 def saved_measures(snapshot: Snapshot) -> dict[str, Array]:
@@ -219,30 +224,36 @@ def saved_state(row: Row, snapshot: Snapshot) -> Any:
     return kind(**{name: each.item() if each.ndim == 0 else each for name, each in arrays.items()})
 
 
-def play_one(problem: CMDP, job: Job, episodes: int, options: RunOptions) -> Run:
-    """One run on the cores, to its end or to a stop."""
-    playing = Playing(problem, *job, options)
-    began = time.perf_counter()
-    size = options.chunk or FIRST_CHUNK
-    while playing.episodes < episodes and not options.stopped:
-        size = playing.advance(min(size, episodes - playing.episodes))
-        size = options.chunk or size
-        if options.on_progress:
-            seconds = time.perf_counter() - began
-            options.on_progress(Run(*job, playing.summary(), {}, {}, None, seconds))
+def play_one(
+    entry: Entry,
+    episodes: int,
+    engine: str,
+    chunk: int | None,
+    on_progress: OnProgress | None,
+    stopped: Callable[[], bool],
+) -> Run:
+    """Play one run in memory, to its end or to a stop."""
+    playing = Playing(entry, engine)
+
+    def after() -> None:
+        if on_progress:
+            on_progress(playing.standing())
+
+    play_on(playing, episodes, stopped, after, chunk)
     if not playing.episodes:
         raise InterruptedError("stopped before the first chunk was done")
-    return playing.reached().so_far(time.perf_counter() - began)
+    return playing.reached().so_far(time.perf_counter() - playing.began)
 
 
 def over_threads(
-    problem: CMDP, jobs: Sequence[Job], episodes: int, options: RunOptions
+    entries: Sequence[Entry],
+    one: Callable[[Entry], Run],
+    workers: int | None,
+    stop: threading.Event,
 ) -> list[Run]:
-    """A thread a run: that suffices, since the compiled loops hold no lock."""
-    stop = options.stop or threading.Event()
-    options = replace(options, stop=stop)
-    with ThreadPoolExecutor(max_workers=options.workers or os.cpu_count() or 1) as pool:
-        futures = [pool.submit(play_one, problem, job, episodes, options) for job in jobs]
+    """Play each run in a thread: that suffices, since the compiled loops hold no lock."""
+    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
+        futures = [pool.submit(one, entry) for entry in entries]
         try:
             done, _ = wait(futures, return_when=FIRST_EXCEPTION)
             for future in done:

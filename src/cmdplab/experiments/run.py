@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given
@@ -12,17 +12,19 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
 from cmdplab.checks import check_single, whole_number
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.engines.choose import Wanted, choose
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import (
+    Entry,
     Job,
     OnProgress,
     Run,
-    RunOptions,
     check_counts,
+    check_workers,
     over_threads,
     play_one,
 )
-from cmdplab.solvers import Solution
+from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.types import Array
 
 MOST_JOBS = 1_000_000
@@ -53,8 +55,10 @@ def run(
     a sample of 0 or 1 in every step. `on_progress` is called after every chunk; setting `stop` ends
     the run after the current one. On the engine gpu this is `run_many` with one run.
     """
-    check_counts(episodes, seed)
-    options = RunOptions(
+    runs = run_many(
+        problem,
+        [Job(algorithm, seed)],
+        episodes,
         engine=engine,
         precision=precision,
         chunk=chunk,
@@ -64,7 +68,7 @@ def run(
         on_progress=on_progress,
         stop=stop,
     )
-    return play(problem, [Job(algorithm, seed)], episodes, options)[0]
+    return runs[0]
 
 
 def run_many(
@@ -95,33 +99,65 @@ def run_many(
         raise InputError("there is no run to be done")
     for job in jobs:
         check_counts(episodes, job.seed)
-    options = RunOptions(
-        engine=engine,
-        precision=precision,
+    check_workers(workers)
+    if chunk is not None and chunk < 1:
+        raise InputError(f"chunk is {chunk}, not a positive number of episodes")
+    rows = [as_row(job.algorithm) for job in jobs]
+    optimum = solution if solution is not None else solve_feasible(problem)
+    of = {id(row): Entry.of(problem, row, 0, optimum, baseline, rewards) for row in rows}
+    pairs = zip(rows, jobs, strict=True)
+    entries = [of[id(row)]._replace(seed=job.seed) for row, job in pairs]
+    return play(
+        entries,
+        episodes,
+        engine,
+        precision,
         workers=workers,
         chunk=chunk,
-        solution=solution,
-        baseline=baseline,
-        rewards=rewards,
         on_progress=on_progress,
         on_message=on_message,
         stop=stop,
     )
-    return play(problem, jobs, episodes, options)
 
 
-def play(problem: CMDP, jobs: Sequence[Job], episodes: int, options: RunOptions) -> list[Run]:
-    """Solve once, then play on the card or on the cores; a single run in this thread."""
-    jobs = [Job(as_row(job.algorithm), job.seed) for job in jobs]
-    options = replace(options, solution=options.optimum(problem))
-    if options.engine in ("auto", "gpu"):
-        from cmdplab.experiments.run_on_gpu import run_many_with_gpu  # numba-cuda is an extra
+def play(
+    entries: Sequence[Entry],
+    episodes: int,
+    engine: str = "cpu",
+    precision: str = "float64",
+    *,
+    workers: int | None = None,
+    chunk: int | None = None,
+    on_progress: OnProgress | None = None,
+    on_message: Callable[[str], None] = lambda sentence: None,
+    stop: threading.Event | None = None,
+) -> list[Run]:
+    """Play on the card or on the cores; a single run in this thread."""
+    stop = stop or threading.Event()
 
-        return run_many_with_gpu(problem, jobs, episodes, options)
-    check_single(options.precision)
-    if len(jobs) == 1:
-        return [play_one(problem, jobs[0], episodes, options)]
-    return over_threads(problem, jobs, episodes, options)
+    on_card = engine in ("auto", "gpu")
+
+    def one(entry: Entry) -> Run:
+        place = "cpu" if on_card else engine
+        return play_one(entry, episodes, place, chunk, on_progress, stop.is_set)
+
+    def on_cores(these: Sequence[Entry]) -> list[Run]:
+        return over_threads(these, one, workers, stop)
+
+    if on_card:
+        from cmdplab.experiments import run_on_gpu  # numba-cuda is an extra
+
+        cores = workers or os.cpu_count() or 1
+        wanted = [
+            Wanted(each.problem, each.algorithm, each.task, episodes, precision) for each in entries
+        ]
+        choice = choose(engine, wanted, cores)
+        on_message(choice.sentence)
+        return run_on_gpu.run_many_with_gpu(
+            entries, episodes, precision, choice.on_gpu, on_cores, on_progress, stop.is_set
+        )
+    check_single(precision)
+    return [one(entries[0])] if len(entries) == 1 else on_cores(entries)
 
 
 def jobs(algorithms: Iterable[Row], seeds: int) -> list[Job]:

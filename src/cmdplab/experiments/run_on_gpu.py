@@ -2,47 +2,28 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.row import Row
-from cmdplab.algorithms.task import Task
-from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.choose import Wanted, choose
 from cmdplab.engines.gpu.batch import GpuBatch
 from cmdplab.engines.gpu.limits import batches, check_precision, chunk_size
 from cmdplab.engines.gpu.measures import Standing
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import (
-    Job,
+    Entry,
     OnProgress,
     Reached,
     Run,
-    RunOptions,
     Snapshot,
-    over_threads,
+    play_on,
     saved_measures,
     saved_state,
 )
 from cmdplab.measures.measures import Summary
 
 REPORT_EVERY = 1.0  # seconds between two reports of a batch, each of which names all its runs
-
-
-class Entry(NamedTuple):
-    """One run of a batch."""
-
-    problem: CMDP
-    algorithm: Row
-    task: Task
-    seed: int
-    optimum: float
 
 
 class PlayingOnGpu:
@@ -91,47 +72,30 @@ class PlayingOnGpu:
 
 
 def run_many_with_gpu(
-    problem: CMDP,
-    jobs: Sequence[Job],
+    entries: Sequence[Entry],
     episodes: int,
-    options: RunOptions,
-    tolerance: float | None = None,
+    precision: str,
+    on_gpu: Sequence[bool],
+    on_cores: Callable[[Sequence[Entry]], list[Run]],
+    on_progress: OnProgress | None,
+    stopped: Callable[[], bool],
 ) -> list[Run]:
-    """All runs in the order of `jobs`: those of the GPU as a few launches, then any others.
+    """Return all runs in order: those of the card are a few launches, then come any others.
 
     The numbers are those of the engine cpu, up to rounding. `seconds` of a run is its share of what
     its batch took. A stop ends a batch after the current launch; runs that never began are left
-    out. `tolerance` is what the caller needs of gaps and violations: float32 may not give it.
+    out.
     """
-    check_precision(options.precision, tolerance)
-    solution = options.optimum(problem)
-    if solution.value is None:
-        raise InputError(f"{problem.name} cannot be run: {solution.message}")
-    told = {id(job.algorithm): job.algorithm for job in jobs}
-    tasks = {
-        key: task_for(row, problem, solution, options.baseline, options.rewards)
-        for key, row in told.items()
-    }
-    entries = [
-        Entry(problem, job.algorithm, tasks[id(job.algorithm)], job.seed, solution.value)
-        for job in jobs
-    ]
-    wanted = [
-        Wanted(problem, each.algorithm, each.task, episodes, options.precision) for each in entries
-    ]
-    choice = choose(options.engine, wanted, options.workers or os.cpu_count() or 1)
-    options.on_message(choice.sentence)
-    taken = [n for n, there in enumerate(choice.on_gpu) if there]
+    check_precision(precision)
     found: dict[int, Run] = {}
-    for part in parts(entries, taken, options.precision):
-        if not options.stopped:
-            runs = _batch([entries[n] for n in part], episodes, options)
+    for part in parts(entries, np.flatnonzero(on_gpu).tolist(), precision):
+        if not stopped():
+            batch = [entries[n] for n in part]
+            runs = _batch(batch, episodes, precision, on_progress, stopped)
             found |= dict(zip(part, runs, strict=True))
-    left = [n for n, there in enumerate(choice.on_gpu) if not there]
-    if left and not (found and options.stopped):
-        on_cores = replace(options, engine="cpu", precision="float64", solution=solution)
-        runs = over_threads(problem, [jobs[n] for n in left], episodes, on_cores)
-        found |= dict(zip(left, runs, strict=True))
+    left = [n for n, there in enumerate(on_gpu) if not there]
+    if left and not (found and stopped()):
+        found |= dict(zip(left, on_cores([entries[n] for n in left]), strict=True))
     if not found:
         raise InterruptedError("stopped before the first launch was done")
     return [found[n] for n in sorted(found)]
@@ -152,20 +116,27 @@ def parts(entries: Sequence[Entry], which: Sequence[int], precision: str) -> lis
     return found
 
 
-def _batch(entries: Sequence[Entry], episodes: int, options: RunOptions) -> list[Run]:
+def _batch(
+    entries: Sequence[Entry],
+    episodes: int,
+    precision: str,
+    on_progress: OnProgress | None,
+    stopped: Callable[[], bool],
+) -> list[Run]:
     """One batch to its end, or to a stop."""
-    playing = PlayingOnGpu(entries, options.precision)
+    playing = PlayingOnGpu(entries, precision)
     began = told = time.perf_counter()
 
     def share() -> float:
         return (time.perf_counter() - began) / len(entries)
 
-    on_progress = options.on_progress or (lambda run: None)
-    while playing.episodes < episodes and not (playing.episodes and options.stopped):
-        playing.advance(min(playing.chunk, episodes - playing.episodes))
-        if options.on_progress and time.perf_counter() - told >= REPORT_EVERY:
+    def after() -> None:
+        nonlocal told
+        if on_progress and time.perf_counter() - told >= REPORT_EVERY:
             told = time.perf_counter()
             _report(playing, entries, share(), on_progress)
+
+    play_on(playing, episodes, lambda: playing.episodes > 0 and stopped(), after)
     for n in playing.broken()[:1]:
         name, seed = entries[n].algorithm.name, entries[n].seed
         raise InputError(
@@ -174,7 +145,8 @@ def _batch(entries: Sequence[Entry], episodes: int, options: RunOptions) -> list
     seconds = share()
     runs = [each.so_far(seconds) for each in playing.reached()]
     for run in runs:
-        on_progress(run)
+        if on_progress:
+            on_progress(run)
     return runs
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.run_settings import RunSettings, has_fingerprint
 
 if TYPE_CHECKING:
+    from cmdplab.experiments.play import Entry
     from cmdplab.solvers import Solution
 
 MOST_PROBLEMS = 32  # that a worker keeps solved
@@ -25,6 +25,7 @@ class Work(NamedTuple):
     problem_file: Path
     label: str = ""  # the algorithm, with what tells it from others of its experiment
     given: bool = False  # whether a person gave the import path of its learner
+    entry: Entry | None = None  # the run with all that it needs, where it is at hand
 
     @property
     def words(self) -> str:
@@ -66,30 +67,36 @@ Event = Standing | Ended
 OnEvent = Callable[[Event], None]
 
 
-class Problems:
-    """Problems with their optima, each read and solved once; beyond `most` the oldest go.
+class Entries:
+    """Runs with all that they need: each problem is read and solved once, each task made once.
 
-    `known` are those that are solved already, by fingerprint.
+    Beyond `most` problems the oldest go.
     """
 
-    def __init__(
-        self,
-        known: Mapping[str, tuple[CMDP, Solution]] = MappingProxyType({}),
-        most: int | None = MOST_PROBLEMS,
-    ) -> None:
-        self._most, self._known = most, {**known}
+    def __init__(self, most: int | None = MOST_PROBLEMS) -> None:
+        self._most = most
+        self._known: dict[str, tuple[CMDP, Solution, dict[Any, Entry]]] = {}
 
-    def of(self, settings: RunSettings, file: Path) -> tuple[CMDP, Solution]:
-        """The problem of a run and its optimum."""
+    def of(self, work: Work) -> Entry:
+        """Return the run of a work, which may have it already."""
+        # Half a second, for which `status` has no use.
+        from cmdplab.experiments.play import Entry
         from cmdplab.solvers import solve_feasible
 
+        if work.entry is not None:
+            return work.entry
+        settings = work.settings
+        row, rewards = settings.row_to_play(work.given), settings.rewards or "known"
         mark = settings.fingerprint
         if mark not in self._known:
-            problem = problem_of(settings, file)
+            problem = problem_of(settings, work.problem_file)
             if self._most is not None and len(self._known) >= self._most:
                 self._known.pop(next(iter(self._known)))
-            self._known[mark] = problem, solve_feasible(problem)
-        return self._known[mark]
+            self._known[mark] = problem, solve_feasible(problem), {}
+        problem, solution, made = self._known[mark]
+        if (row, rewards) not in made:
+            made[row, rewards] = Entry.of(problem, row, 0, solution, None, rewards)
+        return made[row, rewards]._replace(seed=settings.seed)
 
 
 def problem_of(settings: RunSettings, file: Path) -> CMDP:

@@ -6,12 +6,10 @@ Records hold no policies. The run is played again, in pieces, and its policy is 
 from __future__ import annotations
 
 import math
-import time
 from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
@@ -19,7 +17,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import family
 from cmdplab.errors import InputError
-from cmdplab.experiments.play import FIRST_CHUNK, OnProgress, Playing, Run, RunOptions, check_counts
+from cmdplab.experiments.play import Entry, OnProgress, Playing, check_counts, play_on
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.theory.soft import entropy
 from cmdplab.types import Array
@@ -143,21 +141,19 @@ class _Watched:
         on_progress: OnProgress | None,
     ) -> None:
         check_counts(episodes, seed)
-        optimum = solution if solution is not None else solve_feasible(problem)
-        self._playing = Playing(problem, row, seed, RunOptions(solution=optimum, rewards=rewards))
-        self.task = task_for(row, problem, optimum, rewards=rewards)
+        entry = Entry.of(problem, row, seed, solution, None, rewards)
+        self._playing, self.task = Playing(entry), entry.task
         # Every family's plain learner reads a policy from the state; it need not play for that.
         self._learner = family(row).plain(row, self.task)
-        self._row, self._seed, self._on_progress = row, seed, on_progress
-        self._began, self._chunk = time.perf_counter(), FIRST_CHUNK
+        self._on_progress = on_progress
 
     def policy_after(self, episodes: int) -> Array:
         """Return the policy [H, X, A] after an episode, which must not be played past already."""
         playing = self._playing
-        while playing.episodes < episodes:
-            self._chunk = playing.advance(min(self._chunk, episodes - playing.episodes))
+
+        def after() -> None:
             if self._on_progress:
-                seconds = time.perf_counter() - self._began
-                summary = playing.summary()
-                self._on_progress(Run(self._row, self._seed, summary, {}, {}, None, seconds))
-        return self._learner.policy(playing.state())
+                self._on_progress(playing.standing())
+
+        play_on(playing, episodes, lambda: False, after)
+        return self._learner.policy(playing.reached().state)

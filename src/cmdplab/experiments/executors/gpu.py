@@ -18,9 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.row import Row
-from cmdplab.algorithms.task import Task
 from cmdplab.engines.choose import Wanted, choose
 from cmdplab.engines.gpu.device import card
 from cmdplab.errors import CmdplabError, InputError
@@ -29,9 +26,9 @@ from cmdplab.experiments.durable import begin, close, enter, fail, held, save
 from cmdplab.experiments.executors.local import run_locally
 from cmdplab.experiments.executors.signals import Interrupt
 from cmdplab.experiments.manifest import Manifest
-from cmdplab.experiments.play import Reached, Snapshot
-from cmdplab.experiments.run_on_gpu import Entry, PlayingOnGpu, parts
-from cmdplab.experiments.work import Ended, OnEvent, Problems, Standing, Work
+from cmdplab.experiments.play import Entry, Reached, Snapshot, play_on
+from cmdplab.experiments.run_on_gpu import PlayingOnGpu, parts
+from cmdplab.experiments.work import Ended, Entries, OnEvent, Standing, Work
 from cmdplab.files.locks import BusyError
 
 REPORT_EVERY = 0.5  # seconds
@@ -72,8 +69,8 @@ def _execute(
     interrupt: Interrupt,
     every: float,
 ) -> None:
-    told = _Told()
-    runs = [(work, entry) for work in works if (entry := told.entry(work)) is not None]
+    made = Entries(most=None)
+    runs = [(work, entry) for work in works if (entry := _entry(made, work)) is not None]
     choice = choose(engine, [_wanted(*each) for each in runs], workers)
     on_message(choice.sentence)
     here = [each for each, there in zip(runs, choice.on_gpu, strict=True) if there]
@@ -95,27 +92,12 @@ def _wanted(work: Work, entry: Entry) -> Wanted:
     return Wanted(entry.problem, entry.algorithm, entry.task, left, precision)
 
 
-class _Told:
-    """What runs are told: problems, optima and tasks, each found once."""
-
-    def __init__(self) -> None:
-        self._problems = Problems(most=None)
-        self._tasks: dict[tuple[str, Row, str], Task] = {}
-
-    def entry(self, work: Work) -> Entry | None:
-        """None where something is wrong: the local workers find and record it."""
-        settings, row = work.settings, work.settings.row()
-        mark, rewards = settings.fingerprint, settings.rewards or "known"
-        try:
-            problem, solution = self._problems.of(settings, work.problem_file)
-            if (mark, row, rewards) not in self._tasks:
-                task = task_for(row, problem, solution, None, rewards)
-                self._tasks[mark, row, rewards] = task
-        except CmdplabError:
-            return None
-        if solution.value is None:
-            return None
-        return Entry(problem, row, self._tasks[mark, row, rewards], settings.seed, solution.value)
+def _entry(entries: Entries, work: Work) -> Entry | None:
+    """None where something is wrong: the local workers find and record it."""
+    try:
+        return entries.of(work)
+    except CmdplabError:
+        return None
 
 
 def _batches(runs: Sequence[tuple[Work, Entry]]) -> Iterator[list[tuple[Work, Entry]]]:
@@ -209,8 +191,9 @@ def _advance(
     target = math.inf if settings.episodes is None else settings.episodes
     before, began, pause = playing.episodes, time.monotonic(), every
     saved = told = began
-    while playing.episodes < target and not interrupt.asked:
-        playing.advance(int(min(playing.chunk, target - playing.episodes)))
+
+    def after() -> None:
+        nonlocal saved, told, pause
         now = time.monotonic()
         if now - told >= REPORT_EVERY:
             told = now
@@ -219,6 +202,8 @@ def _advance(
             _keep(save, group, playing, (now - began) / len(group), interrupt)
             saved = time.monotonic()
             pause = max(every, SAVING_SHARE * (saved - now))
+
+    play_on(playing, target, lambda: interrupt.asked > 0, after)
     if playing.episodes:
         _keep(close, group, playing, (time.monotonic() - began) / len(group), interrupt)
     for each in group:

@@ -23,7 +23,7 @@ from cmdplab.experiments.executors.signals import (
 )
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.status import RunStatus, status_by, status_of, with_end
-from cmdplab.experiments.work import Ended, Event, OnEvent, Problems, Standing, Work
+from cmdplab.experiments.work import Ended, Entries, Event, OnEvent, Standing, Work
 from cmdplab.files.locks import BusyError
 
 LEAVE = 10.0  # seconds for a worker to checkpoint when the sweep itself breaks off
@@ -151,7 +151,7 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
             except OSError:  # the parent is gone: no fault of the run, which stops and checkpoints
                 interrupt()
 
-    problems = Problems()
+    entries = Entries()
     try:
         while (message := pipe.recv()) is not None:
             ended, _ = do_one(
@@ -160,7 +160,7 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
                 on_progress=on_progress,
                 every=every,
                 patience=PATIENCE,
-                problems=problems,
+                entries=entries,
             )
             interrupt.asked = 0
             pipe.send(("ended", *ended))
@@ -168,7 +168,7 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
         return
 
 
-def run_here(work: Work, problems: Problems, on_event: OnEvent) -> RunStatus:
+def run_here(work: Work, on_event: OnEvent) -> RunStatus:
     """Do one run in this process: a second one would take longer to start than many runs."""
     with signals() as interrupt:
         interrupt.raises = True
@@ -178,7 +178,6 @@ def run_here(work: Work, problems: Problems, on_event: OnEvent) -> RunStatus:
             on_progress=on_event,
             every=CHECKPOINT_EVERY,
             patience=PATIENCE,
-            problems=problems,
         )
     on_event(ended)
     if record is None:
@@ -193,7 +192,7 @@ def do_one(
     on_progress: Callable[[Standing], None] = lambda standing: None,
     every: float,
     patience: float = 0.0,
-    problems: Problems | None = None,
+    entries: Entries | None = None,
 ) -> tuple[Ended, Manifest | None]:
     """Perform a run: how it ended, and its record, if it came to one.
 
@@ -203,7 +202,7 @@ def do_one(
     while True:
         try:
             record = run_in_folder(
-                work, stop=stop, on_progress=on_progress, every=every, problems=problems
+                work, stop=stop, on_progress=on_progress, every=every, entries=entries
             )
             return Ended(folder.name, record.status, record.error), record
         except BusyError:
