@@ -19,7 +19,7 @@ from cmdplab import errors
 from cmdplab.algorithms.task import Task
 from cmdplab.experiments.experiment import parse_experiment
 from cmdplab.files import read_bytes
-from cmdplab.files.write import renamed, writable_folder
+from cmdplab.files.write import writable_folder, written_whole
 from cmdplab.solvers.thresholds.frontier import frontier
 
 SEVERAL = random_problem(4, 3, 3, 6)  # more constraints than are shown
@@ -221,8 +221,8 @@ def test_a_full_disk_is_no_bad_input(tmp_path, monkeypatch):
 def test_the_file_that_could_not_be_written_is_the_one_that_is_named(tmp_path):
     with (
         pytest.raises(errors.StorageError) as told,
-        renamed(tmp_path / "outer"),
-        renamed(tmp_path / "inner"),
+        written_whole(tmp_path / "outer", flushed=False),
+        written_whole(tmp_path / "inner", flushed=False),
     ):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert str(told.value) == f"cannot write {tmp_path}/inner: No space left on device"

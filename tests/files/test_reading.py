@@ -97,7 +97,7 @@ def test_headers_of_other_programs_are_read(tmp_path):
         (np.array([None]), "holds '|O', not plain numbers, booleans or text"),
         (np.zeros(2, dtype="c16"), "holds '<c16'"),
         (np.zeros(2, dtype="M8[s]"), "holds '<M8[s]'"),
-        (np.zeros(2, dtype=[("a", "f8")]), "has a header that is not one of plain numbers"),
+        (np.zeros(2, dtype=[("a", "f8")]), "holds '|V8', not plain numbers"),
         (np.array([0, 2], dtype=np.uint8).view(bool), "neither true nor false"),
     ],
 )

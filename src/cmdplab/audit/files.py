@@ -15,7 +15,7 @@ import numpy as np
 from cmdplab.audit.findings import Finding, extent, unanswered
 from cmdplab.figures.palette import Look, looks
 from cmdplab.figures.style import MARKERS, literal, save, unframe
-from cmdplab.files.cells import csv_text
+from cmdplab.files.tables import csv_text
 from cmdplab.files.write import to_json, writable_folder, write_text
 from cmdplab.statistics import Exponent, Interval
 from cmdplab.types import Array

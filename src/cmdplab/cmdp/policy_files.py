@@ -23,7 +23,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import InputError, printable
 from cmdplab.files import read_json, read_sealed_npz, read_text, write_sealed_npz
-from cmdplab.files.cells import csv_text
+from cmdplab.files.tables import csv_text
 from cmdplab.files.write import to_json, write_text
 from cmdplab.types import Array
 

@@ -23,7 +23,7 @@ from cmdplab.cmdp.memory import Memory, counted_occupancy, mass_by_next_level
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import InputError
-from cmdplab.files.cells import csv_rows
+from cmdplab.files.tables import csv_rows
 from cmdplab.types import Array, Mask
 
 Row = dict[str, Any]

@@ -36,9 +36,7 @@ from cmdplab.cmdp.checks import (
 from cmdplab.cmdp.labels import Labels, Scale, checked_labels
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse, checked_rows
 from cmdplab.errors import InputError, naming
-from cmdplab.files import DIGEST, digest_of_arrays, read_npz
-from cmdplab.files.digests import damaged
-from cmdplab.files.write import written_whole
+from cmdplab.files import read_sealed_npz, write_sealed_npz
 from cmdplab.types import Array, Mask, frozen
 
 FORMAT = "cmdplab-stationary-1"
@@ -168,20 +166,16 @@ class StationaryCMDP(Bundle):
         }
         if self.mask is not None:
             arrays["mask"] = self.mask
-        with written_whole(path) as temporary, temporary.open("wb") as stream:
-            np.savez_compressed(stream, **arrays, digest=np.array(digest_of_arrays(arrays)))
+        write_sealed_npz(path, arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> StationaryCMDP:
         """Read what `save` wrote; anything else gets one sentence."""
-        return cls.from_arrays(read_npz(path, (*FILED, DIGEST)), path)
+        return cls.from_arrays(read_sealed_npz(path, FILED), path)
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any], path: str | Path) -> StationaryCMDP:
         """The problem of the arrays of a file, which is named where they are none."""
-        stated = arrays.pop(DIGEST, None)  # files of others have none
-        if stated is not None and str(stated) != digest_of_arrays(arrays):
-            raise InputError(f"{damaged(path)}; if you changed it, leave out the array 'digest'")
         needed = {"name", "reward", "threshold", "discount", "start"} | kernel_names(arrays)
         check_format(path, "stationary cmdplab problem", arrays, needed, (FORMAT,))
         discount = arrays["discount"]

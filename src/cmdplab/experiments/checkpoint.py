@@ -16,8 +16,8 @@ import numpy as np
 
 from cmdplab.errors import CmdplabError, storage
 from cmdplab.files import DIGEST, digest_of_arrays, read_npz
-from cmdplab.files.digests import damaged
-from cmdplab.files.write import flush, renamed
+from cmdplab.files.read import damaged
+from cmdplab.files.write import flush, written_whole
 
 if TYPE_CHECKING:
     from cmdplab.experiments.play import Snapshot
@@ -53,7 +53,7 @@ def replaced(folder: Path) -> Iterator[Path]:
     Whoever writes there flushes.
     """
     newest, before = folder / NEWEST, folder / BEFORE
-    with renamed(folder / "checkpoint.new.npz") as temporary:
+    with written_whole(folder / "checkpoint.new.npz", flushed=False) as temporary:
         yield temporary
     with storage(f"cannot write {newest}"):
         if newest.exists():

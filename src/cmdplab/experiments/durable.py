@@ -27,7 +27,7 @@ from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.work import Entries, Standing, Work
 from cmdplab.files import file_digest
 from cmdplab.files.locks import BusyError, locked, removed
-from cmdplab.files.write import flush, renamed
+from cmdplab.files.write import flush, written_whole
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
@@ -256,11 +256,11 @@ def _keep(
     done = record.status == "done"
     with contextlib.ExitStack() as files:
         # Renamed in reverse, the manifest last: it never promises what is not there.
-        own = files.enter_context(renamed(folder / manifest.NAME))
+        own = files.enter_context(written_whole(folder / manifest.NAME, flushed=False))
         paths = {checkpoint.NEWEST: files.enter_context(checkpoint.replaced(folder))}
         checkpoint.write(paths[checkpoint.NEWEST], reached.snapshot() | mine, last=done)
         for name, put in tables.items():
-            paths[name] = files.enter_context(renamed(folder / name))
+            paths[name] = files.enter_context(written_whole(folder / name, flushed=False))
             put(paths[name])
         if done:
             record.sha256 = {name: file_digest(paths[name]) for name in FILES}

@@ -21,7 +21,7 @@ from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import FILES
 from cmdplab.experiments.status import RunStatus, missing, status_by
 from cmdplab.experiments.work import Work
-from cmdplab.files.write import renamed
+from cmdplab.files.write import written_whole
 
 EXPERIMENT = "experiment.json"  # lists the runs of a folder
 NAME = ".index"
@@ -77,7 +77,7 @@ class Index:
                 with self._file.open("ab") as stream:
                     stream.write(b"\n" + b"\n".join(lines) + b"\n")
                 return
-            with renamed(self._file) as temporary:  # more lines are old than not
+            with written_whole(self._file, flushed=False) as temporary:  # most are old
                 temporary.write_bytes(b"\n".join(map(sealed_line, self._lines.values())) + b"\n")
             self._written = len(self._lines)
 

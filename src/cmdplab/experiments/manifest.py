@@ -19,8 +19,8 @@ from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments.experiment import first_complaint
 from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.files import read_json
-from cmdplab.files.digests import damaged
-from cmdplab.files.write import renamed, written_whole
+from cmdplab.files.read import damaged
+from cmdplab.files.write import written_whole
 
 SCHEMA = 1
 NAME = "manifest.json"
@@ -101,7 +101,7 @@ def announce(folder: Path, manifest: Manifest) -> None:
     if (folder / NAME).exists():
         write(folder, manifest)
         return
-    with renamed(folder / NAME) as temporary:
+    with written_whole(folder / NAME, flushed=False) as temporary:
         put(temporary, manifest)
 
 

@@ -1,43 +1,29 @@
-"""The one door for files: whatever is not the package's own is read through it.
+"""Files, which the package reads and writes through this subpackage alone.
 
-Sizes are known before memory is asked for, nothing is ever unpickled or evaluated, digests are
-checked wherever there are any, and whatever is wrong is one sentence that names the file.
+Sizes are known before memory is allocated. Nothing is unpickled or evaluated. Digests are checked
+if a file has them. Each error is one sentence that names the file.
 """
 
-from cmdplab.files.arrays import read_npy, read_npz, read_sealed_npz, write_sealed_npz
-from cmdplab.files.digests import DIGEST, NoDigestWarning, digest_of_arrays, sealed, unsealed
-from cmdplab.files.read import (
-    LARGEST,
-    MissingError,
-    file_digest,
-    parse_json,
-    parse_toml,
-    read_bytes,
-    read_json,
-    read_text,
-    read_toml,
+from cmdplab.files.arrays import (
+    digest_of_arrays as digest_of_arrays,
+    read_npy as read_npy,
+    read_npz as read_npz,
+    read_sealed_npz as read_sealed_npz,
+    write_sealed_npz as write_sealed_npz,
 )
-from cmdplab.files.tables import read_table, write_table
-
-__all__ = [
-    "DIGEST",
-    "LARGEST",
-    "MissingError",
-    "NoDigestWarning",
-    "digest_of_arrays",
-    "file_digest",
-    "parse_json",
-    "parse_toml",
-    "read_bytes",
-    "read_json",
-    "read_npy",
-    "read_npz",
-    "read_sealed_npz",
-    "read_table",
-    "read_text",
-    "read_toml",
-    "sealed",
-    "unsealed",
-    "write_sealed_npz",
-    "write_table",
-]
+from cmdplab.files.read import (
+    DIGEST as DIGEST,
+    LARGEST as LARGEST,
+    MissingError as MissingError,
+    NoDigestWarning as NoDigestWarning,
+    file_digest as file_digest,
+    parse_json as parse_json,
+    parse_toml as parse_toml,
+    read_bytes as read_bytes,
+    read_json as read_json,
+    read_text as read_text,
+    read_toml as read_toml,
+    sealed as sealed,
+    unsealed as unsealed,
+)
+from cmdplab.files.tables import read_table as read_table, write_table as write_table

@@ -1,8 +1,7 @@
 """Locks between processes: a file that one process holds, and that is free when it dies.
 
-The system keeps the lock (flock on POSIX, the file's first byte on Windows), not the file: what a
-killed process leaves behind holds nobody up. On network file systems it holds as far as they
-support it; where they do not, that is said and nothing is written.
+The system keeps the lock (flock on POSIX, the file's first byte on Windows), so the file of a
+killed process blocks nobody. A network file system that has no locks is an error.
 """
 
 from __future__ import annotations
@@ -22,22 +21,20 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-RETRY = 0.05  # seconds between two attempts of one who waits
+RETRY = 0.05  # seconds between two attempts to get a lock
 
 
 class BusyError(StorageError):
-    """Another process holds the lock."""
+    """The error if another process holds the lock."""
 
 
 @contextmanager
 def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold the lock while the block lasts; `BusyError` where another has it, or wait for it."""
-    handle = _taken(path)
-    while handle is None and wait:
+    """Hold the lock while the block lasts; if another process has it, wait or raise `BusyError`."""
+    while (handle := _taken(path)) is None:
+        if not wait:
+            raise BusyError(f"another process works in {path.parent}")
         time.sleep(RETRY)
-        handle = _taken(path)
-    if handle is None:
-        raise BusyError(f"another process works in {path.parent}")
     try:
         yield
     finally:
@@ -45,16 +42,19 @@ def locked(path: Path, *, wait: bool = False) -> Iterator[None]:
 
 
 def removed(path: Path) -> None:
-    """Remove the file of a lock that we hold; Windows keeps a file that is open, harmlessly."""
+    """Remove the file of a lock that this process holds; Windows keeps an open file."""
     with suppress(PermissionError):
         path.unlink(missing_ok=True)
 
 
 def _taken(path: Path) -> int | None:
-    """The open file of the lock, or None where another process has it."""
+    """Return the open file of the lock, or None if another process has it."""
     while True:
         with storage(f"cannot lock {path}"):
-            handle = _opened(path)
+            try:
+                handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)  # NFS: only writable files
+            except PermissionError:
+                handle = os.open(path, os.O_RDONLY)  # enough to see whether it is held
             try:
                 free = _grabbed(handle)
             except OSError:
@@ -65,37 +65,27 @@ def _taken(path: Path) -> int | None:
         os.close(handle)
         if not free:
             return None
-        # Who held it has removed the file meanwhile: the name stands for another, or for none.
-
-
-def _opened(path: Path) -> int:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)  # NFS locks what can be written
-    except PermissionError:
-        return os.open(path, os.O_RDONLY)  # somebody else's: enough to see whether it is held
+        # The holder has removed the file meanwhile: its name stands for another file, or for none.
 
 
 def _grabbed(handle: int) -> bool:
-    """Lock an open file without waiting; whether that went well."""
-    if fcntl is None:
-        windows: Any = import_module("msvcrt")
-        try:
-            windows.locking(handle, windows.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
+    """Lock an open file without waiting; return False if another process has the lock."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        if fcntl is None:
+            windows: Any = import_module("msvcrt")
+            windows.locking(handle, windows.LK_NBLCK, 1)
+        else:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if fcntl is None or isinstance(error, BlockingIOError):
+            return False
+        raise
     return True
 
 
 def _is_there(path: Path, handle: int) -> bool:
-    """Whether an open file is still the one of that name; on Windows it cannot be another."""
-    if fcntl is None:
-        return True
+    """Return True if an open file still has its name; on Windows it always has."""
     try:
-        return os.path.samestat(path.stat(), os.fstat(handle))
+        return fcntl is None or os.path.samestat(path.stat(), os.fstat(handle))
     except FileNotFoundError:
         return False

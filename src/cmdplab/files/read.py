@@ -1,4 +1,8 @@
-"""Files as bytes, text, JSON and TOML."""
+"""Files as bytes, text, JSON and TOML, and the digests that tell damaged files.
+
+A JSON file holds the digest of the rest of it, an .npz file that of its other arrays, a Parquet
+file one for each column. Files of other programs and of older versions have none and are read too.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import os
 import re
 import stat
 import tomllib
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +22,7 @@ from typing import Any, BinaryIO
 
 from cmdplab.errors import CmdplabError, InputError, printable, storage
 
+DIGEST = "digest"
 LARGEST = 8 << 30  # bytes that one file from outside may hold or unpack to
 LARGEST_TEXT = 1 << 30  # bytes
 LARGEST_TOML = 1 << 20  # bytes: a person writes it
@@ -27,12 +33,16 @@ DEEPEST = 32  # lists and objects within each other
 
 
 class MissingError(InputError):
-    """There is no such file."""
+    """The error for a file that does not exist."""
+
+
+class NoDigestWarning(UserWarning):
+    """The warning about a record without a digest: nobody can tell whether it was changed."""
 
 
 @contextmanager
 def opened(path: str | Path, limit: int = LARGEST) -> Iterator[tuple[BinaryIO, int]]:
-    """A plain file of at most `limit` bytes, and how many it has."""
+    """Open a plain file of at most `limit` bytes; yield it with its number of bytes."""
     if not isinstance(path, str | os.PathLike):  # a number would be an open file
         raise InputError(f"{path!r} is not the path of a file")
     with storage(f"{path} cannot be read"):
@@ -55,7 +65,7 @@ def opened(path: str | Path, limit: int = LARGEST) -> Iterator[tuple[BinaryIO, i
 
 
 def read_bytes(path: str | Path, limit: int = LARGEST) -> bytes:
-    """All of a file."""
+    """Return all of a file."""
     with opened(path, limit) as (stream, size):
         data = stream.read(size + 1)
     if len(data) > size:
@@ -64,7 +74,7 @@ def read_bytes(path: str | Path, limit: int = LARGEST) -> bytes:
 
 
 def file_digest(path: str | Path) -> str:
-    """The sha256 of a file; empty where there is none."""
+    """Return the sha256 of a file; empty if it cannot be read."""
     try:
         with opened(path) as (stream, _):
             return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
@@ -73,7 +83,7 @@ def file_digest(path: str | Path) -> str:
 
 
 def read_text(path: str | Path, limit: int = LARGEST_TEXT) -> str:
-    """A file of UTF-8 text, whatever its line ends."""
+    """Return the text of a UTF-8 file, with one kind of line ends."""
     data = read_bytes(path, limit)
     if data.count(b"\n") > MOST_LINES:
         raise InputError(f"{path} has more than {MOST_LINES} lines")
@@ -84,7 +94,7 @@ def read_text(path: str | Path, limit: int = LARGEST_TEXT) -> str:
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """The table of a TOML file."""
+    """Return the table of a TOML file."""
     text = read_text(path, LARGEST_TOML)
     try:
         return parse_toml(text)
@@ -92,8 +102,8 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise InputError(f"{path} cannot be read as TOML: {first_line(error)}") from None
 
 
-# Strings and comments are passed over. A closing quote may lack, and no part of a token is tried
-# again: the search is linear in every text.
+# Strings and comments are skipped. A closing quote may be missing, and no part of a token is tried
+# again: the search takes linear time on each text.
 _WORD = r"""(?>[\w-]+|"(?:[^"\\\n]|\\[^\n])*"?|'[^'\n]*'?)"""
 _DOT = r"[ \t]*+\.[ \t]*+"
 _TOML_TOKEN = re.compile(
@@ -118,12 +128,12 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_json(path: str | Path, limit: int = LARGEST_TEXT) -> Any:
-    """The value of a JSON file."""
+    """Return the value of a JSON file."""
     return parse_json(read_text(path, limit), str(path))
 
 
 def parse_json(text: str, where: str) -> Any:
-    """The value of a strict JSON text: finite numbers, distinct keys, no deep nesting."""
+    """Return the value of a JSON text with finite numbers, distinct keys and no deep nesting."""
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise InputError(f"{where} holds more than {MOST_VALUES} values")
     try:
@@ -179,5 +189,41 @@ def _check_depth(value: Any) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """The text of an error, as one line that can be printed."""
+    """Return the text of an error as one printable line."""
     return printable(" ".join(str(error).split())[:200] or type(error).__name__)
+
+
+def damaged(path: object) -> InputError:
+    """Return the error for a file whose content does not match its digest."""
+    return InputError(f"{path} is damaged: its content does not match its digest")
+
+
+def say_without(name: str) -> None:
+    """Warn of a file without a digest, once for each name: a sweep has thousands of one name."""
+    words = f"{name} has no digest: cannot tell whether it was changed"
+    warnings.warn(words, NoDigestWarning, stacklevel=3)
+
+
+def sealed(text: str, indent: int = 2) -> str:
+    """Return the text of a JSON object with its digest as the last key."""
+    values = parse_json(text, "the record")
+    values[DIGEST] = _digest(values)
+    return json.dumps(values, indent=indent)
+
+
+def unsealed(values: Any, path: object, name: str) -> Any:
+    """Return an object without its digest, which must match; warn if there is none."""
+    if not isinstance(values, dict):
+        return values
+    rest = {key: value for key, value in values.items() if key != DIGEST}
+    if DIGEST not in values:
+        say_without(name)
+    elif values[DIGEST] != _digest(rest):
+        raise damaged(path)
+    return rest
+
+
+def _digest(values: Any) -> str:
+    """Return a hash of a JSON value that does not depend on the order of keys and on spaces."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

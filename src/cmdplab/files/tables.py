@@ -1,25 +1,40 @@
-"""Parquet files: what a table would take is known from its metadata before a page is unpacked."""
+"""Tables as Parquet files and as comma-separated values.
+
+The size of a Parquet table is known from its metadata before a page is unpacked.
+
+A spreadsheet takes text that begins with = + - @, a tab or a line break for a formula. In
+comma-separated values such text is written with an apostrophe before it, and read without.
+"""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.files.digests import damaged, say_without
-from cmdplab.files.read import LARGEST, first_line, parse_json, read_bytes
+from cmdplab.files.read import LARGEST, damaged, first_line, parse_json, read_bytes, say_without
 
 KEY = b"cmdplab.digests"  # in the metadata of the file: name of a column -> its digest
 LONGEST_WORD = 1000  # letters
+_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+_SPECIAL = re.compile(r'[",\r\n]')
+_NUMBER = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
+
+
+class _UnfitError(ValueError):
+    """A fault of a table, without the name of its file."""
 
 
 def write_table(table: Any, path: str | Path, **options: Any) -> None:
-    """Write columns of 64-bit numbers and of words, with their digests in the metadata of the file.
+    """Write columns of 64-bit numbers and of words, with their digests in the metadata.
 
     `options` are those of `pyarrow.parquet.ParquetWriter`.
     """
@@ -28,45 +43,42 @@ def write_table(table: Any, path: str | Path, **options: Any) -> None:
     stated = {KEY: json.dumps({n: _digest(n, table[n]) for n in table.column_names})}
     whole = table.replace_schema_metadata(stated)
     # Arrow takes a name such as run:1 for the address of another file system.
-    with (
-        Path(path).open("wb") as stream,
-        pq.ParquetWriter(stream, whole.schema, **options) as writer,
-    ):
-        writer.write_table(whole)
-        writer.add_key_value_metadata(stated)  # also where the schema of Arrow is not kept
+    with Path(path).open("wb") as stream, pq.ParquetWriter(stream, whole.schema, **options) as file:
+        file.write_table(whole)
+        file.add_key_value_metadata(stated)  # also if the schema of Arrow is not kept
 
 
 def read_table(
     path: str | Path, words: Sequence[str] = (), sha256: str = "", columns: Any = None
 ) -> Any:
-    """A table of whole numbers, floats and words; `words` are the columns that hold the last.
+    """Return a table of whole numbers, floats and words; `words` are the columns of words.
 
-    `sha256` is that of the file, where a manifest knows it. Where neither it nor the file itself
-    has a digest, that is said. `columns` are those that are wanted; None: all.
+    `sha256` is the digest of the file, if a manifest states it. Warn if neither the manifest nor
+    the file states a digest. `columns` are those that are wanted; None: all.
     """
     data = read_bytes(path)
     if sha256 and hashlib.sha256(data).hexdigest() != sha256:
         raise damaged(path)
     try:
-        table, known = _table(data, list(words), columns)
+        table, stated = _table(data, list(words), columns)
     except _UnfitError as error:
         raise InputError(f"{path} {error}") from None
     except Exception as error:  # Arrow raises many kinds, those of Python among them
         raise InputError(f"{path} cannot be read: {first_line(error)}") from None
-    if known is not None:
-        digests = parse_json(known.decode("utf-8", "replace"), f"the digests of {path}")
-        _check(path, table, digests, columns)
+    if stated is not None:
+        digests = parse_json(stated.decode("utf-8", "replace"), f"the digests of {path}")
+        wanted = set(digests) if isinstance(digests, dict) else {""}
+        wanted = wanted if columns is None else wanted & {*columns}
+        names = table.column_names
+        if wanted != {*names} or any(digests[n] != _digest(n, table[n]) for n in names):
+            raise damaged(path)
     elif not sha256:
         say_without(Path(path).name)
     return table
 
 
-class _UnfitError(ValueError):
-    """A fault of a table, without the name of its file."""
-
-
 def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | None]:
-    """The table, and the digests that the file states."""
+    """Return the table and the digests that the file states."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -76,10 +88,11 @@ def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | No
         _check_sizes(about)
         if len(schema.names) != about.num_columns or len({*schema.names}) < len(schema.names):
             raise _UnfitError("holds tables within its columns, or a column twice")
-        for field in schema:
-            if not _is_plain(field.type):
-                kind = first_line(ValueError(str(field.type)))[:40]
-                raise _UnfitError(f"holds {kind}, not plain numbers and words")
+        for kind in schema.types:
+            plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+            if plain != pa.string() and (plain != kind or kind not in (pa.int64(), pa.float64())):
+                shown = first_line(ValueError(str(kind)))[:40]
+                raise _UnfitError(f"holds {shown}, not plain numbers and words")
         table = file.read(columns=columns, use_threads=False)
     table.validate(full=True)
     if table.num_rows != about.num_rows:
@@ -89,22 +102,14 @@ def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | No
             raise _UnfitError(f"has holes in the column {name!r}")
         if not pa.types.is_primitive(table[name].type):
             coded(table[name])
-    known = (about.metadata or {}).get(KEY) or (schema.metadata or {}).get(KEY)
-    return table.unify_dictionaries().replace_schema_metadata(None), known
-
-
-def _is_plain(kind: Any) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        return bool(kind.value_type == pa.string())
-    return kind in (pa.int64(), pa.float64(), pa.string())
+    stated = (about.metadata or {}).get(KEY) or (schema.metadata or {}).get(KEY)
+    return table.unify_dictionaries().replace_schema_metadata(None), stated
 
 
 def _check_sizes(about: Any) -> None:
-    """Declared sizes against each other and against what is sensible.
+    """Compare the stated sizes with each other and with the largest.
 
-    Nothing is asked of single columns here: Arrow ends the process where a footer is wrong there.
+    Single columns are not looked at: Arrow ends the process if a footer is wrong there.
     """
     groups = [about.row_group(n) for n in range(about.num_row_groups)]
     rows = [group.num_rows for group in groups]
@@ -115,40 +120,25 @@ def _check_sizes(about: Any) -> None:
         raise _UnfitError(f"would unpack to more than {LARGEST} bytes")
 
 
-def _check(path: str | Path, table: Any, digests: Any, columns: Any) -> None:
-    wanted = set(digests) if isinstance(digests, dict) else {""}
-    wanted = wanted if columns is None else wanted & {*columns}
-    if wanted != {*table.column_names}:
-        raise damaged(path)
-    if any(digests[name] != _digest(name, table[name]) for name in table.column_names):
-        raise damaged(path)
-
-
 def _digest(name: str, column: Any) -> str:
-    """A hash of the name, the type and the values of a column, however it is cut and encoded."""
-    import pyarrow as pa
-
+    """Return a hash of a column's name, type and values, whatever its chunks and encoding."""
     total = hashlib.sha256(name.encode())
-    kind = column.type
-    if kind in (pa.int64(), pa.float64()):
+    kind = str(column.type)
+    if kind in ("int64", "double"):
         total.update(f" {kind} {len(column)} ".encode())
         for chunk in column.chunks:
             total.update(chunk.to_numpy(zero_copy_only=False).tobytes())
-    else:
-        total.update(json.dumps(_runs(column)).encode())
+    else:  # words, each with the number of its repetitions in a row
+        codes, words = coded(column)
+        ends = np.append(np.flatnonzero(codes[1:] != codes[:-1]) + 1, len(codes))
+        lengths = np.diff(ends, prepend=0)
+        runs = [(words[codes[end - 1]], int(n)) for end, n in zip(ends, lengths, strict=True) if n]
+        total.update(json.dumps(runs).encode())
     return total.hexdigest()[:32]
 
 
-def _runs(column: Any) -> list[tuple[str, int]]:
-    """Words, each with how often it stands in a row."""
-    codes, words = coded(column)
-    ends = np.append(np.flatnonzero(codes[1:] != codes[:-1]) + 1, len(codes))
-    lengths = np.diff(ends, prepend=0)
-    return [(words[codes[end - 1]], int(n)) for end, n in zip(ends, lengths, strict=True) if n]
-
-
 def coded(column: Any) -> tuple[Any, list[str]]:
-    """A column of words as numbers [rows] into a list of words."""
+    """Return a column of words as numbers [rows] into a list of words."""
     import pyarrow as pa
 
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
@@ -157,3 +147,26 @@ def coded(column: Any) -> tuple[Any, list[str]]:
     if any(len(each) > LONGEST_WORD for each in words):
         raise _UnfitError(f"holds names of more than {LONGEST_WORD} letters")
     return np.asarray(whole.indices), words
+
+
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as comma-separated values; floats keep every digit, and None is empty."""
+    lines = (",".join(map(_written, row)) or '""' for row in rows)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def csv_rows(text: str) -> list[list[str]]:
+    """Return the rows of comma-separated values; `csv.Error` if the text has none."""
+    return [[_read(cell) for cell in row] for row in csv.reader(io.StringIO(text), strict=True)]
+
+
+def _written(cell: Any) -> str:
+    text = "" if cell is None else str(cell)
+    if isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell):
+        text = f"'{text}"
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"' if _SPECIAL.search(text) else text
+
+
+def _read(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell

@@ -17,21 +17,32 @@ from cmdplab.errors import storage
 
 
 @contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`: flushed and renamed on success, removed on failure."""
-    with renamed(path) as temporary:
-        yield temporary
-        flush(temporary)
+def written_whole(path: str | Path, *, flushed: bool = True) -> Iterator[Path]:
+    """Yield a temporary path beside `path`: renamed on success, removed on failure.
+
+    It is flushed before, unless the caller flushes several files together or can lose the file.
+    """
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with storage(f"cannot write {target}"):
+            yield temporary
+            if flushed:
+                flush(temporary)
+            temporary.replace(target)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """A file of UTF-8 text, whole or not at all."""
+    """Write a file of UTF-8 text, whole or not at all."""
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="")
 
 
 def flush(*paths: Path) -> None:
-    """Have files on the disk. All at once: the disk takes as long for five as for one."""
+    """Flush files to the disk at once: the disk takes as long for five as for one."""
 
     def one(path: Path) -> None:
         with path.open("rb+") as stream:
@@ -44,22 +55,8 @@ def flush(*paths: Path) -> None:
         list(pool.map(one, paths))
 
 
-@contextmanager
-def renamed(path: str | Path) -> Iterator[Path]:
-    """As `written_whole`, for who flushes several files together, or has nothing to lose."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        with storage(f"cannot write {target}"):
-            yield temporary
-            temporary.replace(target)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-
-
 def writable_folder(path: str | Path) -> Path:
-    """Create the folder if need be and make sure that a file can be written in it."""
+    """Create the folder if it is missing, and check that a file can be written in it."""
     folder = Path(path)
     probe = folder / f".probe.{os.getpid()}"
     with storage(f"cannot write into {folder}"):
@@ -70,7 +67,7 @@ def writable_folder(path: str | Path) -> Path:
 
 
 def to_json(value: Any, indent: int | None = 2) -> str:
-    """Strict JSON: no NaN, infinities as null, arrays as lists; millions of numbers on one line."""
+    """Return strict JSON: no NaN, infinities as null, arrays as lists, all in any depth."""
     return json.dumps(_plain(value), indent=indent, allow_nan=False)
 
 
@@ -85,6 +82,4 @@ def _plain(value: Any) -> Any:
         return [_plain(each) for each in value]
     if isinstance(value, np.generic):
         return _plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

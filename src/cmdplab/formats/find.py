@@ -13,7 +13,7 @@ from cmdplab.cmdp.checks import FILED
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import FORMAT, StationaryCMDP
 from cmdplab.errors import InputError
-from cmdplab.files import DIGEST, read_npz
+from cmdplab.files import read_sealed_npz
 from cmdplab.formats.assemble import Problem
 from cmdplab.formats.drn import read_drn, write_drn
 from cmdplab.formats.roles import Roles
@@ -64,7 +64,7 @@ def read_problem(path: str | Path) -> Problem:
     """The problem of a .drn file of ours, or of a .npz file, with an end or stationary."""
     if Path(path).suffix == ".drn":
         return read_drn(path)
-    arrays = read_npz(path, (*FILED, DIGEST))
+    arrays = read_sealed_npz(path, FILED)
     if str(arrays.get("format")) == FORMAT:
         return StationaryCMDP.from_arrays(arrays, path)
     return CMDP.load(path)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cmdplab.experiments import manifest
 from cmdplab.files import write_table
-from cmdplab.files.cells import csv_text
+from cmdplab.files.tables import csv_text
 from cmdplab.files.write import writable_folder, write_text, written_whole
 from cmdplab.measures.safety import BROKEN, SafetyOverSeeds
 from cmdplab.report.page import assembled

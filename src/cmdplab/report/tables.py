@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from cmdplab.files.cells import csv_text
+from cmdplab.files.tables import csv_text
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.report.model import Entry, Report, Section
 
