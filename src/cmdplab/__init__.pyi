@@ -82,7 +82,12 @@ from .live import (
     learn as learn,
 )
 from .messages import quiet as quiet
-from .policies import compare_policies as compare_policies, explain as explain, simulate as simulate
+from .policies import (
+    compare_policies as compare_policies,
+    explain as explain,
+    match_policy as match_policy,
+    simulate as simulate,
+)
 from .solvers import (
     RobustSolution as RobustSolution,
     Solution as Solution,

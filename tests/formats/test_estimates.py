@@ -7,8 +7,18 @@ import re
 import numpy as np
 import pytest
 
-from cmdplab import CMDP, evaluate, from_counts, from_trajectories, solve, solve_robust
+from cmdplab import (
+    CMDP,
+    Labels,
+    evaluate,
+    from_counts,
+    from_trajectories,
+    match_policy,
+    solve,
+    solve_robust,
+)
 from cmdplab.errors import InputError
+from cmdplab.formats import from_state_first
 
 REWARD = np.array([[0.2, 1.0], [0.0, 0.5]])
 COST = np.array([[0.0, 2.0], [1.0, 0.0]])
@@ -157,6 +167,103 @@ def test_counts_may_have_steps_and_episodes_may_begin_anywhere():
     assert solve_robust(found.problem, found.box).value <= solve(found.problem).value
 
 
+# A clinic of three rooms. Logs see "full" rarely; "close" is shut when it is empty.
+NAMED = Labels(("empty", "half", "full"), ("open", "close"), signals=("served", "overtime"))
+FLOW = np.array(
+    [
+        [[0.6, 0.4, 0.0], [1.0, 0.0, 0.0]],
+        [[0.3, 0.5, 0.2], [0.8, 0.2, 0.0]],
+        [[0.0, 0.5, 0.5], [0.0, 0.9, 0.1]],
+    ]
+)
+SERVED = np.array([[0.2, -np.inf], [0.6, 0.1], [0.9, 0.2]])
+OVERTIME = np.array([[0.0, 0.0], [0.5, 0.0], [1.0, 0.1]])
+
+
+def clinic(horizon: int = 4) -> CMDP:
+    given = {"horizon": horizon, "costs": [OVERTIME], "budgets": [1.0], "labels": NAMED}
+    return from_state_first(FLOW, SERVED, start="half", name="clinic", **given)
+
+
+def clinic_log(episodes: int, seed: int = 0, known: int = 3) -> list:
+    """Episodes of (state, action, served, overtime, next); one ends in a state from `known` on."""
+    rng, data = np.random.default_rng(seed), []
+    for _ in range(episodes):
+        x, episode = 1, []
+        for _ in range(4):
+            a = 0 if x == 0 else int(rng.integers(2))
+            y = int(rng.choice(3, p=FLOW[x, a]))
+            name = NAMED.states
+            episode.append((name[x], NAMED.actions[a], SERVED[x, a], OVERTIME[x, a], name[y]))
+            if y >= known:
+                break
+            x = y
+        data.append(episode)
+    return data
+
+
+def test_a_model_gives_names_mask_and_shape_to_logged_episodes():
+    model, data = clinic(), clinic_log(50, known=2)
+    alone = from_trajectories(data, horizon=4, reward="served", costs={"overtime": 1.0})
+    names = alone.problem.labels  # in the order in which they come
+    order = np.ix_(
+        [NAMED.states.index(each) for each in names.states],
+        [NAMED.actions.index(each) for each in names.actions],
+    )
+    found = from_trajectories(data, model=model, reward="served", costs={"overtime": 1.0})
+    assert found.problem.labels == model.labels
+    assert (found.problem.start, found.problem.horizon) == (model.start, model.horizon)
+    np.testing.assert_array_equal(found.problem.opened, model.opened)
+    assert found.visits.shape == (3, 2)
+    assert found.notes == ("2 of 5 pairs were never visited: any kernel may be theirs",)
+    np.testing.assert_array_equal(found.visits[order], alone.visits)
+
+
+def test_with_known_rewards_the_log_gives_the_kernel_alone():
+    model, data = clinic(), clinic_log(50)
+    found = from_trajectories(data, model=model, reward=None)
+    paid = from_trajectories(data, model=model, reward="served", costs={"overtime": 1.0})
+    np.testing.assert_array_equal(found.problem.table, paid.problem.table)
+    np.testing.assert_array_equal(found.problem.reward, model.reward)
+    np.testing.assert_array_equal(found.problem.threshold, model.threshold)
+    bare = [[(x, a, y) for x, a, *_, y in episode] for episode in data]
+    again = from_trajectories(bare, model=model, reward=None)
+    np.testing.assert_array_equal(again.box.lower, found.box.lower)
+    endless = CMDP.discounted(FLOW, np.nan_to_num(SERVED, neginf=0.0), 0.9, labels=None)
+    kept = from_trajectories([[(0, 0, 0), (0, 0, 1)]], model=endless, reward=None).problem
+    assert kept.criterion == endless.criterion
+    stepped = from_trajectories(data, model=model, reward=None, by_step=True)
+    assert stepped.box.lower.shape == (4, 3, 2, 3)
+
+
+def test_transitions_outside_the_support_of_the_model_are_impossible():
+    model, data = clinic(), clinic_log(50, known=2)
+    found = from_trajectories(data, model=model, reward=None, support=True)
+    assert (found.box.upper[FLOW == 0.0] == 0.0).all()
+    assert (found.problem.table[0][FLOW == 0.0] == 0.0).all()
+    np.testing.assert_array_equal(found.problem.table[0, 2, 0], [0.0, 0.5, 0.5])
+    free = from_trajectories(data, model=model, reward=None)
+    tight, loose = (solve_robust(each.problem, each.box) for each in (found, free))
+    assert tight.value >= loose.value - 1e-12
+    wrong = [[("empty", "open", "full")]]
+    with pytest.raises(InputError, match="no transition by action open in state empty to full"):
+        from_trajectories(wrong, model=model, reward=None, support=True)
+
+
+def test_known_rewards_give_a_robust_policy_where_logs_alone_give_none():
+    model = clinic(12)  # the logs never show an action in the state "full"
+    for seed in range(5):
+        data = clinic_log(60, seed, known=2)
+        alone = from_trajectories(data, horizon=12, reward="served", costs={"overtime": 1.0})
+        assert not solve_robust(alone.problem, alone.box).feasible
+        found = from_trajectories(data, model=model, reward=None, support=True)
+        robust = solve_robust(found.problem, found.box)
+        assert robust.feasible
+        worth = evaluate(model, robust.policy)
+        assert worth.violation[0] <= 1e-9
+        assert worth.value >= robust.value - 1e-9
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -209,6 +316,30 @@ def test_counts_may_have_steps_and_episodes_may_begin_anywhere():
         (
             lambda: from_trajectories([{"episode": 0, "state": 0}], horizon=2),
             "the table has no column 'action'",
+        ),
+        (
+            lambda: from_trajectories([[("half", "shut", 1.0, "half")]], model=clinic()),
+            "episode 0, step 0: there is no action 'shut': the actions are 0..1, named open, close",
+        ),
+        (
+            lambda: from_trajectories([[("half", "open", 1.0, "gone")]], model=clinic()),
+            "episode 0, step 0: there is no next 'gone': the states are 0..2, named empty",
+        ),
+        (
+            lambda: from_trajectories([[("empty", "close", 1.0, "half")]], model=clinic()),
+            "episode 0, step 0: clinic closes action close in state empty",
+        ),
+        (
+            lambda: from_trajectories([[(0, 0, 0)]], horizon=2, reward=None),
+            "known rewards or a known support need model=problem",
+        ),
+        (
+            lambda: from_trajectories([[(0, 0, 0)]], model=clinic(), reward=None, horizon=2),
+            "without a column for the reward, sums and limits are those of the model",
+        ),
+        (
+            lambda: from_trajectories([[(k, k % 30, 1.0, k + 1)] for k in range(3000)], horizon=2),
+            "counts of 3001 states and 30 actions would be 270180030 numbers",
         ),
     ],
 )

@@ -606,7 +606,9 @@ def test_the_page_about_own_problems_runs():
     assert free == pytest.approx(max(10 - 0.95 * 20, (5 - 0.5 * 0.95 * 20) / (1 - 0.5 * 0.95)))
     least, most = map(float, re.findall(r"[0-9]+\.[0-9]{3}", printed[13]))
     assert least <= most <= float(printed[0])
-    low, high = map(float, re.findall(r"[0-9]+\.[0-9]{3}", printed[14]))
-    assert printed[14].startswith("66 steps: ")
+    assert printed[14] == "2 of 5 pairs were never visited: any kernel may be theirs"
+    assert float(printed[15].strip("[]")) < 0.0  # the robust policy keeps the budget
+    low, high = map(float, re.findall(r"[0-9]+\.[0-9]{3}", printed[16]))
+    assert printed[16].startswith("66 steps: ")
     assert 0.0 <= high - low <= 0.05  # the multiplier is below 4
     assert printed[-2] == "the reward is rescaled: r = -1 + 2 r', and V = -1 H + 2 V'"

@@ -142,3 +142,82 @@ def test_a_policy_with_memory_differs_by_the_steps_that_it_plays_otherwise():
     assert found.distance == pytest.approx(2.0)
     assert [row["step"] for row in found.rows] == ["0", "1"]
     assert cmdplab.compare_policies(problem, twice, twice).distance == 0.0
+
+
+WARD = Labels(("low", "mid", "high"), ("wait", "call"))
+
+
+def ward(mask: object = None) -> cmdplab.CMDP:
+    rng = np.random.default_rng(0)
+    kernel, reward = rng.dirichlet(np.ones(3), (3, 2)), rng.random((2, 3, 2))
+    return cmdplab.CMDP(kernel, reward, [0.0], 0, 4, "ward", mask, WARD)
+
+
+def test_a_policy_is_matched_by_names_and_unknown_states_take_the_default():
+    seen = Policy([[0.3, 0.7], [1.0, 0.0]], Labels(("high", "low"), ("call", "wait")))
+    found = cmdplab.match_policy(seen, ward(), default="call")
+    np.testing.assert_array_equal(found.array, [[0.0, 1.0], [0.0, 1.0], [0.7, 0.3]])
+    assert found.probabilities("high") == {"wait": 0.7, "call": 0.3}
+    whole = cmdplab.solve(ward()).policy
+    np.testing.assert_array_equal(cmdplab.match_policy(whole, ward()).array, whole.array)
+
+
+def test_of_several_defaults_the_first_open_one_is_taken():
+    seen, mask = Policy([[1.0]], Labels(("low",), ("wait",))), np.ones((3, 2), dtype=bool)
+    mask[1, 1] = False
+    found = cmdplab.match_policy(seen, ward(mask), default=["call", "wait"])
+    np.testing.assert_array_equal(found.array, [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+
+
+def test_numbers_match_where_there_are_no_names():
+    matched = cmdplab.match_policy(Policy([[0.2, 0.8], [0.6, 0.4]]), ward(), default="wait")
+    np.testing.assert_array_equal(matched.array, [[0.2, 0.8], [0.6, 0.4], [1.0, 0.0]])
+
+
+def test_the_state_and_the_step_of_a_random_start_are_left_out():
+    data = [[("a", 0, 1.0, "b"), ("b", 1, 0.0, "a")], [("b", 0, 1.0, "b"), ("b", 0, 0.5, "a")]]
+    found = cmdplab.from_trajectories(data, horizon=2)
+    assert (found.problem.states, found.problem.horizon) == (3, 3)
+    policy = cmdplab.solve(found.problem).policy
+    names = Labels(("a", "b", "c", "d"))
+    kernel, reward = np.full((4, 2, 4), 0.25), np.zeros((1, 4, 2))
+    model = cmdplab.CMDP(kernel, reward, [], 0, 2, labels=names)
+    matched = cmdplab.match_policy(policy, model, default=1)
+    np.testing.assert_array_equal(matched.array[:, :2], policy.array[1:, :2])
+    np.testing.assert_array_equal(matched.array[:, 2:], [[[0.0, 1.0]] * 2] * 2)
+
+
+@pytest.mark.parametrize(
+    ("policy", "default", "mask", "sentence"),
+    [
+        (np.eye(3), None, None, "the policy is ndarray, not a Policy with names"),
+        (
+            Policy([[1.0]], Labels(("low",))),
+            None,
+            None,
+            "does not know 2 states of ward, the first",
+        ),
+        (Policy([[1.0]], Labels(("low",))), "run", None, "there is no action 'run'"),
+        (Policy([[1.0]], Labels(("low",))), "call", (1, 1), "ward closes action call in state mid"),
+        (
+            Policy([[1.0]], Labels(("low",), ("run",))),
+            0,
+            None,
+            "takes action run in state low: ward",
+        ),
+        (Policy([[0.0, 1.0]], Labels(("low",))), 0, (0, 1), "takes action call at step 0, state low"),
+        (Policy([[[1.0]]] * 5, Labels(("low",))), 0, None, "5 steps"),
+        (
+            Policy([[[1.0]]], Labels(("low",)), counter=Counter([[0]], 1)),
+            None,
+            None,
+            "has a counter",
+        ),
+    ],
+)
+def test_a_policy_that_does_not_match_is_one_sentence(policy, default, mask, sentence):
+    opened = np.ones((3, 2), dtype=bool)
+    if mask:
+        opened[mask] = False
+    with pytest.raises(InputError, match=sentence):
+        cmdplab.match_policy(policy, ward(opened), default)

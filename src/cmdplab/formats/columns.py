@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.cmdp.checks import Bundle
+from cmdplab.cmdp.labels import AXES, Labels, choices
 from cmdplab.errors import InputError
 from cmdplab.files import read_text
 from cmdplab.types import Array, Indices
@@ -138,18 +140,22 @@ class Log(NamedTuple):
 
     state: Indices  # [E]
     action: Indices  # [E]
-    following: Indices  # [E], -1 where an episode ended without saying in which state
+    following: Indices  # [E], -1 if an episode ended and its last state is not given
     step: Indices  # [E], counted from 0 in each episode
     began: Indices  # the first state of each episode
     signals: dict[str, Array]  # [E] each: the reward, then utilities and costs
-    rows: list[str]  # what each step is called
-    states: tuple[str, ...]  # names; none where states are numbers
-    actions: tuple[str, ...]
+    rows: list[str]  # the name of each row
+    labels: Labels  # names of states and actions, if they are not numbers
     sizes: tuple[int, int]  # [X, A]
 
 
-def log_of(data: Any, signals: list[str]) -> Log:
-    """The log of a table, or of a list of episodes of (state, action, reward, ..., next)."""
+def log_of(data: Any, signals: list[str], known: Bundle | None = None) -> Log:
+    """Return the log of a table, or of a list of episodes of (state, action, reward, ..., next).
+
+    `known` is a problem that gives the names and the numbers of states and actions. Without it
+    they are numbered as they come. If `signals` is empty, a step of a list may hold any values
+    between action and next.
+    """
     if len(set(signals)) < len(signals):
         raise InputError(f"a column is used twice: {', '.join(signals)}")
     rows = _of_episodes(data, signals) if _episodes(data) else columns_of(data)
@@ -169,37 +175,59 @@ def log_of(data: Any, signals: list[str]) -> Log:
     else:  # the state of the following row of the same episode; nothing after the last
         ends = [*first[1:], True]
         following = ["" if end else x for end, x in zip(ends, [*state[1:], ""], strict=True)]
-    states, actions = ordered([*state, *(each for each in following if each)]), ordered(action)
-    at = numbered(state, states)
+    if known is None:
+        states = ordered([*state, *(each for each in following if each)])
+        labels = Labels(kept(states), kept(actions := ordered(action)))
+        sizes = (len(states), len(actions))
+    else:
+        labels, sizes = known.labels, (known.states, known.actions)
+    given = {"state": (state, "x"), "action": (action, "a"), "next": (following, "x")}
+    at = {what: _known(rows, what, *each, labels, sizes) for what, each in given.items()}
     return Log(
-        state=at,
-        action=numbered(action, actions),
-        following=numbered(following, states),
+        state=at["state"],
+        action=at["action"],
+        following=at["next"],
         step=step,
-        began=at[first],
+        began=at["state"][first],
         signals={each: numbers(rows, each) for each in signals},
         rows=rows.rows,
-        states=kept(states),
-        actions=kept(actions),
-        sizes=(len(states), len(actions)),
+        labels=labels,
+        sizes=sizes,
     )
 
 
+def _known(
+    rows: Columns, column: str, texts: list[str], axis: str, labels: Labels, sizes: tuple[int, int]
+) -> Indices:
+    """Return [E]: the numbers of names, -1 for empty ones; refuse a name that is not known."""
+    size = sizes["xa".index(axis)]
+    place = {str(n): n for n in range(size)} | {e: n for n, e in enumerate(labels.along(axis))}
+    found = np.array([place.get(each, -1) for each in texts], dtype=np.int64)
+    wrong = next((n for n in np.flatnonzero(found < 0) if texts[n]), None)
+    if wrong is not None:
+        known = choices(AXES[axis], labels.along(axis), size)
+        raise InputError(f"{rows.rows[wrong]}: there is no {column} {texts[wrong]!r}: {known}")
+    return found
+
+
 def _episodes(data: Any) -> bool:
-    """Whether something is a list of episodes and not a table."""
+    """Return True for a list of episodes, and False for a table."""
     listed = isinstance(data, list | tuple)
     return listed and not any(isinstance(each, Mapping) for each in data)
 
 
 def _of_episodes(data: Any, signals: list[str]) -> Columns:
+    header = ["state", "action", *signals, "next"]
     found: list[dict[str, Any]] = []
     called: list[str] = []
-    header = ["state", "action", *signals, "next"]
     for k, episode in enumerate(data):
         if not isinstance(episode, Iterable):
             raise InputError(f"episode {k} is {episode!r}, not a list of steps")
         for h, step in enumerate(episode):
-            if not isinstance(step, list | tuple) or len(step) != len(header):
+            listed = isinstance(step, list | tuple)
+            if listed and not signals and len(step) > len(header):
+                step = (*step[:2], step[-1])
+            if not listed or len(step) != len(header):
                 raise InputError(f"episode {k}, step {h} is not ({', '.join(header)})")
             found.append({"episode": k, **dict(zip(header, step, strict=True))})
             called.append(f"episode {k}, step {h}")

@@ -6,6 +6,7 @@ optimum or statistics.
 
 from cmdplab.policies.comparison import Difference, compare_policies
 from cmdplab.policies.explanation import Explanation, explain
+from cmdplab.policies.matching import match_policy
 from cmdplab.policies.simulation import Simulation, simulate
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "Simulation",
     "compare_policies",
     "explain",
+    "match_policy",
     "simulate",
 ]
