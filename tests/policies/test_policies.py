@@ -205,7 +205,12 @@ def test_the_state_and_the_step_of_a_random_start_are_left_out():
             None,
             "takes action run in state low: ward",
         ),
-        (Policy([[0.0, 1.0]], Labels(("low",))), 0, (0, 1), "takes action call at step 0, state low"),
+        (
+            Policy([[0.0, 1.0]], Labels(("low",))),
+            0,
+            (0, 1),
+            "takes action call at step 0, state low",
+        ),
         (Policy([[[1.0]]] * 5, Labels(("low",))), 0, None, "5 steps"),
         (
             Policy([[[1.0]]], Labels(("low",)), counter=Counter([[0]], 1)),
