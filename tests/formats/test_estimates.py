@@ -7,16 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from cmdplab import (
-    CMDP,
-    Labels,
-    evaluate,
-    from_counts,
-    from_trajectories,
-    match_policy,
-    solve,
-    solve_robust,
-)
+from cmdplab import CMDP, Labels, evaluate, from_counts, from_trajectories, solve, solve_robust
 from cmdplab.errors import InputError
 from cmdplab.formats import from_state_first
 
