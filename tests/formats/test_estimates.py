@@ -173,7 +173,9 @@ OVERTIME = np.array([[0.0, 0.0], [0.5, 0.0], [1.0, 0.1]])
 
 def clinic(horizon: int = 4) -> CMDP:
     given = {"horizon": horizon, "costs": [OVERTIME], "budgets": [1.0], "labels": NAMED}
-    return from_state_first(FLOW, SERVED, start="half", name="clinic", **given)
+    made = from_state_first(FLOW, SERVED, start="half", name="clinic", **given)
+    assert isinstance(made, CMDP)
+    return made
 
 
 def clinic_log(episodes: int, seed: int = 0, known: int = 3) -> list:
