@@ -37,6 +37,48 @@ def test_help_of_every_command(call):
         assert "Usage" in out
 
 
+def test_there_are_at_most_twenty_commands_and_the_help_names_them(call):
+    shown = call("--help")[1]
+    assert len(cli.COMMANDS) <= 20
+    assert all(f" {name} " in shown for name in cli.COMMANDS)
+    assert " export " not in shown
+
+
+def test_an_option_that_a_command_lacks_is_found_at_others(call):
+    code, out, err = call("status", "here", "--horizon", "3")
+    assert (code, out) == (2, "")
+    assert err.startswith("cmdplab: No such option: --horizon; commands that have it: run, solve, ")
+    assert "commands that have it" not in call("run", "--nonsense", "3")[2]
+
+
+def test_a_table_is_run_with_the_options_that_solve_takes(call, tmp_path):
+    table = tmp_path / "ward.csv"
+    table.write_text("state,action,next,probability,reward,fuel\nx,go,x,1,1,0.5\nx,stay,x,1,0,0\n")
+    roles = ("--horizon", "4", "--cost", "fuel", "--budget", "1")
+    answer = json.loads(call("run", table, *roles, "--episodes", "50", "--json")[1])
+    assert (answer["problem"], answer["episodes"]) == ("ward", 50)
+    out = tmp_path / "kept"
+    kept = json.loads(call("run", table, *roles, "--episodes", "50", "--out", out, "--json")[1])
+    assert kept["strong_regret"] == answer["strong_regret"]
+    assert json.loads(call("resume", out, "--json")[1])["runs"][0]["status"] == "done"
+    code, _, err = call("run", table, "--episodes", "50")
+    assert code == 2
+    assert "a .csv file needs --horizon, --discount or --average" in err
+
+
+def test_convert_and_export_write_the_curves_of_a_folder(call, tmp_path):
+    call("run", "three-state", "--episodes", "20", "--out", tmp_path / "r")
+    for suffix, kind in (("csv", "csv"), ("parquet", "parquet"), ("nc", "netcdf")):
+        one, two = (tmp_path / f"{name}.{suffix}" for name in ("one", "two"))
+        assert call("convert", tmp_path / "r", one)[0] == 0
+        assert call("export", tmp_path / "r", "--to", kind, "--out", two)[0] == 0
+        assert one.stat().st_size == two.stat().st_size > 0
+    code, _, err = call("convert", tmp_path / "r", tmp_path / "p.npz")
+    assert code == 2
+    assert "is a folder of records" in err
+    assert call("convert", tmp_path / "r", tmp_path / "p.csv", "--horizon", "3")[0] == 2
+
+
 def test_solve_json(call):
     code, out, _ = call("solve", "published", "--json")
     answer = json.loads(out)

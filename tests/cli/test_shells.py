@@ -31,9 +31,16 @@ def test_no_word_at_all_is_the_help(call):
     assert "Usage: python -m cmdplab" in done.stdout
 
 
-@pytest.mark.parametrize("words", ["-h", "--help", "help"])
-def test_help_has_three_names(call, words):
-    assert call(words) == call()
+@pytest.mark.parametrize("words", ["-h", "--help", "help", "help help", "--"])
+def test_help_has_several_names(call, words):
+    assert call(*words.split()) == call()
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_traceback(closed):
+    command = [f'"{sys.executable}" -m cmdplab --version {closed}']
+    done = subprocess.run(command, capture_output=True, text=True, env=QUIET, shell=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_help_of_a_command_and_the_version_have_other_names(call):

@@ -300,6 +300,17 @@ def test_what_was_learned_survives_its_file(name, tmp_path):
     assert isinstance(again.policy, Policy)
 
 
+def test_what_was_learned_is_refused_without_its_digest(tmp_path):
+    learned = learn(Walk((5, 6)), "UOpt-RPGPD", horizon=4, budget=1.0, episodes=40, evaluate=20)
+    learned.save(tmp_path / "learned.npz")
+    arrays = dict(np.load(tmp_path / "learned.npz"))
+    del arrays["digest"]
+    for change in ({}, {"multiplier": np.zeros((2, 2))}, {"state_counts": np.float64(3.0)}):
+        np.savez(tmp_path / "changed.npz", **(arrays | change))
+        with pytest.raises(InputError, match="does not match its digest"):
+            Learned.load(tmp_path / "changed.npz")
+
+
 def test_the_file_of_something_else_gets_a_sentence(tmp_path):
     Policy(np.ones((2, 1))).save(tmp_path / "policy.npz")
     with pytest.raises(InputError, match="another format"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from io import TextIOWrapper
 from typing import Annotated, Any
 
@@ -40,27 +41,31 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-app.command("reproduce")(reproduce_command)
-app.command("compare")(compare_command)
-app.command("run")(run_command)
-app.command("solve")(solve_command)
-app.command("describe")(describe_command)
-app.command("advise")(advise_command)
-app.command("sensitivity")(sensitivity_command)
-app.command("frontier")(frontier_command)
-app.command("theory")(theory_command)
-app.command("convert")(convert_command)
-app.command("evaluate")(evaluate_command)
-app.command("explain")(explain_command)
-app.command("list")(list_command)
-app.command("sweep")(sweep_command)
-app.command("audit")(audit_command)
-app.command("board")(board_command)
-app.command("report")(report_command)
-app.command("plot")(plot_command)
-app.command("resume")(resume_command)
-app.command("status")(status_command)
-app.command("export")(export_command)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "reproduce": reproduce_command,
+    "compare": compare_command,
+    "run": run_command,
+    "solve": solve_command,
+    "describe": describe_command,
+    "advise": advise_command,
+    "sensitivity": sensitivity_command,
+    "frontier": frontier_command,
+    "theory": theory_command,
+    "convert": convert_command,
+    "evaluate": evaluate_command,
+    "explain": explain_command,
+    "list": list_command,
+    "sweep": sweep_command,
+    "audit": audit_command,
+    "board": board_command,
+    "report": report_command,
+    "plot": plot_command,
+    "resume": resume_command,
+    "status": status_command,
+}
+for name, command in COMMANDS.items():
+    app.command(name)(command)
+app.command("export", hidden=True)(export_command)  # `convert` of a folder
 
 
 @app.callback(invoke_without_command=True)
@@ -75,8 +80,10 @@ def _options(
 def main() -> None:
     """Run the command line: bad input is one sentence and exit code 2."""
     warnings.showwarning = _show
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the shell has closed it: `>&-`
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (until the process ends)
+        elif isinstance(stream := getattr(sys, name), TextIOWrapper):
             stream.reconfigure(errors="replace")  # an ASCII console shows ? for a dash
     try:
         code = app(args=_arguments(sys.argv[1:]), standalone_mode=False)
@@ -95,7 +102,20 @@ def main() -> None:
         # Typer's own complaints about arguments; its module for them depends on its version.
         if not hasattr(error, "format_message"):
             raise
-        _fail(error.format_message() or "say what to do, or --help", 2)
+        _fail((error.format_message() or "say what to do, or --help") + _with_option(error), 2)
+
+
+def _with_option(error: Exception) -> str:
+    """Return which commands have an option that this one lacks; empty for other errors."""
+    if not hasattr(error, "possibilities") or not hasattr(error, "option_name"):
+        return ""
+    commands: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    having = [
+        name
+        for name in COMMANDS
+        if any(error.option_name in parameter.opts for parameter in commands[name].params)
+    ]
+    return f"; commands that have it: {', '.join(having)}" if having else ""
 
 
 def _arguments(given: list[str]) -> list[str]:
@@ -105,7 +125,7 @@ def _arguments(given: list[str]) -> list[str]:
     address means a local cluster: Typer has no optional values.
     """
     match given:
-        case []:
+        case [] | ["--"] | ["help", "help"]:
             return ["--help"]
         case ["help", *command]:
             return [*command, "--help"]

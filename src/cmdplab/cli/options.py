@@ -65,9 +65,6 @@ def setting(name: str) -> Any:
 
 
 Json = Annotated[bool, option("Print JSON instead of a table.", "--json")]
-ProblemArgument = Annotated[
-    str, argument("A .npz file, or an environment: see `cmdplab list environments`.")
-]
 InstanceSeed = Annotated[int, count("Which instance of a random environment.")]
 EpisodesOfEach = Annotated[int, count("Episodes of each run, such as 100000 or 1e5.")]
 SeedsOfEach = Annotated[int, count("Runs of each algorithm: seeds 0, 1, ...")]
@@ -181,13 +178,27 @@ def asked_problem(**said: Any) -> Asked:
 asked_problem.__signature__ = signature(asked_any, eval_str=True)  # type: ignore[attr-defined]
 
 
+def asked_source(**said: Any) -> Asked | Path:
+    """Return a folder of records, or find the problem that the options of a command say."""
+    from cmdplab.environments import named
+
+    folder = Path(said["problem"])
+    options = {name: value for name, value in said.items() if name != "problem"}
+    if folder.is_dir() and named(said["problem"]) is None and not any(options.values()):
+        return folder
+    return asked_problem(**said)
+
+
+asked_source.__signature__ = signature(asked_any, eval_str=True)  # type: ignore[attr-defined]
+
+
 def _roles(problem: str, single: dict[str, Any], limited: dict[str, list[Any]]) -> Roles | None:
-    """The roles that the options say; None where they say nothing."""
+    """Return the roles that the options say; None if they say nothing."""
     names = [name for name, value in single.items() if value is not None]
     names += [name for name, values in limited.items() if values]
-    if not names:
-        return None
     suffix = Path(problem).suffix
+    if not names and suffix != ".csv":
+        return None
     if suffix not in NEED_ROLES:
         belong = "belong" if len(names) > 1 else "belongs"
         raise InputError(
@@ -218,22 +229,29 @@ def _roles(problem: str, single: dict[str, Any], limited: dict[str, list[Any]]) 
     return Roles(objective, horizon, *limits, "", discount, criterion, first or "")
 
 
-def given(make: Callable[..., Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a command: its first parameter is what `make` makes of options of its own.
+def given(
+    make: Callable[..., Any], **defaults: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a command whose first parameter is the result of `make`.
 
-    Typer reads options from a signature: here the argument that `make` takes, if any, comes first,
-    then what the command takes, the options of `make`, and --json, the last of every command.
+    Typer reads options from a signature. The new signature has the argument of `make` first, then
+    the parameters of the command, the options of `make`, and --json, the last of every command.
+    `defaults` are default values for parameters of `make`.
     """
-    shared = signature(make, eval_str=True).parameters
-    first = [each for each in shared.values() if each.default is Parameter.empty]
-    options = [each for each in shared.values() if each not in first]
+    shared = {
+        name: each.replace(default=defaults.get(name, each.default))
+        for name, each in signature(make, eval_str=True).parameters.items()
+    }
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        _, *own, last = signature(command, eval_str=True).parameters.values()
+        made, *own, last = signature(command, eval_str=True).parameters.values()
+        first = [each for name, each in shared.items() if name == "problem"]
+        options = [each for name, each in shared.items() if name != "problem"]
 
         @wraps(command)
         def whole(**said: Any) -> None:
-            command(make(**{name: said.pop(name) for name in shared}), **said)
+            result = make(**{name: said.pop(name) for name in shared})
+            command(**{made.name: result}, **said)
 
         whole.__signature__ = Signature([*first, *own, *options, last])  # type: ignore[attr-defined]
         return whole

@@ -12,7 +12,7 @@ from cmdplab.cli.options import (
     Json,
     argument,
     asked_any,
-    asked_problem,
+    asked_source,
     given,
     in_its_units,
     option,
@@ -203,14 +203,25 @@ def _limit(scale: Scale) -> str:
     return "at most" if scale.factor < 0.0 else "at least"
 
 
-@given(asked_problem)
+@given(asked_source)
 def convert_command(
-    asked: Asked,
-    out: Annotated[Path, argument("Where to write: a .npz or a .drn file.")],
+    asked: Asked | Path,
+    out: Annotated[Path, argument("Where to write: .npz or .drn; curves: .csv, .parquet, .nc.")],
     as_json: Json = False,
 ) -> None:
-    """Write a problem in another format: .npz, or .drn for Storm (docs/own-problem.md)."""
-    from cmdplab.formats import convert
+    """Write a problem in another format: .npz, or .drn for Storm (docs/own-problem.md).
 
-    convert(asked.cmdp, out)
+    Of a folder of records, the curves of all runs become one file.
+    """
+    if isinstance(asked, Path):
+        from cmdplab.experiments.records.load import export
+
+        formats = {".csv": "csv", ".parquet": "parquet", ".nc": "netcdf"}
+        if out.suffix not in formats:
+            raise InputError(f"{out} is no .csv, .parquet or .nc: {asked} is a folder of records")
+        export(asked, formats[out.suffix], out)
+    else:
+        from cmdplab.formats import convert
+
+        convert(asked.cmdp, out)
     print_file("convert", out, as_json)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cmdplab.cli.options import (
     AlgorithmOption,
     AnyPreset,
-    InstanceSeed,
+    Asked,
     Json,
     Precision,
     PrecisionOption,
-    ProblemArgument,
+    asked_problem,
     chosen_settings,
     count,
     find_here,
@@ -46,17 +46,17 @@ class Rewards(StrEnum):
     bernoulli = "bernoulli"
 
 
+@given(asked_problem, problem="published")
 @given(chosen_settings)
 def run_command(
     settings: Settings,
-    problem: ProblemArgument = "published",
+    asked: Asked,
     algorithm: AlgorithmOption = "UOpt-RPGPD",
     preset: AnyPreset = None,
     episodes: Annotated[
         str, option("How many, such as 100000 or 1e5, or `unlimited`: until stopped.")
     ] = "100000",
     seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
-    instance_seed: InstanceSeed = 0,
     baseline: Annotated[
         Path | None, option("A .npy with the safe policy [H, X, A] to begin with.")
     ] = None,
@@ -82,7 +82,6 @@ def run_command(
     from cmdplab.experiments.folder import alone_in, works_of
     from cmdplab.experiments.play import Entry, check_counts
     from cmdplab.experiments.run_settings import RunSettings
-    from cmdplab.formats import find
 
     find_here([algorithm])
     with printing_aside():
@@ -95,7 +94,7 @@ def run_command(
         warn(row.outside_theorem())
     number = _episodes(episodes)
     check_counts(1 if number is None else number, seed)
-    cmdp = find(problem, instance_seed)
+    cmdp = asked.cmdp
     safe = None if baseline is None else _policy(baseline)
     entry = Entry.of(cmdp, row, seed, None, safe, rewards.value)
     warn(row.tuning_warning(number))

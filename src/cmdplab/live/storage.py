@@ -76,7 +76,7 @@ _PLAIN = ("multiplier", "visits", "episodes", "limit", "reward_range", "seconds"
 
 def read(path: str | Path) -> dict[str, Any]:
     """The fields of a `Learned`; anything else gets one sentence."""
-    arrays = read_sealed_npz(path)
+    arrays = read_sealed_npz(path, ours=True)
     if str(arrays.get("format")) != FORMAT:
         raise InputError(f"{path} is not what cmdplab.live has learned: it has another format")
     try:
