@@ -597,18 +597,20 @@ def test_where_the_other_constraints_fail_the_range_still_has_its_ends(two_state
     assert second.threshold[-1] == pytest.approx(9.0)
 
 
-def test_the_page_about_own_problems_runs():
+def test_the_pages_about_own_problems_run():
     printed = run_blocks("docs/own-problem.md").splitlines()
-    table, average, episodes, _, again, free = map(float, printed[6:12])
+    table, average, episodes, by_arrays = map(float, printed[:4])
     assert (table, average) == pytest.approx((484.0732519, 29 / 6))
     assert episodes == pytest.approx(49.9122086)
-    assert float(printed[0]) == pytest.approx(again, abs=1e-12)
+    printed = run_blocks("docs/reference/formats.md").splitlines()
+    _, again, free = map(float, printed[:3])
+    assert by_arrays == pytest.approx(again, abs=1e-12)
     assert free == pytest.approx(max(10 - 0.95 * 20, (5 - 0.5 * 0.95 * 20) / (1 - 0.5 * 0.95)))
-    least, most = map(float, re.findall(r"[0-9]+\.[0-9]{3}", printed[13]))
-    assert least <= most <= float(printed[0])
-    assert printed[14] == "2 of 5 pairs were never visited: any kernel may be theirs"
-    assert float(printed[15].strip("[]")) < 0.0  # the robust policy keeps the budget
-    low, high = map(float, re.findall(r"[0-9]+\.[0-9]{3}", printed[16]))
-    assert printed[16].startswith("66 steps: ")
+    least, most = map(float, re.findall(r"[0-9]+\.[0-9]{3}", printed[4]))
+    assert least <= most <= by_arrays
+    assert printed[5] == "2 of 5 pairs were never visited: any kernel may be theirs"
+    assert float(printed[6].strip("[]")) < 0.0  # the robust policy keeps the budget
+    low, high = map(float, re.findall(r"[0-9]+\.[0-9]{3}", printed[7]))
+    assert printed[7].startswith("66 steps: ")
     assert 0.0 <= high - low <= 0.05  # the multiplier is below 4
     assert printed[-2] == "the reward is rescaled: r = -1 + 2 r', and V = -1 H + 2 V'"
