@@ -268,9 +268,9 @@ def test_a_folder_without_a_name_is_refused_with_a_name(call, tmp_path, monkeypa
 def test_run_with_out_starts_no_process_and_solves_once(call, tmp_path, monkeypatch):
     import multiprocessing.process
 
-    from cmdplab import solvers
+    from cmdplab.experiments import play
 
-    solved, solve = [], solvers.solve_feasible
+    solved, solve = [], play.solve_feasible
 
     def once(problem):
         solved.append(problem.name)
@@ -280,7 +280,7 @@ def test_run_with_out_starts_no_process_and_solves_once(call, tmp_path, monkeypa
         raise AssertionError("a process was started")
 
     monkeypatch.setattr(multiprocessing.process.BaseProcess, "start", never)
-    monkeypatch.setattr(solvers, "solve_feasible", once)
+    monkeypatch.setattr(play, "solve_feasible", once)
     code, printed, _ = call("run", "three-state", "--episodes", "50", "--out", tmp_path, "--json")
     assert (code, json.loads(printed)["status"]) == (0, "done")
     assert solved == ["three-state"]  # by the command, whose solution was then used
