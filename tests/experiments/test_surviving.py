@@ -227,7 +227,7 @@ def test_damaged_files_are_noticed_set_aside_and_survived(undisturbed, tmp_path)
 @pytest.mark.slow
 def test_a_full_disk_fails_in_words_and_can_be_resumed(undisturbed, tmp_path):
     experiment, expected = undisturbed
-    process = faults.start(experiment, tmp_path / "out", largest_file=20_000)
+    process = faults.start(experiment, tmp_path / "out", largest_file=40_000)
     printed, _ = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "cannot write" in printed
