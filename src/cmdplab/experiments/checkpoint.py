@@ -78,7 +78,7 @@ def find(folder: Path) -> Found:
 
 
 def _read(path: Path) -> Snapshot:
-    arrays = read_npz(path, ("run", "state_", "measure_", DIGEST))
+    arrays = read_npz(path)
     stated = str(arrays.pop(DIGEST, ""))
     if stated != digest_of_arrays(arrays):
         raise damaged(path.name)
