@@ -79,7 +79,7 @@ def two_state() -> CMDP:
 
 def dense_signatures(compiled) -> list:
     """The signatures of a compiled function that are about tables: lists have one of their own."""
-    return [each for each in compiled.signatures if "Listed" not in str(each)]
+    return [each for each in compiled.dispatcher.signatures if "Listed" not in str(each)]
 
 
 def largest_utility(problem: CMDP) -> float:

@@ -132,6 +132,11 @@ def test_measures_need_no_compiler():
     assert loaded_by("import cmdplab.measures") & HEAVY == set()
 
 
+def test_no_compiler_is_loaded_before_the_first_call_of_a_compiled_function():
+    every = "cmdplab.engines.families, cmdplab.solvers, cmdplab.experiments.run"
+    assert loaded_by(f"import {every}") & {"numba", "llvmlite"} == set()
+
+
 def test_help_loads_no_arrays():
     call = "sys.argv = ['cmdplab', '--help']\ntry: cmdplab.cli.main()\nexcept SystemExit: pass"
     code = f"import cmdplab.cli; {call}"

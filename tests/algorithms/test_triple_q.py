@@ -126,7 +126,7 @@ def test_no_row_or_size_compiles_anything_again(two_state):
     tasks = [prepared(shape) for shape in SHAPES.values()] + [(two_state, Task.of(two_state, 1.0))]
     for row, (problem, task) in zip(itertools.cycle(SHORT), tasks, strict=False):
         TripleQSession(problem, row, task, 0).play(2)
-    assert len(compiled.play.signatures) == 1
+    assert len(compiled.play.dispatcher.signatures) == 1
 
 
 @given(problem=problems(), u=st.floats(0.0, 1.0, exclude_max=True), data=st.data())

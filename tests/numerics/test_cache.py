@@ -143,7 +143,7 @@ def hits() -> int:
         assert made(2.0) == 4.0
     finally:
         compiling._CALLED.discard(made)
-    return sum(made.stats.cache_hits.values())
+    return sum(made.dispatcher.stats.cache_hits.values())
 
 
 def test_what_was_compiled_is_found(place, capsys):

@@ -194,7 +194,7 @@ def test_no_choice_of_algorithm_size_or_number_compiles_anything_again():
     assert len(dense_signatures(primal_dual_episode.improve)) <= 1
     assert len(dense_signatures(planner_episode.play)) == 1
     assert len(dense_signatures(softmax_episode.play)) == 1
-    assert len(triple_q_episode.play.signatures) == 1
+    assert len(triple_q_episode.play.dispatcher.signatures) == 1
 
 
 class Broken(PlainPrimalDual):

@@ -27,7 +27,6 @@ import numba
 import numpy as np
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
-from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
 from numba.core.types.containers import BaseTuple
 
@@ -35,12 +34,6 @@ from cmdplab.messages import announce
 
 _VERSIONS = (numba.__version__, llvmlite.__version__, np.__version__)
 _CHECKED = 32  # bytes at the head of a file: the hash of the rest
-_COMPILED_WITH: dict[Any, Any] = {}
-
-
-def remember(function: Any, how: Any) -> None:
-    """Note what compiling a function follows from, beside its code: options, or other bodies."""
-    _COMPILED_WITH[function] = how
 
 
 @cache
@@ -159,15 +152,15 @@ def fingerprint(function: Callable[..., Any]) -> str:
     """Hash all that the compiled form of a function follows from; no docstring, comment or line.
 
     The walk follows names that compiled code looks up: global names, attributes of modules, what
-    a closure holds, and what `remember` was told. Other packages count by their names alone.
+    a closure holds, and `compiled_with` of functions. Other packages count by their names alone.
     """
     ours = {"cmdplab", function.__module__.split(".")[0]}
     digest, seen = hashlib.sha256(), set()
     waiting: list[Any] = [function]
     while waiting:
         value = waiting.pop()
-        if isinstance(value, FunctionType | Dispatcher):
-            waiting.append(_COMPILED_WITH.get(value))
+        if callable(value) and not isinstance(value, type):
+            waiting.append(getattr(value, "compiled_with", None))
         value = getattr(value, "py_func", getattr(value, "_defn", value))
         module = str(getattr(value, "__module__", ""))
         digest.update(f"{module} {getattr(value, '__qualname__', '')}".encode())

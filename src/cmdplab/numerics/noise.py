@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba.extending import register_jitable
 
+from cmdplab.numerics.compiling import formula
 from cmdplab.types import Array
 
 _EPISODES, _REWARDS, _COINS = 1, 2, 3  # streams; instances are drawn from streams of their own
@@ -81,7 +81,7 @@ def round_keys(seed: int) -> npt.NDArray[np.uint64]:
     return np.asarray((philox_key(seed) + rounds * _GROWTH).ravel(), np.uint64)
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@formula
 def _product(a: Any, b: Any) -> Any:
     """The upper and the lower word of a b, from products of half words, which cannot overflow."""
     low = (a & _LOW) * (b & _LOW)
@@ -91,7 +91,7 @@ def _product(a: Any, b: Any) -> Any:
     return high, ((cross & _LOW) << _HALF) | (low & _LOW)
 
 
-@register_jitable  # type: ignore[untyped-decorator]
+@formula
 def draw_block(keys: Any, block: Any, out: Any, first: Any) -> None:
     """out[first : first + 4], block 0, 1, ... of a stream; NumPy counts before it draws."""
     x0, x1 = np.uint64(block) + np.uint64(1), np.uint64(0)

@@ -17,6 +17,7 @@ import numpy as np
 from numba.core import config
 
 from cmdplab.errors import EngineError
+from cmdplab.numerics import compiling
 from cmdplab.numerics.cache import Kept
 
 # numba-cuda 0.30 imports a name that NumPy 2.5 removed, and makes a timedelta without a unit, which
@@ -91,6 +92,7 @@ def as_kernel(function: Callable[..., None], threads: int, registers: int = _MOS
     It is kept on disk by what its closure holds. The key of numba-cuda pickles the closure, which
     gives other bytes in every process, and forgets the registers.
     """
+    compiling.load()
     if simulated():
         return cuda.jit(function)
     most = min(registers, _REGISTERS // threads // 8 * 8, _MOST)
