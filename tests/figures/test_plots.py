@@ -31,11 +31,9 @@ from cmdplab.figures.bands import (
     words,
 )
 from cmdplab.figures.figure_1 import figure_1
-from cmdplab.figures.objects import draw_frontier
 from cmdplab.figures.palette import COLOURS, DASHES, LOOKS, looks
-from cmdplab.figures.plots import KINDS
-from cmdplab.figures.portrait_drawings import draw_entropy, draw_occupancy
-from cmdplab.figures.portraits import EntropyCurve, Portrait
+from cmdplab.figures.plots import KINDS, draw_frontier
+from cmdplab.figures.portraits import EntropyCurve, Portrait, draw_entropy, draw_occupancy
 from cmdplab.figures.side_by_side import MUTED, comparison, highlighted, line_styles, spread
 from cmdplab.figures.sources import per_instance, records_of
 from cmdplab.figures.style import literal, styles_of

@@ -21,14 +21,16 @@ from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.run import run
 from cmdplab.experiments.sweep import sweep
-from cmdplab.figures.portrait_drawings import VISITED_STATES, draw_occupancy, shown_states
 from cmdplab.figures.portraits import (
+    VISITED_STATES,
     Portrait,
+    draw_occupancy,
     entropy_curve,
     looked_at,
     no_temperature,
     occupancy_portrait,
     policy_entropy,
+    shown_states,
     total_variation,
 )
 from cmdplab.solvers import solve
@@ -130,9 +132,7 @@ def test_the_occupancy_is_that_of_the_policy_after_the_run():
 
 def test_both_panels_of_the_optimal_policy_are_equal(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(
-        "cmdplab.figures.portrait_drawings.save", lambda figure, _: drawn.append(figure)
-    )
+    monkeypatch.setattr("cmdplab.figures.portraits.save", lambda figure, _: drawn.append(figure))
     problem = make("media-streaming")
     optimal = solve(problem).occupancy
     draw_occupancy(Portrait(optimal, optimal), "t", tmp_path / "f.png")
@@ -189,7 +189,7 @@ def test_every_portrait_in_every_format(call, swept, kind, suffix, tmp_path):
 def test_a_portrait_is_of_the_run_that_was_recorded(call, swept, tmp_path, monkeypatch):
     drawn: dict[Path, Any] = {}
     monkeypatch.setattr(
-        "cmdplab.figures.portrait_drawings.draw_occupancy",
+        "cmdplab.figures.portraits.draw_occupancy",
         lambda portrait, title, path: drawn.setdefault(path, portrait) and path,
     )
     work = next(each for each in works_of(swept) if each.settings.seed == 1)
@@ -203,7 +203,7 @@ def test_a_portrait_is_of_the_run_that_was_recorded(call, swept, tmp_path, monke
 def test_several_algorithms_share_a_figure_of_entropy(call, swept, tmp_path, monkeypatch):
     drawn: dict[Path, Any] = {}
     monkeypatch.setattr(
-        "cmdplab.figures.portrait_drawings.save",
+        "cmdplab.figures.portraits.save",
         lambda figure, path: drawn.setdefault(path, figure) and path,
     )
     given = ("--environment", "six-state", "--out", tmp_path / "f.svg")

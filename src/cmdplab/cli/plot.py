@@ -96,8 +96,13 @@ def _portrait(
     from cmdplab.experiments.play import Job
     from cmdplab.experiments.progress import shown
     from cmdplab.experiments.work import problem_of
-    from cmdplab.figures.portrait_drawings import draw_entropy, draw_occupancy
-    from cmdplab.figures.portraits import entropy_curve, no_temperature, occupancy_portrait
+    from cmdplab.figures.portraits import (
+        draw_entropy,
+        draw_occupancy,
+        entropy_curve,
+        no_temperature,
+        occupancy_portrait,
+    )
     from cmdplab.figures.style import check_suffix
     from cmdplab.files.write import writable_folder
     from cmdplab.solvers import solve_feasible

@@ -55,10 +55,11 @@ def frontier_command(
     """
     from cmdplab import frontier
     from cmdplab.display.terminal import number
-    from cmdplab.figures.objects import draw_frontier
-    from cmdplab.figures.style import check_suffix
 
     if figure is not None:
+        from cmdplab.figures.plots import draw_frontier
+        from cmdplab.figures.style import check_suffix
+
         check_suffix(figure)
     problem = in_its_units(asked)
     found = frontier(problem, constraint, points, most)

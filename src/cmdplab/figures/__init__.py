@@ -3,6 +3,18 @@
 Nothing here runs or judges an algorithm. `figure` returns a Matplotlib figure.
 """
 
-from cmdplab.figures.objects import figure
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cmdplab.figures.plots import figure
 
 __all__ = ["figure"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return `figure`, which loads Matplotlib at its first use."""
+    if name != "figure":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cmdplab.figures.plots import figure
+
+    return figure

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from cmdplab.experiments.records.tables import Curves
-from cmdplab.figures.palette import looks
+from cmdplab.figures.palette import LABELS, looks
 from cmdplab.figures.style import (
-    LABELS,
     SIGNS,
     envelope,
     literal,
     marked,
     median_line,
     save,
+    thicken,
     unframe,
 )
 from cmdplab.messages import announce
 from cmdplab.types import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 CALM = 0.1  # an algorithm with a smaller range in its last tenth is also shown enlarged
 
@@ -35,8 +34,6 @@ def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str])
     The `starred` algorithms get an asterisk in the legend, which the title explains.
     """
     announce("drawing the figure: some seconds")
-    from matplotlib.figure import Figure
-
     drawn = [name for name in ("gap", "violation") if name in _first(curves)]
     calm = {c: {name: runs for name, runs in curves.items() if _tail_range(runs, c) <= CALM}
             for c in drawn}  # fmt: skip
@@ -57,8 +54,7 @@ def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str])
     lines = [drawn_lines[literal(name)] for name in curves]
     legend = figure.legend(lines, names, loc="outside lower center", ncols=5)
     legend.set_frame_on(False)
-    for line in legend.get_lines():
-        line.set_linewidth(max(line.get_linewidth(), 1.5))
+    thicken(legend, 1.5)
     figure.suptitle(literal(title), fontsize=11)
     return [save(figure, folder / f"figure1.{kind}") for kind in ("png", "pdf")]
 

@@ -15,6 +15,11 @@ from typing import NamedTuple
 BLUE, ORANGE, GREEN, VERMILION, PINK = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 SKY, WINE, BLACK, GREY = "#56B4E9", "#882255", "#000000", "#A0A0A0"
 COLOURS = (PINK, SKY, WINE, BLACK, BLUE, VERMILION, GREEN, ORANGE)
+LABELS = {  # of columns of records
+    "gap": "optimality gap",
+    "violation": "constraint violation",
+    "multiplier_1": "multiplier of constraint 1",
+}
 DASHES = ("-", "--", ":", "-.")  # as Matplotlib writes them
 
 

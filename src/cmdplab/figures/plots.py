@@ -10,18 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
 
 from cmdplab.errors import InputError
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.bands import HEAVY, MEDIAN, middle_of, spread_out, summarised, words
-from cmdplab.figures.sources import Plotted, Sampling, every_run, per_instance, records_of
+from cmdplab.figures.palette import BLUE, LABELS, VERMILION
+from cmdplab.figures.sources import (
+    Plotted,
+    Sampling,
+    Source,
+    every_run,
+    in_memory,
+    per_instance,
+    records_of,
+)
 from cmdplab.figures.style import (
     COLUMN,
-    LABELS,
+    PaperFigure,
     check_suffix,
     envelope,
     in_house_style,
@@ -29,16 +39,13 @@ from cmdplab.figures.style import (
     literal,
     save,
     styles_of,
+    unframe,
 )
+from cmdplab.solvers.thresholds.frontier import Frontier
 from cmdplab.types import Array
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from cmdplab.figures.canvas import PaperFigure
-
-
-Drawing = Callable[["Axes", Curves, str], str]  # draws, and says what lines and shades are
+MOST_DOTS = 40  # breakpoints of a frontier; more are not marked
+Drawing = Callable[[Axes, Curves, str], str]  # draws, and says what lines and shades are
 
 
 class Kind(NamedTuple):
@@ -54,6 +61,29 @@ class Drawn(NamedTuple):
 
     path: Path
     notes: list[str]
+
+
+def figure(
+    source: Source | Frontier,
+    kind: str = "gap",
+    environment: str | None = None,
+    middle: str = MEDIAN.name,
+) -> PaperFigure:
+    """Draw a run, runs, the runs of a comparison, a folder of records or a frontier.
+
+    The kinds are those of `cmdplab plot`: gap, violation, gap-symlog, violation-symlog, regret,
+    mistakes, multiplier and phase. A frontier has one kind only. The result is a Matplotlib
+    figure: `figure(run).savefig("gap.pdf")`, `figure(run).axes[0].set_title("mine")`. A notebook
+    shows it when it is the value of a cell.
+    """
+    if isinstance(source, Frontier):
+        return frontier_figure(source, f"constraint {source.constraint}")
+    drawing, file, sampling = kind_of_figure(kind)
+    if isinstance(source, (str, Path)):
+        return draw(records_of(Path(source), file, environment, sampling), drawing, middle)[0]
+    if environment is not None:
+        raise InputError("environment chooses from a folder of records, and these are runs")
+    return draw(in_memory(source, file), drawing, middle)[0]
 
 
 def plot(
@@ -73,8 +103,6 @@ def plot(
 
 def draw(plotted: Plotted, drawing: Drawing, middle: str = MEDIAN.name) -> tuple[PaperFigure, str]:
     """Draw records at column width; return the figure, and the explanation of its lines."""
-    from cmdplab.figures.canvas import PaperFigure
-
     figure = PaperFigure(figsize=COLUMN, layout="constrained")
     axes = figure.subplots()
     title = drawing(axes, plotted.curves, middle).replace("seed", plotted.sample)
@@ -206,3 +234,31 @@ KINDS: dict[str, Kind] = {
     "multiplier": Kind(partial(_around_zero, column="multiplier_1"), CURVES),
     "phase": Kind(_phase, CURVES, every_run),
 }
+
+
+def draw_frontier(frontier: Frontier, name: str, path: Path) -> Path:
+    """Draw the optimal value against a threshold into a file."""
+    return save(frontier_figure(frontier, name), path)
+
+
+def frontier_figure(frontier: Frontier, name: str) -> PaperFigure:
+    """Return the figure of the optimal value against a threshold, with the problem's own marked."""
+    figure = PaperFigure(figsize=(5.2, 3.6), layout="constrained")
+    axes = figure.subplots()
+    dots = "." if frontier.exact and len(frontier.threshold) <= MOST_DOTS else ""
+    axes.plot(frontier.threshold, frontier.value, color=BLUE, lw=2.0, marker=dots, ms=7)
+    order = np.argsort(frontier.threshold)  # a budget falls where a utility rises
+    limits, values = frontier.threshold[order], frontier.value[order]
+    at = float(np.interp(frontier.given, limits, values))
+    if limits[0] <= frontier.given <= limits[-1]:
+        axes.plot([frontier.given], [at], "o", color=VERMILION, ms=7)
+        aside = 6 if values[0] > values[-1] else -12  # away from the line
+        label = f"b = {frontier.given:.4g}, V* = {at:.4g}"
+        axes.annotate(
+            label, (frontier.given, at), textcoords="offset points", xytext=(8, aside), fontsize=9
+        )
+    axes.set_xlabel(literal(frontier.units[1].of))
+    axes.set_ylabel(literal(frontier.units[0].of))
+    axes.set_title(literal(name), fontsize=10, loc="left")
+    unframe(axes)
+    return figure

@@ -1,14 +1,20 @@
-"""Portraits of one run: how random its policy is on the way, and its states in the end.
+"""Portraits of one run: the randomness of its policy on the way, and its states in the end.
 
 Records hold no policies. The run is played again, in pieces, and its policy is read between them.
+The drawings have column width, and are legible in grey.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
 
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
@@ -18,11 +24,16 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import family
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import Entry, OnProgress, Playing, check_counts, play_on
+from cmdplab.figures.style import COLUMN, in_house_style, legend_below, literal, save, styles_of
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.theory.soft import entropy
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 POINTS = 120  # episodes at which a run is looked at
+MOST_STATES = 60  # more are not drawn all
+VISITED_STATES = 40  # then only so many of the most visited
+TICKS = 10
+COLOURS = "magma_r"  # perceptually uniform, its lightness falls steadily: the same order in grey
 
 
 class EntropyCurve(NamedTuple):
@@ -90,12 +101,12 @@ def entropy_curve(
     `experiments.run.run`.
     """
     stops = looked_at(episodes, points)
-    run = _Watched(problem, row, episodes, seed, rewards, solution, on_progress)
-    values = [policy_entropy(problem, run.policy_after(k)) for k in stops]
+    entry = Entry.of(problem, row, seed, solution, None, rewards)
+    values = [policy_entropy(problem, policy) for policy in policies(entry, stops, on_progress)]
     k = np.array(stops, dtype=np.float64)
     temperature = None
     if isinstance(row, PrimalDual):
-        temperature = row.temperature(k, row.setting(run.task))
+        temperature = row.temperature(k, row.setting(entry.task))
     return EntropyCurve(row, seed, k, np.array(values), temperature)
 
 
@@ -114,9 +125,10 @@ def occupancy_portrait(
     There may be other optimal policies: a distance above zero does not mean that a policy is bad.
     """
     optimum = solution if solution is not None else solve_feasible(problem)
-    run = _Watched(problem, row, episodes, seed, rewards, optimum, on_progress)
+    entry = Entry.of(problem, row, seed, optimum, None, rewards)
+    (last,) = policies(entry, [episodes], on_progress)
     assert optimum.occupancy is not None
-    return Portrait(exact.occupancy(problem, run.policy_after(episodes)), optimum.occupancy)
+    return Portrait(exact.occupancy(problem, last), optimum.occupancy)
 
 
 def looked_at(episodes: int, points: int) -> list[int]:
@@ -127,33 +139,109 @@ def looked_at(episodes: int, points: int) -> list[int]:
     return [int(k) for k in np.unique(np.rint(np.geomspace(1, episodes, points)))]
 
 
-class _Watched:
-    """A run that is played up to the episodes whose policy is read."""
+def policies(entry: Entry, stops: Sequence[int], on_progress: OnProgress | None) -> Iterator[Array]:
+    """Play a run, and yield its policy [H, X, A] after each episode of `stops`, which increase."""
+    check_counts(stops[-1], entry.seed)
+    playing = Playing(entry)
+    # The plain learner of every family reads a policy from the state; it need not play for that.
+    learner = family(entry.algorithm).plain(entry.algorithm, entry.task)
 
-    def __init__(
-        self,
-        problem: CMDP,
-        row: Row,
-        episodes: int,
-        seed: int,
-        rewards: Feedback,
-        solution: Solution | None,
-        on_progress: OnProgress | None,
-    ) -> None:
-        check_counts(episodes, seed)
-        entry = Entry.of(problem, row, seed, solution, None, rewards)
-        self._playing, self.task = Playing(entry), entry.task
-        # Every family's plain learner reads a policy from the state; it need not play for that.
-        self._learner = family(row).plain(row, self.task)
-        self._on_progress = on_progress
+    def after() -> None:
+        if on_progress:
+            on_progress(playing.standing())
 
-    def policy_after(self, episodes: int) -> Array:
-        """Return the policy [H, X, A] after an episode, which must not be played past already."""
-        playing = self._playing
-
-        def after() -> None:
-            if self._on_progress:
-                self._on_progress(playing.standing())
-
+    for episodes in stops:
         play_on(playing, episodes, lambda: False, after)
-        return self._learner.policy(playing.reached().state)
+        yield learner.policy(playing.reached().state)
+
+
+def draw_entropy(curves: Sequence[EntropyCurve], title: str, path: Path) -> Path:
+    """Draw entropy above and temperature below, against the episode on a logarithmic axis."""
+    cooled = [c for c in curves if c.temperature is not None and c.temperature.max() > 0.0]
+    panels = 2 if cooled else 1
+    figure = Figure(figsize=(COLUMN[0], 0.4 + 1.5 * panels), layout="constrained")
+    axes = figure.subplots(panels, sharex=True, squeeze=False)[:, 0]
+    styles = styles_of([c.row.name for c in curves])
+    for c in curves:
+        axes[0].plot(c.episode, c.entropy, label=literal(c.row.name), **styles[c.row.name])
+    axes[0].set_ylim(-0.02, 1.02)
+    axes[0].set_ylabel("policy entropy\n/ (H ln A)")
+    if cooled:
+        for c in cooled:
+            axes[1].plot(c.episode, c.temperature, **styles[c.row.name])
+        axes[1].set_yscale("log")
+        axes[1].set_ylabel("temperature τ")
+    axes[-1].set_xscale("log")
+    points = max(len(c.episode) for c in curves)
+    axes[-1].set_xlabel(f"episode ({points} of {curves[0].episode[-1]:,.0f} looked at)")
+    for panel in axes:
+        in_house_style(panel)
+    legend_below(figure, axes[0], "\n".join([title, *_without(curves)]))
+    return save(figure, path)
+
+
+def _without(curves: Sequence[EntropyCurve]) -> list[str]:
+    """Return the lines that the lower panel lacks, with the reason."""
+    none = [c.row.name for c in curves if c.temperature is None]
+    zero = [c.row.name for c in curves if c.temperature is not None and not c.temperature.any()]
+    lines = [f"no temperature: {', '.join(none)}"] if none else []
+    return lines + ([f"temperature 0: {', '.join(zero)}"] if zero else [])
+
+
+def draw_occupancy(portrait: Portrait, title: str, path: Path) -> Path:
+    """Draw sum_a w_h(x, a) of both policies side by side: steps across, states down.
+
+    Both have one colour scale, of square roots, because the first step has all its mass in one
+    state.
+    """
+    learned, optimal = (occupancy.sum(axis=-1).T for occupancy in portrait)  # [X, H]
+    rows = shown_states(learned, optimal)
+    most = float(max(learned.max(), optimal.max()))
+    norm = PowerNorm(0.5, vmin=0.0, vmax=most)
+    height = min(4.2, 1.8 + 0.07 * max(len(rows), 10))
+    figure = Figure(figsize=(COLUMN[0], height), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    image: Any = None
+    for panel, mass, name in zip(axes, (learned, optimal), ("learned", "optimal"), strict=True):
+        image = panel.imshow(mass[rows], aspect="auto", cmap=COLOURS, norm=norm)
+        panel.set_title(name, fontsize=8)
+        panel.set_xlabel("step", fontsize=8)
+        _ticks(panel, rows, mass.shape[1])
+    axes[0].set_ylabel(_states_label(rows, learned, optimal), fontsize=8)
+    bar = figure.colorbar(image, ax=list(axes), ticks=_levels(most))
+    bar.set_label("Σₐ w(x, a), square-root scale", fontsize=7)
+    bar.ax.tick_params(labelsize=7)
+    distance = f"total-variation distance {portrait.distance:.3g}, mean over steps"
+    figure.suptitle(f"{literal(title)}\n{distance}", fontsize=7)
+    return save(figure, path)
+
+
+def shown_states(learned: Array, optimal: Array) -> Indices:
+    """Return the states to draw, in order: all of [X, H], or the most visited by both together."""
+    X = len(learned)
+    if X <= MOST_STATES:
+        return np.arange(X, dtype=np.int64)
+    visits = (learned + optimal).sum(axis=1)
+    return np.sort(np.argsort(-visits, kind="stable")[:VISITED_STATES])
+
+
+def _states_label(rows: Indices, learned: Array, optimal: Array) -> str:
+    X = len(learned)
+    if len(rows) == X:
+        return "state"
+    share = (learned[rows] + optimal[rows]).sum() / (learned + optimal).sum()
+    return f"state: the {len(rows)} most visited of {X:,} ({100 * share:.0f} % of visits)"
+
+
+def _levels(most: float) -> list[float]:
+    """Return round numbers that lie apart on a square-root scale."""
+    return [level for level in (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0) if level <= most]
+
+
+def _ticks(panel: Axes, rows: Indices, steps: int) -> None:
+    """Mark a few of the steps, counted from 1, and of the states, counted from 0."""
+    at = np.arange(0, steps, max(1, -(-steps // 5)))
+    panel.set_xticks(at, [str(h + 1) for h in at])
+    at = np.arange(0, len(rows), max(1, -(-len(rows) // TICKS)))
+    panel.set_yticks(at, [str(rows[n]) for n in at])
+    panel.tick_params(labelsize=7)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from cmdplab.experiments.records.tables import Curves
 from cmdplab.figures.palette import BLUE, VERMILION, looks
@@ -20,9 +22,6 @@ from cmdplab.figures.style import SIGNS, envelope, literal, marked, median_line,
 from cmdplab.messages import announce
 from cmdplab.statistics import Paired
 from cmdplab.types import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 COLUMNS = 5
 REGRETS = 4.2  # inches: room for the names of twenty lines
@@ -46,8 +45,6 @@ def comparison(
     `paired` are comparisons with one of them, whose differences are drawn below.
     """
     announce("drawing the figure: some seconds")
-    from matplotlib.figure import Figure
-
     rows = -(-len(curves) // COLUMNS)
     heights = [1.9 * rows, REGRETS] + [0.9 + 0.19 * len(curves)] * bool(paired)
     figure = Figure(figsize=(11.0, sum(heights) + 0.4), layout="constrained")

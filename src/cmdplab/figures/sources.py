@@ -1,8 +1,8 @@
-"""Records that a figure is drawn from: of a comparison, of a run or of a sweep."""
+"""Curves that a figure is drawn from: runs in memory, or the records of a study, run or sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,11 +12,14 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.durable import CURVES
 from cmdplab.experiments.folder import EXPERIMENT
 from cmdplab.experiments.manifest import known_digest
+from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.groups import Group, Units, gather, units_of
+from cmdplab.experiments.records.labels import by_label
 from cmdplab.experiments.records.tables import Curves, read_curves
 from cmdplab.types import Array
 
 Runs = list[dict[str, Array]]  # the columns of each
+Source = str | Path | Run | Sequence[Run] | Mapping[str, Sequence[Run]]
 Sampling = Callable[[Runs, Units], Runs]
 
 
@@ -50,6 +53,19 @@ def _reduced(name: str, values: Array, units: Units) -> Array:
     if name.endswith("_max"):
         return units.worst(values)
     return -units.worst(-values) if name.endswith("_min") else units.reduced(values)
+
+
+def in_memory(source: Run | Sequence[Run] | Mapping[str, Sequence[Run]], file: str) -> Plotted:
+    """Return runs in memory as a figure reads them."""
+    runs = [source] if isinstance(source, Run) else source
+    grouped = runs if isinstance(runs, Mapping) else by_label(runs)
+    if not grouped or not all(grouped.values()):
+        raise InputError("there is no run to draw")
+    curves = {
+        label: [run.curves if file == CURVES else run.mistakes for run in mine]
+        for label, mine in grouped.items()
+    }
+    return Plotted(curves, "", "seed", [])
 
 
 def records_of(

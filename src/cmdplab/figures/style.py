@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import unicodedata
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from cmdplab.algorithms import FIGURE_1
 from cmdplab.errors import InputError
 from cmdplab.figures.palette import looks
 from cmdplab.files.write import written_whole
 from cmdplab.types import Array
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MARKERS = "os^Dv<>"
 SIGNS = {
@@ -26,12 +25,20 @@ SIGNS = {
 }
 COLUMN = (3.5, 2.6)  # inches: one column of a two-column paper
 LEGEND_LINE = 0.12  # inches
+DOTS_PER_INCH = 160  # in a notebook: a column is then 560 pixels wide
 LONGEST_OF_TWO = 36  # letters of a name; longer names do not fit side by side
-LABELS = {  # of columns of records
-    "gap": "optimality gap",
-    "violation": "constraint violation",
-    "multiplier_1": "multiplier of constraint 1",
-}
+
+
+class PaperFigure(Figure):
+    """A Matplotlib figure that a notebook shows when it is the value of a cell.
+
+    It is not in pyplot's list of open figures.
+    """
+
+    def _repr_png_(self) -> bytes:
+        picture = io.BytesIO()
+        self.savefig(picture, dpi=DOTS_PER_INCH, format="png")
+        return picture.getvalue()
 
 
 def literal(text: str) -> str:
@@ -79,16 +86,25 @@ def legend_below(figure: Figure, axes: Axes, title: str) -> None:
     lines = -(-len(labels) // columns) + len(title.splitlines())
     width, height = figure.get_size_inches()
     figure.set_size_inches(width, height + LEGEND_LINE * lines)
-    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "alignment": "left"}
-    small: dict[str, Any] = {
-        "fontsize": 6,
-        "title_fontsize": 6,
-        "frameon": False,
-        "handlelength": 3.5,
-    }
-    legend = figure.legend(handles, labels, title=literal(title), **place, **small)
+    legend = figure.legend(
+        handles,
+        labels,
+        title=literal(title),
+        loc="outside lower center",
+        ncols=columns,
+        alignment="left",
+        fontsize=6,
+        title_fontsize=6,
+        frameon=False,
+        handlelength=3.5,
+    )
+    thicken(legend, 1.2)
+
+
+def thicken(legend: Any, least: float) -> None:
+    """Draw the lines of a legend at least so wide."""
     for line in legend.get_lines():
-        line.set_linewidth(max(line.get_linewidth(), 1.2))
+        line.set_linewidth(max(line.get_linewidth(), least))
 
 
 def in_house_style(axes: Axes) -> None:

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cmdplab.experiments import manifest
-from cmdplab.figures.palette import looks
-from cmdplab.figures.style import LABELS
+from cmdplab.figures.palette import LABELS, looks
 from cmdplab.files.write import to_json
 from cmdplab.measures.envelope import SHORTEST
 from cmdplab.measures.measures import NUMBERS
