@@ -14,13 +14,18 @@ import pytest
 from conftest import random_problem
 
 import cmdplab
-from cmdplab import CMDP, Job, Labels, Policy, StationaryCMDP, algorithm
+import cmdplab.gym
+from cmdplab import CMDP, Job, Labels, Policy, StationaryCMDP, algorithm, formats
+from cmdplab.cmdp.labels import Scale
+from cmdplab.environments.river_swim import river_swim
 from cmdplab.errors import InputError
 
 HUGE = 10**400
 ODD = [None, "x", 5, -1, HUGE, float("nan"), [], {}, object(), np.zeros(3), [[None]], b"x", 1.5]
 P = random_problem(3, 2, 2, 1, stationary=True)
 POLICY = Policy(np.full((2, 3, 2), 0.5))
+ROWS = np.ones((1, 1, 1))
+ROW = {"state": 0, "action": 0, "next": 0, "probability": 1, "reward": 1}
 STEP = {"episode": 0, "state": 0, "action": 0, "reward": 1.0, "next": 0, "cost": 0.5}
 
 
@@ -32,6 +37,11 @@ def problem(field: str, given: Any) -> CMDP:
 def stationary(field: str, given: Any) -> StationaryCMDP:
     usual = {"transition": P.table[0], "reward": P.reward[:, 0], "criterion": cmdplab.Average()}
     return StationaryCMDP(**{**usual, "threshold": P.threshold, field: given})
+
+
+def arrays(field: str, given: Any) -> Any:
+    usual = {"costs": [[[1.0]]], "budgets": [1.0], "horizon": 2}
+    return formats.from_state_first(ROWS, [[1.0]], **{**usual, field: given})
 
 
 def fit(field: str, given: Any) -> cmdplab.Fitted:
@@ -58,6 +68,21 @@ NEVER: dict[str, Callable[[Any], Any]] = {
     "jobs": lambda given: cmdplab.run_many(P, given, 10),
     "a job": lambda given: cmdplab.run_many(P, [given], 10),
     "an engine": lambda given: cmdplab.run(P, "UOpt-RPGPD", 10, 0, engine=given),
+    "a model": lambda given: cmdplab.from_trajectories([STEP], model=given, reward=None),
+    "a matched policy": lambda given: cmdplab.match_policy(given, P),
+    "a policy's new problem": lambda given: cmdplab.match_policy(POLICY, given),
+    "an environment's problem": cmdplab.gym.ProblemEnv,
+    "many environments' problem": cmdplab.gym.ProblemVectorEnv,
+    "a layout": formats.to_state_first,
+    "a Gymnasium table": formats.to_gymnasium_table,
+    "a DRN file": lambda given: formats.write_drn(given, "never.drn"),
+    "a converted problem": lambda given: formats.convert(given, "never.npz"),
+    "a name or a file": formats.find,
+    "a solution to explain": lambda given: cmdplab.explain(
+        P, 0, 0, solution=1 if given is None else given
+    ),
+    "the actions of a policy": lambda given: Policy.deterministic([5], given),
+    "labels of arrays": lambda given: formats.from_state_first(ROWS, [[1.0]], labels=given),
     "a way to plan again": lambda given: algorithm("OPSE").with_settings(replan=given or "x"),
 }
 
@@ -77,6 +102,18 @@ PERHAPS: dict[str, Callable[[Any], Any]] = {
     "bonus_scale": lambda given: algorithm("UOpt-RPGPD").with_settings(bonus_scale=given),
     "alpha_eta": lambda given: algorithm("UOpt-RPGPD").with_settings(alpha_eta=given),
     "tuned_for": lambda given: algorithm("DOPE").with_settings(tuned_for=given),
+    "levels": lambda given: cmdplab.Counter([[1]], given),
+    "copies": lambda given: cmdplab.gym.ProblemVectorEnv(P, given),
+    "rows to compare": lambda given: cmdplab.compare_policies(P, POLICY, POLICY, given),
+    "a default action": lambda given: cmdplab.match_policy(Policy([[1.0]]), P, given),
+    "a factor": lambda given: Labels(signals=[Scale("x", given)]),
+    "an offset": lambda given: Labels(signals=[Scale("x", 1.0, given)]),
+    "costs of a table": lambda given: cmdplab.from_table([ROW], horizon=2, costs=given),
+    "costs of a log": lambda given: cmdplab.from_trajectories([STEP], horizon=2, costs=given),
+    "costs of arrays": lambda given: arrays("costs", given),
+    "budgets of arrays": lambda given: arrays("budgets", given),
+    "a size of an environment": lambda given: river_swim(given),
+    "an action of pairs": lambda given: formats.from_quantecon([1.0], [[1.0]], 0.9, [0], [given]),
     "a counter": lambda given: Policy(POLICY.array, counter=given),
     "states' names": lambda given: Labels(states=given),
     "names of signals": lambda given: Labels(signals=given),
@@ -130,3 +167,22 @@ def test_a_switched_off_compiler_gets_a_sentence():
     env = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
     assert "NUMBA_DISABLE_JIT is set, but cmdplab runs compiled code only" in done.stderr
+
+
+@pytest.mark.parametrize("digits", [50, 5000])
+def test_whole_numbers_of_many_digits_in_a_log_get_a_sentence(digits):
+    given = 10**digits
+    for step in ((given, 0, 1.0, 0), (0, given, 1.0, 0), (0, 0, given, 0)):
+        with pytest.raises(InputError, match=r"episode 0, step 0: the .* has more than 40 digits"):
+            cmdplab.from_trajectories([[step]], horizon=2)
+
+
+def test_arrays_that_no_memory_holds_are_refused_before():
+    for call in (
+        lambda: Policy.deterministic([0], 10**15),
+        lambda: cmdplab.Counter([[1]], 10**15),
+        lambda: cmdplab.gym.ProblemVectorEnv(P, 10**12),
+        lambda: formats.from_quantecon([1.0], [[1.0]], 0.9, [0], [10**15]),
+    ):
+        with pytest.raises(InputError, match=r"too large|too many"):
+            call()

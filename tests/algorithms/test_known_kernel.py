@@ -20,10 +20,10 @@ from cmdplab.engines.choose import Wanted, choose
 from cmdplab.engines.families import session
 from cmdplab.engines.gpu.limits import check_row
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
-from cmdplab.environments import find
 from cmdplab.errors import InputError
 from cmdplab.experiments.run import run
 from cmdplab.experiments.run_settings import RunSettings
+from cmdplab.formats import find
 from cmdplab.solvers import solve
 from cmdplab.theory.saddle import growth, largest_step, saddle_point
 

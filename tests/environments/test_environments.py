@@ -16,7 +16,7 @@ from cmdplab.cli.listing import print_environments
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.transitions import Sparse
-from cmdplab.environments import ENVIRONMENTS, catalogue, find, make, named
+from cmdplab.environments import ENVIRONMENTS, catalogue, make, named
 from cmdplab.environments.box import box
 from cmdplab.environments.cliff import cliff
 from cmdplab.environments.cost_chain import cost_chain
@@ -510,13 +510,6 @@ def test_names_may_carry_the_version_that_is_meant():
         make("inventory-v0")
     with pytest.raises(InputError, match="unknown environment 'nothing-v0'"):
         make("nothing-v0")
-
-
-def test_a_file_or_a_name(tmp_path):
-    make("published").save(tmp_path / "p.npz")
-    assert find(str(tmp_path / "p.npz")).name == "published"
-    with pytest.raises(InputError, match="does not exist"):
-        find("nowhere.npz")
 
 
 def test_the_listing_says_what_is_known():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,8 +14,21 @@ from fuzz_readers import DRN, ROLES, same
 from hypothesis import given, strategies as st
 from test_docs import run_blocks
 
-from cmdplab import CMDP, describe, make, solve
+from cmdplab import (
+    CMDP,
+    Average,
+    Labels,
+    Policy,
+    StationaryCMDP,
+    describe,
+    from_table,
+    from_trajectories,
+    make,
+    solve,
+)
 from cmdplab.cmdp.exact import greedy, returns
+from cmdplab.cmdp.horizons import averaged
+from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats import (
@@ -27,6 +41,7 @@ from cmdplab.formats import (
     kernels,
     parse_drn,
     read_drn,
+    read_problem,
     to_action_first,
     to_gymnasium_table,
     to_state_first,
@@ -572,6 +587,58 @@ def test_convert_writes_what_the_suffix_says(tmp_path):
     for name in ("p.npz", "p.drn"):
         convert(problem, tmp_path / name)
         assert same(find(str(tmp_path / name)), problem)
+    with pytest.raises(InputError, match=r"nowhere\.npz does not exist"):
+        find("nowhere.npz")
+
+
+ODD = [
+    *("=1+1", "+x", "@x", "'x", "''=x", "a,b", 'a"b', "-1.5", "0012", "1e5", "# x", "// x", "%s"),
+    *("state 1", "[1, 2]", "{", "null", "nan", "<b>", "é", "x" * 999, "a: b", "a/b", "\\x", '"'),
+]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_names_that_save_load_again(name, tmp_path):
+    labels = Labels((name, "other"), (name, "act"), signals=(Scale(name), Scale("c", -1.0, 3.0)))
+    kernel, reward = np.full((2, 2, 2), 0.5), np.full((2, 2, 2), 0.25)
+    problem = CMDP(kernel, reward, [0.5], horizon=3, name=name, labels=labels)
+    endless = StationaryCMDP(kernel, reward, [0.5], Average(), 0, name, labels=labels)
+    for each in (problem, endless):
+        each.save(tmp_path / "p.npz")
+        found = read_problem(tmp_path / "p.npz")
+        assert (found.name, found.labels) == (name, labels)
+    write_drn(problem, tmp_path / "p.drn")
+    assert read_drn(tmp_path / "p.drn").name == name
+    policy = Policy([[0.25, 0.75], [1.0, 0.0]], replace(labels, signals=()), name)
+    for ending in ("npz", "json", "csv"):
+        policy.save(tmp_path / f"p.{ending}")
+        again = Policy.load(tmp_path / f"p.{ending}", problem)
+        np.testing.assert_array_equal(again.array, policy.array)
+        assert again.labels.states == labels.states
+        assert again.name == (name if ending != "csv" else "p")
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31m", "a\x00", "a\u202eb", "a\nb", "\u200b", "a\ud800"])
+def test_a_name_that_steers_a_terminal_is_refused_everywhere(name):
+    kernel, reward = np.full((2, 2, 2), 0.5), np.full((1, 2, 2), 0.25)
+    row = {"state": name, "action": "x", "next": name, "probability": 1, "reward": 1}
+    for make_it in (
+        lambda: CMDP(kernel, reward, [], horizon=2, name=name),
+        lambda: StationaryCMDP(kernel, reward, [], Average(), 0, name),
+        lambda: CMDP.average(kernel, reward[0], name=name),
+        lambda: averaged(kernel, reward, [], 2, name=name),
+        lambda: Labels(states=(name,)),
+        lambda: Labels(signals=(Scale(name),)),
+        lambda: Policy(kernel[0], name=name),
+        lambda: Policy.deterministic([0], 2, name=name),
+        lambda: Roles(name, 2),
+        lambda: Roles("r", 2, costs={name: 1.0}),
+        lambda: from_table([row], horizon=2),
+        lambda: from_trajectories([[(name, 0, 1.0, name)]], horizon=2),
+        lambda: from_state_first(kernel, reward[0], horizon=2, name=name),
+    ):
+        with pytest.raises(InputError, match="name"):
+            make_it()
 
 
 # --- how to choose a threshold -------------------------------------------------------------------

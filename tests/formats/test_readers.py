@@ -414,6 +414,18 @@ def test_a_table_that_cannot_be_read_names_the_row(before, after, sentence, tmp_
         from_table(path, costs={"energy": 100.0}, discount=0.9)
 
 
+def test_sizes_of_a_table_are_known_before_memory_is_asked_for():
+    row = {"state": "a", "action": "go", "next": "a", "probability": 1.0, "reward": 1.0}
+    far = [{**row, "step": step} for step in (0, 99_999_999)]
+    with pytest.raises(InputError, match="the table has no step 1"):
+        from_table(far)
+    rows = [{**row, "step": h, "state": f"s{h}", "next": f"s{h + 1}"} for h in range(12_000)]
+    with pytest.raises(
+        InputError, match="12000 x 12001 x 1 steps, states and actions are too many"
+    ):
+        from_table(rows)
+
+
 @pytest.mark.parametrize(
     ("asked", "way_out"),
     [({"discount": 0.9}, "truncate"), ({"criterion": "average"}, "averaged")],
@@ -456,7 +468,7 @@ def test_the_command_line_solves_a_table(call, tmp_path, monkeypatch):
         (("solve", "t.csv"), "say how sums are taken"),
         (
             ("theory", "t.csv", "--average"),
-            "t is average per step: this needs a horizon; of a .csv or .drn file say --horizon H",
+            "t has no end, it is average per step: this needs episodes",
         ),
     ):
         code, out, err = call(*arguments)

@@ -16,7 +16,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.families import session
 from cmdplab.engines.plain.primal_dual import PlainPrimalDual
-from cmdplab.environments import find
+from cmdplab.formats import find
 from cmdplab.solvers import solve
 from cmdplab.theory import bounds, constants, conversions, events
 from cmdplab.theory.potential import drift

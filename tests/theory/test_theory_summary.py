@@ -9,8 +9,8 @@ import pytest
 from conftest import random_problem
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments import find
 from cmdplab.errors import InputError
+from cmdplab.formats import find
 from cmdplab.theory.bounds import COROLLARY, Exponents
 from cmdplab.theory.summary import theory_of
 

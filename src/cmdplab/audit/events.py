@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from cmdplab import environments
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import Row
@@ -31,6 +30,7 @@ from cmdplab.experiments.play import check_counts
 from cmdplab.experiments.run_settings import fingerprint
 from cmdplab.files import read_json, sealed, unsealed
 from cmdplab.files.write import to_json, writable_folder, write_text
+from cmdplab.formats import find
 from cmdplab.solvers import solve_feasible
 from cmdplab.statistics import Frequency, binomial_interval
 from cmdplab.theory.events import Failures, happened, shares, union_shares
@@ -87,7 +87,7 @@ def problem_of(what: str, seed: int = 0) -> CMDP:
     if what == SMALL:
         whole_number("the instance seed", seed)
         return replace(random_problem(2, 2, 2, 1, seed, 1.0), name=f"{SMALL} (seed {seed})")
-    return environments.find(what, seed)
+    return find(what, seed)
 
 
 def failure_events(

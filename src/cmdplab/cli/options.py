@@ -169,10 +169,10 @@ def asked_any(
 
 def asked_problem(**said: Any) -> Asked:
     """Find the problem that the options of a command say; one without a horizon is refused."""
-    from cmdplab.formats.find import with_horizon
+    from cmdplab.cmdp.horizons import with_an_end
 
     name, found = asked_any(**said)
-    return Asked(name, with_horizon(found))
+    return Asked(name, with_an_end(found))
 
 
 asked_problem.__signature__ = signature(asked_any, eval_str=True)  # type: ignore[attr-defined]

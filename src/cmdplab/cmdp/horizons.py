@@ -18,7 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.checks import is_whole, real_number, whole_horizon, whole_number
-from cmdplab.cmdp.checks import check_axes, check_sizes, checked_mask, floats, kernel_rows
+from cmdplab.cmdp.checks import (
+    check_axes,
+    check_problem,
+    check_sizes,
+    checked_mask,
+    floats,
+    kernel_rows,
+)
 from cmdplab.cmdp.labels import Scale, unused
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
@@ -87,15 +94,18 @@ class Truncated(NamedTuple):
 
 
 def with_an_end(problem: CMDP | StationaryCMDP) -> CMDP:
-    """The problem, if it is one of episodes: learners play no other."""
-    if not isinstance(problem, StationaryCMDP):
+    """Return a problem of episodes; refuse one without an end, and what is no problem."""
+    check_problem(problem)
+    if isinstance(problem, CMDP):
         return problem
     if isinstance(problem.criterion, Discounted):
         how = "truncate(problem, H).problem ends it after H steps"
     else:
         how = "averaged(...) makes one of H steps of it"
     raise InputError(
-        f"{problem.name} has no end, and learners play episodes: cmdplab.cmdp.horizons.{how}"
+        f"{problem.name} has no end, it is {problem.criterion}: this needs episodes. "
+        f"cmdplab.cmdp.horizons.{how}; for a .csv or .drn file say --horizon H, with --discount "
+        "or instead of --average"
     )
 
 

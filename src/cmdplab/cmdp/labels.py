@@ -7,11 +7,12 @@ policies, figures, sentences), and a name into a number where a person writes it
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from cmdplab.checks import checked_name, is_whole
+from cmdplab.checks import checked_name, is_whole, real_number
 from cmdplab.errors import InputError
 from cmdplab.files import parse_json
 
@@ -56,6 +57,12 @@ class Labels:
         given = _listed("signals", self.signals)
         signals = tuple(each if isinstance(each, Scale) else Scale(each) for each in given)
         _names("signals", [each.of for each in signals])
+        for of, factor, offset in signals:
+            for what, number in (("factor", factor), ("offset", offset)):
+                if not math.isfinite(real_number(f"labels: the {what} of {of}", number)):
+                    raise InputError(f"labels: the {what} of {of} is {number}, not finite")
+            if factor == 0.0:
+                raise InputError(f"labels: the factor of {of} is zero")
         object.__setattr__(self, "signals", signals)
 
     def state(self, x: int) -> str:
@@ -121,7 +128,7 @@ class Labels:
             raise InputError("the labels must be an object of states, actions, steps and signals")
         try:
             signals = [Scale(*each) for each in values.pop("signals", ())]
-            return cls(**{what: tuple(names) for what, names in values.items()}, signals=signals)  # type: ignore[arg-type]
+            return cls(**values, signals=tuple(signals))
         except TypeError:
             raise InputError("the labels must be lists of names") from None
 

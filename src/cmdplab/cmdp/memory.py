@@ -17,7 +17,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.checks import whole_number
+from cmdplab.checks import LONGEST, whole_number
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Indices, frozen
@@ -52,6 +52,8 @@ class Counter:
             )
         step = np.array(given, dtype=np.int64)
         levels = whole_number("the number of levels of a counter", self.levels, 1)
+        if levels > LONGEST:
+            raise InputError(f"a counter of {levels} levels is too large")
         start = whole_number("the start of a counter", self.start)
         sums = None if self.sums is None else _checked_sums(self.sums, levels)
         highest = levels - 1 if sums is None else int(sums[-1])

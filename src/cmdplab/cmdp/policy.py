@@ -26,7 +26,7 @@ from cmdplab.cmdp.checks import (
 )
 from cmdplab.cmdp.labels import Labels, checked_labels
 from cmdplab.cmdp.memory import Counters, Memory, level_of
-from cmdplab.cmdp.policy_tables import Row, axes_of, reached, read_rows, written_rows
+from cmdplab.cmdp.policy_tables import LARGEST, Row, axes_of, reached, read_rows, written_rows
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import EngineError, InputError
@@ -84,6 +84,8 @@ class Policy(NDArrayOperatorsMixin):
         given = np.array(chosen)
         if given.ndim not in (1, 2) or not given.size or given.dtype.kind not in "iu":
             raise InputError("the chosen actions are not whole numbers [H, X] or [X]")
+        if given.size * whole_number("the number of actions", actions, 1) > LARGEST:
+            raise InputError(f"a policy of {given.size} x {actions} numbers is too large")
         if given.min() < 0 or given.max() >= actions:
             wrong = int(given.max() if given.max() >= actions else given.min())
             raise InputError(f"a chosen action is {wrong}, but the actions are 0..{actions - 1}")

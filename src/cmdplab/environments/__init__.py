@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -20,7 +19,6 @@ __all__ = [
     "Environment",
     "Published",
     "Scale",
-    "find",
     "make",
     "named",
     "no_instances",
@@ -117,12 +115,3 @@ def no_instances(name: str, seed: object) -> str:
     """Return the sentence that refuses an instance seed, and lists the random environments."""
     listed = ", ".join(each for each, found in ENVIRONMENTS.items() if found.random)
     return f"{name} is one instance and takes no instance seed ({seed} was given): {listed} do"
-
-
-def find(what: str, seed: int = 0) -> CMDP:
-    """Return a problem for the command line, from a .npz file or the name of an environment."""
-    if named(what) is None and (what.endswith(".npz") or os.path.exists(what)):
-        if seed:
-            raise InputError(no_instances(what, seed))
-        return CMDP.load(what)
-    return make(what, seed)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab import plugins
+from cmdplab.checks import LONGEST, whole_number
 from cmdplab.cmdp.labels import Labels, Scale as Scale
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
@@ -117,8 +118,8 @@ def stationary_costs(
 def checked_sizes(**sizes: int) -> None:
     """Refuse a size below 1."""
     for what, size in sizes.items():
-        if size < 1:
-            raise InputError(f"{what} is {size}, not a positive number")
+        if whole_number(what, size, 1) > LONGEST:
+            raise InputError(f"{what} is {size}, which is too large")
 
 
 def registered(name: str) -> Environment | None:

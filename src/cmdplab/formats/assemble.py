@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.checks import is_whole, real_number, whole_horizon
-from cmdplab.cmdp.horizons import randomly_started
+from cmdplab.cmdp.horizons import randomly_started, with_an_end
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Average, Criterion, Discounted, StationaryCMDP
@@ -232,6 +232,7 @@ def stationary_tables(problem: CMDP, what: str) -> tuple[Array, Mask]:
 
     `what` is the format that has no steps.
     """
+    problem = with_an_end(problem)
     rewards, opened = problem.reward[:, 0], problem.opened[0]
     alike = {
         "kernel of {} changes": problem.stationary or problem.horizon == 1 or _same_rows(problem),

@@ -15,10 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.checks import is_whole
 from cmdplab.cmdp.checks import Bundle
 from cmdplab.cmdp.labels import AXES, Labels, choices
 from cmdplab.errors import InputError
 from cmdplab.files import read_text
+from cmdplab.files.read import LONGEST_NUMBER
 from cmdplab.types import Array, Indices
 
 
@@ -97,6 +99,8 @@ def names(given: Columns, column: str) -> list[str]:
         missing = cell is None or (isinstance(cell, float) and math.isnan(cell))
         if isinstance(cell, float) and not missing and cell.is_integer():
             cell = int(cell)  # pandas reads whole numbers beside an empty cell as floats
+        if is_whole(cell) and abs(int(cell)) >= 10**LONGEST_NUMBER:
+            raise InputError(f"{row}: the {column} has more than {LONGEST_NUMBER} digits")
         text = "" if missing else str(cell).strip()
         if not text or not text.isprintable():
             raise InputError(f"{row}: the {column} is {text!r}, not a name")
@@ -112,6 +116,8 @@ def numbers(given: Columns, column: str) -> Array:
             found[n] = math.nan if isinstance(cell, bool) else float(cell)
         except (TypeError, ValueError, OverflowError):
             found[n] = math.nan
+        if is_whole(cell) and abs(int(cell)) >= 10**LONGEST_NUMBER:
+            raise InputError(f"{given.rows[n]}: the {column} has more than {LONGEST_NUMBER} digits")
         if not math.isfinite(found[n]):
             raise InputError(f"{given.rows[n]}: the {column} is {cell!r}, not a finite number")
     return found
@@ -133,6 +139,13 @@ def numbered(texts: list[str], names: list[str]) -> Indices:
 def kept(names: list[str]) -> tuple[str, ...]:
     """The names, or none where they are the numbers themselves."""
     return () if names == [str(n) for n in range(len(names))] else tuple(names)
+
+
+def limits(what: str, given: Mapping[str, float] | None) -> dict[str, float]:
+    """Return {column: limit} of utilities or costs."""
+    if not isinstance(given, Mapping | None):
+        raise InputError(f"the {what} are {given!r}, not columns with their limits")
+    return dict(given or {})
 
 
 class Log(NamedTuple):

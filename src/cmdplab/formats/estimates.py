@@ -29,7 +29,7 @@ from cmdplab.cmdp.stationary import Discounted
 from cmdplab.cmdp.transitions import Sparse, refuse_first
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import Episodes, Problem
-from cmdplab.formats.columns import Log, log_of
+from cmdplab.formats.columns import Log, limits, log_of
 from cmdplab.formats.kernels import LARGEST
 from cmdplab.formats.layouts import Given, Read, check_words, how_judged, made
 from cmdplab.formats.tables import start_of
@@ -118,7 +118,7 @@ def from_trajectories(
     episodes of H steps. start : default: that of the model, else how the logged episodes began.
     Rewards are means; a pair that was never visited has the worst that was seen anywhere.
     """
-    utilities, costs = dict(utilities or {}), dict(costs or {})
+    utilities, costs = limits("utilities", utilities), limits("costs", costs)
     said = (horizon, discount, criterion, start)
     if model is not None:
         check_problem(model)

@@ -9,7 +9,8 @@ import os
 from pathlib import Path
 
 from cmdplab import environments
-from cmdplab.cmdp.checks import FILED
+from cmdplab.cmdp.checks import FILED, check_problem
+from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import FORMAT, StationaryCMDP
 from cmdplab.errors import InputError
@@ -19,7 +20,6 @@ from cmdplab.formats.drn import read_drn, write_drn
 from cmdplab.formats.roles import Roles
 from cmdplab.formats.tables import read_csv
 
-WRITERS = {".npz": CMDP.save, ".drn": write_drn}
 READERS = {".drn": read_drn, ".csv": read_csv}  # files that need roles
 
 
@@ -28,6 +28,8 @@ def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
 
     `roles` are for DRN and CSV files; in a DRN file of ours they replace those that it holds.
     """
+    if not isinstance(what, str):
+        raise InputError(f"the problem is {type(what).__name__}, not a name or the path of a file")
     read = READERS.get(Path(what).suffix)
     stored = what.endswith(".npz") or (os.path.exists(what) and environments.named(what) is None)
     if seed and (stored or read is not None):
@@ -41,28 +43,23 @@ def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
 
 def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
     """`find_any`, for those who need a horizon."""
-    if roles is None and Path(what).suffix == ".csv" and Path(what).is_file():
+    if (
+        roles is None
+        and isinstance(what, str)
+        and Path(what).suffix == ".csv"
+        and Path(what).is_file()
+    ):
         wanted = f"{Path(what).with_suffix('.npz')} --horizon H --cost NAME --budget B"
         raise InputError(
             f"{what} does not say its horizon and its constraints: type `cmdplab convert {what} "
             f"{wanted}`, and take the .npz file instead"
         )
-    return with_horizon(find_any(what, seed, roles))
-
-
-def with_horizon(problem: Problem) -> CMDP:
-    """The problem, if its episodes end."""
-    if not isinstance(problem, CMDP):
-        raise InputError(
-            f"{problem.name} is {problem.criterion}: this needs a horizon; of a .csv or .drn file "
-            "say --horizon H, with --discount or instead of --average"
-        )
-    return problem
+    return with_an_end(find_any(what, seed, roles))
 
 
 def read_problem(path: str | Path) -> Problem:
     """The problem of a .drn file of ours, or of a .npz file, with an end or stationary."""
-    if Path(path).suffix == ".drn":
+    if str(path).endswith(".drn"):
         return read_drn(path)
     arrays = read_sealed_npz(path, FILED)
     if str(arrays.get("format")) == FORMAT:
@@ -70,9 +67,13 @@ def read_problem(path: str | Path) -> Problem:
     return CMDP.load(path)
 
 
-def convert(problem: CMDP, out: str | Path) -> None:
-    """Write the problem in the format that the name of the file asks for."""
+def convert(problem: Problem, out: str | Path) -> None:
+    """Write the problem in the format that the ending of the file names."""
+    check_problem(problem)
     path = Path(out)
-    if path.suffix not in WRITERS:
-        raise InputError(f"{path} is no {' or '.join(WRITERS)}")
-    WRITERS[path.suffix](problem, path)
+    if path.suffix == ".npz":
+        problem.save(path)
+    elif path.suffix == ".drn":
+        write_drn(with_an_end(problem), path)
+    else:
+        raise InputError(f"{path} is no .npz or .drn")

@@ -127,6 +127,12 @@ def check_words(given: Given) -> None:
     if unknown:
         known = ", ".join(Given.__annotations__)
         raise InputError(f"there is no argument {unknown[0]!r}: it may be one of {known}")
+    for what in ("utilities", "thresholds", "costs", "budgets"):
+        listed = given.get(what, ())
+        if isinstance(listed, str) or not isinstance(listed, Sequence | np.ndarray):
+            raise InputError(f"the {what} are {listed!r}, not a list")
+    if not isinstance(given.get("labels", Labels()), Labels):
+        raise InputError(f"the labels are {given['labels']!r}, not Labels(...)")
 
 
 def made(read: Read, given: Given) -> Problem:

@@ -19,7 +19,7 @@ from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import Problem
-from cmdplab.formats.kernels import Transitions, normalised, stored
+from cmdplab.formats.kernels import LARGEST, Transitions, normalised, stored
 from cmdplab.formats.layouts import Given, Read, check_words, from_state_first, made
 from cmdplab.formats.matrices import checked, entries
 from cmdplab.types import Array, Indices, Mask
@@ -68,6 +68,8 @@ def _from_pairs(R: Any, Q: Any, s_indices: Any, a_indices: Any, given: Given) ->
         )
     labels = given.get("labels", Labels())
     shape = (int(n), max(int(action.max()) + 1, len(labels.actions)))
+    if shape[0] * shape[1] > LARGEST:
+        raise InputError(f"{shape[0]} states with {shape[1]} actions are too many")
     _, again = np.unique(state * shape[1] + action, return_index=True)
     if len(again) < L:
         twice = int(np.setdiff1d(np.arange(L), again)[0])

@@ -42,15 +42,14 @@ class Roles:
     def __post_init__(self) -> None:
         judged(self.horizon, self.discount, self.criterion)
         for what in ("objective", "name", "start"):
-            if not isinstance(getattr(self, what), str):
-                raise InputError("the objective and the name must be text")
-        checked_name("the name", self.name or "-")
+            checked_name(f"the {what}", getattr(self, what) or (what == "objective" or "-"))
         limits = {"threshold": self.utilities, "budget": self.costs}
         for what, given in limits.items():
             if not isinstance(given, Mapping):
                 raise InputError(f"give each {what} as a name and a number")
             for name, limit in given.items():
-                if not isinstance(name, str) or not math.isfinite(_number(limit)):
+                checked_name(f"the name of a {what}", name)
+                if not math.isfinite(_number(limit)):
                     raise InputError(f"the {what} of {name!r} is {limit!r}, not a finite number")
 
     @property

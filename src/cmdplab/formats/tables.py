@@ -8,6 +8,7 @@ become `Labels`; whole numbers 0..X - 1 stay numbers. columns.py has the kinds o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +21,16 @@ from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels
 from cmdplab.errors import InputError, printable
 from cmdplab.formats.assemble import Listed, Problem, Signal, judged, problem_of
-from cmdplab.formats.columns import Columns, columns_of, kept, names, numbered, numbers, ordered
+from cmdplab.formats.columns import (
+    Columns,
+    columns_of,
+    kept,
+    limits,
+    names,
+    numbered,
+    numbers,
+    ordered,
+)
 from cmdplab.formats.kernels import (
     LARGEST,
     TEXT_TOLERANCE,
@@ -55,7 +65,7 @@ def from_table(
         of the first row.
     """
     given = columns_of(table)
-    utilities, costs = dict(utilities or {}), dict(costs or {})
+    utilities, costs = limits("utilities", utilities), limits("costs", costs)
     for column in NEEDED:
         given.column(column)
     given.column(reward, "; say which one to maximise: reward=NAME, or --objective NAME")
@@ -139,11 +149,12 @@ def _steps(given: Columns) -> Indices:
     wrong = np.flatnonzero((found != np.floor(found)) | (found < 0) | (found > LARGEST))
     if len(wrong):
         raise InputError(f"{given.rows[wrong[0]]}: the step is {found[wrong[0]]:g}, not 0, 1, ...")
-    step = found.astype(np.int64) - (1 if found.min() == 1.0 else 0)
-    absent = np.setdiff1d(np.arange(step.max() + 1), step)
+    first = int(found.min() == 1.0)
+    every = np.unique(found.astype(np.int64)) - first
+    absent = np.flatnonzero(every != np.arange(len(every)))
     if len(absent):
-        raise InputError(f"the table has no step {int(absent[0]) + int(found.min() == 1.0)}")
-    return step
+        raise InputError(f"the table has no step {int(absent[0]) + first}")
+    return found.astype(np.int64) - first
 
 
 def _unique(rows: Rows, names: list[str]) -> Transitions:
@@ -167,6 +178,8 @@ def _mask(rows: Rows, first: int | None) -> Mask:
     A state that has no row at a step, and into which no row leads, waits there for nothing.
     """
     shape = (rows.steps, *rows.sizes) if rows.steps else rows.sizes
+    if math.prod(shape) > LARGEST:
+        raise InputError(f"{' x '.join(map(str, shape))} steps, states and actions are too many")
     mask = np.zeros(shape, dtype=np.bool_)
     mask[rows.every.pair] = True
     needed = np.ones(shape[:-1], dtype=np.bool_)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from cmdplab.checks import whole_number
+from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.gym.dynamics import Dynamics, costs_of
@@ -49,7 +50,7 @@ class ProblemEnv(gymnasium.Env[Any, Any]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             modes = " and ".join(map(repr, self.metadata["render_modes"]))
             raise InputError(f"render_mode is {render_mode!r}, but only {modes} can be drawn")
-        self.problem = problem
+        self.problem = problem = with_an_end(problem)
         self.render_mode, self.strict = render_mode, strict
         self.observation_space = spaces.Discrete(problem.states)
         self.action_space = spaces.Discrete(problem.actions)

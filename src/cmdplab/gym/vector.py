@@ -14,6 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from cmdplab.checks import whole_number
+from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.gym.dynamics import Dynamics, costs_of
@@ -23,6 +24,7 @@ from cmdplab.types import Array
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Seeds = int | Sequence[int] | Numbers | None
+MOST = 1 << 30  # uniforms of all copies: 8 GB
 AHEAD = 256  # uniforms drawn at once; the number changes none of them
 
 
@@ -42,7 +44,10 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
     }
 
     def __init__(self, problem: CMDP, num_envs: int = 1, *, strict: bool = False) -> None:
+        problem = with_an_end(problem)
         num_envs = whole_number("num_envs", num_envs, least=1)
+        if num_envs * max(problem.horizon, AHEAD) > MOST:
+            raise InputError(f"{num_envs} copies of {problem.horizon} steps are too many")
         self.problem, self.num_envs, self.strict = problem, num_envs, strict
         self.single_observation_space = spaces.Discrete(problem.states)
         self.single_action_space = spaces.Discrete(problem.actions)

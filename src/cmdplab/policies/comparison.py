@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
+from cmdplab.checks import whole_number
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.evaluation import Evaluation, evaluate
 from cmdplab.cmdp.labels import Scale
@@ -65,6 +66,7 @@ def compare_policies(
     row of a policy with a counter is how often it takes each action there, whatever it remembers.
     On a stationary problem d is the share of the time that is spent in a state.
     """
+    whole_number("the number of rows", rows)
     found = [evaluate(problem, each) for each in (first, second)]
     arrays = [_rows(problem, *each) for each in zip((first, second), found, strict=True)]
     variation = np.abs(arrays[0] - arrays[1]).sum(axis=-1) / 2.0

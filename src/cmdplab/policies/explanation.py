@@ -16,11 +16,12 @@ from cmdplab.display import words_and_table
 from cmdplab.errors import InputError
 from cmdplab.policies.comparison import in_words
 from cmdplab.solvers import Solution, solve
-from cmdplab.types import Array
+from cmdplab.types import Array, frozen
 
 SAME = 1e-9  # per step and unit of reward: values that differ by less are equal but for rounding
 
 
+@frozen
 class Explanation(NamedTuple):
     """What a policy does in one state, and why; `print` it, or look at it in a notebook.
 
@@ -127,6 +128,8 @@ def explain(
     itself has none.
     """
     found = solve(problem) if solution is None else solution
+    if not isinstance(found, Solution):
+        raise InputError(f"the solution is {type(found).__name__}, not what solve returns")
     if found.multiplier is None or found.policy is None:
         raise InputError(f"{problem.name} has no prices to explain with: {found.message}")
     played = found.policy if policy is None else policy

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -81,7 +82,10 @@ def _by_default(
             f"the policy does not know {len(states)} states of {problem.name}, the first is "
             f"{names.state(int(states[0]))}: say which action is taken there, default=..."
         )
-    wanted = [default] if isinstance(default, int | str) else list(default)
+    listed = isinstance(default, Sequence | np.ndarray) and not isinstance(default, str)
+    wanted: list[Any] = list(default) if listed else [default]  # type: ignore[arg-type]
+    if not wanted:
+        raise InputError("the default names no action")
     actions = np.array([names.find_action(each, problem.actions) for each in wanted])
     opened = problem.opened[..., states, :]
     if opened.ndim == 3 and not by_step:
