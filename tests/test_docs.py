@@ -204,10 +204,10 @@ def test_examples_run(example, capsys, monkeypatch, without_a_screen):
 @pytest.mark.parametrize(
     "example", sorted((ROOT / "examples" / "textbook").glob("*.py")), ids=lambda p: p.name
 )
-def test_textbook_problems_have_the_values_of_books_closed_forms_and_programs(example, capsys):
+def test_textbook_problems_have_the_values_of_closed_forms_fractions_and_programs(example, capsys):
     runpy.run_path(str(example), run_name="__main__")
     lines = re.findall(
-        r"(-?\d+\.\d{8})\s+(?:closed form|linear program|published)\s+(-?\d+\.\d{8})",
+        r"(-?\d+\.\d{8})\s+(?:closed form|linear program|fractions)\s+(-?\d+\.\d{8})",
         capsys.readouterr().out,
     )
     assert len(lines) >= 3

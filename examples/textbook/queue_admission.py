@@ -1,14 +1,13 @@
-"""Admission to a queue with a limit on its mean length: a threshold, randomised at one state.
+"""Limit the mean length of a queue: the optimal policy randomises at one length.
 
-An M/M/1 queue, the standard example of a constrained Markov decision process: arrivals at rate
-lambda, service at rate mu, room for L. Maximise the rate of admitted customers, with a mean
-number in the queue of at most B. The chain is uniformised at rate lambda + mu = 1. The optimal
-policy admits everyone below a length l, nobody above, and with probability q at l itself. For
-such a policy the queue is a birth-death chain,
+An M/M/1 queue has arrivals at rate lambda, service at rate mu, and room for L customers. Maximise
+the rate of admitted customers, with a mean length of at most B. The chain is uniformised at rate
+lambda + mu = 1. The optimal policy admits everyone below a length l, and nobody above. At l it
+admits with probability q. With such a policy the queue is a birth-death chain,
 
     pi(i) proportional to rho^i for i <= l,    pi(l + 1) proportional to q rho^(l + 1),
 
-and q is where the mean length is B: a linear equation in q. The closed form is ours.
+and q solves the linear equation "mean length = B".
 """
 
 import numpy as np

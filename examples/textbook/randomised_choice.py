@@ -1,19 +1,18 @@
-"""Puterman's two-state example with a budget: the optimal policy has to randomise.
+"""Solve two states with a budget: the optimal policy has to randomise.
 
-Puterman, Markov Decision Processes (1994), Example 3.1.1: in state s1, action a11 earns 5 and stays
-with probability 1/2, action a12 earns 10 and leaves; state s2 earns -1 for ever. Discounted by 0.95
-from s1,
+In state s1, action a11 earns 5 and stays with probability 1/2. Action a12 earns 10 and leaves.
+State s2 earns -1 for ever. Discounted by 0.95 from s1,
 
     v(a11) = (5 - 0.475 * 20) / (1 - 0.475) = -60/7 = -8.571...,   v(a12) = 10 - 0.95 * 20 = -9,
 
-so a11 is best without a constraint, with the value -8.571 of the book. The budget is ours: each
-use of a11 costs 1, and at most B = 1 discounted use is allowed. With y discounted uses of a11, s1
-is visited x = 1 + 0.475 y times. Using a11 always is y = 1 / 0.525, so that the value is
+so a11 is best without a constraint. The budget allows at most B = 1 discounted use of a11. With y
+discounted uses of a11, the discounted number of visits to s1 is x = 1 + 0.475 y. If a11 is always
+used, y = 1 / 0.525. The value is
 
     v(y) = -9 + y 0.525 (v(a11) + 9) = -9 + 0.225 y,        0 <= y <= 1 / 0.525,
 
-and the best y is the budget: the optimum is -8.775, the price of a use 0.225, and a11 is taken with
-probability y / x = 1 / 1.475.
+The best y is the budget: the optimum is -8.775, and the price of a use is 0.225. The policy takes
+a11 with probability y / x = 1 / 1.475.
 """
 
 import cmdplab

@@ -1,19 +1,20 @@
-"""Puterman's inventory with two budgets: printed values first, then limited stock and orders.
+"""Solve an inventory over three months, and for ever with budgets on stock and orders.
 
-Puterman, Markov Decision Processes (1994), Section 3.2.2: a store holds at most 3 units and orders
-every month; the demand is 0, 1 or 2 units with probabilities 1/4, 1/2, 1/4, and what is not in
-stock is lost. A unit sold earns 8, an order costs 4 and 2 a unit, a unit in stock costs 1. Over
-three months (Section 4.6.1) the optimal values from 0, 1, 2 and 3 units are 67/16, 129/16, 194/16
-and 227/16.
+A store holds at most 3 units and orders every month. The demand is 0, 1 or 2 units with
+probabilities 1/4, 1/2, 1/4, and unmet demand is lost. A sold unit earns 8, an order costs 4 and
+2 per unit, and a unit in stock costs 1. Backward induction in fractions gives the optimal values
+of three months.
 
-The budgets are ours, for ever and discounted by 0.95: at most 30 unit-months of stock, and at most
-5 orders. There is no printed number for them. The reference is the linear program over discounted
-occupancies w, solved by HiGHS, which shares nothing with the solver here:
+The discounted problem for ever (0.95) has two budgets: at most 30 unit-months of stock, and at
+most 5 orders. Its reference is the linear program over discounted occupancies w, solved by HiGHS,
+which shares nothing with the solver here:
 
     max sum w r  s.t.  sum_a w(y, a) - 0.95 sum_{x,a} w(x, a) P(y | x, a) = [y = 0],  sum w c <= B
 
 With two binding budgets the optimal policy has at most two actions more than states.
 """
+
+from fractions import Fraction
 
 import numpy as np
 from scipy.optimize import linprog
@@ -35,11 +36,25 @@ for stock in range(CAPACITY + 1):
         pair = {"state": stock, "action": order}
         rows += [{**pair, "next": y, "probability": p, **pay} for y, p in chances.items()]
 
-for stock, printed in enumerate((67, 129, 194, 227)):
+values = [Fraction(0)] * (CAPACITY + 1)
+for _ in range(3):
+    values = [
+        max(
+            sum(
+                Fraction(p) * (8 * min(x + a, d) + values[max(x + a - d, 0)])
+                for d, p in DEMAND.items()
+            )
+            - (4 + 2 * a) * (a > 0)
+            - (x + a)
+            for a in range(CAPACITY + 1 - x)
+        )
+        for x in range(CAPACITY + 1)
+    ]
+for stock, exact in enumerate(values):
     months = cmdplab.from_table(rows, horizon=3, start=str(stock))
     value = months.labels.signals[0].published(cmdplab.solve(months).value)
     print(
-        f"{f'three months, {stock} units':26} {value:12.8f}   published      {printed / 16:12.8f}"
+        f"{f'three months, {stock} units':26} {value:12.8f}   fractions      {float(exact):12.8f}"
     )
 
 budgets = {"held": STOCK, "orders": ORDERS}
