@@ -17,7 +17,7 @@ from cmdplab import cli
 from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import SHAPES, random_problem
-from cmdplab.experiments.executors.worker import do_one
+from cmdplab.experiments.durable import do_one
 from cmdplab.experiments.work import Entries
 from cmdplab.solvers import solve
 

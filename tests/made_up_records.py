@@ -62,7 +62,7 @@ def records(
         work.folder.mkdir()
         put_runs([run], "curves", work.folder / CURVES)
         put_runs([run], "mistakes", work.folder / MISTAKES)
-        checkpoint.write(work.folder / checkpoint.NEWEST, {"episode": np.array(episodes)})
+        checkpoint.save(work.folder, {"episode": np.array(episodes)})
         summary = run.summary._asdict()
         done = {"episodes": episodes, "summary": summary, "seconds": run.seconds}
         believed(work.folder, Manifest(settings=work.settings, status="done", **done))

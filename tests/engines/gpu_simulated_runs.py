@@ -18,10 +18,10 @@ from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import choose
 from cmdplab.errors import InputError
-from cmdplab.experiments import checkpoint, durable, manifest, run_on_gpu
-from cmdplab.experiments.durable import CURVES, held, run_in_folder
+from cmdplab.experiments import checkpoint, manifest, run_on_gpu
+from cmdplab.experiments.durable import CURVES, Recorded, held, run_in_folder
 from cmdplab.experiments.executors import gpu
-from cmdplab.experiments.executors.signals import Interrupt
+from cmdplab.experiments.executors.worker import Interrupt
 from cmdplab.experiments.experiment import parse_experiment
 from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.play import Job
@@ -30,7 +30,6 @@ from cmdplab.experiments.run import jobs, run, run_many
 from cmdplab.experiments.run_on_gpu import PlayingOnGpu
 from cmdplab.experiments.status import status_of
 from cmdplab.experiments.sweep import sweep
-from cmdplab.experiments.work import Ended, Standing
 from cmdplab.solvers import solve_feasible
 
 RELEASED = algorithm("UOpt-RPGPD", "released")
@@ -142,7 +141,7 @@ def test_a_sweep_on_the_gpu_leaves_what_one_on_the_cpu_leaves(tmp_path, monkeypa
     )
     assert said == ["engine gpu: 2 runs; engine cpu: 2 (OptCMDP)"]
     assert {each.status for each in (*cpu, *gpu)} == {"done"}
-    assert sum(isinstance(each, Ended) for each in told) == 4
+    assert sum(each.ended for each in told) == 4
     theirs = records(tmp_path / "cpu")
     for name, (columns, snapshot) in records(tmp_path / "gpu").items():
         other, other_snapshot = theirs[name]
@@ -173,7 +172,7 @@ def play_two(works, monkeypatch):
             interrupt()
 
     with monkeypatch.context() as patched:
-        patched.setattr(gpu, "PlayingOnGpu", Interrupted)
+        patched.setattr(run_on_gpu, "PlayingOnGpu", Interrupted)
         gpu.gpu_executor("gpu", 1, print)(works, print, interrupt, 30.0)
 
 
@@ -242,7 +241,7 @@ def test_a_run_that_is_not_finite_fails_alone(tmp_path):
     found = sweep(experiment, tmp_path / "out", base=tmp_path, engine="gpu", on_event=told.append)
     assert sorted(each.status for each in found) == ["done", "failed"]
     assert "not finite" in next(each.error for each in found if each.status == "failed")
-    assert not any(isinstance(each, Standing) and each.runs != 2 for each in told)
+    assert not any(not each.ended and each.runs != 2 for each in told)
 
 
 def always_worth(monkeypatch):
@@ -294,12 +293,14 @@ def test_one_that_cannot_be_written_fails_alone(tmp_path, monkeypatch):
     experiment, folder = only_begun(tmp_path)
     first = works_of(folder)[0].folder
 
-    def close(where, record, reached):
-        if where == first:
-            raise MemoryError("no room")
-        durable.close(where, record, reached)
+    close = Recorded.close
 
-    monkeypatch.setattr(gpu, "close", close)
+    def close_others(store, reached, seconds):
+        if store.folder == first:
+            raise MemoryError("no room")
+        close(store, reached, seconds)
+
+    monkeypatch.setattr(Recorded, "close", close_others)
     found = sweep(experiment, folder, base=tmp_path, engine="gpu")
     assert [each.status for each in found] == ["failed", "done"]
     assert "no room" in found[0].error

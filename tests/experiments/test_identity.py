@@ -21,10 +21,10 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.durable import run_in_folder
 from cmdplab.experiments.experiment import problems, read_experiment, resolve
 from cmdplab.experiments.folder import read_folder, works_of, works_to_play
-from cmdplab.experiments.index import statuses
 from cmdplab.experiments.records.groups import gather
 from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.run_settings import RunSettings
+from cmdplab.experiments.status import statuses
 from cmdplab.experiments.sweep import do_missing, prepare
 from cmdplab.settings import SETTINGS
 from cmdplab.solvers import solve

@@ -13,7 +13,7 @@ import pytest
 from conftest import random_problem
 
 from cmdplab.cli import sweep as commands
-from cmdplab.experiments import durable, index, manifest
+from cmdplab.experiments import durable, manifest, status as index
 from cmdplab.experiments.durable import CURVES, FILES, LOCK, MISTAKES, held, is_held, run_in_folder
 from cmdplab.experiments.experiment import read_experiment
 from cmdplab.experiments.folder import works_of
@@ -302,6 +302,7 @@ def test_all_files_of_a_run_are_on_the_disk_before_one_gets_its_name(made, tmp_p
         done.append((str(path), str(path) in flushed, len(flushed)))
         return replace(path, target)
 
+    monkeypatch.setattr(durable, "FLUSHED_FROM", 0.0)
     monkeypatch.setattr(os, "fsync", note_flush)
     monkeypatch.setattr(Path, "replace", note_name)
     work = works_of(made)[0]
@@ -345,7 +346,7 @@ def test_status_imports_no_compiler():
     import subprocess
     import sys
 
-    imports = "import sys, cmdplab.experiments.index, cmdplab.experiments.sweep"
+    imports = "import sys, cmdplab.experiments.status, cmdplab.experiments.sweep"
     program = f"{imports}; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.strip() == "False", done.stderr

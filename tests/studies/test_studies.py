@@ -23,7 +23,7 @@ from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.progress import sweep_shown
 from cmdplab.experiments.records.labels import Kind, kind_of, labels
 from cmdplab.experiments.run_settings import RunSettings
-from cmdplab.experiments.work import Ended, Standing, Work
+from cmdplab.experiments.work import Event, Work
 from cmdplab.studies.predefined import Comparison, Reproduction, carry_out, prepared
 
 pytestmark = pytest.mark.usefixtures("one_process")
@@ -82,7 +82,7 @@ def test_left_half_way_a_reproduction_ends_with_the_bytes_of_one_that_never_stop
     out = tmp_path / "figure1"
 
     def leave(event):
-        if isinstance(event, Ended):
+        if event.ended:
             raise LeftHalfWayError
 
     with pytest.raises(LeftHalfWayError):
@@ -349,9 +349,9 @@ def test_progress_names_the_run(monkeypatch):
         console = Console(width=200, record=True, force_terminal=terminal, quiet=not terminal)
         console.quiet = False
         with sweep_shown(works, console) as tell:
-            tell(Standing(works[0].folder.name, 40, 20.0, 0.25, None))
-            tell(Ended(works[1].folder.name, "failed", "Traceback\nValueError: no"))
-            tell(Ended(works[0].folder.name, "done", ""))
+            tell(Event(works[0].folder.name, "running", "", 40, 20.0, 0.25))
+            tell(Event(works[1].folder.name, "failed", "Traceback\nValueError: no"))
+            tell(Event(works[0].folder.name, "done"))
         text = console.export_text()
         assert f"DOPE (delta 0.5) on lake, seed 1 ({works[1].folder.name}) failed: Val" in text
         if not terminal:

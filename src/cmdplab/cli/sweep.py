@@ -119,7 +119,7 @@ def resume_command(
 def status_command(folder: Folder, as_json: Json = False) -> None:
     """What is done, running, interrupted, failed or missing, how far, and how fast."""
     from cmdplab.experiments.folder import works_of
-    from cmdplab.experiments.index import statuses
+    from cmdplab.experiments.status import statuses
 
     found = statuses(works_of(folder))
     if as_json:

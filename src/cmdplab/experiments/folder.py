@@ -23,10 +23,10 @@ from cmdplab.errors import CmdplabError, InputError, StorageError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.experiment import Experiment, first_complaint
-from cmdplab.experiments.index import EXPERIMENT as EXPERIMENT
 from cmdplab.experiments.manifest import Manifest, NewerError
 from cmdplab.experiments.records.labels import kind_of, labels
 from cmdplab.experiments.run_settings import RunSettings, has_fingerprint
+from cmdplab.experiments.status import EXPERIMENT as EXPERIMENT
 from cmdplab.experiments.work import Work
 from cmdplab.files import MissingError, read_json, sealed, unsealed
 from cmdplab.files.locks import locked
@@ -129,7 +129,7 @@ def alone_in(folder: Path, settings: RunSettings, entry: Entry) -> Work:
         raise refusal(folder, f"{strangers} and no run")
     writable_folder(folder)
     if known is None and not (folder / manifest.NAME).exists():  # so that nobody else moves in
-        manifest.announce(folder, Manifest(settings=settings, status="interrupted"))
+        manifest.write(folder, Manifest(settings=settings, status="interrupted"))
     file = folder / "problem.npz"
     work = Work(folder, settings, file, settings.algorithm, given=True, entry=entry)
     _keep(entry.problem, work.problem_file, settings.fingerprint)

@@ -1,4 +1,4 @@
-"""The manifest of a run: what it is, how far it is, and what it ran on. One JSON file, atomic."""
+"""The manifest of a run: its settings, its standing and its machine, in one JSON file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Status = Literal["running", "interrupted", "done", "failed"]
 
 
 class Manifest(BaseModel):
-    """What a run leaves beside its curves and its checkpoint."""
+    """The record of a run, beside its curves and its checkpoint."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,19 +66,19 @@ class Manifest(BaseModel):
         return row
 
     def digest_of(self, name: str) -> str:
-        """The sha256 of a file; empty while the run goes on: the file may be newer than that."""
+        """Return the sha256 of a file; empty while the run goes on, as the file may be newer."""
         return self.sha256.get(name, "") if self.status == "done" else ""
 
 
 @cache  # 4 ms, and a sweep may have 10^4 runs
 def versions() -> dict[str, str]:
-    """Of this package and what its numbers depend on; not to be changed, as those of `machine`."""
+    """Return the versions of this package and of those on which its numbers depend."""
     return {"cmdplab": __version__} | {name: version(name) for name in _PACKAGES}
 
 
 @cache
 def machine() -> dict[str, str]:
-    """The processor decides the last bits: sums are vectorised to its width."""
+    """Return the machine; its processor decides the last bits, as sums have its width."""
     from llvmlite import binding
 
     features = sorted(k for k, on in dict(binding.get_host_cpu_features()).items() if on)
@@ -91,32 +91,23 @@ def machine() -> dict[str, str]:
 
 
 def write(folder: Path, manifest: Manifest) -> None:
-    """Whole or not at all."""
-    with written_whole(folder / NAME) as temporary:
-        put(temporary, manifest)
-
-
-def announce(folder: Path, manifest: Manifest) -> None:
-    """Say that a run has begun; the first time there is nothing to lose, so nothing is flushed."""
-    if (folder / NAME).exists():
-        write(folder, manifest)
-        return
-    with written_whole(folder / NAME, flushed=False) as temporary:
+    """Write a manifest whole; the first one of a folder need not be flushed."""
+    with written_whole(folder / NAME, flushed=(folder / NAME).exists()) as temporary:
         put(temporary, manifest)
 
 
 def put(path: Path, manifest: Manifest) -> None:
-    """The text of a manifest, with its digest, into a file."""
+    """Write the text of a manifest, with its digest, into a file."""
     manifest.digest = manifest.own_digest()
     path.write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
 class NewerError(InputError):
-    """A record of a version that we cannot know."""
+    """The error for a record of a newer version."""
 
 
 def read_if_good(folder: Path) -> Manifest | None:
-    """The manifest of a run's folder; None where there is none or where it is damaged."""
+    """Return the manifest of a run's folder; None if it is missing or damaged."""
     try:
         return read(folder)
     except NewerError:
@@ -126,7 +117,7 @@ def read_if_good(folder: Path) -> Manifest | None:
 
 
 def read(folder: Path) -> Manifest | None:
-    """The manifest of a run's folder; None where there is none."""
+    """Return the manifest of a run's folder; None if it is missing."""
     path = folder / NAME
     if not os.path.exists(path):
         return None
@@ -146,6 +137,6 @@ def read(folder: Path) -> Manifest | None:
 
 
 def known_digest(folder: Path, name: str) -> str:
-    """The sha256 of a file of a finished run; empty where no manifest knows it."""
+    """Return the sha256 of a file of a finished run; empty if no manifest states it."""
     record = read_if_good(folder)
     return "" if record is None else record.digest_of(name)

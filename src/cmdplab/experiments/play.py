@@ -1,12 +1,14 @@
-"""A run while it is played, and what it has given: the parts of `run`, `run_many` and of sweeps."""
+"""One run: all that it needs, the loop that plays it, and its result.
+
+Every run is played here, and a store keeps what it finds: `Memory` in this module, or a folder
+(`durable.Recorded`). Batches on a GPU are in `run_on_gpu`.
+"""
 
 from __future__ import annotations
 
-import os
-import threading
+import math
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,13 +21,14 @@ from cmdplab.algorithms.task import Feedback, Task
 from cmdplab.checks import checked_episodes, is_whole
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.engines.choose import Wanted
 from cmdplab.engines.families import family, session
 from cmdplab.errors import InputError
 from cmdplab.measures.measures import Measures, Summary
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.types import Array, frozen
 
-CHUNK_SECONDS = 0.2  # between two looks at progress: how long a stop may have to wait
+CHUNK_SECONDS = 0.2  # between two looks at progress: a stop waits at most that long
 FIRST_CHUNK = 16
 
 OnProgress = Callable[["Run"], None]
@@ -35,14 +38,14 @@ Snapshot = dict[str, Array]
 @display.shown
 @frozen
 class Run(NamedTuple):
-    """What a run has given so far."""
+    """The result of a run so far."""
 
     algorithm: Row
     seed: int
     summary: Summary
     curves: dict[str, Array]  # columns over the grid of episodes; empty while the run goes on
     mistakes: dict[str, Array]  # columns over the grid of epsilon; empty while the run goes on
-    state: Any  # what the learner needs to go on; None while the run goes on
+    state: Any  # of the learner, which can go on from it; None while the run goes on
     seconds: float
 
     def _facts(self) -> tuple[str, display.Facts]:
@@ -66,9 +69,9 @@ class Run(NamedTuple):
         return 1e6 * self.seconds / self.summary.episodes
 
     def policy(self, problem: CMDP, solution: Solution | None = None) -> Policy:
-        """The policy after the last episode, with the labels of the problem that was learnt.
+        """Return the policy after the last episode, with the labels of the problem.
 
-        `solution` is the certified optimum, where it is known: what some learners are told of it.
+        `solution` is the certified optimum, if it is known: some learners are told parts of it.
         """
         if self.state is None:
             raise InputError("the run goes on: it has a policy to give when it has ended")
@@ -82,27 +85,27 @@ class Run(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One run to be done."""
+    """One run that `run_many` is asked for."""
 
-    algorithm: Any  # what `run` takes: a row, a name, a learner from outside
+    algorithm: Any  # a row, a name, or a learner from outside
     seed: int
 
 
 def check_workers(workers: int | None) -> None:
-    """None means one per core."""
+    """Refuse a number of workers below 1; None means one per core."""
     if workers is not None and workers < 1:
         raise InputError(f"workers is {workers}, not a positive number")
 
 
 def check_counts(episodes: int, seed: int) -> None:
-    """Refuse what cannot be run before anything is touched."""
+    """Refuse a number of episodes or a seed that no run can have."""
     checked_episodes(episodes)
     if not is_whole(seed) or not 0 <= seed < 1 << 63:
         raise InputError(f"seed is {seed}, not a number >= 0 and below 2^63")
 
 
 class Entry(NamedTuple):
-    """One run to be played, with all that it needs: who makes an entry hands it on."""
+    """One run to be played, with all that it needs: whoever makes an entry hands it on."""
 
     problem: CMDP
     algorithm: Row
@@ -127,31 +130,72 @@ class Entry(NamedTuple):
         task = task_for(row, problem, optimum, baseline, rewards)
         return cls(problem, row, task, seed, optimum.value)
 
+    def wanted(self, episodes: float | None, precision: str | None) -> Wanted:
+        """Return the run as the choice of an engine takes it; None: unlimited, float64."""
+        left = math.inf if episodes is None else float(episodes)
+        return Wanted(self.problem, self.algorithm, self.task, left, precision or "float64")
+
 
 class Reached(NamedTuple):
-    """How far a run is: all of it but the problem."""
+    """The point that a run has reached: it is handed to the store of the run."""
 
     algorithm: Row
     seed: int
     measures: Measures
     state: Any
 
-    def so_far(self, seconds: float) -> Run:
-        """What the run has given."""
+    def result(self, seconds: float) -> Run:
+        """Return the result of the run, with curves and state."""
         m = self.measures
         measured = (m.summary(), m.curves(), m.mistakes())
         return Run(self.algorithm, self.seed, *measured, self.state, seconds)
 
     def snapshot(self) -> Snapshot:
-        """Everything, as arrays with names."""
+        """Return everything as arrays with names."""
         state = {f"state_{k}": v for k, v in packed(self.algorithm.name, self.state).items()}
         return state | {f"measure_{k}": v for k, v in self.measures.arrays().items()}
+
+
+class Store(Protocol):
+    """A place that keeps what a run finds."""
+
+    snapshot: Snapshot | None  # from which the run goes on
+
+    def save(self, reached: Reached, seconds: float) -> None:
+        """Keep a run that goes on."""
+
+    def close(self, reached: Reached | None, seconds: float) -> None:
+        """Keep a run that is done or was stopped; None: before its first episode."""
+
+    def fail(self, error: Exception) -> None:
+        """Keep the error that ended the run."""
+
+
+class Memory:
+    """The store of a run that nobody records."""
+
+    snapshot: Snapshot | None = None
+    run: Run | None = None
+
+    def save(self, reached: Reached, seconds: float) -> None:
+        """Keep nothing: a run in memory ends with its process."""
+
+    def close(self, reached: Reached | None, seconds: float) -> None:
+        """Keep the result."""
+        if reached is None:
+            raise InterruptedError("stopped before the first chunk was done")
+        self.run = reached.result(seconds)
+
+    def fail(self, error: Exception) -> None:
+        """Raise the error."""
+        raise error
 
 
 class Playing:
     """A run in progress: a session on an engine and its measures, advanced together.
 
-    A snapshot holds all of it but the entry; from it a run goes on to the last bit.
+    A snapshot holds all of it but the entry. A run that goes on from it equals the run itself to
+    the last bit.
     """
 
     def __init__(self, entry: Entry, engine: str = "cpu", snapshot: Snapshot | None = None) -> None:
@@ -161,10 +205,15 @@ class Playing:
         known = (optimum, problem.threshold, problem.horizon)
         self._measures = Measures(*known, row.tosses_coin)
         if snapshot is not None:
-            self._measures = Measures.resumed(*known, saved_measures(snapshot))
-        self.episodes = 0 if state is None else state.episode
+            self._measures = Measures.resumed(*known, part(snapshot, "measure_"))
+        self.episodes = self.first = 0 if state is None else state.episode
         self.chunk = FIRST_CHUNK  # episodes until the next look, which take about `CHUNK_SECONDS`
-        self.began = time.perf_counter()
+        self._began = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the run was begun or resumed."""
+        return time.perf_counter() - self._began
 
     def advance(self, episodes: int) -> None:
         """Play so many more episodes."""
@@ -176,12 +225,11 @@ class Playing:
 
     def standing(self) -> Run:
         """Return the run so far, without its curves and its state."""
-        seconds = time.perf_counter() - self.began
         row, seed = self._entry.algorithm, self._entry.seed
-        return Run(row, seed, self._measures.summary(), {}, {}, None, seconds)
+        return Run(row, seed, self._measures.summary(), {}, {}, None, self.seconds)
 
     def reached(self) -> Reached:
-        """Return all that the run has come to."""
+        """Return the point that the run has reached."""
         row, seed = self._entry.algorithm, self._entry.seed
         return Reached(row, seed, self._measures, self._session.state())
 
@@ -209,57 +257,39 @@ def play_on(
         after()
 
 
-def saved_measures(snapshot: Snapshot) -> dict[str, Array]:
-    """The arrays of the measures out of those of a snapshot."""
-    mark = "measure_"
-    return {k.removeprefix(mark): v for k, v in snapshot.items() if k.startswith(mark)}
+def play_one(
+    entry: Entry,
+    store: Store,
+    episodes: float,
+    *,
+    engine: str = "cpu",
+    stopped: Callable[[], bool] = lambda: False,
+    tell: Callable[[Playing], None] = lambda playing: None,
+    chunk: int | None = None,
+    every: float = math.inf,
+) -> None:
+    """Play one run to its end or to a stop; keep it every so many seconds, and at the end."""
+    playing, saved = Playing(entry, engine, store.snapshot), 0.0
+
+    def after() -> None:
+        nonlocal saved
+        tell(playing)
+        if playing.seconds - saved >= every:
+            store.save(playing.reached(), playing.seconds)
+            saved = playing.seconds
+
+    play_on(playing, episodes, stopped, after, chunk)
+    store.close(playing.reached() if playing.episodes else None, playing.seconds)
+
+
+def part(arrays: Snapshot, mark: str) -> Snapshot:
+    """Return the arrays whose names begin with a mark, without it."""
+    return {k.removeprefix(mark): v for k, v in arrays.items() if k.startswith(mark)}
 
 
 def saved_state(row: Row, snapshot: Snapshot) -> Any:
-    """The learner's state out of the arrays of a snapshot."""
-    kind, mark = family(row).state, "state_"
-    arrays = {k.removeprefix(mark): v for k, v in snapshot.items() if k.startswith(mark)}
-    kept = getattr(kind, "_fields", arrays)  # newer fields may lack
+    """Return the learner's state out of the arrays of a snapshot."""
+    kind, arrays = family(row).state, part(snapshot, "state_")
+    kept = getattr(kind, "_fields", arrays)  # newer fields may be missing
     arrays = {name: arrays[name] for name in kept if name in arrays}
     return kind(**{name: each.item() if each.ndim == 0 else each for name, each in arrays.items()})
-
-
-def play_one(
-    entry: Entry,
-    episodes: int,
-    engine: str,
-    chunk: int | None,
-    on_progress: OnProgress | None,
-    stopped: Callable[[], bool],
-) -> Run:
-    """Play one run in memory, to its end or to a stop."""
-    playing = Playing(entry, engine)
-
-    def after() -> None:
-        if on_progress:
-            on_progress(playing.standing())
-
-    play_on(playing, episodes, stopped, after, chunk)
-    if not playing.episodes:
-        raise InterruptedError("stopped before the first chunk was done")
-    return playing.reached().so_far(time.perf_counter() - playing.began)
-
-
-def over_threads(
-    entries: Sequence[Entry],
-    one: Callable[[Entry], Run],
-    workers: int | None,
-    stop: threading.Event,
-) -> list[Run]:
-    """Play each run in a thread: that suffices, since the compiled loops hold no lock."""
-    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
-        futures = [pool.submit(one, entry) for entry in entries]
-        try:
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            for future in done:
-                future.result()  # raises what the first failure raised
-        except BaseException:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
-        return [future.result() for future in futures]

@@ -21,7 +21,7 @@ from rich.progress import (
 from cmdplab.algorithms import as_row
 from cmdplab.display.cell import Cell
 from cmdplab.display.terminal import Printer, Words
-from cmdplab.experiments.work import Ended, Event, Standing, Work
+from cmdplab.experiments.work import Event, Work
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
@@ -35,7 +35,7 @@ LINE_EVERY = 10.0  # seconds between plain lines
 def shown(
     jobs: Sequence[Job], episodes: int, console: Console | None = None
 ) -> Iterator[OnProgress]:
-    """Show runs in memory while the block lasts; yields the callback for `run` and `run_many`."""
+    """Show runs in memory while the block lasts; yield the callback for `run` and `run_many`."""
     console = console if console is not None else Printer(stderr=True)
     lengths = {_place(as_row(job.algorithm), job.seed): episodes for job in jobs}
     lock = threading.Lock()
@@ -44,10 +44,11 @@ def shown(
         def on_progress(run: Run) -> None:
             s, place = run.summary, _place(run.algorithm, run.seed)
             rate = s.episodes / max(run.seconds, 1e-9)
+            far = (s.episodes, rate, s.final_gap, s.final_violation)
             with lock:  # runs are threads
-                on_event(Standing(place, s.episodes, rate, s.final_gap, s.final_violation))
+                on_event(Event(place, "running", "", *far))
                 if s.episodes >= episodes:
-                    on_event(Ended(place, "done", ""))
+                    on_event(Event(place, "done"))
 
         yield on_progress
 
@@ -73,31 +74,35 @@ def _display(
 
         def on_event(event: Event) -> None:
             tally.update(event)
-            if trouble := _trouble(tally, event):
-                console.print(trouble, highlight=False, soft_wrap=True)
+            if event.status not in ("running", "done", "interrupted"):
+                reason = (event.error.strip().splitlines() or [""])[-1]
+                words = f"{tally.name(event)} ({event.folder}) {event.status}"
+                words += f": {reason}" * bool(reason)
+                console.print(words, highlight=False, soft_wrap=True)
             show(event)
 
         yield on_event
 
 
 class _Tally:
-    """Where all runs stand together. `names` and `lengths` are by the folder of a run."""
+    """The standing of all runs together. `names` and `lengths` are by the folder of a run."""
 
     def __init__(self, names: Mapping[str, str], lengths: Mapping[str, int | None]) -> None:
         self._names, self.lengths = names, lengths
         self.total = None if None in lengths.values() else sum(n or 0 for n in lengths.values())
         self._ended: dict[str, int] = {}
         self._done = 0  # their sum: there may be 10^4 of them
-        self.under_way: dict[str, Standing] = {}
+        self.under_way: dict[str, Event] = {}
 
     def update(self, event: Event) -> None:
-        if isinstance(event, Standing):
+        """Count an event."""
+        if not event.ended:
             self.under_way[event.folder] = event
             return
         last = self.under_way.pop(event.folder, None)
         reached = last.episodes if last is not None else 0
-        whole = self.lengths.get(event.folder) if event.status == "done" else None
-        reached = reached if whole is None else whole
+        if event.status == "done":
+            reached = self.lengths.get(event.folder) or reached
         self._done += reached - self._ended.get(event.folder, 0)
         self._ended[event.folder] = reached
 
@@ -107,13 +112,12 @@ class _Tally:
 
     @property
     def episodes(self) -> int:
-        """Done so far, never more than there are: a batch ends run by run."""
-        now = sum(each.episodes * each.runs for each in self.under_way.values())
-        done = self._done + now
+        """The episodes done so far, never more than there are: a batch ends run by run."""
+        done = self._done + sum(each.episodes * each.runs for each in self.under_way.values())
         return done if self.total is None else min(done, self.total)
 
     def words(self, event: Event) -> str:
-        """How many runs and episodes are done, how fast, how long it will take, and what is new."""
+        """Return the runs and episodes done, the rate, the time left, and the event."""
         of = "" if self.total is None else f" of {self.total:,}"
         text = f"{len(self._ended)} of {len(self.lengths)} runs, {self.episodes:,}{of} episodes"
         rate = sum(each.rate for each in self.under_way.values())
@@ -121,33 +125,22 @@ class _Tally:
             text += f", {rate:,.0f}/s"
             if self.total is not None:
                 text += f", {(self.total - self.episodes) / rate:,.0f} s left"
-        if isinstance(event, Standing):
-            text += f"; {self.name(event)}: {_standing(event)}"
-        return text
+        return text if event.ended else f"{text}; {self.name(event)}: {_standing(event)}"
 
     def name(self, event: Event) -> str:
-        """A run, or the first of a batch and how many go on with it."""
+        """Return the name of a run, or that of the first of a batch and the number of others."""
         name = self._names.get(event.folder) or event.folder
-        more = event.runs - 1 if isinstance(event, Standing) else 0
-        return f"{name} and {more:,} more" if more else name
+        return f"{name} and {event.runs - 1:,} more" if event.runs > 1 else name
 
 
-def _standing(event: Standing) -> str:
-    """Gap and violation of the last episode."""
+def _standing(event: Event) -> str:
+    """Return gap and violation of the last episode, in words."""
     violation = event.violation
     return f"gap {event.gap:+.3f}" + ("" if violation is None else f" viol {violation:+.3f}")
 
 
-def _trouble(tally: _Tally, event: Event) -> str:
-    """How a run ended, where that is not as it should be."""
-    if isinstance(event, Standing) or event.status in ("done", "interrupted"):
-        return ""
-    reason = (event.error.strip().splitlines() or [""])[-1]
-    return f"{tally.name(event)} ({event.folder}) {event.status}" + (f": {reason}" * bool(reason))
-
-
 def columns(width: int, field: str, name: str = "{task.description}") -> list[ProgressColumn]:
-    """A name, a bar that wide, the share, the time left, and what the field of a task says."""
+    """Return the columns of a bar: a name, the bar, the share, the time left, a field of a task."""
     return [
         Words(name),
         BarColumn(bar_width=width),
@@ -166,16 +159,17 @@ def _bars(tally: _Tally, console: Console) -> Iterator[OnEvent]:
 
         def show(event: Event) -> None:
             bars.update(whole, completed=tally.episodes)
-            if isinstance(event, Standing):
-                if event.folder not in tasks:
-                    length = tally.lengths.get(event.folder)
-                    tasks[event.folder] = bars.add_task("", total=length, standing="")
-                words = f"{event.rate:,.0f}/s {_standing(event)}"
-                task = tasks[event.folder]
-                bars.update(task, description=tally.name(event), standing=words)
-                bars.update(task, completed=event.episodes)
-            elif event.folder in tasks:
-                bars.remove_task(tasks.pop(event.folder))
+            if event.ended:
+                if event.folder in tasks:
+                    bars.remove_task(tasks.pop(event.folder))
+                return
+            if event.folder not in tasks:
+                length = tally.lengths.get(event.folder)
+                tasks[event.folder] = bars.add_task("", total=length, standing="")
+            words = f"{event.rate:,.0f}/s {_standing(event)}"
+            task = tasks[event.folder]
+            bars.update(task, description=tally.name(event), standing=words)
+            bars.update(task, completed=event.episodes)
 
         yield show
 

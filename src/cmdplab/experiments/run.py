@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from functools import partial
+from typing import Any
 
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given
@@ -12,16 +15,17 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Feedback
 from cmdplab.checks import check_single, whole_number
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.choose import Wanted, choose
+from cmdplab.engines.choose import choose
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import (
     Entry,
     Job,
+    Memory,
     OnProgress,
+    Playing,
     Run,
     check_counts,
     check_workers,
-    over_threads,
     play_one,
 )
 from cmdplab.solvers import Solution, solve_feasible
@@ -47,13 +51,13 @@ def run(
 ) -> Run:
     """Let one algorithm learn one problem, and measure every episode exactly.
 
-    An algorithm is a row, a name, or a learner from outside (`algorithms.as_row`).
-    The same (problem, algorithm, seed) gives the same numbers to the last bit, whatever the chunk,
-    which by default is what takes about 0.2 s. `solution` is the certified optimum, if it is known
-    already; `baseline` [H, X, A] the safe policy of an algorithm that needs one, which by default
-    comes from the problem. With `rewards="bernoulli"` the learner is not told the rewards, but sees
-    a sample of 0 or 1 in every step. `on_progress` is called after every chunk; setting `stop` ends
-    the run after the current one. On the engine gpu this is `run_many` with one run.
+    An algorithm is a row, a name, or a learner from outside (`algorithms.as_row`). Problem,
+    algorithm and seed determine the numbers to the last bit. `chunk` changes no number; by default
+    it takes about 0.2 s. `solution` is the certified optimum, if it is known already. `baseline`
+    [H, X, A] is the safe policy of an algorithm that needs one; by default it comes from the
+    problem. With `rewards="bernoulli"` the learner is not told the rewards, but sees a sample of 0
+    or 1 in every step. `on_progress` is called after every chunk. Setting `stop` ends the run after
+    the current chunk.
     """
     runs = run_many(
         problem,
@@ -87,11 +91,12 @@ def run_many(
     on_message: Callable[[str], None] = lambda sentence: None,
     stop: threading.Event | None = None,
 ) -> list[Run]:
-    """Many runs over the cores, in the order of `jobs`; no result depends on the number of workers.
+    """Play many runs over the cores; return them in the order of `jobs`.
 
-    Ctrl-C ends every run after its chunk. On the engine gpu, and on auto where it is worth it, runs
-    are a few launches (`run_on_gpu.run_many_with_gpu`): float32 is a choice there, and `on_message`
-    is told what auto chose. What else there is to choose is as in `run`.
+    No result depends on the number of workers. Ctrl-C ends every run after its chunk. The engine
+    gpu plays runs in a few launches, also in float32. The engine auto uses the card for runs that
+    are long and many enough, and tells `on_message` its choice. All other arguments are those of
+    `run`.
     """
     if not isinstance(jobs, Sequence) or not all(isinstance(job, Job) for job in jobs):
         raise InputError("the jobs are not a list of Job(algorithm, seed)")
@@ -132,36 +137,69 @@ def play(
     on_message: Callable[[str], None] = lambda sentence: None,
     stop: threading.Event | None = None,
 ) -> list[Run]:
-    """Play on the card or on the cores; a single run in this thread."""
-    stop = stop or threading.Event()
+    """Play on the card or on the cores, and return the runs in order.
 
-    on_card = engine in ("auto", "gpu")
+    Runs that a stop kept from the card are left out.
+    """
+    stop, stores = stop or threading.Event(), [Memory() for _ in entries]
 
-    def one(entry: Entry) -> Run:
-        place = "cpu" if on_card else engine
-        return play_one(entry, episodes, place, chunk, on_progress, stop.is_set)
+    def tell(playing: Playing) -> None:
+        if on_progress:
+            on_progress(playing.standing())
 
-    def on_cores(these: Sequence[Entry]) -> list[Run]:
-        return over_threads(these, one, workers, stop)
-
-    if on_card:
-        from cmdplab.experiments import run_on_gpu  # numba-cuda is an extra
-
+    on_gpu = [False] * len(entries)
+    if engine in ("auto", "gpu"):
         cores = workers or os.cpu_count() or 1
-        wanted = [
-            Wanted(each.problem, each.algorithm, each.task, episodes, precision) for each in entries
-        ]
-        choice = choose(engine, wanted, cores)
+        choice = choose(engine, [each.wanted(episodes, precision) for each in entries], cores)
         on_message(choice.sentence)
-        return run_on_gpu.run_many_with_gpu(
-            entries, episodes, precision, choice.on_gpu, on_cores, on_progress, stop.is_set
-        )
-    check_single(precision)
-    return [one(entries[0])] if len(entries) == 1 else on_cores(entries)
+        engine, on_gpu = "cpu", choice.on_gpu
+    else:
+        check_single(precision)
+    both = list(zip(entries, stores, strict=True))
+    if any(on_gpu):
+        from cmdplab.experiments.run_on_gpu import play_batches  # numba-cuda is an extra
+
+        on_card = [each for each, there in zip(both, on_gpu, strict=True) if there]
+        play_batches(on_card, episodes, precision, on_progress, stop.is_set)
+    left = [each for each, there in zip(both, on_gpu, strict=True) if not there]
+    if left and not (any(on_gpu) and stop.is_set()):
+        how: Any = {"engine": engine, "chunk": chunk, "stopped": stop.is_set, "tell": tell}
+        _over_threads(left, partial(play_one, episodes=episodes, **how), workers, stop)
+    runs = [store.run for store in stores if store.run is not None]
+    if not runs:
+        raise InterruptedError("stopped before the first launch was done")
+    return runs
+
+
+def _over_threads(
+    runs: Sequence[tuple[Entry, Memory]],
+    one: Callable[[Entry, Memory], None],
+    workers: int | None,
+    stop: threading.Event,
+) -> None:
+    """Play each run in a thread, since the compiled loops hold no lock; one alone in this thread.
+
+    If one fails, all stop.
+    """
+    if len(runs) == 1:
+        one(*runs[0])
+        return
+    with ThreadPoolExecutor(max_workers=workers or os.cpu_count() or 1) as pool:
+        futures = [pool.submit(one, *each) for each in runs]
+        try:
+            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+                future.result()  # raises the first error
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def jobs(algorithms: Iterable[Row], seeds: int) -> list[Job]:
-    """Every algorithm on the seeds 0, 1, ..., with common random numbers on each seed."""
+    """Return a job for each algorithm on the seeds 0, 1, ...
+
+    All algorithms have the same random numbers on a seed.
+    """
     whole_number("seeds", seeds, 1)
     algorithms = list(algorithms)
     if seeds * len(algorithms) > MOST_JOBS:

@@ -1,9 +1,12 @@
-"""Many runs at once on a GPU: what `play.over_threads` does with threads, as a few launches."""
+"""Batches of runs on a GPU: each is a few launches, whatever the stores of its runs."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 import numpy as np
 
@@ -13,43 +16,50 @@ from cmdplab.engines.gpu.measures import Standing
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import (
     Entry,
+    Memory,
     OnProgress,
     Reached,
     Run,
-    Snapshot,
+    Store,
+    part,
     play_on,
-    saved_measures,
     saved_state,
 )
 from cmdplab.measures.measures import Summary
 
-REPORT_EVERY = 1.0  # seconds between two reports of a batch, each of which names all its runs
+REPORT_EVERY = 0.5  # seconds between two reports of a batch
+SAVING_SHARE = 10.0  # a checkpoint of a whole batch takes at most a tenth of the time
+_WRITERS = 8  # threads: writing, hashing and packing hold no lock
+_AT_ONCE = 64  # runs whose states are on the host at a time
 
 
 class PlayingOnGpu:
     """Runs in progress on the card, with their measures: the counterpart of `Playing`.
 
-    They are of one family and of one size. Snapshots, if given, are equally far.
+    They have one family, one size and one number of episodes that are done.
     """
 
     def __init__(
-        self,
-        entries: Sequence[Entry],
-        precision: str = "float64",
-        snapshots: Sequence[Snapshot] | None = None,
+        self, entries: Sequence[Entry], stores: Sequence[Store], precision: str = "float64"
     ) -> None:
         self._entries = entries
         columns = zip(*entries, strict=True)
         problems, rows, tasks, seeds, self._optima = (list(each) for each in columns)
         states, before = None, None
-        if snapshots is not None:
-            pairs = zip(entries, snapshots, strict=True)
-            states = [saved_state(each.algorithm, snapshot) for each, snapshot in pairs]
-            before = [saved_measures(snapshot) for snapshot in snapshots]
+        if stores[0].snapshot is not None:
+            snapshots = [store.snapshot or {} for store in stores]
+            states = [saved_state(*each) for each in zip(rows, snapshots, strict=True)]
+            before = [part(each, "measure_") for each in snapshots]
         self._batch = GpuBatch(problems, rows, tasks, seeds, states, precision)
         self._measures = self._batch.judge(self._optima, before=before)
-        self.episodes = 0 if states is None else states[0].episode
+        self.episodes = self.first = 0 if states is None else states[0].episode
         self.chunk = chunk_size(len(entries))  # episodes of a launch
+        self._began = time.perf_counter()
+
+    @property
+    def share(self) -> float:
+        """Seconds since the batch was begun, divided by its number of runs."""
+        return (time.perf_counter() - self._began) / len(self._entries)
 
     def advance(self, episodes: int) -> None:
         """Let every run play so many more episodes."""
@@ -57,56 +67,25 @@ class PlayingOnGpu:
         self.episodes += episodes
 
     def standing(self) -> Standing | None:
-        """Where all runs stood one launch ago."""
+        """Return the standing of all runs one launch ago."""
         return self._measures.standing
 
     def broken(self) -> list[int]:
-        """The runs whose values are not finite."""
+        """Return the runs whose values are not finite."""
         return self._measures.broken()
 
     def reached(self) -> Iterator[Reached]:
-        """All that every run has come to, one after the other."""
+        """Yield the point that each run has reached, one after the other."""
         judged, states = self._measures.each(), self._batch.states()
         for entry, measures, state in zip(self._entries, judged, states, strict=True):
             yield Reached(entry.algorithm, entry.seed, measures, state)
 
 
-def run_many_with_gpu(
-    entries: Sequence[Entry],
-    episodes: int,
-    precision: str,
-    on_gpu: Sequence[bool],
-    on_cores: Callable[[Sequence[Entry]], list[Run]],
-    on_progress: OnProgress | None,
-    stopped: Callable[[], bool],
-) -> list[Run]:
-    """Return all runs in order: those of the card are a few launches, then come any others.
-
-    The numbers are those of the engine cpu, up to rounding. `seconds` of a run is its share of what
-    its batch took. A stop ends a batch after the current launch; runs that never began are left
-    out.
-    """
-    check_precision(precision)
-    found: dict[int, Run] = {}
-    for part in parts(entries, np.flatnonzero(on_gpu).tolist(), precision):
-        if not stopped():
-            batch = [entries[n] for n in part]
-            runs = _batch(batch, episodes, precision, on_progress, stopped)
-            found |= dict(zip(part, runs, strict=True))
-    left = [n for n, there in enumerate(on_gpu) if not there]
-    if left and not (found and stopped()):
-        found |= dict(zip(left, on_cores([entries[n] for n in left]), strict=True))
-    if not found:
-        raise InterruptedError("stopped before the first launch was done")
-    return [found[n] for n in sorted(found)]
-
-
-def parts(entries: Sequence[Entry], which: Sequence[int], precision: str) -> list[list[int]]:
-    """The runs of `which` in batches: of one family and one size, and such that the card holds."""
+def parts(entries: Sequence[Entry], precision: str) -> list[list[int]]:
+    """Return the runs in batches of one family and one size, each of which fits on the card."""
     kinds: dict[object, list[int]] = {}
-    for n in which:
-        kind = (type(entries[n].algorithm), entries[n].task.reward.shape)
-        kinds.setdefault(kind, []).append(n)
+    for n, entry in enumerate(entries):
+        kinds.setdefault((type(entry.algorithm), entry.task.reward.shape), []).append(n)
     found = []
     for mine in kinds.values():
         first = entries[mine[0]]
@@ -116,49 +95,94 @@ def parts(entries: Sequence[Entry], which: Sequence[int], precision: str) -> lis
     return found
 
 
-def _batch(
+def play_batch(
     entries: Sequence[Entry],
+    stores: Sequence[Store],
+    episodes: float,
+    precision: str,
+    *,
+    stopped: Callable[[], bool],
+    tell: Callable[[PlayingOnGpu], None],
+    every: float = math.inf,
+    hurried: Callable[[], bool] = lambda: False,
+) -> None:
+    """Play one batch to its end or to a stop; each store keeps its run.
+
+    The numbers are those of the engine cpu, up to rounding. The seconds of a run are its share of
+    those of the batch. If somebody is `hurried`, no more runs are kept.
+    """
+    playing = PlayingOnGpu(entries, stores, precision)
+    for store in stores:
+        store.snapshot = None  # it is on the card now
+    told = saved = time.monotonic()
+    pause = every
+
+    def after() -> None:
+        nonlocal told, saved, pause
+        now = time.monotonic()
+        if now - told >= REPORT_EVERY:
+            told = now
+            tell(playing)
+        if now - saved >= pause and playing.episodes < episodes:
+            _keep(playing, stores, hurried, last=False)
+            saved = time.monotonic()
+            pause = max(every, SAVING_SHARE * (saved - now))
+
+    play_on(playing, episodes, stopped, after)
+    if playing.episodes:
+        _keep(playing, stores, hurried, last=True)
+
+
+def _keep(
+    playing: PlayingOnGpu, stores: Sequence[Store], hurried: Callable[[], bool], *, last: bool
+) -> None:
+    """Give every run to its store; a run that cannot be kept, or is not finite, fails alone."""
+    broken, share = set(playing.broken()), playing.share
+
+    def one(n: int, reached: Reached) -> None:
+        try:
+            if n in broken:
+                name, seed = reached.algorithm.name, reached.seed
+                values = f"the values of {name} (seed {seed})"
+                raise InputError(f"{values} are not finite: a setting is too large")
+            (stores[n].close if last else stores[n].save)(reached, share)
+        except Exception as error:
+            stores[n].fail(error)
+
+    numbered = enumerate(playing.reached())
+    with ThreadPoolExecutor(_WRITERS) as pool:
+        while (some := list(islice(numbered, _AT_ONCE))) and not hurried():
+            list(pool.map(lambda pair: one(*pair), some))
+
+
+def play_batches(
+    runs: Sequence[tuple[Entry, Memory]],
     episodes: int,
     precision: str,
     on_progress: OnProgress | None,
     stopped: Callable[[], bool],
-) -> list[Run]:
-    """One batch to its end, or to a stop."""
-    playing = PlayingOnGpu(entries, precision)
-    began = told = time.perf_counter()
-
-    def share() -> float:
-        return (time.perf_counter() - began) / len(entries)
-
-    def after() -> None:
-        nonlocal told
-        if on_progress and time.perf_counter() - told >= REPORT_EVERY:
-            told = time.perf_counter()
-            _report(playing, entries, share(), on_progress)
-
-    play_on(playing, episodes, lambda: playing.episodes > 0 and stopped(), after)
-    for n in playing.broken()[:1]:
-        name, seed = entries[n].algorithm.name, entries[n].seed
-        raise InputError(
-            f"the values of {name} (seed {seed}) are not finite: a setting is too large"
-        )
-    seconds = share()
-    runs = [each.so_far(seconds) for each in playing.reached()]
-    for run in runs:
-        if on_progress:
-            on_progress(run)
-    return runs
-
-
-def _report(
-    playing: PlayingOnGpu, entries: Sequence[Entry], seconds: float, on_progress: OnProgress
 ) -> None:
-    """Where every run stands; what is summed up stays on the card until the end."""
-    standing = playing.standing()
-    if standing is None:
-        return
-    for entry, last in zip(entries, standing.last, strict=True):
-        violation = float(last[1]) if len(last) > 1 else None
-        later = (np.nan, np.nan, np.nan, np.nan, None, None)
-        summary = Summary(standing.episodes, float(last[0]), violation, *later)
-        on_progress(Run(entry.algorithm, entry.seed, summary, {}, {}, None, seconds))
+    """Play runs in memory; after a stop no further batch begins."""
+    check_precision(precision)
+    for batch in parts([entry for entry, _ in runs], precision):
+        if stopped():
+            return
+        entries, stores = zip(*(runs[n] for n in batch), strict=True)
+
+        def tell(playing: PlayingOnGpu, entries: Sequence[Entry] = entries) -> None:
+            if on_progress and (standing := playing.standing()):
+                for entry, last in zip(entries, standing.last, strict=True):
+                    on_progress(_standing(entry, standing.episodes, last, playing.share))
+
+        play_batch(entries, stores, episodes, precision, stopped=stopped, tell=tell)
+        for store in stores:
+            if on_progress and store.run is not None:
+                on_progress(store.run)
+
+
+def _standing(entry: Entry, episodes: int, last: Sequence[float], seconds: float) -> Run:
+    """Return a run that goes on; its sums stay on the card until the end."""
+    violation = float(last[1]) if len(last) > 1 else None
+    later = (np.nan, np.nan, np.nan, np.nan, None, None)
+    summary = Summary(episodes, float(last[0]), violation, *later)
+    return Run(entry.algorithm, entry.seed, summary, {}, {}, None, seconds)

@@ -6,21 +6,20 @@ curves.parquet, checkpoint.npz). Running the same experiment again does only wha
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
 from pathlib import Path
 
+from cmdplab.checks import check_single
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.experiments import index
 from cmdplab.experiments.durable import CHECKPOINT_EVERY
 from cmdplab.experiments.executors.local import run_locally
-from cmdplab.experiments.executors.signals import Interrupt, signals
+from cmdplab.experiments.executors.worker import Interrupt, signals
 from cmdplab.experiments.experiment import Experiment, problems, resolve
 from cmdplab.experiments.folder import Folder, Study, add_runs, check_learners, earlier
-from cmdplab.experiments.status import RunStatus, with_end
-from cmdplab.experiments.work import Ended, Event, OnEvent, Work
+from cmdplab.experiments.status import Index, RunStatus, with_end
+from cmdplab.experiments.work import Event, OnEvent, Work
 
 NOTED_AT_ONCE = 50  # runs in the index
 
@@ -39,11 +38,11 @@ def sweep(
     on_message: Callable[[str], None] = lambda sentence: None,
     executor: Executor | None = None,
 ) -> list[RunStatus]:
-    """Do what is missing of an experiment; where each of its runs then stands.
+    """Do what is missing of an experiment; return the status of each of its runs.
 
-    `base` is where the experiment's problem files are; `executor` does the work elsewhere, for
-    instance on Ray. On the engine gpu, and on auto where it is worth it (`on_message` is told),
-    runs are played in batches. Ctrl-C lets every run finish its chunk and checkpoint.
+    `base` is the folder of the experiment's problem files. `executor` does the work elsewhere, for
+    instance on Ray. The engine gpu plays runs in batches; auto does so for runs that are long and
+    many enough, and tells `on_message`. Ctrl-C lets every run finish its chunk and checkpoint.
     """
     from cmdplab.experiments.play import check_workers
 
@@ -61,26 +60,23 @@ def prepare(
     study: Study | None = None,
     versus: str | None = None,
 ) -> list[Work]:
-    """Write down what is to be done on these problems; whatever is wrong is said before that."""
+    """Write down the runs of an experiment on these problems, after all checks."""
     # Half a second, for which `status` has no use.
-    from cmdplab.algorithms.baselines import task_for
-    from cmdplab.engines.choose import Wanted, choose
+    from cmdplab.engines.choose import choose
+    from cmdplab.experiments.play import Entry
     from cmdplab.solvers import solve_feasible
 
     runs = resolve(experiment, found)
     asked = Folder(study=study, versus=versus, experiment=experiment, runs=runs)
     earlier(asked, folder)  # refuses before anything is solved
     solutions = {mark: solve_feasible(problem) for mark, problem in found.items()}
-    tasks = {
-        (mark, row): task_for(row, found[mark], solutions[mark], None, experiment.rewards)
-        for mark, row in {(run.fingerprint, run.row_to_play(given=True)) for run in runs}
+    kinds = dict.fromkeys((run.fingerprint, run.row_to_play(given=True)) for run in runs)
+    entries = {
+        (mark, row): Entry.of(found[mark], row, 0, solutions[mark], None, experiment.rewards)
+        for mark, row in kinds
     }
-    length = math.inf if experiment.episodes == "unlimited" else float(experiment.episodes)
-    wanted = [
-        Wanted(found[mark], row, told, length, experiment.precision)
-        for (mark, row), told in tasks.items()
-    ]
-    choose(engine, wanted, 1)  # refuses what the engine has not
+    length, precision = runs[0].episodes, experiment.precision
+    choose(engine, [each.wanted(length, precision) for each in entries.values()], 1)  # refuses
     return [work._replace(given=True) for work in add_runs(asked, found, folder)]
 
 
@@ -94,7 +90,6 @@ def do_missing(
     executor: Executor | None = None,
 ) -> list[RunStatus]:
     """Do the works that are not done, in worker processes or by the executor."""
-    from cmdplab.checks import check_single
     from cmdplab.experiments.play import check_workers
 
     check_workers(workers)
@@ -105,14 +100,14 @@ def do_missing(
         from cmdplab.experiments.executors.gpu import gpu_executor  # numba-cuda is an extra
 
         executor = gpu_executor(engine, workers, on_message)
-    ends: dict[str, Ended] = {}
-    known, by_name = index.Index(works), {work.folder.name: work for work in works}
+    ends: dict[str, Event] = {}
+    known, by_name = Index(works), {work.folder.name: work for work in works}
     states = [known.status(work) for work in works]
     known.save()
     young: list[Work] = []  # ended too lately to be in the index
 
     def note(event: Event) -> None:
-        if isinstance(event, Ended):
+        if event.ended:
             ends[event.folder] = event
             young.append(by_name[event.folder])
             if len(young) >= 2 * NOTED_AT_ONCE:
@@ -129,7 +124,7 @@ def do_missing(
     undone = {work.folder for work in missing}
     for work in works:
         if work.folder not in undone:
-            on_event(Ended(work.folder.name, "done", ""))
+            on_event(Event(work.folder.name, "done"))
     with signals() as interrupt:
         if missing and executor is not None:
             executor(missing, note, interrupt, every)
@@ -141,6 +136,6 @@ def do_missing(
 
 
 def check_every(every: float) -> None:
-    """Seconds between checkpoints."""
+    """Refuse a negative or infinite number of seconds between checkpoints."""
     if not 0.0 <= every < float("inf"):
         raise InputError(f"checkpoint-every is {every:g}, not a finite number of seconds >= 0")

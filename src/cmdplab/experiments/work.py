@@ -1,7 +1,8 @@
-"""One run that is to be done in a folder: what it is, what it needs, and what is told of it."""
+"""One run in a folder: its identity and its place, the events on its way, and its problem."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,52 +19,39 @@ MOST_PROBLEMS = 32  # that a worker keeps solved
 
 
 class Work(NamedTuple):
-    """One run to be done by whoever is free."""
+    """One run in a folder, begun or not; another process receives all but the entry."""
 
     folder: Path
     settings: RunSettings
     problem_file: Path
     label: str = ""  # the algorithm, with what tells it from others of its experiment
-    given: bool = False  # whether a person gave the import path of its learner
-    entry: Entry | None = None  # the run with all that it needs, where it is at hand
+    given: bool = False  # True if a person gave the import path of its learner
+    entry: Entry | None = None  # the run with all that it needs, if it is at hand
 
     @property
     def words(self) -> str:
-        """The run in words: label, problem and seed."""
+        """Label, problem and seed of the run."""
         return f"{self.label} on {self.settings.problem}, seed {self.settings.seed}"
 
-    def packed(self) -> tuple[str, str, str, bool]:
-        """What another process is told of the run."""
-        settings = self.settings.model_dump_json()
-        return str(self.folder), settings, str(self.problem_file), self.given
 
-    @classmethod
-    def unpacked(cls, folder: str, settings: str, problem_file: str, given: bool) -> Work:
-        """The run again, in the other process."""
-        kept = RunSettings.model_validate_json(settings)
-        return cls(Path(folder), kept, Path(problem_file), given=given)
-
-
-class Ended(NamedTuple):
-    """How a run ended: done, interrupted, failed, or busy in another process."""
+class Event(NamedTuple):
+    """A message about a run: how far it is, or how it ended."""
 
     folder: str
-    status: str
-    error: str
-
-
-class Standing(NamedTuple):
-    """How far a run is."""
-
-    folder: str
-    episodes: int
-    rate: float  # episodes per second, in this attempt
-    gap: float
-    violation: float | None
+    status: str  # running, done, interrupted, failed, or busy: in another process
+    error: str = ""
+    episodes: int = 0
+    rate: float = 0.0  # episodes per second, in this attempt
+    gap: float = math.nan
+    violation: float | None = None
     runs: int = 1  # that go on together: `rate` is of all, gap and violation are medians
 
+    @property
+    def ended(self) -> bool:
+        """True if the run goes on no more."""
+        return self.status != "running"
 
-Event = Standing | Ended
+
 OnEvent = Callable[[Event], None]
 
 
@@ -100,7 +88,7 @@ class Entries:
 
 
 def problem_of(settings: RunSettings, file: Path) -> CMDP:
-    """The problem of a run, which must be the one that it was started on."""
+    """Return the problem of a run, which must be the one that it was started on."""
     problem = CMDP.load(file)
     if not has_fingerprint(problem, settings.fingerprint):
         raise InputError(f"{file} is not the problem that this run was started on")

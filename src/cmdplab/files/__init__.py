@@ -6,6 +6,7 @@ if a file has them. Each error is one sentence that names the file.
 
 from cmdplab.files.arrays import (
     digest_of_arrays as digest_of_arrays,
+    put_sealed as put_sealed,
     read_npy as read_npy,
     read_npz as read_npz,
     read_sealed_npz as read_sealed_npz,

@@ -16,12 +16,11 @@ from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.folder import EXPERIMENT, Folder, read_folder, works_of
-from cmdplab.experiments.index import Index
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.columns import Columns, columns_of
 from cmdplab.experiments.records.tables import read_one
 from cmdplab.experiments.records.versus import paired_with
-from cmdplab.experiments.status import RunStatus
+from cmdplab.experiments.status import Index, RunStatus
 from cmdplab.experiments.work import Work, problem_of
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, points_for
 from cmdplab.solvers import solve_feasible

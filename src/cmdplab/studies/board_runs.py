@@ -24,12 +24,12 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import storage
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
-from cmdplab.experiments.index import good_lines, sealed_line
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.tables import LABELS, read_records
 from cmdplab.experiments.run_settings import RunSettings
+from cmdplab.experiments.status import good_lines, sealed_line
 from cmdplab.experiments.sweep import do_missing, prepare
-from cmdplab.experiments.work import Ended, Event, OnEvent, Work
+from cmdplab.experiments.work import Event, OnEvent, Work
 from cmdplab.files.locks import locked
 from cmdplab.files.write import writable_folder
 from cmdplab.measures import safety
@@ -245,7 +245,7 @@ def _play(
     with shown(works) as on_event:
 
         def note(event: Event) -> None:
-            if isinstance(event, Ended) and event.status in ("done", "failed"):
+            if event.status in ("done", "failed"):
                 ended.add(event.folder)
                 _take_down(by_name[event.folder].folder, event, ledger, keep)
             on_event(event)
@@ -254,7 +254,7 @@ def _play(
     return len(ended) == len(by_name)
 
 
-def _take_down(folder: Path, event: Ended, ledger: Ledger, keep: bool) -> None:
+def _take_down(folder: Path, event: Event, ledger: Ledger, keep: bool) -> None:
     """Write the line of an ended run, and delete the folder of a done one unless `keep` is set."""
     if event.status == "failed":
         why = (event.error.strip().splitlines() or ["no reason was written down"])[-1]

@@ -1,10 +1,9 @@
 """Local workers: one process each, one thread each, a pipe to each.
 
-A worker that dies takes nothing with it: its run goes to another worker, which continues from the
-checkpoint. A run that has crashed two workers has failed; one whose workers were killed from
-outside (by a person, or for want of memory) was interrupted, however often. Ctrl-C, SIGTERM and a
-closed terminal let every worker finish its chunk and checkpoint, as far as it can within `GRACE`; a
-second Ctrl-C or SIGTERM stops at once.
+If a worker dies, its run goes to another worker, which continues from the checkpoint. A run that
+has crashed two workers has failed. A run whose workers were killed from outside (by a person, or
+for want of memory) was interrupted. Ctrl-C, SIGTERM and a closed terminal let every worker finish
+its chunk and checkpoint within `GRACE`. A second Ctrl-C or SIGTERM stops at once.
 """
 
 from __future__ import annotations
@@ -21,9 +20,8 @@ from pathlib import Path
 from cmdplab.errors import CmdplabError
 from cmdplab.experiments import manifest
 from cmdplab.experiments.durable import held
-from cmdplab.experiments.executors.signals import Interrupt, signals_named
-from cmdplab.experiments.executors.worker import DEAD, Worker
-from cmdplab.experiments.work import Ended, OnEvent, Work
+from cmdplab.experiments.executors.worker import DEAD, Interrupt, Worker, signals_named
+from cmdplab.experiments.work import Event, OnEvent, Work
 
 GRACE = 2.5  # seconds for a chunk and a checkpoint; a worker that compiles hears nothing
 MOST_CRASHES = 2  # of workers, before their run has failed
@@ -42,9 +40,7 @@ def run_locally(
     every: float,
 ) -> None:
     """Do all the work, or as much as there is time for."""
-    os.environ.update(
-        dict.fromkeys(_THREADS, "1")
-    )  # read by the libraries when a worker imports them
+    os.environ.update(dict.fromkeys(_THREADS, "1"))  # libraries read it when a worker imports them
     waiting, losses, last_moment = list(reversed(works)), _Losses(), math.inf
     crew = [Worker(every) for _ in range(min(workers, len(works)))]
     try:
@@ -73,10 +69,9 @@ def run_locally(
                     else:
                         waiting.append(lost)
                 elif event is not None:
-                    again = worker.last
-                    stopped = isinstance(event, Ended) and event.status == "interrupted"
-                    if stopped and again is not None and not interrupt.asked:
-                        waiting.append(again)  # somebody stopped this worker alone
+                    stopped = event.status == "interrupted" and not interrupt.asked
+                    if stopped and worker.last is not None:
+                        waiting.append(worker.last)  # somebody stopped this worker alone
                     else:
                         on_event(event)
             wait([worker.pipe for worker in crew if worker.work], timeout=0.2)
@@ -88,16 +83,16 @@ def run_locally(
 
 
 class _Losses:
-    """The workers that each run has lost, and what follows."""
+    """The workers that each run has lost."""
 
     def __init__(self) -> None:
         self._crashes: dict[Path, list[str]] = {}
         self._kills: dict[Path, list[str]] = {}
 
     def judge(self, work: Work, code: int | None) -> tuple[manifest.Status, str] | None:
-        """The status and the reason to give a run up with; None where it is tried again.
+        """Return the status and the reason to give a run up with; None if it is tried again.
 
-        `code` is the worker's exit code: minus the number of a signal, or what it ended with.
+        `code` is the exit code of the worker: minus the number of a signal, or its own.
         """
         crashed = code is not None and (code >= 0 or -code in _CRASHES)
         lost = (self._crashes if crashed else self._kills).setdefault(work.folder, [])
@@ -120,7 +115,7 @@ def _how(code: int | None) -> str:
         return f"signal {-code}"
 
 
-def _given_up(work: Work, status: manifest.Status, error: str) -> Ended:
+def _given_up(work: Work, status: manifest.Status, error: str) -> Event:
     """Record that a run was given up; its checkpoint stays."""
     with suppress(CmdplabError, OSError):
         work.folder.mkdir(parents=True, exist_ok=True)
@@ -132,4 +127,4 @@ def _given_up(work: Work, status: manifest.Status, error: str) -> Ended:
             if record is not None and record.status != "done":
                 record.status, record.error = status, error
                 manifest.write(work.folder, record)
-    return Ended(work.folder.name, status, error)
+    return Event(work.folder.name, status, error)

@@ -1,4 +1,4 @@
-"""The same sweep on a Ray cluster: a run is a task, a lost worker's task continues elsewhere.
+"""Sweeps on a Ray cluster: a run is a task, and a lost worker's task continues elsewhere.
 
 Every node must see the experiment's folder under the same path (one machine, or a shared file
 system): checkpoints and records are files there, exactly as in a local sweep.
@@ -18,10 +18,10 @@ from typing import Any
 from uuid import uuid4
 
 from cmdplab.errors import EngineError
-from cmdplab.experiments.executors.signals import Interrupt
-from cmdplab.experiments.executors.worker import do_one
+from cmdplab.experiments.durable import do_one
+from cmdplab.experiments.executors.worker import Interrupt
 from cmdplab.experiments.sweep import Executor
-from cmdplab.experiments.work import Ended, OnEvent, Work
+from cmdplab.experiments.work import Event, OnEvent, Work
 
 CONNECT_SECONDS = 30.0
 STOP_SECONDS = 4.0  # for every task to finish its chunk and checkpoint
@@ -31,7 +31,7 @@ RETRIES = 20  # of a task whose worker or node was lost; each goes on from its c
 
 @contextmanager
 def ray_executor(address: str | None) -> Iterator[Executor]:
-    """An executor for `sweep`: on the cluster at the address, or on a local one of its own.
+    """Yield an executor for `sweep`: on the cluster at the address, or on a local one.
 
     The connection is made first, before a sweep writes anything.
     """
@@ -52,7 +52,7 @@ def _execute(
     waiting = {}
     for w in works:
         there = w._replace(folder=w.folder.resolve(), problem_file=w.problem_file.resolve())
-        waiting[task.remote(*there.packed(), str(stop), every)] = w.folder.name
+        waiting[task.remote(there._replace(entry=None), stop, every)] = w.folder.name
     deadline = float("inf")
     try:
         while waiting and time.monotonic() < deadline and interrupt.asked < 2:
@@ -68,23 +68,21 @@ def _execute(
         stop.unlink(missing_ok=True)
 
 
-def _perform(
-    folder: str, settings: str, problem_file: str, given: bool, stop: str, every: float
-) -> tuple[str, str, str]:
-    """On a worker: the same function as in a local sweep."""
-    work = Work.unpacked(folder, settings, problem_file, given)
-    ended, _ = do_one(work, stop=Path(stop).exists, every=every, patience=60.0)
-    return ended.folder, ended.status, ended.error
+def _perform(work: Work, stop: Path, every: float) -> Event:
+    """Do a run on a worker, as in a local sweep."""
+    ended, _ = do_one(work, stop=stop.exists, every=every, patience=60.0)
+    return ended
 
 
-def _result(ray: Any, reference: Any, name: str) -> Ended:
-    """How a task ended; a lost worker or node interrupts a run, only its own error fails it."""
+def _result(ray: Any, reference: Any, name: str) -> Event:
+    """Return how a task ended: a lost worker or node interrupts a run, its own error fails it."""
     try:
-        return Ended(*ray.get(reference))
+        event: Event = ray.get(reference)
+        return event
     except Exception as error:
         own = isinstance(error, ray.exceptions.RayTaskError)
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        return Ended(name, "failed" if own else "interrupted", reason)
+        return Event(name, "failed" if own else "interrupted", reason)
 
 
 @contextmanager
@@ -109,7 +107,7 @@ def _connected(address: str | None) -> Iterator[Any]:
 
 
 def _within(seconds: float, connect: Callable[[], Any], address: str) -> None:
-    """Connect, or say in one sentence that nobody answers; Ray itself would try for minutes."""
+    """Connect within some seconds, or raise; Ray itself would try for minutes."""
     answer: list[BaseException | None] = []
 
     def attempt() -> None:
@@ -130,7 +128,7 @@ def _within(seconds: float, connect: Callable[[], Any], address: str) -> None:
 
 
 def _reachable(address: str) -> None:
-    """Whether anybody listens there at all."""
+    """Refuse an address at which nobody listens."""
     import socket
 
     if address == "auto":

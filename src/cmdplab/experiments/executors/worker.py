@@ -1,4 +1,4 @@
-"""Doing a run, in this process or in a worker: one thread and a pipe, and our end of it."""
+"""Runs in this process or in a worker: signals that ask for a stop, a thread and a pipe each."""
 
 from __future__ import annotations
 
@@ -6,33 +6,79 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from typing import Any
 
-from cmdplab.experiments.durable import CHECKPOINT_EVERY, run_in_folder
-from cmdplab.experiments.executors.signals import (
-    HANGUP,
-    SIGNALS,
-    Interrupt,
-    blocked,
-    signals,
-    signals_named,
-)
-from cmdplab.experiments.manifest import Manifest
+from cmdplab.experiments.durable import CHECKPOINT_EVERY, do_one
 from cmdplab.experiments.status import RunStatus, status_by, status_of, with_end
-from cmdplab.experiments.work import Ended, Entries, Event, OnEvent, Standing, Work
-from cmdplab.files.locks import BusyError
+from cmdplab.experiments.work import Entries, Event, OnEvent, Work
 
 LEAVE = 10.0  # seconds for a worker to checkpoint when the sweep itself breaks off
 PATIENCE = 5.0  # seconds for which a run's lock is waited for: a killed process frees it at once
-DEAD = Ended("", "dead", "")
+TELL_EVERY = 0.5  # seconds between two messages of a worker
+DEAD = Event("", "dead")
+
+
+def signals_named(*names: str) -> tuple[signal.Signals, ...]:
+    """Return the signals of these names that this system has: Windows lacks many."""
+    return tuple(getattr(signal, name) for name in names if hasattr(signal, name))
+
+
+HANGUP = signals_named("SIGHUP")
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *HANGUP)
+
+
+class Interrupt:
+    """The number of requests by Ctrl-C, SIGTERM and SIGHUP: 1 to stop, more to stop at once."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.raises = False  # True: a second request is raised, since nobody looks at `asked`
+
+    def __call__(self, number: int = signal.SIGTERM, *_: Any) -> None:
+        # A closing terminal hangs up twice, by the shell and by the system: that is one request.
+        self.asked = max(self.asked, 1) if number in HANGUP else self.asked + 1
+        if self.raises and self.asked > 1:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def signals() -> Iterator[Interrupt]:
+    """Count SIGINT, SIGTERM and SIGHUP while the block lasts, instead of ending the process."""
+    interrupt = Interrupt()
+    if threading.current_thread() is not threading.main_thread():
+        yield interrupt  # only the main thread may handle signals
+        return
+    # An ignored signal stays ignored: `nohup` asks for that.
+    heard = [each for each in SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, interrupt) for each in heard}
+    try:
+        yield interrupt
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """Hold signals back while the block lasts, if the system can."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # now: starting it later would unblock them
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    yield
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Worker:
-    """A process, which is started when there is something to do, and our end of its pipe."""
+    """A process, which is started when there is work, and our end of its pipe."""
 
     def __init__(self, every: float) -> None:
         self._every = every
@@ -46,56 +92,52 @@ class Worker:
         self.pipe, theirs = context.Pipe()
         arguments = (theirs, os.getpid(), self._every)
         process = context.Process(target=_serve, args=arguments, daemon=True)
-        with blocked():  # until the child has handlers of its own: it would die of them before
+        with _blocked():  # until the child has handlers of its own: it would die of them before
             process.start()
         theirs.close()
         return process
 
     def give(self, work: Work) -> None:
-        """Let it do this work."""
+        """Let the process do this work."""
         self._process = self._process or self._start()
         self.work = self.last = work
         with suppress(OSError):  # it died: listen() will notice
-            self.pipe.send(work.packed())
+            self.pipe.send(work._replace(entry=None))
 
     def ask_to_stop(self) -> None:
-        """Let it finish its chunk and checkpoint."""
+        """Let the process finish its chunk and checkpoint."""
         if not self._stopping:
             self._stopping = True
             self._signal(signal.SIGTERM)  # on Windows this ends it: it goes on from its checkpoint
-            self._wake()  # a stopped process would not hear it
+            self._signal(*signals_named("SIGCONT"))  # a stopped process would not hear it
 
     def kill(self) -> None:
         """End the process at once; `listen` then finds it dead."""
         if self._process is not None:
             self._process.kill()
 
-    def _signal(self, number: int) -> None:
+    def _signal(self, *numbers: int) -> None:
         if self._process is not None and self._process.is_alive() and self._process.pid:
-            with suppress(ProcessLookupError):
-                os.kill(self._process.pid, number)
-
-    def _wake(self) -> None:
-        for number in signals_named("SIGCONT"):
-            self._signal(number)
+            for number in numbers:
+                with suppress(ProcessLookupError):
+                    os.kill(self._process.pid, number)
 
     def listen(self) -> Event | None:
-        """The next thing the worker says, if it says anything; `DEAD` if it never will."""
+        """Return the next event of the process, if there is one; `DEAD` if none will come."""
         if self.work is None:
             return None
         try:
             if not self.pipe.poll():
                 return None
-            kind, *fields = self.pipe.recv()
+            event: Event = self.pipe.recv()
         except (EOFError, OSError):
             return DEAD
-        if kind == "standing":
-            return Standing(*fields)
-        self.work = None
-        return Ended(*fields)
+        if event.ended:
+            self.work = None
+        return event
 
     def bury(self) -> tuple[Work, int | None]:
-        """Forget a dead process; its work, and its exit code."""
+        """Forget a dead process; return its work and its exit code."""
         assert self.work is not None
         lost, self.work = self.work, None
         return lost, self._end()
@@ -107,7 +149,7 @@ class Worker:
         if self.work is None:
             with suppress(OSError):
                 self.pipe.send(None)
-            self._wake()
+            self._signal(*signals_named("SIGCONT"))
         elif at_once:
             self._process.kill()
         else:
@@ -119,7 +161,7 @@ class Worker:
             self._end()
 
     def _end(self) -> int | None:
-        """Wait for the process, and kill it if need be; what it ended with by itself."""
+        """Wait for the process, then kill it; return its own exit code."""
         assert self._process is not None
         self.pipe.close()
         self._process.join(timeout=LEAVE)
@@ -130,8 +172,8 @@ class Worker:
 
 
 def _serve(pipe: Connection, parent: int, every: float) -> None:
-    """A worker's life: take a run, do it, say how it ended."""
-    sys.stdout = sys.stderr  # what code from outside prints: the output is the parent's
+    """Do the runs that come through the pipe, one after the other, and tell how each ended."""
+    sys.stdout = sys.stderr  # code from outside may print, and the output is the parent's
     interrupt = Interrupt()
     for each in (signal.SIGINT, *HANGUP):
         signal.signal(each, signal.SIG_IGN)  # the parent decides
@@ -143,27 +185,21 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
     def stop() -> bool:
         return interrupt.asked > 0 or os.getppid() != parent
 
-    def on_progress(standing: Standing) -> None:
-        if time.monotonic() - last[0] > 0.5:
+    def on_progress(event: Event) -> None:
+        if time.monotonic() - last[0] > TELL_EVERY:
             last[0] = time.monotonic()
             try:
-                pipe.send(("standing", *standing))
-            except OSError:  # the parent is gone: no fault of the run, which stops and checkpoints
+                pipe.send(event)
+            except OSError:  # the parent is gone: the run stops and checkpoints
                 interrupt()
 
-    entries = Entries()
+    how: dict[str, Any] = {"stop": stop, "on_progress": on_progress, "every": every}
+    how |= {"patience": PATIENCE, "entries": Entries()}
     try:
-        while (message := pipe.recv()) is not None:
-            ended, _ = do_one(
-                Work.unpacked(*message),
-                stop=stop,
-                on_progress=on_progress,
-                every=every,
-                patience=PATIENCE,
-                entries=entries,
-            )
+        while (work := pipe.recv()) is not None:
+            ended, _ = do_one(work, **how)
             interrupt.asked = 0
-            pipe.send(("ended", *ended))
+            pipe.send(ended)
     except (EOFError, OSError):  # the parent is gone
         return
 
@@ -183,31 +219,3 @@ def run_here(work: Work, on_event: OnEvent) -> RunStatus:
     if record is None:
         return with_end(status_of(work), ended)
     return status_by(work, record, record.status)
-
-
-def do_one(
-    work: Work,
-    *,
-    stop: Callable[[], bool] = lambda: False,
-    on_progress: Callable[[Standing], None] = lambda standing: None,
-    every: float,
-    patience: float = 0.0,
-    entries: Entries | None = None,
-) -> tuple[Ended, Manifest | None]:
-    """Perform a run: how it ended, and its record, if it came to one.
-
-    Its lock is waited for up to `patience` seconds.
-    """
-    folder, deadline = work.folder, time.monotonic() + patience
-    while True:
-        try:
-            record = run_in_folder(
-                work, stop=stop, on_progress=on_progress, every=every, entries=entries
-            )
-            return Ended(folder.name, record.status, record.error), record
-        except BusyError:
-            if time.monotonic() >= deadline or stop():
-                return Ended(folder.name, "busy", "another process works on it"), None
-            time.sleep(0.5)
-        except Exception as error:  # a folder that cannot be written, a record that is newer
-            return Ended(folder.name, "failed", str(error)), None

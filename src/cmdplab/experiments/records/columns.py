@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.experiments.index import home_of
 from cmdplab.experiments.records.tables import LABELS
+from cmdplab.experiments.status import home_of
 from cmdplab.experiments.work import Work
 from cmdplab.files import LARGEST, file_digest as sha256
 from cmdplab.types import Array

@@ -15,11 +15,10 @@ from cmdplab.algorithms.row import Row
 from cmdplab.errors import InputError
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.folder import works_of
-from cmdplab.experiments.index import Index
 from cmdplab.experiments.records.columns import Columns, columns_of
 from cmdplab.experiments.records.tables import read_one
 from cmdplab.experiments.run_settings import RunSettings
-from cmdplab.experiments.status import RunStatus
+from cmdplab.experiments.status import Index, RunStatus
 from cmdplab.experiments.work import Work, problem_of
 from cmdplab.types import Array
 

@@ -9,10 +9,9 @@ from cmdplab.errors import EngineError, InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.folder import works_of
-from cmdplab.experiments.index import Index
 from cmdplab.experiments.play import Run, saved_state
 from cmdplab.experiments.records.tables import read_one, read_records
-from cmdplab.experiments.status import status_by
+from cmdplab.experiments.status import Index, status_by
 from cmdplab.experiments.work import Work
 from cmdplab.files.write import written_whole
 from cmdplab.measures.measures import Summary
