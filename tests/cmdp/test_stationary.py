@@ -33,7 +33,7 @@ def test_the_first_state_may_be_random():
         ({"start": [0.5, 0.6]}, "sums to 1.1"),
         ({"transition": KERNEL * 0.9}, r"transition\[0, 0\] sums to 0.9"),
         ({"reward": [[[0.0, np.nan], [0.0, 0.0]]]}, r"reward\[0, 0, 1\] is nan"),
-        ({"threshold": [1.0]}, "threshold must be 0 numbers"),
+        ({"threshold": [1.0]}, "the reward has 0 utilities"),
     ],
 )
 def test_what_is_wrong_is_named(given, words):

@@ -465,7 +465,7 @@ def test_the_command_line_solves_a_table(call, tmp_path, monkeypatch):
     assert json.loads(out)["published_value"] == pytest.approx(value)
     for arguments, sentence in (
         (("solve", "t.csv", *limits), "a .csv file needs --horizon, --discount or --average"),
-        (("solve", "t.csv"), "say how sums are taken"),
+        (("solve", "t.csv"), "a .csv file needs --horizon, --discount or --average"),
         (
             ("theory", "t.csv", "--average"),
             "t has no end, it is average per step: this needs episodes",

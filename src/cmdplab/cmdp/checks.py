@@ -1,17 +1,16 @@
-"""What problems with an end and without one share: checks that name the place, sizes, files."""
+"""Checks of the arrays of a problem and of a policy: each error names the place."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab import display
 from cmdplab.checks import LONGEST, is_whole
-from cmdplab.cmdp.labels import Labels, Scale
-from cmdplab.cmdp.transitions import Dense, Kernel, Sparse, refuse_first
+from cmdplab.cmdp.labels import Labels
+from cmdplab.cmdp.transitions import Sparse, refuse_first
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask, lock
 
@@ -20,7 +19,7 @@ POLICY_TOLERANCE = 1e-9  # by which the sum of a row may differ from 1; it is no
 
 
 def floats(what: str, values: npt.ArrayLike) -> Array:
-    """A copy as float64; only real numbers become numbers. SciPy's matrices are written out."""
+    """Return a copy as float64, or refuse it; matrices of SciPy are written out."""
     try:
         if hasattr(values, "toarray"):
             values = values.toarray()
@@ -37,10 +36,10 @@ def floats(what: str, values: npt.ArrayLike) -> Array:
 def kernel_rows(
     kernel: npt.ArrayLike | Sparse | Sequence[Any], mask: npt.ArrayLike | None = None
 ) -> Array | Sparse:
-    """A kernel as it was given: lists, a table, or SciPy's matrices [X, X], one for each action.
+    """Return a kernel as lists or as a table.
 
-    The matrices become lists and are never written out. mask : [X, A], whose closed rows need not
-    be distributions there.
+    Matrices [X, X] of SciPy, one for each action, become lists and are never written out.
+    mask : [X, A]; there the rows of closed pairs need not be distributions.
     """
     if isinstance(kernel, Sparse):
         return kernel
@@ -53,7 +52,7 @@ def kernel_rows(
 
 
 def check_axes(kernel: Array | Sparse) -> Array:
-    """The rows of a kernel, with steps or without."""
+    """Return the rows of a kernel, with steps or without; refuse other numbers of axes."""
     rows = kernel.probability if isinstance(kernel, Sparse) else kernel
     if rows.ndim not in (3, 4):
         raise InputError(
@@ -63,7 +62,7 @@ def check_axes(kernel: Array | Sparse) -> Array:
 
 
 def common_horizon(kernel: Array | Sparse, reward: Array, horizon: int) -> int:
-    """The horizon that transition, reward and the given number agree on."""
+    """Return the horizon of transition, reward and the given number; refuse a disagreement."""
     rows = check_axes(kernel)
     if reward.ndim not in (3, 4):
         raise InputError(
@@ -90,7 +89,7 @@ def common_horizon(kernel: Array | Sparse, reward: Array, horizon: int) -> int:
 
 
 def check_sizes(kernel: Array | Sparse, reward: Array) -> None:
-    """The kernel has the states and actions of the reward."""
+    """Refuse a kernel with other states or actions than the reward."""
     states, actions = reward.shape[2:]
     if isinstance(kernel, Sparse):
         shape: tuple[int, ...] = kernel.successor.shape
@@ -106,7 +105,7 @@ def check_sizes(kernel: Array | Sparse, reward: Array) -> None:
 
 
 def checked_mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> Mask | None:
-    """[H, X, A], or None where every action is open."""
+    """Return the mask [H, X, A], or None if every action is open."""
     if mask is None:
         return None
     given = flags(mask)
@@ -127,10 +126,7 @@ def checked_mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> Mask | N
 
 
 def flags(mask: npt.ArrayLike) -> npt.NDArray[Any]:
-    """An array of booleans where a mask holds those, or the whole numbers 0 and 1; else as it is.
-
-    Gymnasium's masks are int8.
-    """
+    """Return an array, with booleans for 0 and 1, because Gymnasium's masks are int8."""
     given = np.asarray(mask)
     if given.dtype.kind in "iu" and given.size and ((given == 0) | (given == 1)).all():
         return given.astype(np.bool_)
@@ -138,20 +134,20 @@ def flags(mask: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def close_rows(kernel: Array, mask: Mask) -> None:
-    """Write "stay" into the rows that are closed, at every step where the kernel is stationary."""
+    """Write "stay" into closed rows. A stationary kernel: into rows closed at any step."""
     closed = np.nonzero(~mask if kernel.ndim == 4 else ~mask.any(axis=0))
     kernel[closed] = 0.0
     kernel[(*closed, closed[-2])] = 1.0
 
 
 def check_between(what: str, array: Array, high: int) -> None:
-    """Every entry lies in [0, high]."""
+    """Refuse an entry outside [0, high]."""
     wrong = ~((array >= 0.0) & (array <= high))
     refuse_first(f"{what}[{{}}] is {{:g}}, outside [0, {high}]", array, wrong)
 
 
 def checked_threshold(threshold: npt.ArrayLike, constraints: int) -> Array:
-    """[N], each a finite number: what no policy can reach, or miss, is for solvers to say."""
+    """Return N finite numbers; solvers find out which ones can be reached."""
     array = np.atleast_1d(floats("threshold", threshold))
     if array.shape != (constraints,):
         raise InputError(
@@ -162,14 +158,14 @@ def checked_threshold(threshold: npt.ArrayLike, constraints: int) -> Array:
 
 
 def check_finite(what: str, array: Array) -> None:
-    """Every entry is a finite number."""
+    """Refuse an entry that is not finite."""
     refuse_first(f"{what}[{{}}] is {{:g}}, not a finite number", array, ~np.isfinite(array))
 
 
 def checked_policy(
     what: str, policy: npt.ArrayLike, opened: Mask, labels: Labels | None = None
 ) -> Array:
-    """[H, X, A] or [X, A] as float64, each row a distribution over the open actions."""
+    """Return a policy as float64; refuse a row that is no distribution over the open actions."""
     array = floats(what, policy)
     if array.shape != opened.shape:
         raise InputError(f"{what} has the shape {array.shape}, not {opened.shape}")
@@ -180,9 +176,9 @@ def checked_policy(
 
 
 def check_distributions(what: str, array: Array, axes: str, labels: Labels) -> None:
-    """Every row [..., A] is a distribution; axes: a letter each, of h, k, x and a."""
+    """Refuse a row [..., A] that is no distribution; `axes` has a letter of hkxa for each axis."""
     total = array.sum(axis=-1)
-    # Two reductions where all is well, which is the rule; only else the place is looked for.
+    # Two reductions suffice for a policy without a fault.
     if array.min() >= 0.0 and np.abs(total - 1.0).max() <= POLICY_TOLERANCE:
         return
     wrong = ~((array >= 0.0) & (array <= 1.0 + POLICY_TOLERANCE))
@@ -195,7 +191,7 @@ def check_distributions(what: str, array: Array, axes: str, labels: Labels) -> N
 
 
 def check_open(what: str, array: Array, opened: Mask, axes: str, labels: Labels) -> None:
-    """No closed action has a positive probability."""
+    """Refuse a closed action with a positive probability."""
     if opened.all():
         return
     taken = np.argwhere((array > 0.0) & ~opened)
@@ -206,114 +202,7 @@ def check_open(what: str, array: Array, opened: Mask, axes: str, labels: Labels)
 
 
 def checked_start(start: int, states: int) -> int:
-    """A state."""
+    """Return the number of a state; refuse other starts."""
     if not is_whole(start) or not 0 <= start < states:
         raise InputError(f"start is {start!r}, but the states are 0..{states - 1}")
     return int(start)
-
-
-def check_problem(given: object) -> None:
-    """Refuse what is no problem."""
-    if not isinstance(given, Bundle):
-        raise InputError(f"the problem is {type(given).__name__}, not a CMDP")
-
-
-class Bundle:
-    """The arrays of a problem; [..., X, A] has steps in front where episodes end."""
-
-    transition: Array | Sparse
-    reward: Array  # [1 + N, ..., X, A]
-    threshold: Array  # [N]
-    name: str
-    mask: Mask | None  # [..., X, A]
-    labels: Labels
-
-    @property
-    def states(self) -> int:
-        """X, the number of states."""
-        return int(self.reward.shape[-2])
-
-    @property
-    def actions(self) -> int:
-        """A, the number of actions."""
-        return int(self.reward.shape[-1])
-
-    @property
-    def constraints(self) -> int:
-        """N, the number of constraints."""
-        return len(self.reward) - 1
-
-    @property
-    def units(self) -> tuple[Scale, ...]:
-        """[1 + N], what each reward counts, by the labels."""
-        return tuple(self.labels.signal(n) for n in range(len(self.reward)))
-
-    @property
-    def kernel(self) -> Kernel:
-        """P, whichever way it is stored."""
-        given = self.transition
-        if isinstance(given, Sparse):
-            return given
-        return Dense(given if given.ndim == 4 else given[None])
-
-    @property
-    def opened(self) -> Mask:
-        """[H, X, A], or [X, A] without an end: the mask written out."""
-        if self.mask is not None:
-            return self.mask
-        return np.broadcast_to(np.array(True), self.reward.shape[1:])
-
-    def _keep(self, **fields: Any) -> None:
-        """Set fields of a frozen problem; its arrays are read-only from here on."""
-        lock(fields)
-        vars(self).update(fields)
-
-    def _told(self, first: tuple[str, str], start: str, kernel: str) -> tuple[str, display.Facts]:
-        """The facts of every problem, the first of its own."""
-        facts = [
-            first,
-            ("states", f"{self.states:,}"),
-            ("actions", f"{self.actions:,}"),
-            ("constraints", f"{self.constraints:,}"),
-            ("thresholds", display.numbers(self.threshold)),
-            ("start", start),
-        ]
-        if kernel:
-            facts.append(("kernel", kernel))
-        if self.mask is not None:
-            facts.append(("closed", f"{1.0 - self.mask.mean():.1%} of the actions"))
-        return f"{type(self).__name__} {display.name(self.name)}", facts
-
-
-# The arrays of a problem's file, with an end or without.
-_KERNEL = ("transition", "successor", "probability")
-FILED = ("format", "name", "start", "reward", "threshold", "mask", "labels", "discount", *_KERNEL)
-
-
-def kernel_arrays(kernel: Array | Sparse) -> dict[str, npt.NDArray[Any]]:
-    """A kernel as a file holds it."""
-    if isinstance(kernel, Sparse):
-        return {"successor": kernel.successor, "probability": kernel.probability}
-    return {"transition": kernel}
-
-
-def stored_kernel(arrays: Mapping[str, Any]) -> Array | Sparse:
-    """The kernel of such arrays."""
-    if "successor" in arrays:
-        return Sparse(arrays["successor"], arrays["probability"])
-    return arrays["transition"]  # type: ignore[no-any-return]
-
-
-def kernel_names(arrays: Mapping[str, Any]) -> set[str]:
-    """What the kernel of a file needs."""
-    return {"successor", "probability"} if "successor" in arrays else {"transition"}
-
-
-def check_format(
-    path: object, what: str, arrays: Mapping[str, Any], needed: set[str], formats: tuple[str, ...]
-) -> None:
-    """Refuse arrays that lack what is needed, or are of another format."""
-    missing = {"format", *needed} - arrays.keys()
-    if missing or str(arrays["format"]) not in formats:
-        wrong = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"
-        raise InputError(f"{path} is not a {what}: it {wrong}")

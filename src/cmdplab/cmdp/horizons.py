@@ -18,14 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.checks import is_whole, real_number, whole_horizon, whole_number
-from cmdplab.cmdp.checks import (
-    check_axes,
-    check_problem,
-    check_sizes,
-    checked_mask,
-    floats,
-    kernel_rows,
-)
+from cmdplab.cmdp.bundle import check_problem
+from cmdplab.cmdp.checks import check_axes, check_sizes, checked_mask, floats, kernel_rows
 from cmdplab.cmdp.labels import Scale, unused
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP

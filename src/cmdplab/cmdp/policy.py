@@ -17,16 +17,11 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from cmdplab import display
 from cmdplab.checks import checked_name, whole_number
 from cmdplab.cmdp import exact, policy_files
-from cmdplab.cmdp.checks import (
-    check_distributions,
-    check_open,
-    check_problem,
-    checked_policy,
-    floats,
-)
+from cmdplab.cmdp.bundle import check_problem
+from cmdplab.cmdp.checks import check_distributions, check_open, checked_policy, floats
 from cmdplab.cmdp.labels import Labels, checked_labels
 from cmdplab.cmdp.memory import Counters, Memory, level_of
-from cmdplab.cmdp.policy_tables import LARGEST, Row, axes_of, reached, read_rows, written_rows
+from cmdplab.cmdp.policy_files import LARGEST, Row, axes_of, reached, read_rows, written_rows
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import EngineError, InputError

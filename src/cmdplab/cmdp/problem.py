@@ -1,4 +1,4 @@
-"""The problem: a finite-horizon constrained Markov decision process as a frozen bundle of arrays.
+"""A finite-horizon constrained Markov decision process as a frozen bundle of arrays.
 
 maximise V[r^0] subject to V[r^n] >= b^n for n = 1..N, over policies pi_h(a | x), where V[r] is the
 expected sum of r over one episode of H steps from the start state (paper, Section 2).
@@ -6,6 +6,7 @@ expected sum of r over one episode of H steps from the start state (paper, Secti
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +17,9 @@ import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.checks import checked_name
+from cmdplab.cmdp.bundle import FILED, Bundle, filed, kernel_arrays
 from cmdplab.cmdp.checks import (
-    FILED,
-    Bundle,
     check_between,
-    check_format,
     check_sizes,
     checked_mask,
     checked_start,
@@ -28,16 +27,13 @@ from cmdplab.cmdp.checks import (
     close_rows,
     common_horizon,
     floats,
-    kernel_arrays,
-    kernel_names,
     kernel_rows,
-    stored_kernel,
 )
 from cmdplab.cmdp.labels import Labels, Scale, checked_labels
 from cmdplab.cmdp.stationary import average_problem, discounted_problem
 from cmdplab.cmdp.transitions import Sparse, checked_rows
 from cmdplab.errors import InputError, naming
-from cmdplab.files import read_sealed_npz, write_sealed_npz
+from cmdplab.files import read_sealed_npz
 from cmdplab.types import Array, Mask, frozen, lock
 
 __all__ = ["CMDP", "Array", "Mask"]
@@ -57,16 +53,16 @@ class CMDP(Bundle):
         a list of SciPy's sparse matrices [X, X], one for each action, which become such lists.
     reward : [1 + N, H, X, A] in [0, 1]; row 0 is the objective, rows 1..N are the constrained
         utilities. A stationary [1 + N, X, A] is accepted when `horizon` is given.
-    threshold : [N]; the value of utility n must reach threshold[n - 1]. Values lie in [0, H]: what
-        is below can never bind, and what is above makes the problem infeasible.
+    threshold : [N]; the value of utility n must reach threshold[n - 1]. Values lie in [0, H]: a
+        threshold below never binds, and one above makes the problem infeasible.
     start : the state in which every episode begins.
-    horizon : H; needed only when neither the transition nor the reward carries it.
-    name : what tables and figures call the problem.
-    mask : [X, A] or [H, X, A] of booleans, true where an action may be taken; None where all may.
-        What a closed pair would do and earn is never read; it becomes "stay, for nothing".
-    labels : names of states, actions, steps and rewards; `Labels()` where nothing is named.
+    horizon : H; needed only if neither the transition nor the reward has an axis of steps.
+    name : the name in tables and figures.
+    mask : [X, A] or [H, X, A] of booleans, true for actions that may be taken; None: all may.
+        The transitions and rewards of a closed pair are not read. It stays, for nothing.
+    labels : names of states, actions, steps and rewards.
 
-    Everything is checked here, once; the arrays are read-only afterwards.
+    The arrays are checked here, once, and are read-only afterwards.
     """
 
     transition: Array | Sparse
@@ -125,14 +121,14 @@ class CMDP(Bundle):
         return title, facts
 
     def _limit(self, n: int) -> str:
-        """A threshold in the units of the labels: energy <= 15."""
+        """Return a threshold in the units of the labels: energy <= 15."""
         signal = self.labels.signal(n + 1)
         limit = signal.published(float(self.threshold[n])) + 0.0  # + 0.0: no "-0"
         return f"{display.name(signal.of)} {'<=' if signal.factor < 0.0 else '>='} {limit:.6g}"
 
     @property
     def table(self) -> Array:
-        """[H, X, A, X], P written out; refused where that would be enormous."""
+        """Return P written out, [H, X, A, X]; refuse more than `LARGEST_DENSE` numbers."""
         if not isinstance(self.transition, Sparse):
             return self.transition
         dense = self.transition.dense()
@@ -140,14 +136,14 @@ class CMDP(Bundle):
 
     @property
     def stationary(self) -> bool:
-        """Whether the kernel is stored once for all steps."""
+        """Return True if the kernel is stored once for all steps."""
         if isinstance(self.transition, Sparse):
             return self.transition.stationary
         return self.horizon > 1 and self.transition.strides[0] == 0
 
     @cached_property
     def repeated(self) -> bool:
-        """Whether rewards and open actions are the same at every step."""
+        """Return True if rewards and open actions are equal at all steps."""
         return repeats(self.reward, self.mask)
 
     @classmethod
@@ -162,10 +158,10 @@ class CMDP(Bundle):
         mask: Mask | None = None,
         labels: Labels | None = None,
     ) -> CMDP:
-        """Constraints as costs that must stay within budgets: u = 1 - c and b = H - budget.
+        """Return a problem whose costs must stay within budgets: u = 1 - c and b = H - budget.
 
-        reward : [H, X, A], the objective. cost : [N, H, X, A] in [0, 1]. budget : [N]. labels :
-        names; where they do not say what rewards count, they do now: costs are told as costs.
+        reward : [H, X, A], the objective. cost : [N, H, X, A] in [0, 1]. budget : [N].
+        labels : names; without names of signals, the labels get some, and costs are shown as costs.
         """
         objective = floats("reward", reward)
         costs = floats("cost", cost)
@@ -184,90 +180,57 @@ class CMDP(Bundle):
         given = (transition, utilities, threshold, start)
         return cls(*given, name=name, mask=mask, labels=labels or Labels())  # type: ignore[arg-type]
 
-    def changed(
-        self,
-        threshold: npt.ArrayLike | None = None,
-        reward: npt.ArrayLike | None = None,
-        labels: Labels | None = None,
-    ) -> CMDP:
-        """The same problem with other thresholds [N], rewards [1 + N, H, X, A] or names.
-
-        The kernel is shared: it is neither copied nor checked again.
-        """
-        other = object.__new__(CMDP)
-        vars(other).update(vars(self))
-        rewards = self.reward if reward is None else floats("reward", reward)
-        if rewards.shape != self.reward.shape:
-            raise InputError(f"the rewards have the shape {rewards.shape}, not {self.reward.shape}")
-        if reward is not None:
-            rewards[:, ~self.opened] = 0.0
-            check_between("reward", rewards, 1)
-            other.__dict__.pop("repeated", None)
-        wanted = self.threshold if threshold is None else threshold
-        other._keep(reward=rewards, threshold=checked_threshold(wanted, self.constraints))
-        if labels is not None:
-            other._keep(
-                labels=checked_labels(labels, rewards.shape[2:], self.horizon, len(rewards))
-            )
-        return other
-
     discounted = staticmethod(discounted_problem)
     average = staticmethod(average_problem)
 
-    def save(self, path: str | Path) -> None:
-        """Write the problem as a compressed .npz (never pickle), whole or not at all."""
-        arrays: dict[str, Any] = {"reward": self.reward, "threshold": self.threshold}
+    @staticmethod
+    def _check_rewards(reward: Array) -> None:
+        check_between("reward", reward, 1)
+
+    def _arrays(self) -> dict[str, Any]:
         extra: dict[str, Any] = {}
-        if isinstance(self.transition, Sparse):
-            extra = kernel_arrays(self.transition)
-        else:
-            arrays |= kernel_arrays(self.transition[0] if self.stationary else self.transition)
+        kernel = self.transition
+        if isinstance(kernel, Sparse):
+            extra = kernel_arrays(kernel)
         if self.mask is not None:
             extra["mask"] = self.mask
         if self.labels != Labels():
             extra["labels"] = np.array(self.labels.to_json())
-        arrays |= {
-            "format": np.array(EXTENDED if extra else FORMAT),
-            "name": np.array(self.name),
-            "start": np.array(self.start),
-        }
-        write_sealed_npz(path, {**arrays, **extra})
+        arrays: dict[str, Any] = {"reward": self.reward, "threshold": self.threshold}
+        if not isinstance(kernel, Sparse):
+            arrays |= kernel_arrays(kernel[0] if self.stationary else kernel)
+        format_ = np.array(EXTENDED if extra else FORMAT)
+        head = {"format": format_, "name": np.array(self.name), "start": np.array(self.start)}
+        return {**arrays, **head, **extra}
 
     @classmethod
     def load(cls, path: str | Path) -> CMDP:
-        """Read what `save` wrote; anything else gets one sentence."""
-        arrays = read_sealed_npz(path, FILED)
-        needed = {"reward", "threshold", "start", "name"} | kernel_names(arrays)
-        check_format(path, "cmdplab problem", arrays, needed, (FORMAT, EXTENDED))
-        start, name = arrays["start"], arrays["name"]
-        if name.ndim != 0 or name.dtype.kind != "U":
-            raise InputError(f"{path}: name must be one text, not an array of {name.shape}")
+        """Read a problem that `save` wrote; refuse any other file."""
+        return cls.from_arrays(read_sealed_npz(path, FILED), path)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any], path: str | Path) -> CMDP:
+        """Return the problem of the arrays of a file."""
+        fields = filed(path, "cmdplab problem", arrays, (FORMAT, EXTENDED))
+        start = arrays["start"]
         if start.ndim != 0:
             raise InputError(f"{path}: start must be one number, not an array of {start.shape}")
         with naming(path):
-            return cls(
-                stored_kernel(arrays),
-                arrays["reward"],
-                arrays["threshold"],
-                start.item(),
-                name=str(name),
-                mask=arrays.get("mask"),
-                labels=Labels.from_json(str(arrays.get("labels", "{}"))),
-            )
+            return cls(start=start.item(), **fields)
 
 
 def repeats(reward: Array, mask: Mask | None) -> bool:
-    """Whether rewards [1 + N, H, X, A] and a mask [H, X, A] are the same at every step."""
+    """Return True if rewards [1 + N, H, X, A] and a mask [H, X, A] are equal at all steps."""
     same = mask is None or bool((mask == mask[:1]).all())
     return same and bool((reward == reward[:, :1]).all())
 
 
-CLOSED = -1e200  # added to the value of a closed action: no sum of rewards makes up for it
+CLOSED = -1e200  # added to the value of a closed action: no sum of rewards outweighs it
 
 
 def closed_pairs(mask: Mask | None, shape: tuple[int, ...]) -> Array:
-    """[H, X, A]: 0 where an action is open, `CLOSED` where it is not.
+    """Return [H, X, A]: 0 for open actions, `CLOSED` for others.
 
-    Finite, so that a probability of zero times its logarithm is zero and not undefined.
+    The number is finite, so that its product with a probability of zero is zero.
     """
     return np.zeros(shape) if mask is None else np.where(mask, 0.0, CLOSED)

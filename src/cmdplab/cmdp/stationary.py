@@ -1,49 +1,45 @@
-"""The problem without an end: a stationary CMDP, discounted or judged by its long-run average.
+"""A stationary CMDP without an end, discounted or judged by its long-run average.
 
 maximise J[r^0] subject to J[r^n] >= b^n for n = 1..N, over policies pi(a | x), where
 
     discounted  J[r] = E sum_{t >= 0} gamma^t r(x_t, a_t),      x_0 ~ start
     average     J[r] = lim_T 1/T E sum_{t < T} r(x_t, a_t),     x_0 ~ start
 
-Rewards are any finite numbers: nothing learns here, so nothing needs [0, 1].
+Rewards are any finite numbers, because nothing learns here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.checks import checked_name, is_whole, real_number
+from cmdplab.cmdp.bundle import FILED, Bundle, filed, kernel_arrays
 from cmdplab.cmdp.checks import (
-    FILED,
-    Bundle,
     check_finite,
-    check_format,
     checked_mask,
+    checked_threshold,
     close_rows,
     floats,
-    kernel_arrays,
-    kernel_names,
     kernel_rows,
-    stored_kernel,
 )
 from cmdplab.cmdp.labels import Labels, Scale, checked_labels
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse, checked_rows
 from cmdplab.errors import InputError, naming
-from cmdplab.files import read_sealed_npz, write_sealed_npz
+from cmdplab.files import read_sealed_npz
 from cmdplab.types import Array, Mask, frozen
 
 FORMAT = "cmdplab-stationary-1"
 
 
 class Discounted(NamedTuple):
-    """E sum_t gamma^t r: a reward that comes later counts less."""
+    """The criterion E sum_t gamma^t r: a later reward counts less."""
 
     discount: float  # gamma in [0, 1)
 
@@ -52,19 +48,19 @@ class Discounted(NamedTuple):
 
     @property
     def total(self) -> float:
-        """What a reward of 1 at every step is worth."""
+        """Return the value of a reward of 1 at every step."""
         return 1.0 / (1.0 - self.discount)
 
 
 class Average(NamedTuple):
-    """lim 1/T E sum_{t < T} r: what a step brings in the long run."""
+    """The criterion lim 1/T E sum_{t < T} r: the reward of a step in the long run."""
 
     def __str__(self) -> str:
         return "average per step"
 
     @property
     def total(self) -> float:
-        """What a reward of 1 at every step is worth."""
+        """Return the value of a reward of 1 at every step."""
         return 1.0
 
 
@@ -82,12 +78,12 @@ class StationaryCMDP(Bundle):
     threshold : [N]; J of utility n must reach threshold[n - 1].
     criterion : `Discounted(gamma)` or `Average()`.
     start : [X], the distribution of the first state; the number of a state is accepted.
-    name : what tables and figures call the problem.
-    mask : [X, A] of booleans, true where an action may be taken; None where all may.
+    name : the name in tables and figures.
+    mask : [X, A] of booleans, true for actions that may be taken; None: all may.
     labels : names of states, actions and rewards. A cost c with a budget B is the utility -c with
         the threshold -B, and its label has the factor -1: tables show it as the person wrote it.
 
-    Everything is checked here, once; the arrays are read-only afterwards.
+    The arrays are checked here, once, and are read-only afterwards.
     """
 
     transition: Array | Sparse
@@ -109,15 +105,11 @@ class StationaryCMDP(Bundle):
             reward[:, ~mask] = 0.0
         check_finite("reward", reward)
         kernel = _checked_kernel(self.transition, reward.shape[1:], mask)
-        threshold = np.atleast_1d(floats("threshold", self.threshold))
-        if threshold.shape != (len(reward) - 1,):
-            raise InputError(f"threshold must be {len(reward) - 1} numbers, not {threshold.shape}")
-        check_finite("threshold", threshold)
         _check_criterion(self.criterion)
         self._keep(
             transition=kernel,
             reward=reward,
-            threshold=threshold,
+            threshold=checked_threshold(self.threshold, len(reward) - 1),
             start=_distribution(self.start, reward.shape[1]),
             mask=mask,
             labels=checked_labels(self.labels, reward.shape[1:], 0, len(reward)),
@@ -130,29 +122,11 @@ class StationaryCMDP(Bundle):
         kernel = "lists of successors" if isinstance(self.transition, Sparse) else ""
         return self._told(("criterion", str(self.criterion)), begins, kernel)
 
-    def changed(
-        self, threshold: npt.ArrayLike | None = None, reward: npt.ArrayLike | None = None
-    ) -> StationaryCMDP:
-        """Return the problem with other thresholds [N] or rewards [1 + N, X, A].
+    @staticmethod
+    def _check_rewards(reward: Array) -> None:
+        check_finite("reward", reward)
 
-        The kernel is shared: it is neither copied nor checked again.
-        """
-        other = object.__new__(StationaryCMDP)
-        vars(other).update(vars(self))
-        for name, given in (("threshold", threshold), ("reward", reward)):
-            if given is None:
-                continue
-            array, old = floats(name, given), getattr(self, name)
-            if array.shape != old.shape:
-                raise InputError(f"the {name} has the shape {array.shape}, not {old.shape}")
-            if name == "reward":
-                array[:, ~self.opened] = 0.0
-            check_finite(name, array)
-            other._keep(**{name: array})
-        return other
-
-    def save(self, path: str | Path) -> None:
-        """Write the problem as a compressed .npz (never pickle), whole or not at all."""
+    def _arrays(self) -> dict[str, Any]:
         discounts = [self.criterion.discount] if isinstance(self.criterion, Discounted) else []
         arrays: dict[str, Any] = {
             "format": np.array(FORMAT),
@@ -164,92 +138,81 @@ class StationaryCMDP(Bundle):
             "labels": np.array(self.labels.to_json()),
             **kernel_arrays(self.transition),
         }
-        if self.mask is not None:
-            arrays["mask"] = self.mask
-        write_sealed_npz(path, arrays)
+        return arrays if self.mask is None else {**arrays, "mask": self.mask}
 
     @classmethod
     def load(cls, path: str | Path) -> StationaryCMDP:
-        """Read what `save` wrote; anything else gets one sentence."""
+        """Read a problem that `save` wrote; refuse any other file."""
         return cls.from_arrays(read_sealed_npz(path, FILED), path)
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, Any], path: str | Path) -> StationaryCMDP:
-        """The problem of the arrays of a file, which is named where they are none."""
-        needed = {"name", "reward", "threshold", "discount", "start"} | kernel_names(arrays)
-        check_format(path, "stationary cmdplab problem", arrays, needed, (FORMAT,))
+    def from_arrays(cls, arrays: Mapping[str, Any], path: str | Path) -> StationaryCMDP:
+        """Return the problem of the arrays of a file."""
+        fields = filed(path, "stationary cmdplab problem", arrays, (FORMAT,), "discount")
         discount = arrays["discount"]
-        if discount.shape not in ((0,), (1,)) or arrays["name"].ndim != 0:
-            raise InputError(f"{path}: discount must be one number or none, and name one text")
+        if discount.shape not in ((0,), (1,)):
+            raise InputError(f"{path}: discount must be one number or none")
+        criterion = Discounted(float(discount[0])) if len(discount) else Average()
         with naming(path):
-            return cls(
-                stored_kernel(arrays),
-                arrays["reward"],
-                arrays["threshold"],
-                Discounted(float(discount[0])) if len(discount) else Average(),
-                arrays["start"],
-                str(arrays["name"]),
-                arrays.get("mask"),
-                Labels.from_json(str(arrays.get("labels", "{}"))),
-            )
+            return cls(criterion=criterion, start=arrays["start"], **fields)
+
+
+class Terms(TypedDict, total=False):
+    """Constraints, start and names of a problem without an end.
+
+    utilities, costs : a table [X, A] each, in any units, with its threshold or budget. The
+        constraints of the problem are the utilities, then the costs.
+    start : a state, or a distribution [X].
+    """
+
+    utilities: Sequence[npt.ArrayLike]
+    thresholds: Sequence[float]
+    costs: Sequence[npt.ArrayLike]
+    budgets: Sequence[float]
+    start: int | npt.ArrayLike
+    name: str
+    mask: Mask | None
+    labels: Labels | None
 
 
 def discounted_problem(
     transition: npt.ArrayLike | Sparse,
     reward: npt.ArrayLike,
     discount: float,
-    *,
-    utilities: Sequence[npt.ArrayLike] = (),
-    thresholds: Sequence[float] = (),
-    costs: Sequence[npt.ArrayLike] = (),
-    budgets: Sequence[float] = (),
-    start: int | npt.ArrayLike = 0,
-    name: str = "discounted",
-    mask: Mask | None = None,
-    labels: Labels | None = None,
+    **given: Unpack[Terms],
 ) -> StationaryCMDP:
-    """Maximise E sum_t gamma^t r, with discounted utilities >= thresholds and costs <= budgets.
+    """Return the problem: maximise E sum_t gamma^t r, with limits on discounted sums.
 
-    transition : [X, A, X] or lists. reward, each utility and each cost : [X, A], in any units.
-    The constraints are the utilities, then the costs. start : a state, or a distribution [X].
+    transition : [X, A, X] or lists. reward : [X, A], in any units. given : see `Terms`.
     """
-    given = (utilities, thresholds, costs, budgets, start, name, mask, labels)
-    return _stationary(Discounted(discount), transition, reward, *given)
+    given.setdefault("name", "discounted")
+    return _stationary(Discounted(discount), transition, reward, **given)
 
 
 def average_problem(
-    transition: npt.ArrayLike | Sparse,
-    reward: npt.ArrayLike,
-    *,
-    utilities: Sequence[npt.ArrayLike] = (),
-    thresholds: Sequence[float] = (),
-    costs: Sequence[npt.ArrayLike] = (),
-    budgets: Sequence[float] = (),
-    start: int | npt.ArrayLike = 0,
-    name: str = "average",
-    mask: Mask | None = None,
-    labels: Labels | None = None,
+    transition: npt.ArrayLike | Sparse, reward: npt.ArrayLike, **given: Unpack[Terms]
 ) -> StationaryCMDP:
-    """Maximise the long-run average reward, with average utilities >= thresholds, costs <= budgets.
+    """Return the problem: maximise the long-run average reward, with limits per step.
 
-    Arguments as in `CMDP.discounted`; thresholds and budgets are per step.
+    Arguments as in `CMDP.discounted`.
     """
-    given = (utilities, thresholds, costs, budgets, start, name, mask, labels)
-    return _stationary(Average(), transition, reward, *given)
+    given.setdefault("name", "average")
+    return _stationary(Average(), transition, reward, **given)
 
 
 def _stationary(
     criterion: Criterion,
     transition: npt.ArrayLike | Sparse,
     reward: npt.ArrayLike,
-    utilities: Sequence[npt.ArrayLike],
-    thresholds: Sequence[float],
-    costs: Sequence[npt.ArrayLike],
-    budgets: Sequence[float],
-    start: int | npt.ArrayLike,
+    *,
     name: str,
-    mask: Mask | None,
-    labels: Labels | None,
+    utilities: Sequence[npt.ArrayLike] = (),
+    thresholds: Sequence[float] = (),
+    costs: Sequence[npt.ArrayLike] = (),
+    budgets: Sequence[float] = (),
+    start: int | npt.ArrayLike = 0,
+    mask: Mask | None = None,
+    labels: Labels | None = None,
 ) -> StationaryCMDP:
     lower = _limits("threshold", thresholds, "utility", utilities)
     upper = _limits("budget", budgets, "cost", costs)
@@ -259,32 +222,25 @@ def _stationary(
         if table.shape != tables[0].shape or table.ndim != 2:
             shapes = ", ".join(str(each.shape) for each in tables)
             raise InputError(f"rewards, utilities and costs must all be [X, A]; they are {shapes}")
-        if mask is None:  # what a closed pair would earn is never read
+        if mask is None:  # the rewards of closed pairs are not read
             check_finite(what, table)
     signs = [1.0] * (1 + len(utilities)) + [-1.0] * len(costs)
     labels = labels or Labels()
     if not labels.signals:
         labels = replace(labels, signals=tuple(map(Scale, names, signs)))
-    return StationaryCMDP(
-        transition,  # type: ignore[arg-type]
-        np.stack([sign * table for sign, table in zip(signs, tables, strict=True)]),
-        np.concatenate([lower, -upper]),
-        criterion,
-        start,  # type: ignore[arg-type]
-        name,
-        mask,
-        labels,
-    )
+    rewards = np.stack([sign * table for sign, table in zip(signs, tables, strict=True)])
+    limits = np.concatenate([lower, -upper])
+    return StationaryCMDP(transition, rewards, limits, criterion, start, name, mask, labels)  # type: ignore[arg-type]
 
 
 def signal_names(utilities: int, costs: int) -> list[str]:
-    """What signals without names are called."""
+    """Return the names of signals without names."""
     names = ["reward", *(f"utility {n + 1}" for n in range(utilities))]
     return names + [f"cost {n + 1}" for n in range(costs)]
 
 
 def _limits(what: str, given: Sequence[float], of: str, tables: Sequence[npt.ArrayLike]) -> Array:
-    """[N]: one finite number for each of the tables."""
+    """Return [N]: one finite number for each of the tables."""
     if not isinstance(tables, Sequence | np.ndarray):
         raise InputError(f"give a list with a table for each {of}, not {tables!r}")
     numbers = np.atleast_1d(floats(f"the {what}", given))
@@ -327,7 +283,7 @@ def _check_criterion(criterion: object) -> None:
 
 
 def _distribution(start: npt.ArrayLike, states: int) -> Array:
-    """[X], the distribution of the first state; a number is a state."""
+    """Return the distribution [X] of the first state; a number is a state."""
     if is_whole(start):
         if not 0 <= int(start) < states:
             raise InputError(f"the start is {start}, but the states are 0..{states - 1}")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.checks import is_whole
-from cmdplab.cmdp.checks import Bundle
+from cmdplab.cmdp.bundle import Bundle
 from cmdplab.cmdp.labels import AXES, Labels, choices
 from cmdplab.errors import InputError
 from cmdplab.files import read_text

@@ -22,7 +22,8 @@ from cmdplab.algorithms.confidence import bernstein_width
 from cmdplab.algorithms.equations import interval_width, scaled_width
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.checks import real_number, whole_horizon
-from cmdplab.cmdp.checks import check_problem, floats
+from cmdplab.cmdp.bundle import check_problem
+from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Discounted

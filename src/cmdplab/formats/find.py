@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from cmdplab import environments
-from cmdplab.cmdp.checks import FILED, check_problem
+from cmdplab.cmdp.bundle import FILED, check_problem
 from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import FORMAT, StationaryCMDP
@@ -64,7 +64,7 @@ def read_problem(path: str | Path) -> Problem:
     arrays = read_sealed_npz(path, FILED)
     if str(arrays.get("format")) == FORMAT:
         return StationaryCMDP.from_arrays(arrays, path)
-    return CMDP.load(path)
+    return CMDP.from_arrays(arrays, path)
 
 
 def convert(problem: Problem, out: str | Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab.cmdp.checks import check_problem
+from cmdplab.cmdp.bundle import check_problem
 from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab import display
-from cmdplab.cmdp.checks import check_problem
+from cmdplab.cmdp.bundle import check_problem
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.solvers.thresholds.attainable import Attainable

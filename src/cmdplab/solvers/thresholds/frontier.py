@@ -14,7 +14,7 @@ import numpy as np
 
 from cmdplab import display
 from cmdplab.checks import is_whole
-from cmdplab.cmdp.checks import check_problem
+from cmdplab.cmdp.bundle import check_problem
 from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP

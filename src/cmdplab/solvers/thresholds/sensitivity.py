@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.cmdp.checks import check_problem
+from cmdplab.cmdp.bundle import check_problem
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.display import words_and_table
