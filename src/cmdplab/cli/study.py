@@ -121,7 +121,7 @@ def compare_command(
     """
     from cmdplab.algorithms import check_settings
     from cmdplab.cli.sweep import Given, carry_out, finish
-    from cmdplab.experiments.records.versus import too_few_seeds
+    from cmdplab.experiments.records.labels import too_few_seeds
     from cmdplab.studies.predefined import Comparison, prepared
 
     given = [name.strip() for each in algorithms or [] for name in each.split(",")]

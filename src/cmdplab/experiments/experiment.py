@@ -44,7 +44,7 @@ Count = Annotated[int, Whole]
 
 
 class ProblemSpec(Strict):
-    """A problem: an environment with instance seeds, or a file; described is what a key must be."""
+    """A problem: an environment with instance seeds, or a file; a description is of a key."""
 
     environment: str | None = Field(default=None, description="the name of an environment")
     instance_seeds: Annotated[list[Seed], Field(min_length=1)] = Field(
@@ -54,7 +54,7 @@ class ProblemSpec(Strict):
 
 
 def _choices(setting: Declared) -> tuple[Any, Any]:
-    """A setting in an experiment file: one value, or a list of them."""
+    """Return type and default of a setting in an experiment file: one value, or a list."""
     one: Any = Count if setting.kind is int else setting.kind
     words = {
         float: "a number, or a list of at least one",
@@ -66,7 +66,7 @@ def _choices(setting: Declared) -> tuple[Any, Any]:
 
 
 def _name(given: Any) -> Any:
-    """An algorithm from Python, such as a class, as a file would name it; others as they are."""
+    """Return the name of an algorithm from Python, such as a class; anything else as it is."""
     if not (callable(given) or isinstance(given, Row) or is_learner(given)):
         return given
     try:
@@ -131,12 +131,12 @@ class Experiment(Strict):
         ]
 
     def seed_list(self) -> list[int]:
-        """The seeds: a number n means 0..n-1."""
+        """Return the seeds: a number n means 0 to n-1."""
         return list(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
 
 
 def read_experiment(path: str | Path, changes: list[str] | None = None) -> Experiment:
-    """An experiment from a TOML file, with `key=value` changes such as algorithms.0.delta=0.05."""
+    """Read an experiment from a TOML file; a change is `key=value`: algorithms.0.delta=0.05."""
     values = read_toml(path)
     for change in changes or []:
         _apply(values, change)
@@ -144,7 +144,7 @@ def read_experiment(path: str | Path, changes: list[str] | None = None) -> Exper
 
 
 def parse_experiment(values: dict[str, Any], where: str) -> Experiment:
-    """Validate, naming the first key that is wrong."""
+    """Return the experiment of these values; the error names the first key that is wrong."""
     try:
         return Experiment.model_validate(values)
     except ValidationError as error:
@@ -152,7 +152,7 @@ def parse_experiment(values: dict[str, Any], where: str) -> Experiment:
 
 
 def first_complaint(error: ValidationError, model: type[BaseModel] | None = None) -> str:
-    """The first key that is wrong, and what it must be: what the model says of it."""
+    """Return the first key that is wrong, and the description that the model gives of it."""
     first = error.errors()[0]
     if first["type"] == "extra_forbidden":
         return f"{'.'.join(map(str, first['loc']))}: unknown key"
@@ -171,17 +171,13 @@ def first_complaint(error: ValidationError, model: type[BaseModel] | None = None
 _KEY = re.compile(r"(?!(int|float|str|bool|none)$)[a-z_][a-z0-9_]*")
 
 
-_TABLES: dict[str, type[BaseModel]] = {"problems": ProblemSpec, "algorithms": AlgorithmSpec}
-
-
 def _description(model: type[BaseModel] | None, path: Sequence[object]) -> str:
-    """What a field must be; of a table in a list, what the table's field must be."""
+    """Return the description of a field, or of the field of a table in a list."""
+    tables: dict[str, type[BaseModel]] = {"problems": ProblemSpec, "algorithms": AlgorithmSpec}
     found = ""
-    for part in path:
-        field = model.model_fields.get(str(part)) if model is not None else None
-        if field is not None:
-            found = field.description or ""
-            model = _TABLES.get(str(part))
+    for part in map(str, path):
+        if model is not None and (field := model.model_fields.get(part)) is not None:
+            found, model = field.description or "", tables.get(part)
     return found
 
 
@@ -210,20 +206,18 @@ def problems(experiment: Experiment, base: Path) -> dict[str, CMDP]:
     for n, spec in enumerate(experiment.problems):
         if (spec.environment is None) == (spec.file is None):
             raise InputError(f"problems.{n}: give either an environment or a file")
-        fixed = spec.file if spec.file is not None else _fixed(str(spec.environment))
-        if fixed is not None and spec.instance_seeds != [0]:
-            raise InputError(f"problems.{n}: {no_instances(fixed, spec.instance_seeds)}")
+        name = str(spec.environment)
+        known = named(name) if spec.file is None else None
+        is_one = spec.file is not None or (known is not None and not known.random)
+        if is_one and spec.instance_seeds != [0]:
+            raise InputError(
+                f"problems.{n}: {no_instances(spec.file or name, spec.instance_seeds)}"
+            )
         if spec.file is not None:
             found.append(with_an_end(read_problem(base / spec.file)))
         else:
-            found += [make(str(spec.environment), seed) for seed in spec.instance_seeds]
+            found += [make(name, seed) for seed in spec.instance_seeds]
     return by_fingerprint(found)
-
-
-def _fixed(name: str) -> str | None:
-    """The name of an environment that is one instance; None for another."""
-    known = named(name)
-    return None if known is None or known.random else name
 
 
 def row_to_list(name: str, preset: str | None) -> Row:
@@ -235,9 +229,7 @@ def row_to_list(name: str, preset: str | None) -> Row:
 
 
 def resolve(
-    experiment: Experiment,
-    found: dict[str, CMDP],
-    find_row: FindRow = as_row,
+    experiment: Experiment, found: dict[str, CMDP], find_row: FindRow = as_row
 ) -> list[RunSettings]:
     """Return every run of an experiment; seeds vary slowest, so that early results compare.
 
@@ -247,8 +239,9 @@ def resolve(
     episodes = None if experiment.episodes == "unlimited" else int(experiment.episodes)
     first = next(iter(found.values()))
     told = {"rewards": experiment.rewards, "precision": experiment.precision}
-    rows = rows_of(experiment, find_row)
-    kinds = [RunSettings.of(first, row, episodes, 0, **told) for row in rows]
+    kinds = [
+        RunSettings.of(first, row, episodes, 0, **told) for row in rows_of(experiment, find_row)
+    ]
     runs: dict[str, RunSettings] = {}
     for seed, (mark, problem) in itertools.product(experiment.seed_list(), found.items()):
         own = {"problem": problem.name, "fingerprint": mark, "seed": seed}

@@ -1,7 +1,7 @@
-"""Folders of runs: what experiment.json lists, one run alone, and what is refused.
+"""Folders of runs: the runs that experiment.json lists, one run alone, and refusals.
 
-A folder that holds something else is never mixed with what is to come, and never replaced: it is
-refused in one sentence.
+A folder that holds something else is never mixed with new runs, and never replaced: it is refused
+in one sentence.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from cmdplab.experiments.status import EXPERIMENT as EXPERIMENT
 from cmdplab.experiments.work import Work
 from cmdplab.files import MissingError, read_json, sealed, unsealed
 from cmdplab.files.locks import locked
-from cmdplab.files.write import writable_folder, written_whole
+from cmdplab.files.write import writable_folder, write_text
 
 if TYPE_CHECKING:
     from cmdplab.experiments.play import Entry
@@ -44,7 +44,7 @@ Study = Literal["reproduce", "compare"]
 
 
 class DamagedError(InputError):
-    """A list of runs that cannot be believed."""
+    """The error for a list of runs that cannot be trusted."""
 
 
 class Folder(BaseModel):
@@ -54,26 +54,26 @@ class Folder(BaseModel):
 
     schema_version: int = SCHEMA
     study: Study | None = None  # None: a sweep, whose settings may change from time to time
-    versus: str | None = None  # of a comparison: the label that all others are held against
+    versus: str | None = None  # of a comparison: the label that all others are compared with
     experiment: Experiment
     runs: list[RunSettings]
     rows: dict[str, Fields] | None = None  # NAME:PRESET to the fields; None: before they were kept
 
     @property
     def words(self) -> str:
-        """What it is, in words."""
+        """Kind and name of the experiment."""
         return f"the {_KINDS.get(self.study, 'experiment')} {self.experiment.name!r}"
 
 
-def registered(runs: Sequence[RunSettings]) -> dict[str, Fields]:
+def _registered(runs: Sequence[RunSettings]) -> dict[str, Fields]:
     """Return the fields of the registered row of each run, which its settings then change."""
     pairs = {(run.algorithm, run.preset) for run in runs if run.preset != CUSTOM}
     return {f"{name}:{preset}": fields_of(algorithm(name, preset)) for name, preset in pairs}
 
 
-def check_rows(folder: Path, known: Folder) -> None:
+def _check_rows(folder: Path, known: Folder) -> None:
     """Refuse to go on with runs whose registered row has changed since they were begun."""
-    now = registered(known.runs) if known.rows else {}
+    now = _registered(known.runs) if known.rows else {}
     for name, fields in (known.rows or {}).items():
         if name in now and (odd := difference(fields, now[name])):
             raise refusal(folder, f"runs of {name} with another {odd}")
@@ -85,25 +85,19 @@ def add_runs(asked: Folder, found: dict[str, CMDP], folder: Path) -> list[Work]:
     writable_folder(folder / "problems")
     for mark, problem in found.items():
         _keep(problem, folder / "problems" / f"{mark}.npz", mark)
-    with locked(folder / ".lock", wait=True):  # one process at a time changes what is listed
+    with locked(folder / ".lock", wait=True):  # one process at a time changes the list
         runs = {each.folder: each for each in (*earlier(asked, folder), *asked.runs)}
         # A study's are all among those asked for.
         listed = asked.runs if asked.study else list(runs.values())
-        _set_aside_if_damaged(folder)
-        with written_whole(folder / EXPERIMENT) as temporary:
-            content = asked.model_copy(update={"runs": listed, "rows": registered(listed)})
-            text = sealed(content.model_dump_json(exclude_none=True), indent=1)
-            temporary.write_text(text + "\n")
+        try:
+            _known(folder)
+        except DamagedError:
+            os.replace(folder / EXPERIMENT, folder / f"{EXPERIMENT}.damaged")
+        content = asked.model_copy(update={"runs": listed, "rows": _registered(listed)})
+        text = sealed(content.model_dump_json(exclude_none=True), indent=1)
+        write_text(folder / EXPERIMENT, f"{text}\n")
     mine = {run.folder for run in asked.runs}
     return [work for work in works_for(folder, listed) if work.settings.folder in mine]
-
-
-def _set_aside_if_damaged(folder: Path) -> None:
-    try:
-        if (folder / EXPERIMENT).exists():
-            read_folder(folder)
-    except DamagedError:
-        os.replace(folder / EXPERIMENT, folder / f"{EXPERIMENT}.damaged")
 
 
 def _keep(problem: CMDP, path: Path, mark: str) -> None:
@@ -117,27 +111,25 @@ def _keep(problem: CMDP, path: Path, mark: str) -> None:
 
 
 def alone_in(folder: Path, settings: RunSettings, entry: Entry) -> Work:
-    """A run in a folder of its own, which must be new or hold the same run."""
+    """Return a run in a folder of its own, which must be new or hold the same run."""
     known = manifest.read_if_good(folder)
     if known is not None and known.settings != settings:
-        differ = differing(known.settings, settings)[0]
-        there = getattr(known.settings, differ)
-        raise refusal(folder, f"a run with {differ} {there}")
+        differ = _differing(known.settings, settings)[0]
+        raise refusal(folder, f"a run with {differ} {getattr(known.settings, differ)}")
     if known is not None:
         known.checked_row()
-    if known is None and (strangers := content(folder, _OF_A_RUN)):
+    elif strangers := content(folder, _OF_A_RUN):
         raise refusal(folder, f"{strangers} and no run")
     writable_folder(folder)
-    if known is None and not (folder / manifest.NAME).exists():  # so that nobody else moves in
+    if known is None and not (folder / manifest.NAME).exists():  # no other run takes the folder
         manifest.write(folder, Manifest(settings=settings, status="interrupted"))
     file = folder / "problem.npz"
-    work = Work(folder, settings, file, settings.algorithm, given=True, entry=entry)
-    _keep(entry.problem, work.problem_file, settings.fingerprint)
-    return work
+    _keep(entry.problem, file, settings.fingerprint)
+    return Work(folder, settings, file, settings.algorithm, given=True, entry=entry)
 
 
 def works_of(folder: Path) -> list[Work]:
-    """The runs of an experiment's folder, begun or not; for a run's own folder, that run."""
+    """Return the runs of an experiment's folder, begun or not; of a run's own folder, that run."""
     one = manifest.read(folder)
     if one is not None:
         shared = folder.parent.parent / "problems" / f"{one.settings.fingerprint}.npz"
@@ -156,8 +148,8 @@ def works_to_play(folder: Path, given: Sequence[str]) -> list[Work]:
     The runs must name each path, and the registered rows must be those that were recorded.
     """
     works = works_of(folder)
-    if (folder / EXPERIMENT).exists():
-        check_rows(folder, read_folder(folder))
+    if (known := _known(folder)) is not None:
+        _check_rows(folder, known)
     named = {work.settings.algorithm for work in works if work.settings.preset == CUSTOM}
     for path in given:
         if path not in named:
@@ -167,7 +159,7 @@ def works_to_play(folder: Path, given: Sequence[str]) -> list[Work]:
 
 
 def check_learners(works: Sequence[Work]) -> None:
-    """Refuse a learner from outside that is neither given nor registered, before it is begun."""
+    """Refuse a learner from outside that is neither given nor registered."""
     named = {w.settings.algorithm for w in works if w.settings.preset == CUSTOM and not w.given}
     for name in sorted(named):
         if plugins.plugin(plugins.ALGORITHMS, name) is None:
@@ -175,127 +167,116 @@ def check_learners(works: Sequence[Work]) -> None:
 
 
 def read_folder(folder: Path) -> Folder:
-    """What experiment.json says."""
+    """Return the content of experiment.json."""
     file = folder / EXPERIMENT
     try:
         values = read_json(file)
+        stated = values.get("schema_version") if isinstance(values, dict) else None
+        if isinstance(stated, int) and stated > SCHEMA:
+            raise NewerError(f"{file} was written by a newer cmdplab (schema {stated})")
+        return Folder.model_validate(unsealed(values, file, EXPERIMENT))
     except MissingError:
         raise InputError(f"{folder} is no experiment: it has no {EXPERIMENT}") from None
-    except InputError as error:
-        raise DamagedError(str(error)) from None
-    stated = values.get("schema_version") if isinstance(values, dict) else None
-    if isinstance(stated, int) and stated > SCHEMA:
-        raise NewerError(f"{file} was written by a newer cmdplab (schema {stated})")
-    try:
-        return Folder.model_validate(unsealed(values, file, EXPERIMENT))
+    except NewerError:
+        raise
     except ValidationError as error:
         raise DamagedError(f"{file} is not an experiment: {first_complaint(error)}") from None
     except InputError as error:
         raise DamagedError(str(error)) from None
 
 
+def _known(folder: Path) -> Folder | None:
+    """Return the content of experiment.json, if the folder has one."""
+    return read_folder(folder) if (folder / EXPERIMENT).exists() else None
+
+
 def works_for(folder: Path, runs: list[RunSettings]) -> list[Work]:
-    """The runs of an experiment, with labels that tell them apart."""
+    """Return the runs of an experiment, with labels that tell them apart."""
     kinds = [kind_of(run) for run in runs]
     named = labels(kinds)
+    homes = (folder / "runs", folder / "problems")
     return [
-        Work(
-            folder / "runs" / run.folder,
-            run,
-            folder / "problems" / f"{run.fingerprint}.npz",
-            named[kind],
-        )
+        Work(homes[0] / run.folder, run, homes[1] / f"{run.fingerprint}.npz", named[kind])
         for run, kind in zip(runs, kinds, strict=True)
     ]
 
 
 def study_in(folder: Path) -> Study | None:
-    """Which study a folder holds, if it holds one."""
-    return read_folder(folder).study if (folder / EXPERIMENT).exists() else None
-
-
-def _listed(folder: Path) -> str:
-    """The experiment that a folder lists, in words; empty where it lists none."""
-    try:
-        return read_folder(folder).words
-    except CmdplabError:
-        return ""
+    """Return the study that a folder holds, if it holds one."""
+    known = _known(folder)
+    return None if known is None else known.study
 
 
 def earlier(asked: Folder, folder: Path) -> list[RunSettings]:
-    """The runs that the folder holds already; another experiment's folder is refused."""
+    """Return the runs that the folder holds already; refuse another experiment's folder."""
     known = None
     try:
-        if (folder / EXPERIMENT).exists():
-            known = read_folder(folder)
-        elif strangers := content(folder, {"runs", "problems"}):
-            raise refusal(folder, f"{strangers} and no experiment")
+        known = _known(folder)
     except DamagedError:  # the runs themselves say whether they are those at hand
-        pass
-    if known is not None and known.words != asked.words:
-        raise refusal(folder, f"{known.words}, not {asked.words}")
+        runs = _begun(folder / "runs")
+    else:
+        if known is None and (strangers := content(folder, {"runs", "problems"})):
+            raise refusal(folder, f"{strangers} and no experiment")
+        runs = known.runs if known is not None else _begun(folder / "runs")
     if known is not None:
-        check_rows(folder, known)
-    if known is not None and not asked.study:
-        return known.runs
-    runs = begun(folder / "runs") if known is None else known.runs
-    check_within(folder, runs, asked.runs, asked.words)
+        if known.words != asked.words:
+            raise refusal(folder, f"{known.words}, not {asked.words}")
+        _check_rows(folder, known)
+        if not asked.study:
+            return runs
+    _check_within(folder, runs, asked)
     return runs
 
 
 def refusal(folder: Path, what: str) -> InputError:
-    """What the folder holds, and a name that is free."""
+    """Return the error that names the content of the folder, and a name that is free."""
     base = folder if folder.name.strip(".") else folder.resolve()
     names = (base.parent / f"{base.name or 'run'}-{n}" for n in count(2))
     free = next(name for name in names if not name.exists())
     return InputError(f"{folder} holds {what}: choose another folder, for instance --out {free}")
 
 
-def check_folder(folder: Path) -> None:
-    """Refuse what cannot become a folder, before there is anything to be put there."""
+def check_apart(folder: Path) -> None:
+    """Refuse a file, and a folder of runs, as the folder of results about runs."""
     there = next(p for p in (folder, *folder.absolute().parents) if os.path.exists(p))
     if not there.is_dir():
         raise StorageError(f"cannot write into {folder}: {there} is a file")
-
-
-def check_apart(folder: Path) -> None:
-    """Refuse a folder of runs for what is said about runs: it would be taken for theirs."""
-    check_folder(folder)
     if any((folder / name).exists() for name in (EXPERIMENT, manifest.NAME)):
         raise refusal(folder, "records of runs")
 
 
 def content(folder: Path, ours: set[str]) -> str:
-    """What a folder holds beside files of these names, in words; empty where that is nothing."""
+    """Return the content of a folder in words, files of these names left out; or nothing."""
     there = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else []
     strangers = [name for name in there if name not in ours and not name.startswith(".")]
     if not strangers:
         return ""
     if manifest.NAME in strangers:
         return "a single run"
-    return _listed(folder) or f"other files ({strangers[0]})"
+    try:
+        return read_folder(folder).words
+    except CmdplabError:
+        return f"other files ({strangers[0]})"
 
 
-def begun(folder: Path) -> list[RunSettings]:
-    """The runs whose folders are there, where nothing lists them."""
+def _begun(folder: Path) -> list[RunSettings]:
+    """Return the runs whose folders are there, if nothing lists them."""
     records = [manifest.read_if_good(each) for each in sorted(folder.glob("*"))]
     return [record.settings for record in records if record is not None]
 
 
-def check_within(
-    folder: Path, runs: Sequence[RunSettings], asked: Sequence[RunSettings], words: str
-) -> None:
-    """Refuse a folder with runs that were not asked for: more seeds may be, other settings not."""
-    mine = {run.folder for run in asked}
+def _check_within(folder: Path, runs: Sequence[RunSettings], asked: Folder) -> None:
+    """Refuse a folder with runs that were not asked for, unless they are other seeds."""
+    mine = {run.folder for run in asked.runs}
     for run in runs:
         if run.folder not in mine:
-            nearest = min((differing(run, each) for each in asked), key=len)
+            nearest = min((_differing(run, each) for each in asked.runs), key=len)
             there = f"{nearest[0]} {getattr(run, nearest[0])}"
             more = "more seeds" if nearest == ["seed"] else there
-            raise refusal(folder, f"{words} with {more}")
+            raise refusal(folder, f"{asked.words} with {more}")
 
 
-def differing(one: RunSettings, other: RunSettings) -> list[str]:
-    """The settings in which two runs differ; the seed comes last."""
+def _differing(one: RunSettings, other: RunSettings) -> list[str]:
+    """Return the settings in which two runs differ; the seed comes last."""
     names = [name for name in RunSettings.model_fields if name != "seed"]
     return [name for name in (*names, "seed") if getattr(one, name) != getattr(other, name)]

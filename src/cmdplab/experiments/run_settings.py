@@ -34,14 +34,14 @@ Preset = Literal["released", "printed"]
 
 
 class Strict(BaseModel):
-    """What a person or a record may say: the fields, and nothing else."""
+    """A model of what a person or a record gives: the fields, and nothing else."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 @with_fields(lambda setting: (setting.kind | None, None))
 class _Algorithm(Strict):
-    """What is run on what: the first fields of `RunSettings`, in the order of records."""
+    """Problem and algorithm: the first fields of `RunSettings`, in the order of records."""
 
     problem: Annotated[str, AfterValidator(partial(checked_name, "the name"))]
     fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]  # of its arrays
@@ -59,22 +59,22 @@ class RunSettings(_Algorithm):
 
     @model_serializer(mode="wrap")
     def _without_empty(self, plainly: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Settings that an algorithm does not have leave no trace: new ones rename nothing."""
+        """Leave out settings that an algorithm does not have: a new one renames no folder."""
         whole = plainly(self)
         return {k: v for k, v in whole.items() if v is not None or k not in _NEWER}
 
     def settings(self) -> Settings:
-        """The settings of the algorithm that are not left open."""
+        """Return the settings of the algorithm that have a value."""
         return without_none(cast(Settings, {name: getattr(self, name) for name in SETTINGS}))
 
     def row(self) -> Row:
-        """The algorithm with its settings, to be read: nothing from outside is imported."""
+        """Return the algorithm with its settings, to be read; import nothing from outside."""
         if self.preset == CUSTOM:
             return recorded(self.algorithm)
         return rebuilt(self.algorithm, self.preset, self.settings())
 
     def row_to_play(self, given: bool) -> Row:
-        """The same to be played: an import path is followed only where a person has given it."""
+        """Return the algorithm to be played; follow an import path if a person gave it."""
         if self.preset != CUSTOM:
             return self.row()
         if given:
@@ -93,10 +93,10 @@ class RunSettings(_Algorithm):
         rewards: str = "known",
         precision: str = "float64",
     ) -> RunSettings:
-        """The run of a row, with all of the row's values: defaults may change one day.
+        """Return the run of a row with all values of the row, since defaults may change.
 
-        `mark` is the problem's fingerprint, where it is known. Rewards that are known, and double
-        precision, leave no trace. A row that its name and settings do not make is refused.
+        `mark` is the fingerprint, if it is known. Known rewards and double precision are not
+        written. A row that its name and settings do not make is refused.
         """
         check_found_again(row)
         return cls(
@@ -113,7 +113,7 @@ class RunSettings(_Algorithm):
 
     @property
     def folder(self) -> str:
-        """The name of the run's folder: the hash of its settings, and its seed."""
+        """Name of the run's folder: the hash of its settings, and its seed."""
         settings = self.model_dump(exclude={"seed", "problem"})
         text = json.dumps(settings, sort_keys=True)
         return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{self.seed}"

@@ -18,8 +18,8 @@ from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.folder import EXPERIMENT, Folder, read_folder, works_of
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.records.columns import Columns, columns_of
+from cmdplab.experiments.records.labels import paired_with
 from cmdplab.experiments.records.tables import read_one
-from cmdplab.experiments.records.versus import paired_with
 from cmdplab.experiments.status import Index, RunStatus
 from cmdplab.experiments.work import Work, problem_of
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, points_for

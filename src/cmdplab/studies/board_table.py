@@ -13,7 +13,7 @@ import numpy as np
 
 from cmdplab.algorithms.custom import CUSTOM
 from cmdplab.errors import InputError
-from cmdplab.experiments.records.versus import MEASURES
+from cmdplab.experiments.records.labels import MEASURES
 from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.measures import safety
 from cmdplab.measures.safety import SafetyOverSeeds

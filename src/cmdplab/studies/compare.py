@@ -21,8 +21,7 @@ from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import Run
-from cmdplab.experiments.records.labels import by_label
-from cmdplab.experiments.records.versus import label_of
+from cmdplab.experiments.records.labels import by_label, label_of
 from cmdplab.experiments.run import jobs, run_many
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible

@@ -19,10 +19,9 @@ from cmdplab.experiments.experiment import Experiment
 from cmdplab.experiments.folder import Folder, read_folder, works_of
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.play import Run
-from cmdplab.experiments.records.labels import by_label
+from cmdplab.experiments.records.labels import MEASURES, by_label, paired_with
 from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.records.tables import Curves, put_runs
-from cmdplab.experiments.records.versus import MEASURES, paired_with
 from cmdplab.experiments.status import RunStatus
 from cmdplab.files import sealed
 from cmdplab.files.write import to_json, write_text, written_whole

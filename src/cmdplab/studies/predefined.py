@@ -23,8 +23,7 @@ from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments.experiment import Experiment, parse_experiment
 from cmdplab.experiments.folder import Study
 from cmdplab.experiments.play import Run, check_counts, check_workers
-from cmdplab.experiments.records.labels import kind_of_row, labels
-from cmdplab.experiments.records.versus import Rival, label_of
+from cmdplab.experiments.records.labels import Rival, kind_of_row, label_of, labels
 from cmdplab.experiments.run import jobs
 from cmdplab.experiments.run_settings import fingerprint
 from cmdplab.experiments.sweep import do_missing, prepare

@@ -1,9 +1,17 @@
-"""The one place where runs get their names: what tells them apart, and no more."""
+"""Names of runs, and the algorithm of a study with which all others are compared.
+
+A comparison is made seed by seed (`statistics.paired`), since all algorithms have the same random
+numbers on a seed. It compares strong regret and strong violation regret: the sums of losses and of
+violations, of which smaller ones are better.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from cmdplab.errors import InputError
+from cmdplab.statistics import Paired, compare_with, seeds_needed
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
@@ -14,7 +22,7 @@ _NOT_OF_A_KIND = {"problem", "fingerprint", "algorithm", "preset", "seed"}
 
 
 class Kind(NamedTuple):
-    """All that the runs of one line have in common: not the problem, not the seed."""
+    """All that the runs of one line have in common: neither the problem nor the seed."""
 
     algorithm: str
     preset: str
@@ -22,20 +30,20 @@ class Kind(NamedTuple):
 
 
 def kind_of(run: RunSettings) -> Kind:
-    """The kind of a recorded run."""
+    """Return the kind of a recorded run."""
     settings = {k: v for k, v in dict(run).items() if k not in _NOT_OF_A_KIND}
     return Kind(run.algorithm, run.preset, tuple(settings.items()))
 
 
 def kind_of_row(row: Row) -> Kind:
-    """The kind of a run in memory."""
+    """Return the kind of a run in memory."""
     return Kind(row.name, row.preset, tuple(row.settings().items()))
 
 
 def labels(kinds: Sequence[Kind]) -> dict[Kind, str]:
-    """NAME, NAME:PRESET or NAME (setting value, ...): only what differs among those of one name.
+    """Return labels NAME, NAME:PRESET or NAME (setting value, ...) that tell the kinds apart.
 
-    A setting is named where it differs within a preset; presets differ in many, and are named.
+    A setting is named if it differs within a preset; presets differ in many, and are named.
     """
     different = dict.fromkeys(kinds)
     presets: dict[str, dict[str, None]] = {}
@@ -58,7 +66,7 @@ def labels(kinds: Sequence[Kind]) -> dict[Kind, str]:
 
 
 def by_label(runs: Sequence[Run]) -> dict[str, list[Run]]:
-    """The runs of each algorithm; those that come in several settings are told apart by them."""
+    """Return the runs of each label."""
     kinds = [kind_of_row(run.algorithm) for run in runs]
     named = labels(kinds)
     grouped: dict[str, list[Run]] = {}
@@ -72,3 +80,56 @@ def _words(setting: str, value: Any) -> str:
         return "unlimited" if value is None else f"{value:,} episodes"
     usual: Mapping[str, str] = {"rewards": "known", "precision": "float64"}
     return f"{setting} {usual.get(setting, 'none') if value is None else value}"
+
+
+MEASURES = {
+    "strong_regret": "strong regret",
+    "strong_violation_regret": "strong violation regret",
+}
+
+Numbers = Mapping[int, Mapping[str, float | None]]  # of each seed
+
+
+class Rival(NamedTuple):
+    """The names by which a person may call an algorithm."""
+
+    label: str  # as tables call it
+    name: str
+    preset: str
+
+
+def label_of(versus: str, rivals: Iterable[Rival]) -> str:
+    """Return the label of the one algorithm that `versus` names: a label, NAME:PRESET or NAME."""
+    rivals = list(rivals)
+    wanted = versus.strip().lower()
+    for spelled in ("{0.label}", "{0.name}:{0.preset}", "{0.name}"):
+        found = [each.label for each in rivals if spelled.format(each).lower() == wanted]
+        if len(found) > 1:
+            raise InputError(f"versus {versus} is more than one: choose {' or '.join(found)}")
+        if found and len(rivals) < 2:
+            raise InputError(f"versus {versus} takes at least one other algorithm")
+        if found:
+            return found[0]
+    known = ", ".join(each.label for each in rivals)
+    raise InputError(f"versus {versus} is none of the algorithms compared: choose from {known}")
+
+
+def paired_with(versus: str, numbers: Mapping[str, Numbers]) -> list[Paired]:
+    """Compare the label `versus` with every other in each measure, on their common seeds."""
+    common = set.intersection(*(set(each) for each in numbers.values()))
+    seeds = sorted(common)
+    measured: dict[str, Any] = {}
+    for field, words in MEASURES.items():
+        samples = {label: [mine[seed][field] for seed in seeds] for label, mine in numbers.items()}
+        if seeds and not any(None in each for each in samples.values()):
+            measured[words] = samples
+    return compare_with(versus, measured)
+
+
+def too_few_seeds(algorithms: int, seeds: int, constrained: bool = True) -> str:
+    """Return the reason why so few seeds can decide nothing, in words; empty if they can."""
+    comparisons = (algorithms - 1) * (2 if constrained else 1)
+    needed = seeds_needed(comparisons) if comparisons else 0
+    if seeds >= needed:
+        return ""
+    return f"{comparisons} comparisons on {seeds} seeds can claim nothing: --seeds {needed} could"
