@@ -1,9 +1,9 @@
-"""The tables of all finished runs of a large sweep as a few columns, so that they are read at once.
+"""The tables of all finished runs of a large sweep in a few files, so that they are read at once.
 
 DIR/.columns/NAME/ holds a file for each set of columns that occurs: the rows of every run's NAME
-one below the other, and the hash of the file that each run's rows came from. The truth stays in the
-runs' folders: rows count only while that hash is the one in the manifest. A file is named by its
-own hash, so a damaged one is noticed; what is missing is read from the folders and added.
+one below the other, and for each run the hash of the file of its rows. The truth stays in the runs'
+folders: rows count only while that hash is the one in the manifest. A file is named by its own
+hash, which tells a damaged one. Missing rows are read from the folders and added.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Table = dict[str, Array]
 
 
 class _Rows(NamedTuple):
-    """The rows of one run, and the hash of the file that they came from."""
+    """The rows of one run, and the hash of their file."""
 
     source: str
     table: Table
 
 
 class Columns:
-    """The tables of a sweep's runs; those that are not known yet are read, and kept by `save`."""
+    """The tables of a sweep's runs; others are read, and kept by `save`."""
 
     def __init__(self, works: Sequence[Work]) -> None:
         home = home_of(works) if len(works) >= FEWEST else None
@@ -49,7 +49,7 @@ class Columns:
         self._new: set[str] = set()
 
     def table(self, run: Path, name: str, source: str, read: Callable[[], Table]) -> Table:
-        """The columns of a run's file `name`, whose hash is `source`; `read` reads them there."""
+        """Return the columns of a run's file `name`; `source` is its hash, `read` reads it."""
         if self._folder is None or not source:
             return read()
         if name not in self._known:
@@ -64,7 +64,7 @@ class Columns:
         return found
 
     def save(self) -> None:
-        """Keep what was read; where nobody may write, nothing."""
+        """Keep the tables that were read; keep nothing if it cannot be written."""
         if self._folder is not None:
             with suppress(OSError, InputError):
                 for name in sorted(self._new):
@@ -74,14 +74,14 @@ class Columns:
 
 @contextmanager
 def columns_of(works: Sequence[Work]) -> Iterator[Columns]:
-    """The columns of these runs; what was read anew is kept at the end."""
+    """Yield the columns of these runs; keep those that were read at the end."""
     columns = Columns(works)
     yield columns
     columns.save()
 
 
 def _as_written(path: Path, source: str) -> Table | None:
-    """The numbers of a run's file. Its hash says that it is as we wrote it; None if it is not."""
+    """Return the numbers of a run's file; None if it does not have this hash."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -95,7 +95,7 @@ def _as_written(path: Path, source: str) -> Table | None:
 
 
 def _write(folder: Path, runs: dict[str, _Rows]) -> None:
-    """A file for each set of columns, in place of all that were there."""
+    """Write a file for each set of columns, and remove the earlier ones."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

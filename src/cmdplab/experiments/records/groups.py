@@ -47,10 +47,10 @@ class Group(NamedTuple):
 
 
 def gather(folder: str | Path, partial: bool = False) -> tuple[list[Group], list[str]]:
-    """The groups of an experiment's folder, and what is missing of it.
+    """Return the groups of an experiment's folder, and notes on missing runs.
 
-    Runs that failed or are not done are an error that counts them and names the first, unless
-    `partial` says to go on without; the notes then say what each group lost.
+    Runs that failed or are not done are an error that counts them and names the first. If `partial`
+    is True they are left out, and the notes count them for each group.
     """
     folder = Path(folder)
     works = works_of(folder)
@@ -84,7 +84,7 @@ def _missing(folder: Path, undone: Sequence[RunStatus], of: int) -> str:
 
 
 def _first(undone: Sequence[RunStatus]) -> str:
-    """A failed run before any other: its error is what a person needs."""
+    """Return one of the runs in words: a failed one with its error, if there is one."""
     one = min(undone, key=lambda status: status.status != "failed")
     reason = one.error.strip().splitlines()[-1:]
     return " ".join([f"{one.folder} is {one.status}", *(f"({line})" for line in reason)])
@@ -99,7 +99,7 @@ def _advice(undone: Sequence[RunStatus]) -> str:
 
 
 def environment_of(settings: RunSettings) -> str:
-    """The name of the problem without the seed of its instance."""
+    """Return the name of the problem without the seed of its instance."""
     return re.sub(r" \(seed \d+\)$", "", settings.problem)
 
 
@@ -129,7 +129,7 @@ def _group(
 
 
 def _check_sizes(environment: str, works: Sequence[Work]) -> None:
-    """Instances of one environment have one size; problems that only share a name do not."""
+    """Refuse problems that share a name but not a size."""
     files = {work.settings.fingerprint: work for work in works}
     problems = [problem_of(work.settings, work.problem_file) for work in files.values()]
     sizes = {(p.states, p.actions, p.horizon, p.constraints) for p in problems}
@@ -154,17 +154,17 @@ class Units(NamedTuple):
 
     @property
     def over(self) -> str:
-        """In words: what medians, intervals, bands and exponents are taken over."""
+        """The samples of medians, intervals, bands and exponents, in words."""
         if self.noun == "instances":
             return f"{self.samples} instances"
         return "one run" if self.samples == 1 else f"{self.samples} seeds of one instance"
 
     def reduced(self, values: Array) -> Array:
-        """[runs, ...] to [samples, ...]: the median over the seeds of each instance."""
+        """Return [samples, ...] of [runs, ...]: the median over the seeds of each instance."""
         return self._each(values, np.median)
 
     def worst(self, values: Array) -> Array:
-        """[runs, ...] to [samples, ...]: the maximum over the seeds of each instance."""
+        """Return [samples, ...] of [runs, ...]: the maximum over the seeds of each instance."""
         return self._each(values, np.max)
 
     def _places(self) -> list[int]:
@@ -178,7 +178,7 @@ class Units(NamedTuple):
 
 
 def units_of(instances: Sequence[str]) -> Units:
-    """From the name of the instance of each run."""
+    """Return the independent samples of runs, whose instances are named."""
     numbers = {name: n for n, name in enumerate(dict.fromkeys(instances))}
     noun = "instances" if len(numbers) > 1 else "seeds"
     return Units([numbers[name] for name in instances], noun)

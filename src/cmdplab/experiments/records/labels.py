@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cmdplab.errors import InputError
-from cmdplab.statistics import Paired, compare_with, seeds_needed
 
 if TYPE_CHECKING:
     from cmdplab.algorithms.row import Row
     from cmdplab.experiments.play import Run
     from cmdplab.experiments.run_settings import RunSettings
+    from cmdplab.statistics import Paired
 
 _NOT_OF_A_KIND = {"problem", "fingerprint", "algorithm", "preset", "seed"}
 
@@ -116,6 +116,8 @@ def label_of(versus: str, rivals: Iterable[Rival]) -> str:
 
 def paired_with(versus: str, numbers: Mapping[str, Numbers]) -> list[Paired]:
     """Compare the label `versus` with every other in each measure, on their common seeds."""
+    from cmdplab.statistics import compare_with  # half a second, for which labels have no use
+
     common = set.intersection(*(set(each) for each in numbers.values()))
     seeds = sorted(common)
     measured: dict[str, Any] = {}
@@ -128,6 +130,8 @@ def paired_with(versus: str, numbers: Mapping[str, Numbers]) -> list[Paired]:
 
 def too_few_seeds(algorithms: int, seeds: int, constrained: bool = True) -> str:
     """Return the reason why so few seeds can decide nothing, in words; empty if they can."""
+    from cmdplab.statistics import seeds_needed
+
     comparisons = (algorithms - 1) * (2 if constrained else 1)
     needed = seeds_needed(comparisons) if comparisons else 0
     if seeds >= needed:

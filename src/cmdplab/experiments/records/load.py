@@ -1,4 +1,4 @@
-"""Reading records back: a tidy table, or a labelled array, of every run in a folder."""
+"""Read records back: a tidy table, or a labelled array, of every run in a folder."""
 
 from __future__ import annotations
 
@@ -23,19 +23,15 @@ LABELS = tuple(_KINDS)
 
 
 def load_runs(folder: str | Path, to: str = "arrow") -> Any:
-    """The curves of every run in a folder, as `arrow`, `pandas` or `xarray` (with the extra).
+    """Return the curves of every run in a folder, as `arrow`, `pandas` or `xarray`.
 
     A row is a grid point of a run: its labels, then the columns of docs/records.md. Runs without
-    curves yet are left out.
+    curves are left out. xarray needs the extra `data`.
     """
-    table = _table(Path(folder))
-    if to == "arrow":
-        return table
-    if to == "pandas":
-        return table.to_pandas()
-    if to == "xarray":
-        return _dataset(table)
-    raise InputError(f"unknown form {to!r}: choose arrow, pandas or xarray")
+    forms = {"arrow": lambda table: table, "pandas": lambda t: t.to_pandas(), "xarray": _dataset}
+    if to not in forms:
+        raise InputError(f"unknown form {to!r}: choose arrow, pandas or xarray")
+    return forms[to](_table(Path(folder)))
 
 
 def _table(folder: Path) -> Any:
@@ -57,7 +53,7 @@ def _table(folder: Path) -> Any:
 
 
 def _labelled(table: Any, known: dict[str, Any]) -> Any:
-    """The table of a run with what is known of it in its first columns."""
+    """Return the table of a run with its labels in the first columns."""
     import pyarrow as pa
 
     for position, name in enumerate(LABELS):
@@ -70,7 +66,7 @@ def _labelled(table: Any, known: dict[str, Any]) -> Any:
 
 
 def recall(work: Work) -> Run:
-    """A finished run, from its records: what `run` gave."""
+    """Return a finished run from its records, as `run` returned it."""
     record = manifest.read_if_good(work.folder)
     status = status_by(work, record)
     if status.status != "done" or record is None:
@@ -108,7 +104,7 @@ def export(folder: str | Path, kind: str, path: str | Path) -> Path:
     if kind == "netcdf":
         data = load_runs(folder, "xarray")
         with written_whole(target) as temporary:
-            data.to_netcdf(temporary.absolute(), engine="h5netcdf")  # run::1 would be an address
+            data.to_netcdf(temporary.absolute(), engine="h5netcdf")  # run::1 is an address
         return target
     writers = {"csv": pyarrow.csv.write_csv, "parquet": pyarrow.parquet.write_table}
     if kind not in writers:

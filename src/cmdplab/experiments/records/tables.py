@@ -29,9 +29,9 @@ LARGEST = 1e30  # a horizon and a number of episodes make no larger number
 
 
 def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Path) -> None:
-    """One table: algorithm, preset, seed, then the columns of a run's curves or mistakes.
+    """Write one table: algorithm, preset, seed, then the columns of a run's curves or mistakes.
 
-    Nothing is flushed or renamed: whoever calls it does.
+    The caller flushes and renames.
     """
     import pyarrow as pa
 
@@ -39,16 +39,13 @@ def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Pat
     for run in runs:
         columns: dict[str, Array] = getattr(run, what)
         length = len(next(iter(columns.values())))
-        labels = {
-            "algorithm": pa.array([run.algorithm.name] * length),
-            "preset": pa.array([run.algorithm.preset] * length),
-            "seed": pa.array([run.seed] * length, pa.int64()),
-        }
-        values = {
-            name: pa.array(each.astype("int64") if _is_whole(name) else each)
-            for name, each in columns.items()
-        }
-        tables.append(pa.table(labels | values))
+        values = zip(LABELS, (run.algorithm.name, run.algorithm.preset, run.seed), strict=True)
+        labels = {name: pa.repeat(value, length) for name, value in values}
+        tables.append(
+            pa.table(
+                labels | {n: v.astype("int64") if _is_whole(n) else v for n, v in columns.items()}
+            )
+        )
     # Of a short run a third of the file would be dictionaries of numbers that never repeat,
     # statistics and a second schema.
     plain = {"use_dictionary": list(LABELS), "write_statistics": False, "store_schema": False}
@@ -57,14 +54,14 @@ def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Pat
 
 
 def _is_whole(name: str) -> bool:
-    """Whether a column counts episodes."""
+    """Return True if a column counts episodes."""
     return name in ("episode", "seed") or "mistake" in name
 
 
 def read_records(path: Path, sha256: str = "", columns: Sequence[str] | None = None) -> Any:
-    """The table of what `put_runs` wrote: its columns, and their types.
+    """Return the table that `put_runs` wrote; check its columns and their types.
 
-    `sha256` is what a manifest says of the file. `columns` are those that are wanted; None: all.
+    `sha256` is the digest in a manifest. `columns` are those that are wanted; None: all.
     """
     import pyarrow as pa
 
@@ -72,18 +69,13 @@ def read_records(path: Path, sha256: str = "", columns: Sequence[str] | None = N
     needed = (*LABELS, *_GRIDS[: "epsilon" not in table.column_names])
     wanted = [name for name in needed if columns is None or name in columns]
     check_columns(table.column_names, wanted, str(path))
+    words = pa.dictionary(pa.int32(), pa.string())
     for name in table.column_names:
         kind = table[name].type
         number = pa.int64() if _is_whole(name) else pa.float64()
-        if pa.types.is_dictionary(kind) != (name in _NAMES) or kind not in (number, _words()):
+        if kind != (words if name in _NAMES else number):
             raise InputError(f"{path} has {kind} in the column {name!r}")
     return table
-
-
-def _words() -> Any:
-    import pyarrow as pa
-
-    return pa.dictionary(pa.int32(), pa.string())
 
 
 def read_tables(path: Path, sha256: str = "") -> Tables:
@@ -114,7 +106,7 @@ def read_tables(path: Path, sha256: str = "") -> Tables:
 
 
 def _check_runs(by_seed: dict[int, dict[str, Array]], name: str, path: Path) -> None:
-    """Sensible numbers over a rising grid, which is the same for all seeds."""
+    """Refuse numbers that no run can give, and grids that do not rise or differ between seeds."""
     first = next(iter(by_seed.values()))
     (grid,) = (each for each in _GRIDS if each in first)
     for seed, columns in by_seed.items():
@@ -130,14 +122,14 @@ def _check_runs(by_seed: dict[int, dict[str, Array]], name: str, path: Path) -> 
 
 
 def read_curves(path: Path, sha256: str = "") -> Curves:
-    """The same, by label; the seeds in order."""
+    """Read what `put_runs` wrote, by label, with the seeds in order."""
     found = read_tables(path, sha256)
     named = labels([Kind(*pair) for pair in found])
     return {named[Kind(*pair)]: list(by_seed.values()) for pair, by_seed in found.items()}
 
 
 def read_one(path: Path, seed: int, sha256: str = "") -> dict[str, Array]:
-    """The columns of a table of one run alone."""
+    """Return the columns of a table of one run alone."""
     found = [each for by_seed in read_tables(path, sha256).values() for each in by_seed.items()]
     if [each for each, _ in found] != [seed]:
         raise InputError(f"{path} is not of that run alone")
@@ -145,7 +137,7 @@ def read_one(path: Path, seed: int, sha256: str = "") -> dict[str, Array]:
 
 
 def check_columns(columns: Collection[str], needed: Iterable[str], where: str) -> None:
-    """Refuse a table that is not what its name says."""
+    """Refuse a table without one of the columns needed."""
     for name in needed:
         if name not in columns:
             raise InputError(f"{where} has no column {name!r}: it is of a version unknown here")
