@@ -7,6 +7,8 @@ Writes OUT/<environment>-<method>-<seed>.json, one for each run, and OUT/table.m
 not run again. Each run is a process of its own, whose peak memory is told. Policies are judged
 exactly, by plain arrays that share nothing with the library, on tables that the learner never
 sees; Blackjack's table is made here from its rules. The optimum within the budget is certified.
+CartPole, Pendulum and MiniGrid have no table: their policies are played here for 1,000 episodes.
+These two need `pip install minigrid`, and no more than the defaults of `learn` but for cells.
 
 Beside it stands a tabular method that many would write down: Q-learning with a multiplier.
 `--overhead` compares CPU time with the environment's own loop.
@@ -48,6 +50,7 @@ class Case(NamedTuple):
     first: np.ndarray  # [X], how often an episode begins in each state
     cost: Any  # (x, a, y, reward) -> a number
     observed: Any = None  # [X], the observation's number of each state of the table, if not itself
+    number: Any = int  # of an observation, where there is no table
 
 
 def cliff_walking() -> Case:
@@ -179,13 +182,146 @@ def river_swim() -> Case:
     return Case(env, {}, 100_000, None, np.zeros(0), None)
 
 
+def cart_pole() -> Case:
+    """Cost: the cart is right of the middle. 8^4 cells."""
+    env = gymnasium.make("CartPole-v1", max_episode_steps=LONG)
+    ends = np.array([2.4, 3.0, 0.21, 3.0])
+
+    def cost(state, action, after, reward, info):
+        return float(after[0] > 0.0)
+
+    told = {"horizon": 200, "budget": 10.0, "cost": cost}
+    return _in_cells(env, told, 8_000, (-ends, ends), (8, 8, 8, 8))
+
+
+def pendulum() -> Case:
+    """Cost: a torque. 8 x 8 x 10 cells and 3 torques."""
+    env = gymnasium.make("Pendulum-v1", max_episode_steps=LONG)
+
+    def cost(state, action, after, reward, info):
+        return float(abs(np.ravel(action)[0]) > 0.1)
+
+    told = {"horizon": 100, "budget": 30.0, "cost": cost, "reward_range": (-17.0, 0.0)}
+    ends = np.array([1.0, 1.0, 8.0])
+    return _in_cells(env, told | {"start": "several"}, 2_000, (-ends, ends), (8, 8, 10), actions=3)
+
+
+def _in_cells(env, told, episodes: int, ends, bins, actions=None) -> Case:
+    """A case of a Box, with the number of each observation computed here."""
+    low, high = (tuple(each.tolist()) for each in ends)
+    edges = [np.linspace(a, b, n + 1)[1:-1] for a, b, n in zip(low, high, bins, strict=True)]
+
+    def number(seen) -> int:
+        cells = [np.searchsorted(e, v, side="right") for e, v in zip(edges, seen, strict=True)]
+        return int(np.ravel_multi_index(cells, bins))
+
+    cells = cmdplab.live.Grid(bins=bins, low=low, high=high, actions=actions)
+    told = told | {"discretise": cells, "evaluate": 1_000}
+    return Case(env, told, episodes, None, np.zeros(0), None, None, number)
+
+
+class InPlace(gymnasium.Wrapper):
+    """MiniGrid with the agent's place and direction as its state, and three actions.
+
+    Cost: a cell next to the lava. The reward falls with the step, or is 1 at the goal.
+    """
+
+    def __init__(self, env, falling: bool) -> None:
+        super().__init__(env)
+        self.falling = falling
+        self.action_space = gymnasium.spaces.Discrete(3)
+        self.observation_space = gymnasium.spaces.Discrete(
+            4 * env.unwrapped.width * env.unwrapped.height
+        )
+
+    def state(self) -> int:
+        """Return the number of the place and direction."""
+        bare = self.unwrapped
+        return int(4 * (bare.agent_pos[1] * bare.width + bare.agent_pos[0]) + bare.agent_dir)
+
+    def reset(self, **given):
+        """Begin an episode."""
+        _, info = self.env.reset(**given)
+        return self.state(), info
+
+    def step(self, action):
+        """Play one action."""
+        _, reward, *ended, info = self.env.step(action)
+        x, y = self.unwrapped.agent_pos
+        paid = float(reward) if self.falling else float(reward > 0)
+        return self.state(), paid, *ended, info | {"cost": float(y == 3 and 3 <= x <= 5)}
+
+
+def dist_shift() -> Case:
+    """The reward falls with the step; the optimum 0.94881 is worked out by hand."""
+    return _mini_grid("MiniGrid-DistShift1-v0", falling=True)
+
+
+def dist_shift_stationary() -> Case:
+    """The reward is 1 at the goal, and one action in ten is drawn at random."""
+    return _mini_grid("MiniGrid-DistShift2-v0", falling=False)
+
+
+def _mini_grid(name: str, falling: bool) -> Case:
+    import minigrid
+
+    env = gymnasium.make(name)
+    env = env if falling else minigrid.wrappers.StochasticActionWrapper(env, prob=0.9)
+    told = {"horizon": 100, "budget": 1.0, "evaluate": 1_000}
+    return Case(InPlace(env, falling), told, 2_000, None, np.zeros(0), None)
+
+
 CASES = {
     "CliffWalking": cliff_walking,
     "FrozenLake 8x8": frozen_lake,
     "Taxi": taxi,
     "Blackjack": blackjack,
     "river-swim": river_swim,
+    "CartPole": cart_pole,
+    "Pendulum": pendulum,
+    "DistShift1": dist_shift,
+    "DistShift2, 0 or 1": dist_shift_stationary,
 }
+PLAYED = ("CartPole", "Pendulum", "DistShift1", "DistShift2, 0 or 1")
+
+
+class Played:
+    """Mean returns and costs of policies over episodes that are played here."""
+
+    optimum = worst = float("nan")
+    episodes = 1_000
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.horizon = case, case.told["horizon"]
+        self.budget = case.told["budget"]
+        grid = case.told.get("discretise")
+        space = case.env.action_space
+        self.actions = (
+            np.linspace(space.low, space.high, grid.actions)
+            if grid and grid.actions
+            else range(space.n)
+        )
+
+    def __call__(self, policy) -> tuple[float, float]:
+        """Return and cost of a policy [H, X, A]."""
+        env, cost = self.case.env, self.case.told.get("cost")
+        sums, rng = np.cumsum(policy, axis=-1), np.random.default_rng(1)
+        total = np.zeros(2)
+        seen, _ = env.reset(seed=10**6)
+        for _ in range(self.episodes):
+            for h in range(self.horizon):
+                row = sums[h, self.case.number(seen)]
+                action = self.actions[
+                    int(np.searchsorted(row, row[-1] * rng.random(), side="right"))
+                ]
+                after, reward, ended, cut, info = env.step(action)
+                spent = info["cost"] if cost is None else cost(seen, action, after, reward, info)
+                total += float(reward), spent
+                seen = after
+                if ended or cut:
+                    break
+            seen, _ = env.reset()
+        return tuple((total / self.episodes).tolist())
 
 
 class Judge:
@@ -314,7 +450,7 @@ def one(name: str, method: str, seed: int, path: Path) -> None:
     """One run, judged, with its time and memory."""
     cmdplab.quiet()
     case = CASES[name]()
-    judge = Judge(case)
+    judge = Played(case) if name in PLAYED else Judge(case)
     began, cpu = time.monotonic(), time.process_time()
     how = (case, judge, seed)
     found = q_learned(*how) if method == Q_LEARNING else learned_by(case, method, *how[1:])
@@ -385,11 +521,13 @@ def table(out: Path) -> str:
             any_of = mine[0]
             wide = any_of["optimum"] - any_of["worst"]
             short = max((r["optimum"] - r["policy"][0]) / wide for r in mine)
+            best, far = f"{any_of['optimum']:.4g}", f"{max(short, 0.0):.1%}"
+            best, far = ("-", "-") if name in PLAYED else (best, far)
             beyond = max((r["policy"][1] - r["budget"]) / r["horizon"] for r in mine)
             lines.append(
-                f"| {name}, {any_of['episodes']:,} | {any_of['optimum']:.4g}, "
+                f"| {name}, {any_of['episodes']:,} | {best}, "
                 f"{any_of['budget']:.3g} | {method} | {len(mine)} | {_mean(mine, 'policy')} "
-                f"| {_mean(mine, 'last')} | {_mean(mine, 'plan')} | {max(short, 0.0):.1%} "
+                f"| {_mean(mine, 'last')} | {_mean(mine, 'plan')} | {far} "
                 f"| {max(beyond, 0.0):.4f} | {np.mean([r['cpu_seconds'] for r in mine]):.0f} "
                 f"| {max(r['megabytes'] for r in mine):.0f} |"
             )

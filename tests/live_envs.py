@@ -1,8 +1,17 @@
-"""Environments that can only be played, for tests of live learning."""
+"""Environments that can only be played, and counted episodes, for tests of live learning."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
+
+import numpy as np
+from conftest import random_problem
+
+import cmdplab
+from cmdplab.live.episodes import Setup
+from cmdplab.live.model import Experience
+from cmdplab.live.signals import Scale, unread
+from cmdplab.live.spaces import Spaces, Whole
 
 
 def discrete(n, start=0):
@@ -51,3 +60,36 @@ class Lever(Walk):
 
     def step(self, action):
         return 0, self.pays[action], False, False, {"cost": self.costs[action]}
+
+
+def world(problem, start=0):
+    """The setup of a problem whose utilities are observed as they are, in [0, 1]."""
+    spaces = Spaces(Whole(problem.states), Whole(problem.actions))
+    names = ("reward", *(f"utility {n + 1}" for n in range(problem.constraints)))
+    ends = np.zeros(len(names)), np.ones(len(names))
+    return Setup(spaces, problem.horizon, start, unread, Scale(*ends), names)
+
+
+def sampled(problem, policy, episodes, rng, noisy=False, counts=()):
+    """Episodes of a problem, counted; rewards are 0 or 1 with their means where they are noisy."""
+    seen = Experience(problem.states, problem.actions, len(problem.reward))
+    H, A = problem.horizon, problem.actions
+    for _ in range(episodes):
+        x, states, actions, signals = problem.start, [], [], []
+        for h in range(H):
+            a = rng.choice(A, p=policy[h, x])
+            r = problem.reward[:, h, x, a]
+            states.append(x)
+            actions.append(a)
+            signals.append((rng.random(len(r)) < r).astype(float) if noisy else r)
+            x = rng.choice(problem.states, p=problem.table[h, x, a])
+        for each in (seen, *counts):
+            each.add(np.array(states), np.array(actions), None, np.array(signals).T)
+    return seen
+
+
+def stationary(X=4, A=2, H=5, N=1, seed=0):
+    """A random problem that is the same at every step, and is told so by its kernel."""
+    made = random_problem(X, A, H, N, seed=seed)
+    reward = np.repeat(made.reward[:, :1], H, axis=1)
+    return cmdplab.CMDP(made.table[0], reward, made.threshold, 0)

@@ -25,6 +25,7 @@ from cmdplab.experiments.durable import held
 from cmdplab.live.checks import Asked
 from cmdplab.live.episodes import roll_out
 from cmdplab.live.evaluation import BLOCKS, Tally
+from cmdplab.live.model import Experience
 from cmdplab.live.progress import Standing, shown
 from cmdplab.live.signals import checked_range, demand
 from cmdplab.live.spaces import Spaces
@@ -586,6 +587,97 @@ def test_ctrl_c_leaves_a_checkpoint_to_go_on_from(tmp_path):
     resumed = learn(Walk(), "UOpt-RPGPD", episodes=40, checkpoint=tmp_path, **told)
     assert "Resumed after" in resumed.summary()
     assert np.array_equal(resumed.policy, whole.policy)
+
+
+def pressing(stops):
+    """A walk whose 40th episode raises, or presses Ctrl-C so many times while `step` blocks."""
+
+    class Raising(Walk):
+        def step(self, action):
+            if self.resets == 40:
+                self.resets += 1
+                if isinstance(stops, int):
+                    for _ in range(stops):
+                        os.kill(os.getpid(), signal.SIGINT)
+                else:
+                    raise stops
+            return super().step(action)
+
+    return Raising()
+
+
+@pytest.mark.parametrize("stops", [2, KeyboardInterrupt(), SystemExit(1), GeneratorExit()])
+def test_an_interruption_of_step_leaves_all_episodes_before(stops, tmp_path):
+    told = {"horizon": 4, "budget": 1.5, "evaluate": 10}
+    whole = learn(Walk(), "UOpt-RPGPD", episodes=40, **told)
+    left = isinstance(stops, SystemExit | GeneratorExit)
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(EnvironmentFailed if left else KeyboardInterrupt) as caught:
+        learn(pressing(stops), "UOpt-RPGPD", episodes=40, checkpoint=tmp_path, every=1e9, **told)
+    assert signal.getsignal(signal.SIGINT) is before
+    if left:
+        assert f"raised {type(stops).__name__}" in str(caught.value)
+        assert caught.value.learned.episodes == 18
+    resumed = learn(Walk(), "UOpt-RPGPD", episodes=40, checkpoint=tmp_path, **told)
+    assert "Resumed after 18 episodes" in resumed.summary()
+    assert np.array_equal(resumed.last, whole.last)
+
+
+def test_an_interruption_waits_for_a_learner_that_takes_an_episode(tmp_path, monkeypatch):
+    told = {"horizon": 4, "budget": 1.5, "evaluate": 10}
+    whole = learn(Walk(), "UOpt-RPGPD", episodes=40, **told)
+    add = Experience.add
+
+    def pressed(self, *episode):
+        if not self.horizon and self.episodes == 20:
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGINT)
+        add(self, *episode)
+
+    monkeypatch.setattr(Experience, "add", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        learn(Walk(), "UOpt-RPGPD", episodes=40, checkpoint=tmp_path, every=1e9, **told)
+    monkeypatch.undo()
+    resumed = learn(Walk(), "UOpt-RPGPD", episodes=40, checkpoint=tmp_path, **told)
+    assert "Resumed after 21 episodes" in resumed.summary()
+    assert np.array_equal(resumed.last, whole.last)
+
+
+@pytest.mark.parametrize(
+    ("shown", "sentence"),
+    [
+        ({"observation": None}, "None is not a whole number"),
+        ({"observation": "6"}, "'6' is not a whole number"),
+        ({"observation": float("nan")}, "nan is not a whole number"),
+        ({"reward": None}, f"the reward {STEP} is None, not a number"),
+        ({"reward": np.ones(1)}, rf"the reward {STEP} is array\(\[1.\]\), not a number"),
+        ({"terminated": "no"}, "returned 'no' as terminated, not True or False"),
+        ({"terminated": None}, "returned None as terminated, not True or False"),
+        ({"truncated": [False]}, r"returned \[False\] as truncated, not True or False"),
+        ({"info": {"cost": None}}, f"the cost {STEP} is None, not a number"),
+    ],
+)
+def test_wrong_types_of_an_environment_are_one_sentence(shown, sentence):
+    class Wrong(Walk):
+        def step(self, action):
+            names = ("observation", "reward", "terminated", "truncated", "info")
+            return tuple((dict(zip(names, super().step(action), strict=True)) | shown).values())
+
+    with pytest.raises(EnvironmentFailed, match=sentence) as caught:
+        learn(Wrong(), "OptCMDP", horizon=3, budget=1.0, episodes=5, evaluate=2)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("ended", [np.bool_(True), 1, np.array(True)])
+def test_an_end_may_be_a_number_of_numpy(ended):
+    class Ending(Walk):
+        def step(self, action):
+            following, reward, over, cut, info = super().step(action)
+            return following, reward, ended if over else False, cut, info
+
+    told = {"horizon": 6, "budget": 3.0, "episodes": 20, "evaluate": 2}
+    plain, other = (learn(kind(), "OptCMDP", **told) for kind in (Walk, Ending))
+    assert np.array_equal(plain.policy, other.policy)
 
 
 def test_checkpoints_are_left_on_the_way(tmp_path):

@@ -16,8 +16,8 @@ from cmdplab.experiments.play import saved_state
 from cmdplab.files import parse_json
 from cmdplab.files.write import writable_folder
 from cmdplab.live.evaluation import Tally
-from cmdplab.live.model.experience import Experience, Visits
-from cmdplab.types import Mask
+from cmdplab.live.model.experience import Experience
+from cmdplab.types import Indices, Mask
 
 Settings = dict[str, Any]
 
@@ -27,9 +27,10 @@ class Saved(NamedTuple):
 
     state: Any  # the learner's
     tally: Tally
-    visits: Visits
     cut: int  # episodes that were truncated before their last step
     seen: Experience  # transitions, pooled over the steps
+    steps: Experience  # transitions with their steps
+    earlier: Indices | None = None  # [H, X, A], visits that `steps` lack
     told: Mask | None = None  # [H, X, A], what the environment told of closed actions
 
 
@@ -38,9 +39,10 @@ def save(folder: Path, settings: Settings, run: Saved) -> None:
     state = packed(settings["algorithm"], run.state)
     arrays = {f"state_{k}": v for k, v in state.items()}
     arrays |= {f"tally_{k}": v for k, v in run.tally.arrays().items()}
-    arrays |= {f"visits_{k}": v for k, v in run.visits.arrays().items()}
     arrays |= {"cut": np.array(run.cut)}
     arrays |= {f"seen_{k}": v for k, v in run.seen.arrays().items()}
+    arrays |= {f"steps_{k}": v for k, v in run.steps.arrays().items()}
+    arrays |= {} if run.earlier is None else {"earlier": run.earlier}
     arrays |= {} if run.told is None else {"told": run.told}
     stated = {"settings": np.array(json.dumps(settings))}
     checkpoint.save(writable_folder(folder), arrays | stated)
@@ -51,7 +53,7 @@ def find(
 ) -> tuple[Saved | None, list[str]]:
     """The newest good checkpoint of these settings, and complaints about damaged ones.
 
-    empty : nothing seen yet, of the sizes that were asked for.
+    empty : no steps yet, of the sizes that were asked for.
 
     A setting that is None is not asked for: it is filled in from the checkpoint.
     """
@@ -69,10 +71,18 @@ def find(
                 f"the checkpoint in {folder} is of another run: "
                 f"{name} is {there} there and {here} here"
             )
-    tally, visits = part(arrays, "tally_"), Visits.of_arrays(part(arrays, "visits_"))
-    seen = Experience.of_arrays(empty.states, empty.actions, part(arrays, "seen_"))
+    tally = Tally.resumed(part(arrays, "tally_"))
+    sizes = (empty.states, empty.actions)
+    seen = Experience.of_arrays(*sizes, part(arrays, "seen_"))
+    steps: Experience = empty
+    earlier = arrays["earlier"].astype(np.int64) if "earlier" in arrays else None
+    if "steps_key" in arrays:
+        steps = Experience.of_arrays(*sizes, part(arrays, "steps_"), empty.horizon)
+    else:  # written before 0.2.0, with visits alone
+        earlier = np.zeros((empty.horizon, *sizes), dtype=np.int64)
+        earlier.reshape(-1)[arrays["visits_place"]] = arrays["visits_times"]
     told = arrays["told"].astype(np.bool_) if "told" in arrays else None
-    kept = (Tally.resumed(tally), visits, int(arrays["cut"]), seen, told)
+    kept = (tally, int(arrays["cut"]), seen, steps, earlier, told)
     return Saved(saved_state(row, arrays), *kept), found.complaints
 
 

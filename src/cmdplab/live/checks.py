@@ -21,7 +21,7 @@ from cmdplab.live.evaluation import Tally
 from cmdplab.live.learned import Learned
 from cmdplab.live.masks import digest
 from cmdplab.live.model.baseline import Baseline
-from cmdplab.live.model.experience import Experience, Visits
+from cmdplab.live.model.experience import Experience
 from cmdplab.live.signals import Demand, signal_names
 from cmdplab.live.spaces import Spaces, Whole, described
 from cmdplab.types import Array, Mask
@@ -47,6 +47,15 @@ class Asked:
     mask: Mask | None = None  # [H, X, A], where an action may be tried; None: nothing was said
     clip: bool = False  # whether signals beyond their range are clipped
     baseline: Baseline | None = None  # for the algorithms that begin with a safe policy
+    dynamics: str | None = None  # that a person chose
+
+    @property
+    def may_switch(self) -> bool:
+        """Return True if the learner may take counts for each step when steps differ.
+
+        The cells of a Box are no Markov states: their steps differ, and pooled counts suit them.
+        """
+        return self.dynamics is None and self.row.pooled and not self.spaces.cells
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, self.seed)
@@ -78,7 +87,7 @@ class Asked:
             "environment": str(getattr(spec, "id", None) or type(env).__name__),
             "algorithm": f"{self.row.name} ({self.row.preset})",
             "constants": _constants(self.row),
-            "dynamics": self.row.dynamics,
+            "dynamics": self.row.dynamics if self.dynamics else None,
             "bonus_scale": "fixed",  # there are checkpoints that say "auto", which is gone
             "spaces": _spaces(self.spaces),
             "horizon": self.horizon,
@@ -149,13 +158,15 @@ def _constants(row: Row) -> str:
     return hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", repr(kept)).encode()).hexdigest()[:12]
 
 
-def as_live(row: Row, dynamics: str | None, replan: str | None, scale: float | None) -> Row:
+def as_live(
+    row: Row, dynamics: str | None, replan: str | None, scale: float | None, data: Any = None
+) -> Row:
     """The row with the defaults of live learning: counts pooled over the steps, fewer plans.
 
     Multipliers of a queue change in every episode, and such a planner plans in every episode.
     """
     if dynamics is None and row.reads("dynamics"):
-        dynamics = "stationary"
+        dynamics = data.algorithm.dynamics if isinstance(data, Learned) else "stationary"
     if replan is None and row.may_plan_rarely:
         replan = "doubling"
     row = row.with_settings(dynamics=dynamics, replan=replan)
@@ -183,6 +194,8 @@ def taken_up(data: Learned, asked: Asked, settings: Settings) -> Saved:
     settings["start"] = start if settings["start"] is None else settings["start"]
     sizes = (asked.spaces.states, asked.spaces.actions)
     seen = Experience.of_arrays(*sizes, data.seen.arrays())
+    steps = Experience.of_arrays(*sizes, data.steps.arrays(), asked.horizon)
+    earlier = data.visits - steps.visits().astype(np.int64)
     told = None if asked.mask is not None else world.opened
-    visits = Visits.of_table(data.visits)
-    return Saved(data.state, Tally(len(data.names)), visits, 0, seen, told)
+    tally = Tally(len(data.names))
+    return Saved(data.state, tally, 0, seen, steps, earlier if earlier.any() else None, told)

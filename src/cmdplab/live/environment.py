@@ -89,7 +89,18 @@ def reset_checked(env: Env, **seed: int) -> tuple[Any, Info]:
 
 
 def step_checked(env: Env, action: Any) -> tuple[Any, Any, bool, bool, Info]:
-    """Next observation, reward, terminated, truncated, info."""
+    """Return next observation, reward, terminated, truncated, info."""
+    result = _five(env, action)
+    for name, flag in (("terminated", result[2]), ("truncated", result[3])):
+        if flag is not True and flag is not False:
+            array = np.asarray(flag)
+            if array.ndim or array.dtype.kind not in "biu" or array not in (0, 1):
+                raise InputError(f"step() returned {flag!r} as {name}, not True or False")
+    return result
+
+
+def _five(env: Env, action: Any) -> tuple[Any, Any, Any, Any, Info]:
+    """Return the result of a step, five things of which the last is a dictionary."""
     result: Any = env.step(action)
     if not isinstance(result, tuple) or len(result) != 5:
         raise InputError(_not_five(result))
@@ -139,8 +150,7 @@ class Copies:
 
     def step_all(self, actions: list[Any]) -> list[tuple[Any, Any, bool, bool, dict[str, Any]]]:
         """Play an action in each copy; one that ends shows where it ended, not a new beginning."""
-        told_all: Any = step_checked(self.env, _together(actions))
-        observations, rewards, ended, cut, infos = told_all
+        observations, rewards, ended, cut, infos = _five(self.env, _together(actions))
         found = []
         for i in range(self.count):
             over = bool(ended[i]) or bool(cut[i])

@@ -268,7 +268,7 @@ def _failing(place: Callable[[], tuple[int, int]]) -> Iterator[None]:
         raise
     except CmdplabError as error:
         raise InputError("{} (step {} of episode {})".format(error, *place())) from error.__cause__
-    except Exception as error:
+    except (Exception, SystemExit, GeneratorExit) as error:
         what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         where = "step {} of episode {}".format(*place())
         raise EnvironmentFailed(f"the environment raised {what} ({where})") from error
@@ -281,7 +281,7 @@ def checked_signals(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -
     try:
         values = np.array(earned)
         mixed = values.dtype.kind == "O"
-        if values.dtype.kind not in "biufO" or (mixed and any(map(_is_text, values.flat))):
+        if values.dtype.kind not in "biufO" or (mixed and any(map(_no_number, values.flat))):
             raise ValueError  # text that looks like a number is none
         signals[:, played] = values.astype(float).T
     except (TypeError, ValueError, OverflowError):
@@ -304,15 +304,17 @@ def checked_signals(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -
     return signals, 0
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str | bytes)
+def _no_number(value: Any) -> bool:
+    return value is None or isinstance(value, str | bytes)
 
 
 def _not_a_number(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> str:
     for h, step in enumerate(earned):
         for name, value in zip(setup.names, step, strict=False):
             try:
-                wrong = _is_text(value) or np.ndim(value) > 0 or not isinstance(float(value), float)
+                wrong = (
+                    _no_number(value) or np.ndim(value) > 0 or not isinstance(float(value), float)
+                )
             except (TypeError, ValueError, OverflowError):
                 wrong = True
             if wrong:

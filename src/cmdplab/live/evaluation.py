@@ -9,6 +9,7 @@ import numpy as np
 
 from cmdplab import display
 from cmdplab.statistics.intervals import Estimate, estimate
+from cmdplab.statistics.samples import LEVEL
 from cmdplab.types import Array, Indices
 
 BLOCKS = 256  # a curve has at least so many blocks, and fewer than twice as many
@@ -94,14 +95,14 @@ class Tally:
         count = self._count[used].astype(np.int64)
         return Curve(np.cumsum(count), count, self._sums[0, used] / count[:, None])
 
-    def evaluation(self, bounds: Array, share: float = 1.0) -> Evaluation:
-        """Of the last blocks that hold this share of the episodes; bounds [2, 1 + N]."""
+    def evaluation(self, bounds: Array, share: float = 1.0, level: float = LEVEL) -> Evaluation:
+        """Estimate from the last blocks that hold this share of the episodes; bounds [2, 1 + N]."""
         behind = self.episodes - np.cumsum(self._count) + self._count
         late = (self._count > 0) & (behind <= max(share * self.episodes, self._length))
         count = int(self._count[late].sum())
         total, squares = self._sums[:, late].sum(axis=1)
         sums = zip(total.tolist(), squares.tolist(), bounds.T.tolist(), strict=True)
-        return Evaluation.of(estimate(count, t, s, (low, high)) for t, s, (low, high) in sums)
+        return Evaluation.of(estimate(count, t, s, (a, b), level) for t, s, (a, b) in sums)
 
 
 def _halved(blocks: Array) -> Array:

@@ -15,6 +15,8 @@ from cmdplab.live import storage
 from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.model import Experience, Planned
+from cmdplab.live.model.choice import LAST, PLAN
+from cmdplab.live.model.estimate import BySteps
 from cmdplab.live.model.known import Known
 from cmdplab.statistics.intervals import Estimate
 from cmdplab.types import Array, Indices, frozen
@@ -23,7 +25,6 @@ NO_EXACT = (
     "The kernel is not known: these are estimates, and there is no exact value, "
     "optimum or regret to be had."
 )
-LAST, PLAN = "the last policy", "the plan"
 
 
 @display.shown
@@ -32,8 +33,8 @@ LAST, PLAN = "the last policy", "the plan"
 class Learned(Known):
     """A policy, and what episodes say about it. All numbers are in the user's units.
 
-    `policy` is the better one, by its pessimistic bound, of the last policy that the algorithm
-    played and of a plan on all transitions that were seen; `chosen` says which it is.
+    `policy` is the last policy that the algorithm played, a plan on all transitions, or a mixture
+    of two policies. `chosen` names it.
     """
 
     algorithm: Row
@@ -42,7 +43,7 @@ class Learned(Known):
     visits: Indices  # [H, X, A], while learning
     episodes: int
     curve: Curve  # of the returns while learning
-    evaluation: Evaluation | None  # of `policy`, on episodes of its own; None without any
+    evaluation: Evaluation | None  # of `policy`, corrected for the choice; None if not played
     late: Evaluation  # of the policies played in the last tenth of the learning
     limit: Array  # [N], the budgets or thresholds
     names: tuple[str, ...]  # [1 + N], of the signals
@@ -52,10 +53,18 @@ class Learned(Known):
     last: Policy  # [H, X, A], the algorithm's own
     last_evaluation: Evaluation | None
     planned: Planned | None  # None where no plan could be made
-    chosen: str  # LAST or PLAN
+    chosen: str  # LAST, PLAN or MIXTURE
     world: Setup  # sizes, names and scales
     seen: Experience  # every transition, pooled over the steps
     state: Any  # the learner's, to go on from
+    steps: Experience  # transitions with their steps
+    leads: bool = False  # True if successors differ from step to step
+
+    @property
+    def by_step(self) -> BySteps | None:
+        """Return the counts for plans with estimates of each step; None if steps are pooled."""
+        by_step = self.planned is not None and self.planned.by_step
+        return BySteps(self.steps, self.leads) if by_step else None
 
     def with_budget(
         self, budget: npt.ArrayLike | None = None, *, threshold: npt.ArrayLike | None = None
@@ -101,6 +110,10 @@ class Learned(Known):
             lines.append(f"{PLAN}, as the learned model promises:")
             lines += self._lines(self.planned.promised, self.planned.multiplier)
         lines.append(f"learned.policy is {self.chosen}.")
+        if self.evaluation is not None and self.planned is not None:
+            lines.append("Its intervals, corrected for the choice:")
+            each = zip(self.names, self.evaluation.every, strict=True)
+            lines += [f"  {_line(*one)}" for one in each]
         lines.append(f"policies of the last {self.late.objective.episodes:,} learning episodes:")
         late = zip(self.names, self.late.every, strict=True)
         lines += [f"  {_line(name, each)}" for name, each in late]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from cmdplab.algorithms import as_row
 from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
+from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.cmdp.policy import Policy
 from cmdplab.engines.families import live_session
@@ -36,18 +37,22 @@ from cmdplab.live.environment import (
     reset_checked,
 )
 from cmdplab.live.episodes import Setup
-from cmdplab.live.evaluation import LATE, Evaluation, Tally
-from cmdplab.live.learned import LAST, PLAN, Learned
+from cmdplab.live.evaluation import LATE, Tally
+from cmdplab.live.learned import Learned
 from cmdplab.live.masks import Masking, opened
-from cmdplab.live.model import Experience, Planned
+from cmdplab.live.model import Experience
 from cmdplab.live.model.baseline import Baseline, Certified, certified, recalled
+from cmdplab.live.model.choice import LAST, Choice, Trial, choose
 from cmdplab.live.model.data import played_from
-from cmdplab.live.model.notes import on_the_choice, on_the_model, on_the_multiplier, on_the_slack
-from cmdplab.live.model.plans import judged_plan, merit, promised_by
+from cmdplab.live.model.estimate import BySteps
+from cmdplab.live.model.notes import on_the_model, on_the_multiplier, on_the_slack
+from cmdplab.live.model.plans import promised_by
+from cmdplab.live.model.steps import change
 from cmdplab.live.progress import OnProgress
-from cmdplab.live.session import Playing, advanced, patient
+from cmdplab.live.session import Patience, Playing, advanced
 from cmdplab.live.signals import Given, checked_range, demand
 from cmdplab.live.spaces import Discretiser, Spaces
+from cmdplab.statistics.samples import LEVEL
 from cmdplab.types import Array
 
 
@@ -138,7 +143,7 @@ def learn(
         advice = advised(sizes, None, safe=baseline is not None)
     chosen = algorithm if advice is None else advice.algorithm
     asked = Asked(
-        row=as_live(as_row(chosen), dynamics, replan, bonus_scale),
+        row=as_live(as_row(chosen), dynamics, replan, bonus_scale, data),
         spaces=spaces,
         horizon=steps,
         demand=demand(steps, budget, threshold, cost, utilities, cost_range),
@@ -152,16 +157,18 @@ def learn(
         baseline=baseline
         if baseline is None or isinstance(baseline, Baseline)
         else Baseline(baseline),
+        dynamics=dynamics,
     )
     if not real_number("every", every) >= 0.0:
         raise InputError(f"every is {every}, not a number of seconds")
     with ExitStack() as stack:
         folder = None if checkpoint is None else _held(stack, Path(checkpoint))
-        stop = stack.enter_context(patient())
+        stop = stack.enter_context(Patience().listening())
         settings = asked.settings(env, start)
         playing, notes = _begun(env, asked, settings, folder, data)
         if advice is not None:
             notes = [f"{advice.algorithm} was chosen: {advice.because[0]}.", *notes]
+        stop.taking = lambda: playing.taking
         save = _saver(playing, folder, settings, every)
         try:
             seconds = _learn(playing, asked.episodes, save, stop, on_progress)
@@ -171,13 +178,21 @@ def learn(
             save(np.inf)
             failed = EnvironmentFailed(str(error))
             if playing.tally.episodes:
-                failed.learned = _learned(asked, playing, None, None, [*notes, str(error)], 0.0)
+                failed.learned = _learned(asked, playing, None, [*notes, str(error)], 0.0)
             raise failed from error.__cause__
-        judge = partial(_evaluate, playing, asked.evaluate, stop=stop, on_progress=on_progress)
-        last = judge() if asked.evaluate else None
-        judge_plan = judge if asked.evaluate else None
-        plan, more = judged_plan(playing.seen, playing.setup, asked.demand.limit, judge_plan)
-    return _learned(asked, playing, last, plan, [*notes, *more], seconds)
+        except BaseException:  # an interruption; the learner is whole
+            save(np.inf)
+            raise
+        differ = change(playing.steps, playing.setup)
+        by_step = None
+        if differ is not None:
+            notes = [*notes, differ.sentence]
+            by_step = None if dynamics == "stationary" else BySteps(playing.steps, differ.leads)
+        last = Policy(playing.policy(), asked.spaces.labels, f"learnt by {asked.row.name}")
+        told = (playing.seen, playing.setup, asked.demand.limit, by_step)
+        judge = partial(_played, playing, asked.evaluate, stop, on_progress)
+        choice = choose(last, *told, judge if asked.evaluate else None)
+    return _learned(asked, playing, choice, notes, seconds)
 
 
 def _begun(
@@ -185,7 +200,8 @@ def _begun(
 ) -> tuple[Playing, list[str]]:
     """A run at its beginning, or where its checkpoint left it; the settings are completed."""
     sizes = (asked.spaces.states, asked.spaces.actions, 1 + len(asked.demand.limit))
-    found = checkpoints.find(folder, settings, asked.row, Experience(*sizes)) if folder else None
+    empty = Experience(*sizes, asked.horizon)
+    found = checkpoints.find(folder, settings, asked.row, empty) if folder else None
     saved, notes = (None, []) if found is None else found
     fresh = saved is None
     if fresh and isinstance(data, Learned):
@@ -202,13 +218,18 @@ def _begun(
     setup = asked.setup(settings["start"])
     safe = _certified(env, asked, setup, settings)
 
-    def begin(setup: Setup, state: Any) -> LiveSession:
+    def begin(row: Row, setup: Setup, state: Any) -> LiveSession:
         task = asked.task(setup, None if safe is None else safe.told)
-        return live_session(asked.row, task, state)
+        return live_session(row, task, state)
 
     known = data.seen.episodes if isinstance(data, Learned) else 0
     seed = _later(asked.seed, known) if known else asked.seed
-    playing = Playing(env, setup, begin, seed, saved, asked.row.pooled)
+    row = asked.row
+    if settings["dynamics"] is None:
+        settings["dynamics"] = row.dynamics
+    elif row.reads("dynamics"):
+        row = row.with_settings(dynamics=settings["dynamics"])
+    playing = Playing(env, setup, row, begin, seed, saved, asked.may_switch and row.pooled)
     if safe is not None:
         for played in safe.played if fresh else []:
             playing.take(played)
@@ -258,23 +279,23 @@ def _learn(
     return seconds
 
 
-def _evaluate(
+def _played(
     playing: Playing,
     episodes: int,
-    *,
     stop: Callable[[], bool],
     on_progress: OnProgress | None,
-    rows: Array | None = None,
-) -> Evaluation:
-    """The returns of the last policy, or of another one [H, X, A]."""
-    names = playing.setup.names
-    tally = Tally(len(names))
-    what = "evaluating" if rows is None else "evaluating the plan"
-    going = (playing.evaluate(episodes, tally, rows), tally, episodes, names, on_progress)
-    advanced(what, *going, lambda now: stop())
+    rows: Array | None,
+) -> Trial:
+    """Play the last policy, or another one [H, X, A]."""
+    setup, what = playing.setup, "evaluating" if rows is None else "evaluating the plan"
+    tally = Tally(len(setup.names))
+    places = np.zeros((setup.horizon, setup.spaces.states))
+    going = (playing.evaluate(episodes, tally, places, rows), tally, episodes, setup.names)
+    advanced(what, *going, on_progress, lambda now: stop())
     if stop():
         raise KeyboardInterrupt
-    return playing.evaluation(tally)
+    within = partial(playing.evaluation, tally, 1.0)
+    return Trial(within(LEVEL), within, places)
 
 
 def _saver(
@@ -285,6 +306,7 @@ def _saver(
 
     def save(now: float) -> None:
         if folder and playing.tally.episodes and now >= due[0]:
+            settings["dynamics"] = playing.row.dynamics
             checkpoints.save(folder, settings, playing.saved())
             due[0] = time.monotonic() + every
 
@@ -292,40 +314,36 @@ def _saver(
 
 
 def _learned(
-    asked: Asked,
-    playing: Playing,
-    judged: Evaluation | None,
-    plan: Planned | None,
-    notes: list[str],
-    seconds: float,
+    asked: Asked, playing: Playing, choice: Choice | None, notes: list[str], seconds: float
 ) -> Learned:
-    row, setup = asked.row, playing.setup
-    last = Policy(playing.policy(), asked.spaces.labels, f"learnt by {row.name}")
-    chosen, better = LAST, (last, judged)
+    """Return the result; choice : None if the environment failed."""
+    row, setup = playing.row, playing.setup
+    if choice is None:
+        last = Policy(playing.policy(), asked.spaces.labels, f"learnt by {row.name}")
+        choice = Choice(LAST, last, last, None, None, None, [])
+    plan = choice.plan
+    notes = [*notes, *choice.notes]
     if plan is not None:
-        found = judged or promised_by(playing.seen, setup, asked.demand.limit, last.array)
+        found = choice.last_evaluation or promised_by(
+            playing.seen, setup, asked.demand.limit, choice.last.array
+        )
         prices = (playing.prices, playing.tally.episodes, playing.multiplier())
-        notes = [
-            *notes,
+        notes += [
             *([plan.message] if plan.message else []),
-            *on_the_choice(found, plan, setup),
             *on_the_model(plan, setup),
             *on_the_multiplier(*prices, plan, found, setup),
             *on_the_slack(asked.slack, plan, setup),
         ]
-        told = (plan.limit, plan.multiplier, setup)
-        if merit(plan.evaluation or plan.promised, *told) >= merit(found, *told):
-            chosen, better = PLAN, (plan.policy, plan.evaluation)
     warnings = (row.tuning_warning(asked.episodes), row.heuristic)
     sparse = asked.spaces.sparse(playing.tally.episodes, asked.horizon)
     return Learned(
         algorithm=row,
-        policy=better[0],
+        policy=choice.policy,
         multiplier=playing.multiplier(),
-        visits=playing.visits.table(),
+        visits=playing.visits(),
         episodes=playing.tally.episodes,
         curve=playing.tally.curve(),
-        evaluation=better[1],
+        evaluation=choice.evaluation,
         late=playing.evaluation(playing.tally, LATE),
         limit=asked.demand.limit,
         names=setup.names,
@@ -337,13 +355,15 @@ def _learned(
             *([sparse] if sparse else []),
             *(f"{row.name}: {each}." for each in warnings if each),
         ),
-        last=last,
-        last_evaluation=judged,
+        last=choice.last,
+        last_evaluation=choice.last_evaluation,
         planned=plan,
-        chosen=chosen,
+        chosen=choice.name,
         world=setup,
         seen=playing.seen,
         state=playing.session.state(),
+        steps=playing.steps,
+        leads=choice.leads,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab.algorithms.counts import NOWHERE
+from cmdplab.algorithms.row import Row
 from cmdplab.engines.protocol import LiveSession
 from cmdplab.experiments.play import CHUNK_SECONDS
 from cmdplab.live.checkpoints import Saved
@@ -20,12 +21,15 @@ from cmdplab.live.episodes import Act, Masked, Played, Setup, roll_out, roll_out
 from cmdplab.live.evaluation import Evaluation, Tally
 from cmdplab.live.masks import ToldMask, projected
 from cmdplab.live.model.baseline import by_rows
-from cmdplab.live.model.experience import Experience, Visits
+from cmdplab.live.model.experience import Experience
+from cmdplab.live.model.steps import change
 from cmdplab.live.progress import OnProgress, Standing
 from cmdplab.numerics.noise import uniforms
+from cmdplab.statistics.samples import LEVEL
 from cmdplab.types import Array, Indices
 
 BATCH = 64  # episodes whose uniforms are drawn at once
+FIRST_TEST = 64  # episodes after which steps are compared, and again at each doubling
 
 
 class Playing:
@@ -35,66 +39,84 @@ class Playing:
         self,
         env: Env,
         setup: Setup,
-        begin: Callable[[Setup, Any], LiveSession],
+        row: Row,
+        begin: Callable[[Row, Setup, Any], LiveSession],
         seed: int,
         saved: Saved | None,
-        pooled: bool = False,
+        may_switch: bool = False,
     ) -> None:
-        """begin : makes a session of a setup and a state, anew whenever more actions are closed.
+        """begin : makes a session of a row, a setup and a state, anew if more actions are closed.
 
-        pooled : whether the learner's steps share their counts.
+        may_switch : True if the learner takes per-step counts as soon as steps differ.
         """
-        self.pooled = pooled and setup.steps > 1
-        self.env, self.setup, self.seed = env, setup, seed
+        self.env, self.setup, self.row, self.seed = env, setup, row, seed
+        self._may_switch, self.switched = may_switch, 0
         self._begin = begin
         sizes = (setup.spaces.states, setup.spaces.actions, len(setup.names))
-        shape = (setup.horizon, *sizes[:2])
-        fresh = (Tally(len(setup.names)), Visits(shape), 0, Experience(*sizes), None)
-        self.tally, self.visits, self.cut, self.seen, told = fresh if saved is None else saved[1:6]
+        steps = Experience(*sizes, setup.horizon)
+        fresh = Saved(None, Tally(len(setup.names)), 0, Experience(*sizes), steps)
+        _, self.tally, self.cut, self.seen, self.steps, self.earlier, told = saved or fresh
         self.clipped = 0
+        self.taking = False  # True while the learner takes an episode, and is not whole
         self.prices: list[tuple[int, Array]] = []  # (episode, multiplier) at powers of two
         self.told = ToldMask(setup.horizon, setup.spaces) if setup.opened is None else None
         if self.told is not None and told is not None:
             self.told.remember(told)
             self.setup = setup._replace(opened=told)
-        self.session = begin(self.setup, None if saved is None else saved.state)
+        self.session = begin(row, self.setup, saved.state if saved else None)
 
     def saved(self) -> Saved:
         """The content of a checkpoint."""
         told = None if self.told is None else self.told.opened
-        seen = (self.tally, self.visits, self.cut, self.seen)
+        seen = (self.tally, self.cut, self.seen, self.steps, self.earlier)
         return Saved(self.session.state(), *seen, told)
+
+    def visits(self) -> Indices:
+        """Return how often each action was played at each step in each state, [H, X, A]."""
+        visits = self.steps.visits().astype(np.int64)
+        return visits if self.earlier is None else visits + self.earlier
 
     def learn(self, episodes: int) -> Iterator[int]:
         """Learn until so many episodes are done in all; yields their number after each."""
         for played in self._episodes(self.tally.episodes + 1, episodes):
+            self.taking = True
             self.take(played)
             self.tally.add(played.signals.sum(axis=1))
             done = self.tally.episodes
             if done & (done - 1) == 0:
                 self.prices.append((done, self.multiplier()))
+                if self._may_switch and done >= FIRST_TEST and change(self.steps, self.setup):
+                    self._switch()
+            self.taking = False
             yield done
+
+    def _switch(self) -> None:
+        """Begin a learner with counts for each step."""
+        self._may_switch, self.switched, self.prices = False, self.tally.episodes, []
+        self.row = self.row.with_settings(dynamics="per-step")
+        self.session = self._begin(self.row, self.setup, None)
 
     def take(self, played: Played) -> None:
         """Learn from one episode, whoever played it."""
         if self.told is not None and self.told.news:
             self.setup = self.setup._replace(opened=self.told.opened)
-            self.session = self._begin(self.setup, self.session.state())
+            self.session = self._begin(self.row, self.setup, self.session.state())
             self.told.news = False
         rewards = self.setup.scale.to_unit(played.signals)
         self.session.observe(self._followed(played), played.actions, rewards)
         self.cut += played.cut
         self.clipped += played.clipped
         steps = played.steps(self.setup)
-        self.visits.add(*steps[:2])
         self.seen.add(*steps)
+        self.steps.add(*steps)
 
     def _followed(self, played: Played) -> Indices:
         """[S + 1], the states as the learner counts them.
 
         An end at step H may be that of the time: pooled, it would be an end of every step.
         """
-        if not self.pooled or played.leads(self.setup) is not None:
+        pooled = self.row.pooled and self.setup.steps > 1
+        if not pooled or played.leads(self.setup) is not None:
             return played.states
         return np.append(played.states[:-1], NOWHERE)
 
@@ -103,17 +125,24 @@ class Playing:
         real = (slice(self.setup.lead, None), slice(self.setup.spaces.states))
         return projected(self.session.policy()[real], self.setup.opened)
 
-    def evaluate(self, episodes: int, tally: Tally, rows: Array | None = None) -> Iterator[int]:
-        """Play a policy, the learner's or another [H, X, A], on uniforms of no learning episode."""
+    def evaluate(
+        self, episodes: int, tally: Tally, places: Array, rows: Array | None = None
+    ) -> Iterator[int]:
+        """Play a policy, the learner's or another [H, X, A], on uniforms of no learning episode.
+
+        places : [H, X], to which the visits of states are added.
+        """
         done = self.tally.episodes
         for played in self._episodes(done + 1, done + episodes, rows):
+            states = played.steps(self.setup)[0]
+            places[np.arange(len(states)), states] += 1.0
             tally.add(played.signals.sum(axis=1))
             yield tally.episodes
 
-    def evaluation(self, tally: Tally, share: float = 1.0) -> Evaluation:
-        """Estimates from a tally, with the bounds of this environment."""
+    def evaluation(self, tally: Tally, share: float = 1.0, level: float = LEVEL) -> Evaluation:
+        """Estimate from a tally, with the bounds of this environment."""
         ends = self.setup.horizon * np.array([self.setup.scale.worst, self.setup.scale.best])
-        return tally.evaluation(np.sort(ends, axis=0), share)
+        return tally.evaluation(np.sort(ends, axis=0), share, level)
 
     def multiplier(self) -> Array:
         """[N], in the user's units: objective per unit of cost or utility."""
@@ -124,6 +153,11 @@ class Playing:
     def remarks(self) -> list[str]:
         """Remarks on the episodes."""
         remarks = []
+        if self.switched:
+            remarks.append(
+                f"After {self.switched:,} episodes the learner began anew with counts for each "
+                'step; dynamics="stationary" prevents this.'
+            )
         if self.cut:
             remarks.append(
                 f"{self.cut:,} episodes were truncated before step {self.setup.horizon}, which the "
@@ -196,23 +230,33 @@ def advanced(
     return time.monotonic() - began
 
 
-@contextmanager
-def patient() -> Iterator[Callable[[], bool]]:
-    """Yield whether Ctrl-C was pressed, to be asked between two episodes, where a learner is whole.
+class Patience:
+    """Ctrl-C during a run: the first one ends it after the episode, a second one interrupts `step`.
 
-    A second one interrupts at once, as it always does.
+    An interruption waits while `taking` says that the learner takes an episode.
     """
-    asked: list[bool] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda: False  # only the main thread may handle signals
-        return
 
-    def remember(*_: Any) -> None:
-        asked.append(True)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    def __init__(self) -> None:
+        self.asked = 0
+        self.taking: Callable[[], bool] = lambda: False
 
-    before = signal.signal(signal.SIGINT, remember)
-    try:
-        yield lambda: bool(asked)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    def __call__(self) -> bool:
+        """Return True if Ctrl-C was pressed."""
+        return self.asked > 0
+
+    @contextmanager
+    def listening(self) -> Iterator[Patience]:
+        """Handle Ctrl-C while the block lasts; only the main thread may handle signals."""
+        if threading.current_thread() is not threading.main_thread():
+            yield self
+            return
+        before = signal.signal(signal.SIGINT, self._pressed)
+        try:
+            yield self
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _pressed(self, *_: Any) -> None:
+        self.asked += 1
+        if self.asked > 1 and not self.taking():
+            raise KeyboardInterrupt

@@ -39,7 +39,7 @@ class Scale(NamedTuple):
         """[1 + N], the range of a step."""
         return np.abs(self.best - self.worst)
 
-    def to_unit(self, values: Array, steps: int = 1) -> Array:
+    def to_unit(self, values: Array, steps: int | Array = 1) -> Array:
         """Sums over so many steps, [1 + N] or [1 + N, ...], as the learner sees them."""
         shape = (-1, *(1,) * (values.ndim - 1))
         worst, best = self.worst.reshape(shape), self.best.reshape(shape)

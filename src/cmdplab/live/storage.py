@@ -25,6 +25,7 @@ from cmdplab.live.checkpoints import part
 from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.model import Experience, Planned
+from cmdplab.live.model.choice import LAST, MIXTURE
 from cmdplab.live.signals import Scale, unread
 from cmdplab.live.spaces import Spaces, described, restored
 
@@ -48,6 +49,7 @@ def write(path: str | Path, fields: dict[str, Any]) -> None:
         "clip": world.clip,
         "chosen": fields["chosen"],
         "notes": list(fields["notes"]),
+        "leads": fields["leads"],
         "evaluations": {
             name: _evaluation(fields[name]) for name in ("evaluation", "late", "last_evaluation")
         },
@@ -63,6 +65,7 @@ def write(path: str | Path, fields: dict[str, Any]) -> None:
         **{f"curve_{k}": v for k, v in fields["curve"]._asdict().items()},
         **{f"state_{k}": v for k, v in packed(row.name, fields["state"]).items()},
         **{f"seen_{k}": v for k, v in fields["seen"].arrays().items()},
+        **{f"steps_{k}": v for k, v in fields["steps"].arrays().items()},
     }
     if world.opened is not None:
         arrays["opened"] = world.opened
@@ -90,7 +93,7 @@ def read(path: str | Path) -> dict[str, Any]:
 def _fields(arrays: Arrays, told: dict[str, Any]) -> dict[str, Any]:
     name, preset, settings = told["row"]
     row = algorithm(name, preset)
-    row.with_settings(**{k: v for k, v in settings.items() if v is not None})
+    row = row.with_settings(**{k: v for k, v in settings.items() if v is not None})
     spaces = Spaces(*(restored(each) for each in told["spaces"]))
     scale = Scale(*arrays["scale"].astype(np.float64))
     opened = arrays["opened"].astype(np.bool_) if "opened" in arrays else None
@@ -99,23 +102,31 @@ def _fields(arrays: Arrays, told: dict[str, Any]) -> dict[str, Any]:
     last = Policy(arrays["last"], labels, f"learnt by {name}")
     plan = _plan(told["planned"], arrays, labels, tuple(told["names"]))
     found = {k: _read_evaluation(v) for k, v in told["evaluations"].items()}
-    chosen = plan.policy if plan is not None and told["chosen"] == "the plan" else last
+    chosen = last if plan is None or told["chosen"] == LAST else plan.policy
+    if told["chosen"] == MIXTURE:
+        chosen = Policy(arrays["policy"], labels, "a mixture of two policies")
+    sizes = (spaces.states, spaces.actions)
+    steps = Experience(*sizes, len(told["names"]), told["horizon"])
+    if "steps_key" in arrays:  # files written before 0.2.0 have none
+        steps = Experience.of_arrays(*sizes, part(arrays, "steps_"), told["horizon"])
     return {
         "algorithm": row,
         "policy": chosen,
+        "planned": plan,
+        "curve": Curve(**part(arrays, "curve_")),
         **{each: arrays[each] for each in ("multiplier", "visits", "limit")},
         "episodes": int(arrays["episodes"]),
         "seconds": float(arrays["seconds"]),
         "reward_range": tuple(arrays["reward_range"].tolist()),
-        "curve": Curve(**part(arrays, "curve_")),
         **found,
         "names": tuple(told["names"]),
         "notes": tuple(told["notes"]),
         "last": last,
-        "planned": plan,
         "chosen": told["chosen"],
         "world": Setup(spaces, *fixed, told["clip"]),
-        "seen": Experience.of_arrays(spaces.states, spaces.actions, part(arrays, "seen_")),
+        "seen": Experience.of_arrays(*sizes, part(arrays, "seen_")),
+        "steps": steps,
+        "leads": bool(told.get("leads", False)),
         "state": saved_state(row, arrays) if family(row) else None,
     }
 
@@ -138,6 +149,7 @@ def _planned(plan: Planned) -> dict[str, Any]:
         "multiplier": [None if np.isinf(each) else float(each) for each in plan.multiplier],
         "slater_gap": plan.slater_gap,
         "message": plan.message,
+        "by_step": plan.by_step,
     }
 
 
@@ -156,4 +168,5 @@ def _plan(told: Any, arrays: Arrays, labels: Any, names: tuple[str, ...]) -> Pla
         names,
         told["message"],
         _read_evaluation(told["evaluation"]),
+        bool(told.get("by_step", False)),
     )

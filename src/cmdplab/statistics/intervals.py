@@ -180,7 +180,9 @@ class Estimate(NamedTuple):
     episodes: int
 
 
-def estimate(count: int, total: float, squares: float, bounds: tuple[float, float]) -> Estimate:
+def estimate(
+    count: int, total: float, squares: float, bounds: tuple[float, float], level: float = LEVEL
+) -> Estimate:
     """Return m ± z s / sqrt(n) within the bounds of an episode's sum, from n, sum v and sum v².
 
     The interval is the normal one: its level is right for many episodes. If all episodes agree, s =
@@ -192,7 +194,7 @@ def estimate(count: int, total: float, squares: float, bounds: tuple[float, floa
     mean = total / count
     variance = max(squares - total * mean, 0.0) / max(count - 1, 1)
     if variance <= 1e-12 * (high - low) ** 2:
-        p = binomial_interval(0, count, LEVEL).high
+        p = binomial_interval(0, count, level).high
         return Estimate(mean - p * (mean - low), mean, mean + p * (high - mean), count)
-    half = float(special.ndtri((1.0 + LEVEL) / 2.0)) * float(np.sqrt(variance / count))
+    half = float(special.ndtri((1.0 + level) / 2.0)) * float(np.sqrt(variance / count))
     return Estimate(max(mean - half, low), mean, min(mean + half, high), count)

@@ -24,6 +24,7 @@ from cmdplab.formats.estimates import confidence_widths
 from cmdplab.formats.kernels import Transitions, stored
 from cmdplab.live.episodes import Setup
 from cmdplab.live.model.experience import Entries, Experience
+from cmdplab.live.model.steps import moves_by_step, signals_by_step
 from cmdplab.solvers import Box
 from cmdplab.types import Array, Mask, frozen
 
@@ -51,8 +52,24 @@ class LearnedModel(NamedTuple):
         return "LearnedModel", [*facts, ("never tried", never), *(("note", n) for n in self.notes)]
 
 
-def model_problem(seen: Experience, world: Setup, limit: Array, name: str = "learned") -> CMDP:
-    """The CMDP of what was seen; state X is the end, X + 1 what was never seen."""
+class BySteps(NamedTuple):
+    """Counts with their steps, for a model that changes with the step."""
+
+    seen: Experience
+    leads: bool  # True if the kernel changes too, not only the signals
+
+
+def model_problem(
+    seen: Experience,
+    world: Setup,
+    limit: Array,
+    name: str = "learned",
+    steps: BySteps | None = None,
+) -> CMDP:
+    """Return the CMDP of the counts; state X is the end, X + 1 stands for unseen states.
+
+    steps : for signals, and a kernel if it changes, of each step; None: the same at every step.
+    """
     X, A, H = seen.states, seen.actions, world.horizon
     signals = len(world.names)
     if signals * H * (X + 2) * A > LARGEST:
@@ -67,15 +84,21 @@ def model_problem(seen: Experience, world: Setup, limit: Array, name: str = "lea
     paid = np.repeat(world.scale.worst, (X + 2) * A).reshape(signals, X + 2, A)
     paid[:, X] = 0.0
     paid[:, :X] = np.where(visits > 0.0, _means(entries, visits, signals), paid[:, :X])
+    paid = paid[:, None]
+    if steps is not None:
+        every = np.broadcast_to(paid[:, :, X:], (signals, H, 2, A))
+        paid = np.concatenate([signals_by_step(steps.seen, paid[:, 0, :X]), every], axis=2)
     unit = np.clip(world.scale.to_unit(paid), 0.0, 1.0)
     opened = _opened(visits, world.opened, H)
     flat: Mask = np.asarray(opened.any(axis=0))
     moves = seen.moves()
-    kernel = stored(_transitions(moves, seen.number(moves), flat), flat, name)
+    own = steps.seen if steps is not None and steps.leads else None
+    mask = flat if own is None else np.broadcast_to(flat, opened.shape)
+    kernel = stored(_transitions(moves, seen.number(moves), flat, own), mask, name)
     threshold = np.clip(world.scale.to_unit(np.append(0.0, limit), H)[1:], 0.0, H)
     made = CMDP(
         kernel,
-        np.broadcast_to(unit[:, None], (signals, H, X + 2, A)),
+        np.broadcast_to(unit, (signals, H, X + 2, A)),
         threshold,
         0 if world.start is None else world.start,
         name=name,
@@ -190,8 +213,13 @@ def _opened(visits: Array, told: Mask | None, horizon: int) -> Mask:
     return np.broadcast_to(opened, (horizon, X + 2, A))
 
 
-def _transitions(entries: Entries, visits: Array, opened: Mask) -> Transitions:
-    """The estimated kernel over X + 2 states; open pairs of no known end lead to the last."""
+def _transitions(
+    entries: Entries, visits: Array, opened: Mask, steps: Experience | None
+) -> Transitions:
+    """Return the estimated kernel over X + 2 states, of each step if `steps` are given.
+
+    Open pairs without a known successor lead to the last state.
+    """
     X = len(visits)
     untried = np.argwhere(opened[:X] & (visits == 0.0))
     ends = np.array([[X, 0, X], [X + 1, 0, X + 1]])
@@ -199,7 +227,21 @@ def _transitions(entries: Entries, visits: Array, opened: Mask) -> Transitions:
     seen = np.stack([entries.state, entries.action, entries.following], axis=1)
     state, action, target = np.concatenate([seen, more]).astype(np.int64).T
     chance = entries.times / visits[entries.state, entries.action]
-    return Transitions(state, action, target, np.append(chance, np.ones(len(more)))).within(opened)
+    if steps is None:
+        told = np.append(chance, np.ones(len(more)))
+        return Transitions(state, action, target, told).within(opened)
+    H = steps.horizon
+    if H * len(state) > LARGEST_BOX:
+        raise InputError(
+            f"a plan by steps would need {H * len(state):.1e} transitions, "
+            f"more than {LARGEST_BOX:.0e}"
+        )
+    told = np.c_[moves_by_step(steps, entries, chance), np.ones((H, len(more)))]
+    x, a, y = (np.tile(each, H) for each in (state, action, target))
+    step = np.repeat(np.arange(H), len(state))
+    return Transitions(x, a, y, told.ravel(), step).within(
+        np.broadcast_to(opened, (H, *opened.shape))
+    )
 
 
 def _labels(world: Setup) -> Labels:

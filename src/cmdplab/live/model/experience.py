@@ -17,30 +17,37 @@ import numpy.typing as npt
 from cmdplab.types import Array, Indices, Mask
 
 WAITING = 65_536  # steps that wait before they are counted together
+MOST = 1_000_000  # transitions with their steps
 
 
 class Entries(NamedTuple):
-    """The transitions that occurred, each (x, a, y) once, in rising order."""
+    """The transitions that occurred, each (x, a, y) or (h, x, a, y) once, in rising order."""
 
     state: Indices  # [E]
     action: Indices  # [E]
-    following: Indices  # [E], X after the end of an episode, X + 1 where the last step led
+    following: Indices  # [E], X after the end of an episode, X + 1 for an unknown state
     times: Array  # [E]
     sums: Array  # [1 + N, E], of the signals, in the user's units
     squares: Array  # [1 + N, E]
+    step: Indices | None = None  # [E]; None if the steps are pooled
 
     def kept(self, where: Mask) -> Entries:
-        """Some of them."""
+        """Return the transitions at the places of a mask."""
         pairs = (self.state[where], self.action[where], self.following[where])
-        return Entries(*pairs, self.times[where], self.sums[:, where], self.squares[:, where])
+        step = None if self.step is None else self.step[where]
+        return Entries(*pairs, self.times[where], self.sums[:, where], self.squares[:, where], step)
 
 
 class Experience:
-    """Counts of X states and A actions; X follows the end of an episode, X + 1 the last step."""
+    """Counts of X states and A actions; X follows the end of an episode, X + 1 the last step.
 
-    def __init__(self, states: int, actions: int, signals: int) -> None:
-        self.states, self.actions = states, actions
-        self._key: Indices = np.zeros(0, dtype=np.int64)  # (x A + a) (X + 2) + y
+    horizon : 0 pools the steps. With H steps each transition is counted with its step, up to
+    `MOST` different ones; later transitions are counted without their successor.
+    """
+
+    def __init__(self, states: int, actions: int, signals: int, horizon: int = 0) -> None:
+        self.states, self.actions, self.horizon = states, actions, horizon
+        self._key: Indices = np.zeros(0, dtype=np.int64)  # ((h X + x) A + a) (X + 2) + y
         self._count: Array = np.zeros(0)
         self._sums = np.zeros((2, signals, 0))  # of the signals and of their squares
         self._began: Indices = np.zeros(0, dtype=np.int64)  # states in which episodes began
@@ -50,20 +57,25 @@ class Experience:
         self._steps = 0  # that wait
 
     def add(self, states: Indices, actions: Indices, following: int | None, signals: Array) -> None:
-        """One episode of T steps: states [T], actions [T], where the last led, [1 + N, T].
+        """Count one episode of T steps: states [T], actions [T], signals [1 + N, T].
 
-        following : None where T is the horizon.
+        following : the state after the last step; None if T is the horizon.
         """
         after = np.append(states[1:], self.states + 1 if following is None else following)
-        key = (states * self.actions + actions) * (self.states + 2) + after
+        place = states
+        if self.horizon:
+            place = np.arange(len(states)) * self.states + states
+            if len(self._key) > MOST:
+                after = np.full_like(after, self.states + 1)
+        key = (place * self.actions + actions) * (self.states + 2) + after
         self._waiting.append((key, signals))
         self._first.append(int(states[0]))
         self._steps += len(states)
-        if self._steps >= WAITING:
+        if self._steps >= max(WAITING, len(self._key) // 2):
             self._settle()
 
     def _settle(self) -> None:
-        """Count what waits."""
+        """Merge the waiting episodes into the counts."""
         if not self._first:
             return
         keys, signals = zip(*self._waiting, strict=True)
@@ -77,17 +89,18 @@ class Experience:
         every = np.concatenate([self._key, key])
         self._key, place = np.unique(every, return_inverse=True)
         size = len(self._key)
-        self._count = _totals(place, np.concatenate([self._count, count]), size)
+        self._count = totals(place, np.concatenate([self._count, count]), size)
         together = np.concatenate([self._sums, sums], axis=-1)
-        self._sums = np.stack([[_totals(place, each, size) for each in row] for row in together])
+        self._sums = np.stack([[totals(place, each, size) for each in row] for row in together])
 
     def _begin(self, states: Indices, count: Array) -> None:
+        """Add first states of episodes."""
         every = np.concatenate([self._began, states])
         self._began, place = np.unique(every, return_inverse=True)
-        self._starts = _totals(place, np.concatenate([self._starts, count]), len(self._began))
+        self._starts = totals(place, np.concatenate([self._starts, count]), len(self._began))
 
     def include(self, other: Experience) -> None:
-        """Add all that another one holds."""
+        """Add all counts of another experience."""
         other._settle()
         self._settle()
         self._merge(other._key, other._count, other._sums)
@@ -95,39 +108,44 @@ class Experience:
 
     @property
     def episodes(self) -> int:
-        """How many episodes were seen."""
+        """Return the number of episodes."""
         self._settle()
         return int(self._starts.sum())
 
     def entries(self) -> Entries:
-        """All transitions so far."""
+        """Return all transitions so far."""
         self._settle()
         pair, y = np.divmod(self._key, self.states + 2)
-        x, a = np.divmod(pair, self.actions)
-        return Entries(x, a, y, self._count.copy(), *self._sums.copy())
+        place, a = np.divmod(pair, self.actions)
+        counts = (self._count.copy(), *self._sums.copy())
+        if not self.horizon:
+            return Entries(place, a, y, *counts)
+        h, x = np.divmod(place, self.states)
+        return Entries(x, a, y, *counts)._replace(step=h)
 
     def moves(self) -> Entries:
-        """Those that say where they led."""
+        """Return the transitions whose successor is known."""
         found = self.entries()
         return found.kept(found.following <= self.states)
 
     def visits(self) -> Array:
-        """[X, A]: how often each pair was tried."""
+        """Return how often each pair was tried, [X, A] or [H, X, A]."""
         return self.number(self.entries())
 
     def number(self, found: Entries) -> Array:
-        """[X, A]: how many of some transitions begin with each pair."""
-        visits = np.zeros((self.states, self.actions))
-        np.add.at(visits, (found.state, found.action), found.times)
+        """Return how many of some transitions begin with each pair, [X, A] or [H, X, A]."""
+        visits = np.zeros((*((self.horizon,) if self.horizon else ()), self.states, self.actions))
+        step = () if found.step is None else (found.step,)
+        np.add.at(visits, (*step, found.state, found.action), found.times)
         return visits
 
     def starts(self) -> tuple[Indices, Array]:
-        """The states in which episodes began, and how many did."""
+        """Return the states in which episodes began, and how many did."""
         self._settle()
         return self._began.copy(), self._starts.copy()
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything, as arrays with names."""
+        """Return all counts as arrays with names."""
         self._settle()
         return {
             "key": self._key,
@@ -139,10 +157,10 @@ class Experience:
 
     @classmethod
     def of_arrays(
-        cls, states: int, actions: int, arrays: dict[str, npt.NDArray[Any]]
+        cls, states: int, actions: int, arrays: dict[str, npt.NDArray[Any]], horizon: int = 0
     ) -> Experience:
-        """Go on from what `arrays` gave."""
-        made = cls(states, actions, arrays["sums"].shape[1])
+        """Return the experience whose `arrays` these are."""
+        made = cls(states, actions, arrays["sums"].shape[1], horizon)
         made._key, made._began = (arrays[each].astype(np.int64) for each in ("key", "began"))
         made._count, made._sums, made._starts = (
             arrays[each].astype(np.float64) for each in ("count", "sums", "starts")
@@ -150,60 +168,6 @@ class Experience:
         return made
 
 
-class Visits:
-    """How often each (step, state, action) was played: memory by what occurred."""
-
-    def __init__(self, shape: tuple[int, int, int]) -> None:
-        self.shape = shape  # [H, X, A]
-        self._place: Indices = np.zeros(0, dtype=np.int64)
-        self._times: Array = np.zeros(0)
-        self._waiting: list[Indices] = []
-        self._steps = 0  # that wait
-
-    def add(self, states: Indices, actions: Indices) -> None:
-        """One episode from step 0 on: states [T], actions [T]."""
-        _, X, A = self.shape
-        self._waiting.append((np.arange(len(states)) * X + states) * A + actions)
-        self._steps += len(states)
-        if self._steps >= WAITING:
-            self._settle()
-
-    def _settle(self) -> None:
-        place = np.concatenate([self._place, *self._waiting])
-        times = np.concatenate([self._times, np.ones(self._steps)])
-        self._place, at = np.unique(place, return_inverse=True)
-        self._times = _totals(at, times, len(self._place))
-        self._waiting, self._steps = [], 0
-
-    def table(self) -> Indices:
-        """[H, X, A]."""
-        self._settle()
-        table = np.zeros(self.shape, dtype=np.int64)
-        table.reshape(-1)[self._place] = self._times
-        return table
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Everything, as arrays with names."""
-        self._settle()
-        return {"place": self._place, "times": self._times, "shape": np.array(self.shape)}
-
-    @classmethod
-    def of_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Visits:
-        """Go on from what `arrays` gave."""
-        made = cls(tuple(arrays["shape"].tolist()))
-        made._place = arrays["place"].astype(np.int64)
-        made._times = arrays["times"].astype(np.float64)
-        return made
-
-    @classmethod
-    def of_table(cls, table: Indices) -> Visits:
-        """Go on from what `table` gave."""
-        made = cls(table.shape)
-        made._place = np.flatnonzero(table)
-        made._times = table.reshape(-1)[made._place].astype(np.float64)
-        return made
-
-
-def _totals(place: Indices, weight: Array, size: int) -> Array:
-    """[size]: the sums of the weights at each place."""
+def totals(place: Indices, weight: Array, size: int = 0) -> Array:
+    """Return the sums of the weights at each place, [size] or as many as there are places."""
     return np.asarray(np.bincount(place, weight, size), dtype=np.float64)

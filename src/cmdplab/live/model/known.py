@@ -12,7 +12,7 @@ from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.policy import Policy
 from cmdplab.errors import InputError
 from cmdplab.live.episodes import Setup
-from cmdplab.live.model.estimate import LearnedModel, model_of
+from cmdplab.live.model.estimate import BySteps, LearnedModel, model_of
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.model.plans import Planned, planned_on
 from cmdplab.live.signals import checked_limit
@@ -26,6 +26,11 @@ class Known:
     world: Setup
     limit: Array  # [N]
     policy: Policy  # [H, X, A]
+
+    @property
+    def by_step(self) -> BySteps | None:
+        """Return the counts for plans with estimates of each step; None if steps are pooled."""
+        return None
 
     def model(self, delta: float = 0.05) -> LearnedModel:
         """The learned CMDP with its confidence box: to be solved, made robust, saved, reported."""
@@ -47,7 +52,7 @@ class Known:
         more = np.broadcast_to(floats("margin", margin), limit.shape)
         if not (np.isfinite(more) & (more >= 0.0)).all():
             raise InputError(f"margin is {display.numbers(more)}, not a number >= 0")
-        return planned_on(self.seen, self.world, limit, more)
+        return planned_on(self.seen, self.world, limit, more, self.by_step)
 
     def actor(self, seed: int = 0) -> Actor:
         """The policy as the environment meets it: call it with an observation."""

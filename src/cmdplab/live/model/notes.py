@@ -8,28 +8,12 @@ import numpy as np
 
 from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Evaluation
-from cmdplab.live.model.plans import Planned, shortfall
+from cmdplab.live.model.plans import Planned
 from cmdplab.types import Array
 
 GROWN = 1.3  # a multiplier that grows like the root of the episodes has 1.4 at twice as many
 DOUBLINGS = 3  # over which it must have done so
 ABOVE = 5.0  # times the plan's multiplier: more is no price
-
-
-def on_the_choice(last: Evaluation, plan: Planned, world: Setup) -> list[str]:
-    """Where the last policy is worse than the plan on its own data, beyond the intervals."""
-    found = plan.evaluation or plan.promised
-    missed = shortfall(last, plan.limit, world, certain=True)
-    if missed > 0.0 and shortfall(found, plan.limit, world, certain=True) == 0.0:
-        why = "it misses a limit that the plan keeps"
-    elif last.objective.high < found.objective.low:
-        why = (
-            f"its {world.names[0]} is {last.objective.mean:.4g}, "
-            f"that of the plan {found.objective.mean:.4g}"
-        )
-    else:
-        return []
-    return [f"The last policy is worse than a plan on the data that it was learned from: {why}."]
 
 
 def on_the_model(plan: Planned, world: Setup) -> list[str]:

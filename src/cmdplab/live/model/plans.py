@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +11,10 @@ from cmdplab import display
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.errors import InputError
 from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Evaluation
 from cmdplab.live.masks import projected
-from cmdplab.live.model.estimate import model_problem, standard_errors
+from cmdplab.live.model.estimate import BySteps, model_problem, standard_errors
 from cmdplab.live.model.experience import Experience
 from cmdplab.solvers import Box, solve
 from cmdplab.solvers.box import largest_margin
@@ -43,6 +41,7 @@ class Planned(NamedTuple):
     names: tuple[str, ...]  # [1 + N]
     message: str = ""
     evaluation: Evaluation | None = None
+    by_step: bool = False  # True if the model has estimates of each step
 
     def _facts(self) -> tuple[str, display.Facts]:
         facts = []
@@ -55,13 +54,19 @@ class Planned(NamedTuple):
         return f"Planned{'' if self.feasible else ', infeasible'}", facts
 
 
-def planned_on(seen: Experience, world: Setup, limit: Array, margin: Array) -> Planned:
+def planned_on(
+    seen: Experience,
+    world: Setup,
+    limit: Array,
+    margin: Array,
+    steps: BySteps | None = None,
+) -> Planned:
     """The optimum of the model for limits [N] that are stricter by a margin [N].
 
     Where the model has none, the policy that comes nearest to all limits.
     """
     stricter = limit - margin if world.costs else limit + margin
-    problem = model_problem(seen, world, stricter)
+    problem = model_problem(seen, world, stricter, steps=steps)
     found = solve(problem)
     array, multiplier = found.policy, found.multiplier
     if array is None or multiplier is None:
@@ -77,7 +82,7 @@ def planned_on(seen: Experience, world: Setup, limit: Array, margin: Array) -> P
         prices = multiplier * width[0] / width[1:]
     gap = found.slater_gap
     told = (limit, margin, found.feasible, prices, gap, world.names, message)
-    return Planned(policy, promised, *told)
+    return Planned(policy, promised, *told, by_step=steps is not None)
 
 
 def promise(problem: CMDP, seen: Experience, world: Setup, policy: Array) -> Evaluation:
@@ -90,9 +95,11 @@ def promise(problem: CMDP, seen: Experience, world: Setup, policy: Array) -> Eva
     return Evaluation.of((*each, seen.episodes) for each in zip(low, means, high, strict=True))
 
 
-def promised_by(seen: Experience, world: Setup, limit: Array, policy: Array) -> Evaluation:
-    """What the model says of a policy [H, X, A] from elsewhere."""
-    problem = model_problem(seen, world, limit)
+def promised_by(
+    seen: Experience, world: Setup, limit: Array, policy: Array, steps: BySteps | None = None
+) -> Evaluation:
+    """Return the estimates of the model for a policy [H, X, A] from elsewhere."""
+    problem = model_problem(seen, world, limit, steps=steps)
     # Kept to what is open in the model: what nobody has tried it cannot judge.
     opened = problem.opened[problem.horizon - world.horizon :, : policy.shape[1]]
     return promise(problem, seen, world, fitted(problem, projected(policy, opened)))
@@ -106,62 +113,3 @@ def out_of_reach(promised: Evaluation, limit: Array, world: Setup) -> str:
         if world.beyond(found.mean, wanted) > 0.0
     ]
     return "In the learned model " + " and ".join(parts) + " under the best of policies for it."
-
-
-def missed(found: Evaluation, limit: Array, world: Setup) -> Array:
-    """[N], by how much each limit is missed on average, zero where it is kept."""
-    means = np.array([each.mean for each in found.constrained])
-    return np.asarray(np.maximum(world.beyond(means, limit), 0.0))
-
-
-def shortfall(found: Evaluation, limit: Array, world: Setup, certain: bool) -> float:
-    """By how much limits are missed in all, each in units of its range of a step.
-
-    certain : by the end of the interval that is kind; else by the end that is not.
-    """
-    total = 0.0
-    for each, wanted, unit in zip(found.constrained, limit, world.scale.width[1:], strict=True):
-        total += max(world.beyond(world.end(each, certain), wanted), 0.0) / float(unit)
-    return total
-
-
-def merit(found: Evaluation, limit: Array, prices: Array, world: Setup) -> tuple[float, float]:
-    """What is compared: first what is certainly missed, then the pessimistic objective.
-
-    The objective is the lower end of its interval, less the prices of what may be missed.
-    """
-    owed = 0.0
-    for each, wanted, price in zip(found.constrained, limit, prices, strict=True):
-        missed = max(world.beyond(world.end(each, kind=False), wanted), 0.0)
-        owed += float(price) * missed if np.isfinite(price) else 0.0
-    return -shortfall(found, limit, world, certain=True), found.objective.low - owed
-
-
-def judged_plan(
-    seen: Experience, world: Setup, limit: Array, judge: Callable[..., Evaluation] | None
-) -> tuple[Planned | None, list[str]]:
-    """A plan on what was seen, played where there is a judge, or why there is none.
-
-    The best policy of an estimated model is the one whose costs were estimated too low. Where it
-    certainly misses a limit when it is played, it is planned once more with that as a margin.
-    """
-    try:
-        plan = planned_on(seen, world, limit, np.zeros_like(limit))
-    except InputError as error:
-        return None, [f"No plan was made: {error}."]
-    if judge is None:
-        return plan, []
-    played = judge(rows=plan.policy.array)
-    plan = plan._replace(evaluation=played)
-    if not plan.feasible or not shortfall(played, limit, world, certain=True):
-        return plan, []
-    margin = missed(played, limit, world)
-    careful = planned_on(seen, world, limit, margin)
-    if not careful.feasible:
-        return plan, []
-    again, told = judge(rows=careful.policy.array), (limit, plan.multiplier, world)
-    if merit(again, *told) <= merit(played, *told):
-        return plan, []
-    careful = careful._replace(evaluation=again)
-    words = (display.numbers(margin), display.numbers(plan.limit))
-    return careful, [f"The plan leaves a margin of {words[0]}: without it, it missed {words[1]}."]

@@ -10,7 +10,7 @@ import numpy as np
 
 from cmdplab.cmdp.labels import Labels
 from cmdplab.errors import InputError
-from cmdplab.live.spaces.codecs import Code, Several, Whole, names
+from cmdplab.live.spaces.codecs import Cells, Code, Several, Whole, names
 from cmdplab.live.spaces.discretise import Discretiser, Grid, Quantiles, levels
 from cmdplab.types import Array
 
@@ -44,6 +44,11 @@ class Spaces(NamedTuple):
     def first_action(self) -> int:
         """The environment's number of the learner's action 0; 0 where it has none."""
         return self.chosen.start if isinstance(self.chosen, Whole) else 0
+
+    @property
+    def cells(self) -> bool:
+        """Return True if a part of the states is a Box."""
+        return _has_cells(self.observed)
 
     @classmethod
     def of(
@@ -90,6 +95,12 @@ class Spaces(NamedTuple):
             f"{episodes:,} episodes have at most {episodes * horizon:,} steps: most pairs will be "
             "tried a few times or never; take more episodes, or coarser cells."
         )
+
+
+def _has_cells(code: Code) -> bool:
+    if isinstance(code, Several):
+        return any(map(_has_cells, code.parts))
+    return isinstance(code, Cells)
 
 
 def _code(what: str, space: Any, discretise: Discretiser | None, seen: Any) -> Code:

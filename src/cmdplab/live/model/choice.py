@@ -1,0 +1,252 @@
+"""The choice among the last policy, plans on the counts, and a mixture of two of these.
+
+Policies are compared first by how much they miss limits for certain, then by a pessimistic
+objective. Every policy is played. A mixture of the policies i and j with the shares w and 1 - w,
+
+    pi_h(a | x) = (w d_i pi_i + (1 - w) d_j pi_j) / (w d_i + (1 - w) d_j),
+
+has the mean of their returns if the environment is Markov; d_i = d_i(h, x) is the measured
+frequency of state x at step h. w is the largest share of the better policy that keeps all limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+
+from cmdplab import display
+from cmdplab.cmdp.policy import Policy
+from cmdplab.errors import InputError
+from cmdplab.live.episodes import Setup
+from cmdplab.live.evaluation import Evaluation
+from cmdplab.live.model.estimate import BySteps
+from cmdplab.live.model.experience import Experience
+from cmdplab.live.model.plans import Planned, planned_on, promised_by
+from cmdplab.statistics.samples import LEVEL
+from cmdplab.types import Array
+
+LAST, PLAN, MIXTURE = "the last policy", "the plan", "the mixture"
+ROUNDS = 3  # plans with a margin, each larger than the one before
+
+
+class Trial(NamedTuple):
+    """The result of playing a policy."""
+
+    evaluation: Evaluation
+    within: Callable[[float], Evaluation]  # the estimates with intervals of another level
+    places: Array  # [H, X], how often each state occurred at each step
+
+
+Judge = Callable[[Array | None], Trial]  # plays a policy [H, X, A]; None: the learner's last one
+
+
+class Choice(NamedTuple):
+    """The chosen policy, and the policies that were compared."""
+
+    name: str
+    policy: Policy  # [H, X, A]
+    last: Policy
+    evaluation: Evaluation | None  # of `policy`, corrected for the choice
+    last_evaluation: Evaluation | None
+    plan: Planned | None
+    notes: list[str]
+    leads: bool = False  # True if successors differ from step to step
+
+
+class _Candidate(NamedTuple):
+    """A policy with estimates from episodes, else from the model."""
+
+    name: str
+    policy: Policy
+    found: Evaluation
+    trial: Trial | None
+    plan: Planned | None = None
+
+    def words(self, world: Setup) -> str:
+        """Return the name with the means."""
+        (reward, paid), *others = zip(world.names, self.found.every, strict=True)
+        costs = " and ".join(f"{name} {each.mean:.4g}" for name, each in others)
+        return f"{self.name} ({reward} {paid.mean:.4g} at {costs})"
+
+
+def choose(
+    last: Policy,
+    seen: Experience,
+    world: Setup,
+    limit: Array,
+    steps: BySteps | None,
+    judge: Judge | None,
+) -> Choice:
+    """Plan on the counts, play all candidates if there is a judge, and choose.
+
+    steps : for a plan with estimates of each step; None: the environment does not change.
+    """
+    notes: list[str] = []
+    trial = judge(None) if judge else None
+    plans: list[Planned] = []
+    for each in (None, steps) if judge and steps else (steps,):
+        try:
+            plans.append(planned_on(seen, world, limit, np.zeros_like(limit), each))
+        except InputError as error:
+            notes.append(f"No plan{' by steps' if each else ''} was made: {error}.")
+    if not plans:
+        found = trial.evaluation if trial else None
+        return Choice(LAST, last, last, found, found, None, notes)
+    prices = plans[0].multiplier
+
+    def value(each: _Candidate) -> tuple[float, float]:
+        return merit(each.found, limit, prices, world)
+
+    tried = [_tried(each, judge) for each in plans]
+    plan = max(tried, key=value)
+    for careful in _careful(plan, seen, world, limit, steps, judge):
+        tried.append(careful)
+        if value(careful) > value(plan):
+            plan = careful
+    assert plan.plan is not None
+    if len(plans) == 2:
+        words = " and ".join(each.words(world) for each in tried[:2])
+        notes.append(f"Both plans were played, without and with steps: {words}.")
+    if plan.plan.margin.any():
+        words = display.numbers(plan.plan.margin)
+        notes.append(
+            f"The plan leaves a margin of {words}: without it, it missed {display.numbers(limit)}."
+        )
+    found = trial.evaluation if trial else promised_by(seen, world, limit, last.array, steps)
+    final = _Candidate(LAST, last, found, trial)
+    best = max((plan, final), key=value)
+    why = _reason(best, final if best is plan else plan, limit, world)
+    tried.append(final)
+    mixture = _mixture(tried, best, value, limit, world) if judge else None
+    if judge and mixture:
+        share, first, second = mixture
+        rows = _mixed(share, first, second)
+        mixed = judge(rows)
+        policy = Policy(rows, last.labels, "a mixture of two policies")
+        tried.append(_Candidate(MIXTURE, policy, mixed.evaluation, mixed))
+        if value(tried[-1]) > value(best):
+            best = tried[-1]
+            why = (
+                f"{best.words(world)} of {first.words(world)} with the share {share:.2g} and "
+                f"{second.words(world)} was chosen because it earns more within the limits."
+            )
+    notes.append(why[0].upper() + why[1:])
+    evaluation = best.trial and best.trial.within(1.0 - (1.0 - LEVEL) / len(tried))
+    own = trial.evaluation if trial else None
+    leads = steps is not None and steps.leads
+    return Choice(best.name, best.policy, last, evaluation, own, plan.plan, notes, leads)
+
+
+def _tried(plan: Planned, judge: Judge | None) -> _Candidate:
+    """Return a plan as a candidate, played if there is a judge."""
+    if judge is None:
+        return _Candidate(PLAN, plan.policy, plan.promised, None, plan)
+    trial = judge(plan.policy.array)
+    plan = plan._replace(evaluation=trial.evaluation)
+    return _Candidate(PLAN, plan.policy, trial.evaluation, trial, plan)
+
+
+def _careful(
+    first: _Candidate,
+    seen: Experience,
+    world: Setup,
+    limit: Array,
+    steps: BySteps | None,
+    judge: Judge | None,
+) -> Iterator[_Candidate]:
+    """Yield plans with growing margins until one does not miss its limits for certain.
+
+    The best policy of an estimated model is one whose costs were estimated too low. If a policy
+    misses by m, and the model has slack s, the margin grows by s m / (s + m), which is below both.
+    """
+    at, plan = first, first.plan
+    assert plan is not None
+    slack = max(plan.slater_gap or 0.0, 0.0) * world.scale.width[1:]
+    steps, margin = steps if plan.by_step else None, np.zeros_like(limit)
+    for _ in range(ROUNDS if judge and plan.feasible else 0):
+        if not shortfall(at.found, limit, world, certain=True):
+            return
+        means = np.array([each.mean for each in at.found.constrained])
+        missed, left = np.maximum(world.beyond(means, limit), 0.0), np.maximum(slack - margin, 0.0)
+        margin = margin + left * missed / np.maximum(left + missed, 1e-300)
+        plan = planned_on(seen, world, limit, margin, steps)
+        if not plan.feasible:
+            return
+        at = _tried(plan, judge)
+        yield at
+
+
+def _mixture(
+    tried: list[_Candidate],
+    best: _Candidate,
+    value: Callable[[_Candidate], tuple[float, float]],
+    limit: Array,
+    world: Setup,
+) -> tuple[float, _Candidate, _Candidate] | None:
+    """Return (w, i, j) of the best mixture if it earns visibly more than the best single policy."""
+    missed, earned = value(best)
+    half = (best.found.objective.high - best.found.objective.low) / 2.0
+    most, found = (-np.inf if missed < 0.0 else earned + half), None
+    for first, second in permutations(tried, 2):
+        ends = [
+            np.array([world.end(each, kind=False) for each in one.found.constrained])
+            for one in (first, second)
+        ]
+        over, under = world.beyond(ends[0], limit), world.beyond(ends[1], limit)
+        if (under > 0.0).any() or not (over > 0.0).any():
+            continue
+        share = float(np.min(-under[over > 0.0] / (over - under)[over > 0.0]))
+        low = share * first.found.objective.low + (1.0 - share) * second.found.objective.low
+        if share > 0.0 and low > most:
+            most, found = low, (share, first, second)
+    return found
+
+
+def _mixed(share: float, first: _Candidate, second: _Candidate) -> Array:
+    """Return the policy of a mixture, with half a visit added to each frequency."""
+    total: Array = np.zeros(1)
+    for weight, one in ((share, first), (1.0 - share, second)):
+        assert one.trial is not None
+        total = total + (weight * (one.trial.places + 0.5))[:, :, None] * one.policy.array
+    return np.asarray(total / total.sum(axis=-1, keepdims=True))
+
+
+def _reason(best: _Candidate, other: _Candidate, limit: Array, world: Setup) -> str:
+    """Return why one policy was preferred to another, with the means of both."""
+    mine, theirs = (shortfall(each.found, limit, world, certain=True) for each in (best, other))
+    rule = ", ".join(
+        f"{n} {world.rule} {b:.4g}" for n, b in zip(world.names[1:], limit, strict=True)
+    )
+    if mine < theirs:
+        why = f"{other.words(world)} misses the limits ({rule})" + (" by more" if mine else "")
+    elif best.found.objective.low > other.found.objective.high:
+        why = f"it earns more than {other.words(world)}"
+    else:
+        why = f"its lower bound is not below that of {other.words(world)}"
+    return f"{best.words(world)} was chosen because {why}."
+
+
+def shortfall(found: Evaluation, limit: Array, world: Setup, certain: bool) -> float:
+    """Return by how much limits are missed in all, each in units of its range of a step.
+
+    certain : True uses the end of the interval that favours the policy; False uses the other end.
+    """
+    total = 0.0
+    for each, wanted, unit in zip(found.constrained, limit, world.scale.width[1:], strict=True):
+        total += max(world.beyond(world.end(each, certain), wanted), 0.0) / float(unit)
+    return total
+
+
+def merit(found: Evaluation, limit: Array, prices: Array, world: Setup) -> tuple[float, float]:
+    """Return minus the certain shortfall, then the pessimistic objective.
+
+    The objective is the lower end of its interval, less the prices of what may be missed.
+    """
+    owed = 0.0
+    for each, wanted, price in zip(found.constrained, limit, prices, strict=True):
+        missed = max(world.beyond(world.end(each, kind=False), wanted), 0.0)
+        owed += float(price) * missed if np.isfinite(price) else 0.0
+    return -shortfall(found, limit, world, certain=True), found.objective.low - owed
