@@ -50,10 +50,10 @@ from .cmdp.stationary import (
 )
 from .environments import make as make
 from .environments.catalogue import (
+    describe as describe,
     list_algorithms as list_algorithms,
     list_environments as list_environments,
 )
-from .environments.description import describe as describe
 from .errors import (
     CmdplabError as CmdplabError,
     EngineError as EngineError,
@@ -66,11 +66,8 @@ from .experiments.play import Job as Job, Run as Run
 from .experiments.records.load import load_runs as load_runs
 from .experiments.run import run as run, run_many as run_many
 from .experiments.sweep import sweep as sweep
-from .formats.estimates import (
-    Estimated as Estimated,
-    from_counts as from_counts,
-    from_trajectories as from_trajectories,
-)
+from .formats.estimates import Estimated as Estimated, from_counts as from_counts
+from .formats.logs import from_trajectories as from_trajectories
 from .formats.tables import from_table as from_table
 from .live import (
     Fitted as Fitted,

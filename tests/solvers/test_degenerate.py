@@ -23,7 +23,7 @@ from cmdplab.algorithms.baselines import task_for
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import session
-from cmdplab.environments.description import describe
+from cmdplab.environments.catalogue import describe
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import Box, plan, solve
 from cmdplab.solvers.certified import Infeasible, attempt

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cmdplab.cmdp.labels import Scale
     from cmdplab.cmdp.problem import CMDP
     from cmdplab.cmdp.stationary import StationaryCMDP
-    from cmdplab.environments.description import ThresholdRange
+    from cmdplab.environments.catalogue import ThresholdRange
     from cmdplab.solvers import Solution
 
 
@@ -117,7 +117,7 @@ def describe_command(asked: AskedAny, as_json: Json = False) -> None:
     the price along the way. In the units of its labels, where it has any.
     """
     from cmdplab.display.terminal import facts, number, numbers
-    from cmdplab.environments.description import describe
+    from cmdplab.environments.catalogue import describe
 
     problem = in_its_units(asked)
     d = describe(problem)

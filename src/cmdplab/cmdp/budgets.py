@@ -44,7 +44,7 @@ class _Cost:
         object.__setattr__(self, "cost", floats("the cost", self.cost))
 
     def table(self, problem: CMDP) -> Array:
-        """[H, X, A], the cost of every pair at every step; zero where an action is closed."""
+        """Return the cost of each pair, [H, X, A], zero for closed actions."""
         return cost_table(self.cost, problem)
 
 
@@ -176,7 +176,7 @@ class Forbidden:
         return _places("never", self.states, self.actions, self.steps)
 
     def pairs(self, problem: CMDP) -> Mask:
-        """[H, X, A], true where a visit is forbidden."""
+        """Return [H, X, A], true for the pairs of these states, actions and steps."""
         return chosen_pairs(problem, self.states, self.actions, self.steps)
 
 
@@ -203,7 +203,7 @@ class VisitCap:
         return f"{where}: at most {self.cap:g}, expected"
 
     def pairs(self, problem: CMDP) -> Mask:
-        """[H, X, A], true where a visit counts."""
+        """Return [H, X, A], true for the pairs of these states, actions and steps."""
         return chosen_pairs(problem, self.states, self.actions, self.steps)
 
 
@@ -211,7 +211,7 @@ Budget = AlmostSure | Chance | CVaR | Expected | Forbidden | VisitCap
 
 
 def as_cost(problem: CMDP, constraint: int) -> tuple[Array, float]:
-    """Constraint n, V[r^n] >= b^n, as a cost and its budget: c = 1 - r^n and B = H - b^n.
+    """Return constraint n, V[r^n] >= b^n, as a cost 1 - r^n and its budget H - b^n.
 
     `AlmostSure(*as_cost(problem, 1))` asks of every episode what constraint 1 asks of their mean.
     """
@@ -224,7 +224,7 @@ def as_cost(problem: CMDP, constraint: int) -> tuple[Array, float]:
 
 
 def without(problem: CMDP, constraints: Collection[int]) -> CMDP:
-    """The problem without some of its constraints, counted from 1."""
+    """Return the problem without some of its constraints, counted from 1."""
     kept = [n for n in range(1 + problem.constraints) if n not in constraints]
     limits = problem.threshold[[n - 1 for n in kept[1:]]]
     signals = problem.labels.signals
@@ -233,7 +233,7 @@ def without(problem: CMDP, constraints: Collection[int]) -> CMDP:
 
 
 def cost_table(cost: npt.ArrayLike, problem: CMDP) -> Array:
-    """[H, X, A] of finite costs; zero where an action is closed."""
+    """Return a finite cost [H, X, A], zero for closed actions."""
     table = floats("the cost", cost)
     shape = problem.reward.shape[1:]
     if table.shape not in (shape, shape[1:]):
@@ -247,7 +247,7 @@ def cost_table(cost: npt.ArrayLike, problem: CMDP) -> Array:
 
 
 def chosen_pairs(problem: CMDP, states: Names, actions: Names, steps: Names) -> Mask:
-    """[H, X, A], true at the given steps, states and actions; None means all of them."""
+    """Return [H, X, A], true at the given steps, states and actions; None means all of them."""
     labels = problem.labels
     chosen = np.zeros(problem.reward.shape[1:], dtype=bool)
     h = _numbers(steps, labels.find_step, problem.horizon)
@@ -264,7 +264,7 @@ def _numbers(given: Names, find: Callable[[int | str, int], int], size: int) -> 
 
 
 def _each(given: Sequence[int | str] | int | str) -> list[int | str]:
-    """What a person names, one or several, as a list."""
+    """Return one name, or several, as a list."""
     return [given] if isinstance(given, int | str | np.integer) else list(given)
 
 

@@ -39,12 +39,12 @@ class Evaluation(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The return of the objective."""
+        """Return V[r^0]."""
         return float(self.returns[0])
 
     @property
     def utility(self) -> Array:
-        """[N], the returns of the utilities."""
+        """Return V[r^n] of the utilities, [N]."""
         return self.returns[1:]
 
 

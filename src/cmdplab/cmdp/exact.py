@@ -16,12 +16,12 @@ from cmdplab.types import Array, Mask
 
 
 def occupancy(problem: CMDP, policy: Array) -> Array:
-    """[H, X, A]: w_h(x, a) = P(x_h = x, a_h = a | pi, P)   (Appendix E, Eq. 12)."""
+    """Return w_h(x, a) = P(x_h = x, a_h = a | pi, P), [H, X, A]   (Appendix E, Eq. 12)."""
     return visits(problem.kernel, problem.start, policy)
 
 
 def visits(kernel: Kernel, start: int, policy: Array) -> Array:
-    """[H, X, A]: the occupancy of a policy on a kernel."""
+    """Return the occupancy [H, X, A] of a policy on a kernel."""
     pairs = np.empty(policy.shape)
     here = np.zeros(policy.shape[1])
     here[start] = 1.0
@@ -32,27 +32,27 @@ def visits(kernel: Kernel, start: int, policy: Array) -> Array:
 
 
 def returns(problem: CMDP, policy: Array) -> Array:
-    """[1 + N]: V^pi_1[P, r^n](x_1) of every reward."""
+    """Return V^pi_1[P, r^n](x_1) of every reward, [1 + N]."""
     return earned(problem, occupancy(problem, policy))
 
 
 def earned(problem: CMDP, pairs: Array) -> Array:
-    """[1 + N]: sum_{h,x,a} w_h(x, a) r^n_h(x, a) of an occupancy w [H, X, A]."""
+    """Return sum_{h,x,a} w_h(x, a) r^n_h(x, a), [1 + N], of an occupancy w [H, X, A]."""
     return np.asarray(np.einsum("nhxa,hxa->n", problem.reward, pairs))
 
 
 def gap(optimum: Any, value: Any) -> Any:
-    """V* - V^pi[r^0], of numbers or arrays: how far a policy is from the optimum (Section 2.2)."""
+    """Return V* - V^pi[r^0], of numbers or arrays (Section 2.2)."""
     return optimum - value
 
 
 def violation(threshold: Any, utility: Any) -> Any:
-    """b^n - V^pi[r^n], of numbers or arrays: above zero where a threshold is missed."""
+    """Return b^n - V^pi[r^n], of numbers or arrays: above zero if a threshold is missed."""
     return threshold - utility
 
 
 def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:
-    """[H, X, A]: Q^pi_h[P, r](x, a) for a reward [H, X, A]."""
+    """Return Q^pi_h[P, r](x, a), [H, X, A], for a reward [H, X, A]."""
     q = np.empty_like(reward)
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):
@@ -62,7 +62,7 @@ def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:
 
 
 def greedy(problem: CMDP, reward: Array) -> tuple[float, Array]:
-    """max over policies of V^pi_1[P, r](x_1), and a deterministic policy [H, X, A] for it."""
+    """Return max_pi V^pi_1[P, r](x_1), and a deterministic policy [H, X, A] for it."""
     policy = np.zeros_like(reward)
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):
@@ -74,11 +74,11 @@ def greedy(problem: CMDP, reward: Array) -> tuple[float, Array]:
 
 
 def even(opened: Mask) -> Array:
-    """[..., A]: the policy that takes every open action equally often."""
+    """Return the policy [..., A] that takes every open action equally often."""
     return np.asarray(opened / opened.sum(axis=-1, keepdims=True))
 
 
 def policy_of(pairs: Array, fallback: Array) -> Array:
-    """The policy of an occupancy [H, X, A]; states it never visits take theirs from `fallback`."""
+    """Return the policy of an occupancy [H, X, A], and of `fallback` in states without visits."""
     mass = pairs.sum(axis=-1, keepdims=True)
     return np.where(mass > 0.0, pairs / np.where(mass > 0.0, mass, 1.0), fallback)

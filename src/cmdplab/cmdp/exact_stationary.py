@@ -34,7 +34,7 @@ class Visits(NamedTuple):
 
 
 def chain(problem: StationaryCMDP, policy: Array) -> sparse.csr_array:
-    """[X, X]: P_pi(y | x) = sum_a pi(a | x) P(y | x, a)."""
+    """Return P_pi(y | x) = sum_a pi(a | x) P(y | x, a), [X, X]."""
     kernel, X = problem.transition, problem.states
     if not isinstance(kernel, Sparse):
         return sparse.csr_array(np.einsum("xa,xay->xy", policy, kernel))
@@ -47,12 +47,12 @@ def chain(problem: StationaryCMDP, policy: Array) -> sparse.csr_array:
 
 
 def ahead(problem: StationaryCMDP, value: Array) -> Array:
-    """[X, A]: the expected value of the next state."""
+    """Return the expected value of the next state, [X, A]."""
     return problem.kernel.ahead(0, value)
 
 
 def visits(problem: StationaryCMDP, policy: Array, begun: Array | None = None) -> Visits:
-    """d = start + gamma d P_pi where rewards are discounted, else the limit of 1/T sum_t P(x_t).
+    """Return d = start + gamma d P_pi, or for averages the limit of 1/T sum_t P(x_t).
 
     begun : [X], visits of a similar policy, from which an iteration may begin.
     """
@@ -72,14 +72,14 @@ def visits(problem: StationaryCMDP, policy: Array, begun: Array | None = None) -
 
 
 def _small_chain(problem: StationaryCMDP, policy: Array) -> Array:
-    """[X, X], written out."""
+    """Return the chain as a table [X, X]."""
     if isinstance(problem.transition, Sparse):
         return np.asarray(chain(problem, policy).toarray())
     return np.asarray(np.matmul(policy[:, None, :], problem.transition)[:, 0])
 
 
 def _discounted(follow: sparse.csr_array, gamma: float, start: Array, begun: Array | None) -> Array:
-    """The solution of d = start + gamma follow d."""
+    """Solve d = start + gamma follow d."""
     X = len(start)
     # Sweeps keep the sum of d, so that only where time is spent has to converge, not how much.
     found = np.full(X, 1.0 / (X * (1.0 - gamma))) if begun is None else begun
@@ -103,7 +103,7 @@ def _discounted(follow: sparse.csr_array, gamma: float, start: Array, begun: Arr
 def _swept(
     follow: sparse.csr_array, gamma: float, start: Array, found: Array, most: int
 ) -> tuple[Array, bool]:
-    """Sweeps d -> start + gamma follow d, at most so many; whether they changed nothing at last."""
+    """Return d after at most `most` sweeps d -> start + gamma follow d, and True if it settled."""
     for _ in range(most):
         following = start + gamma * (follow @ found)
         moved, found = np.abs(following - found).sum(), following
@@ -113,7 +113,7 @@ def _swept(
 
 
 def recurrent(follow: Any) -> list[Indices]:
-    """The closed classes of a chain [X, X], each an array of states: those of its support."""
+    """Return the closed classes of the support of a chain [X, X], each an array of states."""
     x, y = follow.nonzero()
     linked = sparse.csr_array((np.ones(len(x)), (x, y)), shape=follow.shape)
     count, label = connected_components(linked, directed=True, connection="strong")
@@ -124,7 +124,7 @@ def recurrent(follow: Any) -> list[Indices]:
 
 
 def _long_run(follow: sparse.csr_array, start: Array) -> Visits:
-    """start P*: where time is spent in the long run, and how often other states are passed."""
+    """Return start P*, the shares of time, and the visits of states that are left for ever."""
     classes = recurrent(follow)
     closed = np.concatenate(classes)
     passing = np.setdiff1d(np.arange(len(start)), closed)
@@ -144,7 +144,7 @@ def _long_run(follow: sparse.csr_array, start: Array) -> Visits:
 
 
 def _invariant(follow: sparse.csr_array) -> Array:
-    """The distribution of an irreducible chain that it keeps."""
+    """Return the invariant distribution of an irreducible chain."""
     size = follow.shape[0]
     if size == 1:
         return np.ones(1)
@@ -168,7 +168,7 @@ class _Factorised(NamedTuple):
 
 
 def _passage(rows: Any, states: Indices) -> Passage | _Factorised:
-    """The system of states [n] that are left for ever, from their rows [n, X] of a chain."""
+    """Return the system of states [n] that are left for ever, from their rows [n, X] of a chain."""
     outside = np.ones(rows.shape[1], dtype=np.bool_)
     outside[states] = False
     inner, out = rows[:, states], np.asarray(rows[:, outside].sum(axis=1))
@@ -181,13 +181,13 @@ def _passage(rows: Any, states: Indices) -> Passage | _Factorised:
 
 
 def _row(follow: Any, state: int) -> Any:
-    """A row of a chain, written out."""
+    """Return a row of a chain, written out."""
     row = follow[[state]]
     return (row.toarray() if isinstance(row, sparse.csr_array) else row)[0]
 
 
 def gains_and_biases_of(follow: Any, right: Any) -> tuple[Any, Any]:
-    """g = P g and g + h = r + P h of a chain [X, X], for rewards [X, K]; both are [X, K].
+    """Solve g = P g and g + h = r + P h of a chain [X, X] for rewards [X, K]: g and h, [X, K] each.
 
     The chain is sparse, or a table of doubles or of decimals. h is zero at the first state of every
     recurrent class: only differences of it mean anything.
@@ -220,12 +220,12 @@ def _solve(matrix: sparse.csr_array, right: Array) -> Array:
 
 
 def occupancy(problem: StationaryCMDP, policy: Array) -> Array:
-    """[X, A]: how often each pair is visited."""
+    """Return the expected visits of each pair, [X, A]."""
     return visits(problem, policy).states[:, None] * policy
 
 
 def earned(problem: StationaryCMDP, pairs: Array) -> Array:
-    """[1 + N]: sum_{x,a} w(x, a) r^n(x, a) of an occupancy w [X, A].
+    """Return sum_{x,a} w(x, a) r^n(x, a), [1 + N], of an occupancy w [X, A].
 
     An average is among the rewards that are earned, which rounding must not hide.
     """
@@ -237,12 +237,12 @@ def earned(problem: StationaryCMDP, pairs: Array) -> Array:
 
 
 def returns(problem: StationaryCMDP, policy: Array) -> Array:
-    """[1 + N]: J of every reward."""
+    """Return J of every reward, [1 + N]."""
     return earned(problem, occupancy(problem, policy))
 
 
 def action_values(problem: StationaryCMDP, policy: Array, reward: Array) -> Array:
-    """[X, A]: Q^pi of a reward [X, A], discounted."""
+    """Return Q^pi of a reward [X, A], discounted."""
     if not isinstance(problem.criterion, Discounted):
         raise TypeError("action values are those of discounted rewards")
     gamma = problem.criterion.discount
@@ -252,13 +252,13 @@ def action_values(problem: StationaryCMDP, policy: Array, reward: Array) -> Arra
 
 
 def gains_and_biases(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
-    """([X, 1 + N], [X, 1 + N]) of a policy [X, A], averaged: see `gains_and_biases_of`."""
+    """Return `gains_and_biases_of` a policy [X, A], averaged: [X, 1 + N] each."""
     right = np.einsum("xa,nxa->xn", policy, problem.reward)
     return gains_and_biases_of(chain(problem, policy), right)
 
 
 def relative_values(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
-    """([1 + N, X, A], [1 + N, X, A]): r - g + P h, and by how much an action changes the gain.
+    """Return r - g + P h and the change of the gain by an action, [1 + N, X, A] each.
 
     The first is what an action earns beside the average if the policy goes on as it is. It means
     something where the second is zero: elsewhere one action is better for ever.
@@ -273,7 +273,7 @@ def relative_values(problem: StationaryCMDP, policy: Array) -> tuple[Array, Arra
 
 
 def greedy(problem: StationaryCMDP, reward: Array) -> tuple[float, Array]:
-    """max over policies of J[r], discounted, and a deterministic policy: policy iteration."""
+    """Return max_pi J[r], discounted, and a deterministic policy for it, by policy iteration."""
     states = np.arange(problem.states)
     policy = np.zeros(reward.shape)
     policy[states, np.argmax(problem.opened, axis=1)] = 1.0

@@ -31,13 +31,13 @@ BRANCHES = 8  # successors that a state of a random start may have, however shor
 
 
 def tail_bound(discount: float, horizon: int, largest: float = 1.0) -> float:
-    """largest gamma^H / (1 - gamma): what a reward of that size earns from step H on."""
+    """Return largest gamma^H / (1 - gamma), a bound on a reward's sum from step H on."""
     _checked_discount(discount)
     return largest * discount ** whole_number("the horizon", horizon) / (1.0 - discount)
 
 
 def steps_for(discount: float, accuracy: float, largest: float = 1.0) -> int:
-    """The smallest H >= 1 with tail_bound(discount, H, largest) <= accuracy."""
+    """Return the smallest H >= 1 with tail_bound(discount, H, largest) <= accuracy."""
     _checked_discount(discount)
     if not (real_number("accuracy", accuracy) > 0.0 and real_number("largest", largest) > 0.0):
         raise InputError(f"accuracy is {accuracy:g} and the largest reward {largest:g}, not > 0")
@@ -55,7 +55,7 @@ def discounted(
     name: str = "discounted",
     mask: Mask | None = None,
 ) -> CMDP:
-    """A discounted problem cut after `horizon` steps: r_h = gamma^h r, the same thresholds.
+    """Return a discounted problem cut after `horizon` steps: r_h = gamma^h r, equal thresholds.
 
     kernel : [X, A, X] or lists. reward : [1 + N, X, A] in [0, 1]. threshold : [N], on discounted
     sums. mask : [X, A] or [H, X, A], as in `CMDP`.
@@ -104,7 +104,7 @@ def with_an_end(problem: CMDP | StationaryCMDP) -> CMDP:
 
 
 def truncate(problem: StationaryCMDP, horizon: int) -> Truncated:
-    """A discounted problem as one of H steps that learners can take: rewards mapped onto [0, 1].
+    """Return a discounted problem as one of H steps for learners, with rewards mapped onto [0, 1].
 
     Labels lead back: `labels.signal(n).published` of a return is that of the original, but for
     `error`, at most gamma^H / (1 - gamma) times the largest reward. An average has no such bound
@@ -146,7 +146,7 @@ def averaged(
     name: str = "averaged",
     mask: Mask | None = None,
 ) -> CMDP:
-    """An average-reward problem over H steps from one state: the same rewards, thresholds H b.
+    """Return an average-reward problem over H steps from one state, with thresholds H b.
 
     kernel : [X, A, X] or lists. reward : [1 + N, X, A] in [0, 1]. threshold : [N], per step.
     mask : [X, A] or [H, X, A], as in `CMDP`.
@@ -172,7 +172,7 @@ def with_random_start(
 def with_random_start(
     kernel: npt.ArrayLike | Sparse, reward: npt.ArrayLike, distribution: npt.ArrayLike
 ) -> tuple[Array | Sparse, Array, int]:
-    """(kernel, reward, start) of the problem whose first state is random.
+    """Return (kernel, reward, start) of the problem whose first state is random.
 
     kernel : [X, A, X] or [H, X, A, X], or lists. reward : [1 + N, H, X, A]. distribution : [X].
     The new start is state X. Every action leads from it into `distribution` and earns nothing;
@@ -211,7 +211,7 @@ class _Tree(NamedTuple):
 
 
 def _tree(first: Array, most: int) -> _Tree:
-    """The tree of a distribution [X] whose rows have at most `most` successors."""
+    """Return the tree of a distribution [X] whose rows have at most `most` successors."""
     nodes, weights, height = np.flatnonzero(first), first[first > 0.0], 1
     groups: list[tuple[Indices, Array]] = []  # of each level, the lowest first
     while len(nodes) > most:
@@ -227,7 +227,7 @@ def _tree(first: Array, most: int) -> _Tree:
 
 
 def randomly_started(problem: CMDP, distribution: npt.ArrayLike) -> CMDP:
-    """The problem with a random first state: `with_random_start`, closed pairs and names included.
+    """Return the problem with a random first state, its closed pairs and its names.
 
     The new states are called "start" where states have names, and the new steps "before".
     """
@@ -248,7 +248,7 @@ def randomly_started(problem: CMDP, distribution: npt.ArrayLike) -> CMDP:
 
 
 def _rows(kernel: npt.ArrayLike | Sparse) -> Array | Sparse:
-    """A table of real numbers, [X, A, X] or [H, X, A, X], or the lists as they are."""
+    """Return a table of real numbers, [X, A, X] or [H, X, A, X], or the given lists."""
     rows = kernel_rows(kernel)
     check_axes(rows)
     return rows
@@ -257,7 +257,7 @@ def _rows(kernel: npt.ArrayLike | Sparse) -> Array | Sparse:
 def _with_states_more(
     rows: npt.NDArray[Any], more: npt.NDArray[Any], width: int, height: int
 ) -> Array:
-    """Rows [X, A, K] or [H, X, A, K] and those of T states more [T, K'], all of them `width` long.
+    """Return rows [X, A, K] or [H, X, A, K] and those of T more states [T, K'], each `width` long.
 
     Rows of H steps become rows of H + height, the first step repeated: nobody is there then.
     """
@@ -270,12 +270,12 @@ def _with_states_more(
 
 
 def _later(steps: int, height: int) -> list[int]:
-    """The steps of the old problem at those of the new one: the first stands for those before."""
+    """Return the old step of each new step; the first old one stands for those before."""
     return [0] * height + list(range(steps))
 
 
 def _with_steps_before(mask: Mask | None, height: int, more: int) -> Mask | None:
-    """[H, X, A] -> [H + height, X + more, A]: all actions are open in the states before."""
+    """Return a mask [H + height, X + more, A]; all actions are open in the new states."""
     if mask is None:
         return None
     steps, states, actions = mask.shape

@@ -30,11 +30,11 @@ class Scale(NamedTuple):
     offset: float = 0.0
 
     def published(self, ours: float) -> float:
-        """A value V[r] in the units of the source."""
+        """Return a value V[r] in the units of the source."""
         return self.offset + self.factor * ours
 
     def ours(self, published: Any) -> Any:
-        """What `published` makes of it: a value V[r], or an array of them, in our units."""
+        """Return a value V[r] in our units, the inverse of `published`; arrays are accepted."""
         return (published - self.offset) / self.factor
 
 
@@ -66,37 +66,37 @@ class Labels:
         object.__setattr__(self, "signals", signals)
 
     def state(self, x: int) -> str:
-        """The name of a state, its number where it has none."""
+        """Return the name of a state, or its number without names."""
         return self.states[x] if self.states else str(x)
 
     def action(self, a: int) -> str:
-        """The name of an action, its number where it has none."""
+        """Return the name of an action, or its number without names."""
         return self.actions[a] if self.actions else str(a)
 
     def step(self, h: int) -> str:
-        """The name of a step, its number where it has none."""
+        """Return the name of a step, or its number without names."""
         return self.steps[h] if self.steps else str(h)
 
     def signal(self, n: int) -> Scale:
-        """What reward n counts: the objective for n = 0, else constraint n."""
+        """Return the units of reward n: the objective for n = 0, else constraint n."""
         if self.signals:
             return self.signals[n]
         return Scale("objective" if n == 0 else f"constraint {n}")
 
     def find_state(self, given: int | str, states: int) -> int:
-        """The number of a state that a person names."""
+        """Return the number of a state, given by name or number."""
         return _found("state", given, self.states, states)
 
     def find_action(self, given: int | str, actions: int) -> int:
-        """The number of an action that a person names."""
+        """Return the number of an action, given by name or number."""
         return _found("action", given, self.actions, actions)
 
     def find_step(self, given: int | str, steps: int) -> int:
-        """The number of a step that a person names."""
+        """Return the number of a step, given by name or number."""
         return _found("step", given, self.steps, steps)
 
     def place(self, axes: str, index: Sequence[int]) -> str:
-        """Where an entry of an array is: by names where there are any, else as [h, x, a].
+        """Return the place of an entry of an array: in words if there are names, else as [h, x, a].
 
         axes : a letter for each number of the index: h a step, k a counter, x a state, a an action.
         """
@@ -105,7 +105,7 @@ class Labels:
         return self.in_words(axes, index)
 
     def in_words(self, axes: str, index: Sequence[int]) -> str:
-        """The same in words, whether there are names or not."""
+        """Return the place of an entry of an array in words."""
         found = []
         for axis, n in zip(axes, index, strict=False):  # an index may end before the last axes
             names = self.along(axis)
@@ -113,16 +113,16 @@ class Labels:
         return ", ".join(found)
 
     def along(self, axis: str) -> tuple[str, ...]:
-        """The names along an axis; none where numbers serve."""
+        """Return the names along an axis, () without names."""
         return {"h": self.steps, "x": self.states, "a": self.actions}.get(axis, ())
 
     def to_json(self) -> str:
-        """One line of text, from which `from_json` makes equal labels."""
+        """Return one line of text, from which `from_json` makes equal labels."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Labels:
-        """The labels of one line of JSON."""
+        """Return the labels of one line of JSON."""
         values: Any = parse_json(text, "the labels")
         if not isinstance(values, dict) or not set(values) <= set(cls.__dataclass_fields__):
             raise InputError("the labels must be an object of states, actions, steps and signals")
@@ -159,7 +159,7 @@ def _listed(what: str, given: object) -> tuple[Any, ...]:
 
 
 def _names(what: str, given: object) -> tuple[str, ...]:
-    """Unique, printable names."""
+    """Return names that are unique and printable."""
     names = _listed(what, given)
     seen: set[str] = set()
     for each in names:
@@ -181,13 +181,13 @@ def _found(what: str, given: int | str, names: tuple[str, ...], size: int) -> in
 
 
 def choices(what: str, names: tuple[str, ...], size: int) -> str:
-    """The numbers and the first names that there are, as the end of a sentence."""
+    """Return the numbers and the first names as the end of a sentence."""
     shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
     return f"the {what}s are 0..{size - 1}" + (f", named {shown}" if names else "")
 
 
 def unused(word: str, names: tuple[str, ...]) -> str:
-    """The word, with as many primes as it takes to be none of the names."""
+    """Return the word with as many primes as make it none of the names."""
     while word in names:
         word += "'"
     return word

@@ -66,15 +66,15 @@ class Counter:
 
     @property
     def every_sum(self) -> Indices:
-        """[K], the sum that each level stands for."""
+        """Return the sum that each level stands for, [K]."""
         return np.arange(self.levels) if self.sums is None else self.sums
 
     def at(self, h: int) -> Indices:
-        """[X, A], the increments of step h."""
+        """Return the increments of step h, [X, A]."""
         return self.step if self.step.ndim == 2 else np.asarray(self.step[h])
 
     def moved(self, level: npt.ArrayLike, step: npt.ArrayLike) -> Indices:
-        """The levels after steps from levels: clip(k + step, 0, K - 1), and the limit."""
+        """Return the levels after steps from levels: clip(k + step, 0, K - 1), and the limit."""
         level, last = np.asarray(level), self.levels - 1
         if self.sums is None:
             total = level + np.asarray(step)
@@ -87,11 +87,11 @@ class Counter:
         return np.asarray(after)
 
     def after(self, k: int, h: int, x: int, a: int) -> int:
-        """The level after a pair."""
+        """Return the level after a pair."""
         return int(self.moved(k, self.at(h)[x, a]))
 
     def next_levels(self, h: int) -> Indices:
-        """[K, X, A], the level after each pair from each level."""
+        """Return the level after each pair from each level, [K, X, A]."""
         return self.moved(np.arange(self.levels)[:, None, None], self.at(h))
 
 
@@ -116,28 +116,28 @@ class Counters:
 
     @property
     def step(self) -> Indices:
-        """[parts, H, X, A] or [parts, X, A], the increments of every part."""
+        """Return the increments of every part, [parts, H, X, A] or [parts, X, A]."""
         return np.stack([each.step for each in self.parts])
 
     @property
     def levels(self) -> int:
-        """How many combinations of levels there are."""
+        """Return the number of combinations of levels."""
         return prod(each.levels for each in self.parts)
 
     @property
     def start(self) -> int:
-        """The combination before the first step."""
+        """Return the combination before the first step."""
         return int(self.joined([each.start for each in self.parts]))
 
     def joined(self, levels: Sequence[npt.ArrayLike]) -> Indices:
-        """The numbers of combinations, of the levels of each part."""
+        """Return the numbers of combinations from the levels of each part."""
         number = np.zeros((), dtype=np.int64)
         for part, level in zip(self.parts, levels, strict=True):
             number = number * part.levels + np.asarray(level)
         return np.asarray(number)
 
     def split(self, number: npt.ArrayLike) -> list[Indices]:
-        """The levels of each part, of the numbers of combinations."""
+        """Return the levels of each part from the numbers of combinations."""
         left, found = np.asarray(number), []
         for part in reversed(self.parts):
             left, level = np.divmod(left, part.levels)
@@ -145,16 +145,16 @@ class Counters:
         return found[::-1]
 
     def after(self, k: int, h: int, x: int, a: int) -> int:
-        """The combination after a pair."""
+        """Return the level after a pair."""
         return int(self.joined([part.after(int(at), h, x, a) for part, at in self._each(k)]))
 
     def next_levels(self, h: int) -> Indices:
-        """[K, X, A], the combination after each pair from each one."""
+        """Return the level after each pair from each level, [K, X, A]."""
         k = np.arange(self.levels)[:, None, None]
         return self.joined([part.moved(level, part.at(h)) for part, level in self._each(k)])
 
     def from_states(self, h: int, x: Indices, k: Indices) -> Indices:
-        """[n, A], the combinations after each action in states x [n] from k [n]."""
+        """Return the combinations after each action in states x [n] from k [n], [n, A]."""
         each = self._each(k[:, None])
         return self.joined([part.moved(level, part.at(h)[x]) for part, level in each])
 
@@ -166,7 +166,7 @@ Memory = Counter | Counters
 
 
 def counted_occupancy(problem: CMDP, policy: Array, counter: Memory) -> Array:
-    """[H, K, X, A]: w_h(k, x, a) = P(k_h = k, x_h = x, a_h = a) of a policy [H, K, X, A].
+    """Return w_h(k, x, a) = P(k_h = k, x_h = x, a_h = a), [H, K, X, A], of a policy.
 
     The forward equation of the chain of (k, x): a pair sends its mass to the level that follows
     and, by the kernel, to the states that follow.
@@ -182,7 +182,7 @@ def counted_occupancy(problem: CMDP, policy: Array, counter: Memory) -> Array:
 
 
 def mass_by_next_level(pairs: Array, following: Indices) -> Array:
-    """[K, X, A]: the mass of pairs [K, X, A] by the level that follows instead of the present."""
+    """Return the mass of pairs [K, X, A] by their next level."""
     x, a = np.ogrid[: pairs.shape[1], : pairs.shape[2]]
     arrived: Array = np.zeros_like(pairs)
     for level, mass in zip(following, pairs, strict=True):
@@ -191,7 +191,7 @@ def mass_by_next_level(pairs: Array, following: Indices) -> Array:
 
 
 def counted_action_values(problem: CMDP, policy: Array, counter: Memory, reward: Array) -> Array:
-    """[H, K, X, A]: Q_h(k, x, a) of a policy [H, K, X, A] for a reward [H, X, A]."""
+    """Return Q_h(k, x, a), [H, K, X, A], of a policy [H, K, X, A] for a reward [H, X, A]."""
     q = np.empty((problem.horizon, counter.levels, problem.states, problem.actions))
     value = np.zeros((counter.levels, problem.states))
     x, a = np.ogrid[: problem.states, : problem.actions]
@@ -203,7 +203,7 @@ def counted_action_values(problem: CMDP, policy: Array, counter: Memory, reward:
 
 
 def spent(problem: CMDP, policy: Array, counter: Memory) -> Array:
-    """[K]: how likely each level of the counter is after the last step."""
+    """Return the probability of each level of the counter after the last step, [K]."""
     last = counted_occupancy(problem, policy, counter)[-1]
     return np.asarray(
         mass_by_next_level(last, counter.next_levels(problem.horizon - 1)).sum(axis=(1, 2))
@@ -211,7 +211,7 @@ def spent(problem: CMDP, policy: Array, counter: Memory) -> Array:
 
 
 def level_of(counter: Memory, given: npt.ArrayLike | None) -> int:
-    """A level that a person names; the start where none is."""
+    """Return a given level, or without one the level of the start."""
     if given is None:
         return counter.start
     level = whole_number("the counter", given)

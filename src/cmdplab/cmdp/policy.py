@@ -72,7 +72,7 @@ class Policy(NDArrayOperatorsMixin):
         labels: Labels | None = None,
         name: str = "policy",
     ) -> Policy:
-        """The policy that takes the action `chosen` [H, X] or [X], one of so many, in every state.
+        """Return the policy that takes the action `chosen` [H, X] or [X] in every state.
 
         The probabilities are written out when they are first asked for.
         """
@@ -103,32 +103,32 @@ class Policy(NDArrayOperatorsMixin):
 
     @property
     def horizon(self) -> int:
-        """H, the number of steps; 0 where the policy is the same at every step."""
+        """Return H, or 0 if the policy is the same at every step."""
         return len(self.array) if "h" in self.axes else 0
 
     @property
     def states(self) -> int:
-        """X, the number of states."""
+        """Return X."""
         return int(self.array.shape[-2])
 
     @property
     def actions(self) -> int:
-        """A, the number of actions."""
+        """Return A."""
         return int(self.array.shape[-1])
 
     @property
     def stationary(self) -> bool:
-        """Whether the policy is the same at every step."""
+        """Return True if the policy is the same at every step."""
         return not self.horizon
 
     @property
     def axes(self) -> str:
-        """A letter for each axis of the array: h step, k counter, x state, a action."""
+        """Return a letter for each axis of the array: h step, k counter, x state, a action."""
         return axes_of(self.array, self.counter)
 
     @property
     def randomised(self) -> int:
-        """How many rows have more than one action of positive probability."""
+        """Return the number of rows with more than one action of positive probability."""
         return int(np.count_nonzero(np.count_nonzero(self.array, axis=-1) > 1))
 
     # What it does.
@@ -136,7 +136,7 @@ class Policy(NDArrayOperatorsMixin):
     def row(
         self, state: int | str, step: int | str | None = None, count: int | None = None
     ) -> Array:
-        """[A], the probabilities in a state; step and state by number or by name.
+        """Return the probabilities [A] in a state; step and state by number or by name.
 
         A policy with a horizon needs a step, one with a counter may be asked at a level of it.
         """
@@ -154,7 +154,7 @@ class Policy(NDArrayOperatorsMixin):
     def probabilities(
         self, state: int | str, step: int | str | None = None, count: int | None = None
     ) -> dict[str, float]:
-        """The probability of each action in a state, by the names of the actions."""
+        """Return the probability of each action in a state, by the names of the actions."""
         row = self.row(state, step, count)
         return {self.labels.action(a): float(p) for a, p in enumerate(row)}
 
@@ -181,7 +181,7 @@ class Policy(NDArrayOperatorsMixin):
     # Its tables and files.
 
     def to_table(self, problem: CMDP | StationaryCMDP | None = None) -> list[Row]:
-        """The policy as rows of step, state, counter, action and probability, by names.
+        """Return the policy as rows of step, state, counter, action and probability, by names.
 
         With a problem, only the rows that are reached there, and only positive probabilities.
         """
@@ -192,7 +192,7 @@ class Policy(NDArrayOperatorsMixin):
         return written_rows(self.array, self.axes, self.labels, kept)
 
     def to_frame(self, problem: CMDP | StationaryCMDP | None = None) -> Any:
-        """`to_table` as a DataFrame of pandas, which must be installed."""
+        """Return `to_table` as a DataFrame of pandas, which must be installed."""
         try:
             import pandas as pd
         except ImportError:
@@ -207,7 +207,7 @@ class Policy(NDArrayOperatorsMixin):
         counter: Memory | None = None,
         name: str = "policy",
     ) -> Policy:
-        """The policy of a table for a problem: a list of rows, or a DataFrame of pandas.
+        """Return the policy of a table for a problem: a list of rows, or a DataFrame of pandas.
 
         Actions that are left out have probability zero. States may be left out where the policy
         never comes; they get equal probabilities. Whatever is wrong is refused with its row.
@@ -254,7 +254,7 @@ class Policy(NDArrayOperatorsMixin):
         return iter(self.array)
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else that an array has, such as `shape`, `ndim` and `sum`."""
+        """Return any other attribute of the array, such as `shape`, `ndim` and `sum`."""
         if name == "array" and "_chosen" in self.__dict__:
             object.__setattr__(self, "array", _written_out(self._chosen, self._actions))
             return self.array
@@ -296,7 +296,7 @@ class Actor:
 
 
 def fitted(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Array:
-    """The probabilities with which a problem is played, checked against its sizes and its mask.
+    """Return the probabilities of a policy for a problem; check them by its sizes and mask.
 
     [H, X, A] for a problem with a horizon, where a stationary `Policy` serves every step, and
     [X, A] for one without; with a counter the levels stand before the states. A problem may have
@@ -324,7 +324,7 @@ def fitted(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Ar
 
 
 def _completed(problem: CMDP, policy: npt.ArrayLike | Policy) -> npt.ArrayLike | Policy:
-    """The policy with rows for the states and steps that it lacks, if nothing is decided there.
+    """Return the policy with rows for states and steps that it lacks, if nothing is decided there.
 
     The states that it lacks are the last ones; the steps are the first ones, in which only such
     states are reached. Anything else is left for the checks to refuse.
@@ -346,7 +346,7 @@ def _completed(problem: CMDP, policy: npt.ArrayLike | Policy) -> npt.ArrayLike |
 
 
 def _undecided(problem: CMDP, first: int) -> bool:
-    """Whether every open action does and earns the same in each of the states from `first` on."""
+    """Return True if all open actions do and earn the same in each state from `first` on."""
     earned, opened = problem.reward[:, :, first:], problem.opened[:, first:]
     low = np.where(opened, earned, np.inf).min(axis=-1)
     high = np.where(opened, earned, -np.inf).max(axis=-1)
@@ -362,7 +362,7 @@ def _undecided(problem: CMDP, first: int) -> bool:
 
 
 def _led(problem: CMDP, first: int, lead: int) -> bool:
-    """Whether an episode stays in the states from `first` on for the steps before `lead`."""
+    """Return True if an episode stays in the states from `first` on in the steps before `lead`."""
     here = {problem.start}
     for h in range(lead):
         if min(here) < first:
@@ -372,20 +372,20 @@ def _led(problem: CMDP, first: int, lead: int) -> bool:
 
 
 def drawn(row: Array, uniform: float) -> int:
-    """The action a with F(a - 1) <= u < F(a), F the sums of a row; one of positive probability."""
+    """Return the action a with F(a - 1) <= u < F(a) and positive probability; F sums the row."""
     possible = np.flatnonzero(row)
     found = int(np.searchsorted(np.cumsum(row[possible]), uniform, side="right"))
     return int(possible[min(found, len(possible) - 1)])  # the sums may end below 1 by a rounding
 
 
 def _names(labels: Labels, size: tuple[int, ...], steps: int) -> Labels:
-    """What a policy of so many states and actions keeps of the names of its problem."""
+    """Return the names of a problem for a policy of that size."""
     names = replace(labels, steps=()) if isinstance(labels, Labels) and not steps else labels
     return checked_labels(names, size, steps, None)
 
 
 def _written_out(chosen: npt.NDArray[Any], actions: int) -> Array:
-    """[H, X, A] or [X, A]: probability one for the chosen action of every state."""
+    """Return [H, X, A] or [X, A] with probability one for the chosen action of every state."""
     array = np.zeros(chosen.size * actions)
     array[np.arange(0, array.size, actions) + chosen.ravel()] = 1.0
     lock(array)
@@ -399,7 +399,7 @@ def _sizes(one: Policy | CMDP | StationaryCMDP) -> str:
 
 
 def _check_names(problem: CMDP | StationaryCMDP, policy: Policy) -> None:
-    """Where policy and problem both have names, they are the same in the same order."""
+    """Refuse other names of the policy than of the problem, if both have names."""
     for what in ("state", "action", "step"):
         both = getattr(policy.labels, f"{what}s"), getattr(problem.labels, f"{what}s")
         if what == "step" and len(both[0]) < len(both[1]):
@@ -412,7 +412,7 @@ def _check_names(problem: CMDP | StationaryCMDP, policy: Policy) -> None:
 
 
 def _check_counter(counter: Memory | None, shape: tuple[int, ...], steps: int) -> None:
-    """The counter has the levels, states and actions of the policy."""
+    """Refuse a counter of other levels, states or actions than the policy."""
     if counter is None:
         return
     if not isinstance(counter, Memory):

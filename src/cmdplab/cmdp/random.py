@@ -31,7 +31,7 @@ def random_problem(
     closed: float = 0.0,
     stationary: bool = False,
 ) -> CMDP:
-    """A feasible random problem: every threshold lies below what one random policy attains.
+    """Return a feasible random problem: one random policy exceeds every threshold.
 
     `closed` is the share of actions that the mask closes; one in each state stays open. With
     `stationary` all steps are as the first.

@@ -32,15 +32,15 @@ class Dense:
     table: Array  # [H, X, A, X]; a view with stride zero along h where the kernel is stationary
 
     def ahead(self, h: int, value: Array) -> Array:
-        """[X, A]: the expected value of the next state."""
+        """Return the expected value of the next state, [X, A]."""
         return np.asarray(self.table[h] @ value)
 
     def forward(self, h: int, pairs: Array) -> Array:
-        """[X]: where the mass of pairs [X, A] goes."""
+        """Return the mass of the next states, [X], from the mass of pairs [X, A]."""
         return np.asarray(np.einsum("xa,xay->y", pairs, self.table[h]))
 
     def successors(self, h: int, x: int, a: int) -> tuple[Indices, Array]:
-        """The possible next states, ascending, and their probabilities."""
+        """Return the possible next states, ascending, and their probabilities."""
         row = self.table[h, x, a]
         states = np.flatnonzero(row > 0.0)
         return states, row[states]
@@ -87,36 +87,36 @@ class Sparse:
 
     @property
     def stationary(self) -> bool:
-        """Whether one kernel serves every step."""
+        """Return True if one kernel serves every step."""
         return self.probability.ndim == 3
 
     @cached_property
     def by_pair(self) -> Ahead:
-        """[X * A, S], the successors as compiled loops read them."""
+        """Return the successors for compiled loops, [X * A, S]."""
         return self.successor.reshape(-1, self.successor.shape[-1]).astype(np.uint32)
 
     def at(self, h: int) -> Array:
-        """[X, A, S], the probabilities of step h."""
+        """Return the probabilities of step h, [X, A, S]."""
         return self.probability if self.stationary else self.probability[h]
 
     def ahead(self, h: int, value: Array) -> Array:
-        """[X, A]: the expected value of the next state."""
+        """Return the expected value of the next state, [X, A]."""
         return np.asarray(np.einsum("xas,xas->xa", self.at(h), value[self.successor]))
 
     def forward(self, h: int, pairs: Array) -> Array:
-        """[X]: where the mass of pairs [X, A] goes."""
+        """Return the mass of the next states, [X], from the mass of pairs [X, A]."""
         flow = pairs[..., None] * self.at(h)
         mass = np.bincount(self.successor.ravel(), flow.ravel(), len(self.successor))
         return np.asarray(mass, dtype=np.float64)
 
     def successors(self, h: int, x: int, a: int) -> tuple[Indices, Array]:
-        """The possible next states, ascending, and their probabilities."""
+        """Return the possible next states, ascending, and their probabilities."""
         row = self.at(h)[x, a]
         return self.successor[x, a, row > 0.0], row[row > 0.0]
 
     @classmethod
     def of(cls, table: Array) -> Sparse:
-        """The lists of a dense kernel [X, A, X] or [H, X, A, X]."""
+        """Return the lists of a dense kernel [X, A, X] or [H, X, A, X]."""
         possible = _possible(table)
         most = max(int(possible.sum(axis=-1).max()), 1)
         successor = np.argsort(~possible, axis=-1, kind="stable")[..., :most]
@@ -125,7 +125,7 @@ class Sparse:
 
     @classmethod
     def from_matrices(cls, matrices: Sequence[Any], mask: Mask | None = None) -> Sparse:
-        """The lists of one matrix [X, X] for each action, P(y | x, a) = matrices[a][x, y].
+        """Return the lists of one matrix [X, X] for each action, P(y | x, a) = matrices[a][x, y].
 
         SciPy's sparse matrices of any format, or tables; no sparse one is written out. mask :
         [X, A], true where an action may be taken: the rows of closed ones are not read.
@@ -151,7 +151,7 @@ class Sparse:
         sizes: tuple[int, int],
         mask: Mask | None = None,
     ) -> Sparse:
-        """The lists of entries P(following[i] | state[i], action[i]) = probability[i].
+        """Return the lists of entries P(following[i] | state[i], action[i]) = probability[i].
 
         sizes : (X, A). Entries of the same place are added. mask : [X, A], true where an action
         may be taken; closed rows are not read and become "stay".
@@ -178,7 +178,7 @@ class Sparse:
         return cls(*_listed(row, to, weight, X, A))
 
     def dense(self) -> Array:
-        """[X, A, X] or [H, X, A, X]; refused where that would be enormous."""
+        """Return [X, A, X] or [H, X, A, X]; refuse more than `LARGEST_DENSE` entries."""
         X, A, S = self.successor.shape
         shape = (*self.probability.shape[:-1], X)
         if np.prod(shape, dtype=np.float64) > LARGEST_DENSE:
@@ -191,7 +191,7 @@ class Sparse:
 
 
 def _real(given: npt.ArrayLike) -> Array:
-    """Probabilities, as a copy."""
+    """Return probabilities as a copy."""
     array = np.asarray(given)
     if array.dtype.kind not in "biuf":
         raise InputError("probability is not an array of real numbers")
@@ -199,12 +199,12 @@ def _real(given: npt.ArrayLike) -> Array:
 
 
 def _possible(table: Array) -> Mask:
-    """[X, A, S], true where a probability is positive at some step."""
+    """Return [X, A, S], true for probabilities that are positive at some step."""
     return table > 0.0 if table.ndim == 3 else np.asarray((table > 0.0).any(axis=0))
 
 
 def _entries(matrix: Any) -> tuple[Indices, Indices, Array]:
-    """Rows, columns and numbers of a matrix, sparse or a table."""
+    """Return rows, columns and numbers of a matrix, sparse or a table."""
     if hasattr(matrix, "tocoo"):
         listed = matrix.tocoo()
         return listed.row, listed.col, listed.data
@@ -214,7 +214,7 @@ def _entries(matrix: Any) -> tuple[Indices, Indices, Array]:
 
 
 def _check_numbers(what: str, given: npt.NDArray[Any], size: int) -> None:
-    """Whole numbers below `size`."""
+    """Refuse numbers that are not whole, or not below `size`."""
     if given.dtype.kind not in "iu":
         raise InputError(f"the {what}s are not whole numbers")
     wrong = np.flatnonzero((given < 0) | (given >= size))
@@ -226,7 +226,7 @@ def _check_numbers(what: str, given: npt.NDArray[Any], size: int) -> None:
 def _staying(
     row: Indices, to: Indices, weight: Array, opened: Mask
 ) -> tuple[Indices, Indices, Array]:
-    """Entries in which every closed row is "stay"."""
+    """Return the entries with "stay" for every closed row."""
     flat = opened.ravel()
     kept, closed = flat[row], np.flatnonzero(~flat)
     row = np.concatenate([row[kept], closed])
@@ -235,7 +235,7 @@ def _staying(
 
 
 def _listed(row: Indices, to: Indices, weight: Array, X: int, A: int) -> tuple[Indices, Array]:
-    """successor and probability [X, A, S] of entries with rows x A + a."""
+    """Return successor and probability [X, A, S] of entries with rows x A + a."""
     wrong = np.flatnonzero(~(weight >= 0.0))
     if len(wrong):
         at = int(wrong[0])
@@ -269,7 +269,7 @@ SPARSE_SHARE = 8  # a row has at most one in so many states as successors
 
 
 def lists(kernel: Kernel) -> Sparse | None:
-    """The kernel as lists of successors where it has few, else None: the data decide."""
+    """Return the kernel as lists of successors if it has few, else None."""
     if isinstance(kernel, Sparse):
         return kernel
     table = kernel.table
@@ -283,7 +283,7 @@ def lists(kernel: Kernel) -> Sparse | None:
 
 
 def checked_rows(table: Array, what: str = "transition") -> Array:
-    """A table of rows [..., Y] in which every row is a distribution, normalised in place."""
+    """Return a table [..., Y] of distributions, normalised in place; refuse other rows."""
     right = (table >= 0.0) & (table <= 1.0 + ROW_SUM_TOLERANCE)
     refuse_first(f"{what}[{{}}] is {{:g}}, not a probability", table, ~right)
     total = table.sum(axis=-1)

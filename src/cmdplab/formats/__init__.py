@@ -7,16 +7,17 @@ Every reader ends in a `CMDP` or a `StationaryCMDP`, which checks the arrays onc
 
 from cmdplab.formats.assemble import Affine
 from cmdplab.formats.drn import parse_drn, read_drn, write_drn
-from cmdplab.formats.estimates import Estimated, from_counts, from_trajectories
+from cmdplab.formats.estimates import Estimated, from_counts
 from cmdplab.formats.find import convert, find, find_any, read_problem
 from cmdplab.formats.gymnasium import Imported, from_gymnasium, to_gymnasium_table
 from cmdplab.formats.layouts import (
     from_action_first,
+    from_quantecon,
     from_state_first,
     to_action_first,
     to_state_first,
 )
-from cmdplab.formats.quantecon import from_quantecon
+from cmdplab.formats.logs import from_trajectories
 from cmdplab.formats.roles import Roles
 from cmdplab.formats.tables import from_table, read_csv
 

@@ -35,24 +35,24 @@ class Affine(NamedTuple):
     offset: float = 0.0
 
     def over(self, steps: float, of: str = "") -> Scale:
-        """The units of a sum over so many steps: what `Labels` hold."""
+        """Return the units of a sum over so many steps, for `Labels`."""
         return Scale(of, self.scale, steps * self.offset)
 
     def apply(self, table: Array) -> Array:
-        """r', in [0, 1], of rewards r."""
+        """Return r', in [0, 1], of rewards r."""
         return np.asarray(self.over(1.0).ours(table))
 
     def shrink(self, value: float, horizon: float) -> float:
-        """V' of a sum V over all H steps."""
+        """Return V' of a sum V over all H steps."""
         return float(self.over(horizon).ours(value))
 
     def value(self, value: float, horizon: float) -> float:
-        """V of the rescaled V'."""
+        """Return V of the rescaled V'."""
         return self.over(horizon).published(value)
 
 
 def unit_map(table: Array) -> Affine:
-    """The map that takes the range of `table`, zero included, onto [0, 1]; none where it fits."""
+    """Return the map of the range of `table`, with zero, onto [0, 1]; the identity if it fits."""
     low, high = min(float(table.min()), 0.0), max(float(table.max()), 0.0)
     if low >= 0.0 and high <= 1.0 + ROUNDING:
         return Affine()
@@ -67,12 +67,12 @@ class Episodes(NamedTuple):
 
     @property
     def weights(self) -> Array:
-        """[H], gamma^h."""
+        """Return gamma^h, [H]."""
         return np.asarray(self.discount ** np.arange(self.horizon, dtype=np.float64))
 
     @property
     def total(self) -> float:
-        """What a reward of 1 at every step is worth."""
+        """Return the value of a reward of 1 at every step."""
         return float(self.horizon) if self.discount == 1.0 else float(self.weights.sum())
 
 
@@ -80,7 +80,7 @@ How = Episodes | Criterion
 
 
 def judged(horizon: int | None, discount: float | None, criterion: str | None) -> How:
-    """How a person wants sums to be taken: over H steps, discounted for ever, or on average."""
+    """Return the kind of sum: over H steps, discounted for ever, or on average."""
     if criterion not in (None, "average"):
         raise InputError(f"the criterion is {criterion!r}: say 'average', a horizon or a discount")
     if criterion == "average":
@@ -116,12 +116,12 @@ class Listed(NamedTuple):
 
     @property
     def signals(self) -> tuple[Signal, ...]:
-        """The objective, the utilities, then the costs: the order of the problem's rewards."""
+        """Return utilities with thresholds, or costs with budgets: one limit for each."""
         return (self.objective, *self.utilities, *self.costs)
 
 
 def problem_of(model: Listed, how: How, start: int | str | npt.ArrayLike = 0) -> Problem:
-    """The problem of a model: `CMDP` for episodes, else `StationaryCMDP`.
+    """Return the problem of a model: `CMDP` for episodes, else `StationaryCMDP`.
 
     start : a state, its name, or the distribution [X] of the first state.
     """
@@ -137,7 +137,7 @@ def problem_of(model: Listed, how: How, start: int | str | npt.ArrayLike = 0) ->
 
 
 def _cleared(model: Listed) -> Listed:
-    """What closed pairs would pay is never read; what open ones pay must be a number."""
+    """Return the model with zero for closed pairs; refuse rewards that are not finite."""
     none = np.argwhere(~model.mask.any(axis=-1))
     if len(none):
         raise InputError(f"state {model.labels.state(int(none[0][-1]))} has no action")
@@ -165,7 +165,7 @@ class _Inside(NamedTuple):
 
 
 def _inside(signal: Signal, steps: float, cost: bool) -> _Inside:
-    """V = steps offset + scale V' of a reward or utility.
+    """Return a signal mapped onto [0, 1]: V = steps offset + scale V'.
 
     For a cost V[c] <= budget becomes a constraint on u = 1 - c': V[u] >= steps - budget'. A limit
     that can bind lies in [0, steps] but for rounding.
@@ -218,7 +218,7 @@ def _for_ever(model: Listed, how: Criterion, start: int | npt.ArrayLike) -> Stat
 def signals(
     names: Sequence[str], tables: Sequence[Array], limits: Sequence[float], what: str
 ) -> tuple[Signal, ...]:
-    """Utilities with thresholds, or costs with budgets: one limit for each."""
+    """Return utilities with thresholds, or costs with budgets: one limit for each."""
     if len(tables) != len(limits):
         raise InputError("give one threshold for each utility and one budget for each cost")
     return tuple(
@@ -228,7 +228,7 @@ def signals(
 
 
 def stationary_tables(problem: CMDP, what: str) -> tuple[Array, Mask]:
-    """The rewards [1 + N, X, A] and the mask [X, A] of a problem that is the same at every step.
+    """Return the rewards [1 + N, X, A] and the mask [X, A] of a problem with equal steps.
 
     `what` is the format that has no steps.
     """

@@ -42,12 +42,12 @@ from cmdplab.types import Array, Indices, Mask
 
 
 def parse_drn(path: str | Path) -> Model:
-    """The model of a DRN file, checked as far as it can be without roles."""
+    """Return the model of a DRN file, checked as far as possible without roles."""
     return _checked(str(path), drn_lines.parse(str(path), read_text(path)))
 
 
 def read_drn(path: str | Path, roles: Roles | None = None) -> Problem:
-    """The problem of a DRN file; without `roles`, with those that the file itself holds.
+    """Return the problem of a DRN file; by default with the roles that the file holds.
 
     A `CMDP` where the roles have a horizon, else a `StationaryCMDP`.
     """
@@ -62,7 +62,7 @@ def read_drn(path: str | Path, roles: Roles | None = None) -> Problem:
 
 
 def _checked(path: str, model: Model) -> Model:
-    """Rows that are distributions; those that text has rounded are normalised."""
+    """Return the model with normalised rows; refuse rows that are no distributions."""
     total = np.bincount(model.choice, model.probability, len(model.owner))
     wrong = np.flatnonzero(~(np.abs(total - 1.0) <= TEXT_TOLERANCE))
     if len(wrong):
@@ -79,7 +79,7 @@ def _checked(path: str, model: Model) -> Model:
 
 
 def listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
-    """The tables of a model whose reward models have roles, in the units of the file."""
+    """Return the tables of a model whose reward models have roles, in the units of the file."""
     column = _columns(model)
     actions = int(column.max()) + 1
     if model.states * actions > LARGEST:
@@ -102,7 +102,7 @@ def listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
 
 
 def _columns(model: Model) -> Indices:
-    """[C]: the action of each choice."""
+    """Return the action of each choice, [C]."""
     first = np.searchsorted(model.owner, np.arange(model.states))
     position = np.arange(len(model.owner)) - first[model.owner]
     if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in model.action):
@@ -113,7 +113,7 @@ def _columns(model: Model) -> Indices:
 
 
 def _table(model: Model, name: str, column: Indices, mask: Mask, path: str) -> Array:
-    """[X, A]: what a reward model pays in a state and for an action together."""
+    """Return the reward of a reward model, in states and for actions together, [X, A]."""
     if name not in model.names:
         known = ", ".join(model.names) or "none"
         raise InputError(f"{path} has no reward model {name!r}; it has {known}")

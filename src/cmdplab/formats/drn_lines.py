@@ -48,7 +48,7 @@ class Header(NamedTuple):
 
 
 def parse(path: str, text: str) -> Model:
-    """The model of a DRN file."""
+    """Return the model of a DRN file."""
     lines = text.split("\n")
     sections, roles, body = _sections(path, lines)
     header = _header(path, sections, len(lines))
@@ -65,7 +65,7 @@ def _fail(path: str, line: int, sentence: str) -> InputError:
 
 
 def _sections(path: str, lines: list[str]) -> tuple[dict[str, tuple[int, str]], Roles | None, int]:
-    """Name -> (line, content), our roles, and where the body begins."""
+    """Return name -> (line, content), our roles, and the line where the body begins."""
     found: dict[str, tuple[int, str]] = {}
     roles, current = None, ""
     for number, line in enumerate((each.strip() for each in lines), start=1):
@@ -110,7 +110,7 @@ def _header(path: str, sections: dict[str, tuple[int, str]], lines: int) -> Head
 
 
 def _count(path: str, sections: dict[str, tuple[int, str]], name: str, lines: int) -> int:
-    """A declared count: never more than the file has lines, -1 where none is declared."""
+    """Return a declared count, at most the number of lines; -1 without a declaration."""
     if name not in sections:
         return -1
     at, text = sections[name]
@@ -138,7 +138,7 @@ class _Listing:
         self.number = self.state_line = 0  # of the line that is read, of the last state
 
     def take(self, number: int, text: str) -> None:
-        """One line of the body."""
+        """Read one line of the body."""
         self.number = number
         if text.startswith("state "):
             self._state(text)
@@ -202,7 +202,7 @@ class _Listing:
         return values
 
     def _value(self, text: str) -> float:
-        """A decimal number or a fraction of two."""
+        """Return a decimal number, or a fraction of two."""
         above, slash, below = text.strip().partition("/")
         parts = [above, below] if slash else [above]
         if not all(_FLOAT.fullmatch(each) for each in parts):
@@ -215,7 +215,7 @@ class _Listing:
         return value
 
     def _close(self) -> None:
-        """Before a new state: the last one must have had a choice."""
+        """Refuse a state without a choice, before the next state begins."""
         if self.state_reward and (not self.owner or self.owner[-1] != len(self.state_reward) - 1):
             last = len(self.state_reward) - 1
             raise _fail(self.path, self.state_line, f"state {last} has no action")
@@ -226,7 +226,7 @@ class _Listing:
             raise _fail(self.path, self.line[-1], f"action {self.action[-1][:40]} leads nowhere")
 
     def model(self, roles: Roles | None) -> Model:
-        """All of it, once the counts are right."""
+        """Return the model, after a check of the counts."""
         self._close()
         X, C, M = len(self.state_reward), len(self.owner), len(self.header.names)
         declared = {"states": (self.header.states, X), "choices": (self.header.choices, C)}

@@ -28,7 +28,7 @@ class Numbers(NamedTuple):
 
 
 def table_of(env: Any) -> tuple[Table, Numbers]:
-    """P[state][action] of an environment, counted from 0, and how the environment counts."""
+    """Return P[state][action] of an environment, counted from 0, and its own first numbers."""
     given = getattr(getattr(env, "unwrapped", env), "P", None)
     if not isinstance(given, Mapping | Sequence) or len(given) == 0:
         what = type(getattr(env, "unwrapped", env)).__name__
@@ -55,7 +55,7 @@ def table_of(env: Any) -> tuple[Table, Numbers]:
 
 
 def _first(env: Any, space: str) -> int:
-    """The number with which a space begins; 0 where it does not say."""
+    """Return the first number of a space; 0 by default."""
     start = getattr(getattr(env, space, None), "start", 0)
     return int(start) if is_whole(start) else 0
 

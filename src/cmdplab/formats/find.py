@@ -24,7 +24,7 @@ READERS = {".drn": read_drn, ".csv": read_csv}  # files that need roles
 
 
 def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
-    """The problem of a .drn, .csv or .npz file, or the environment of that name.
+    """Return the problem of a .drn, .csv or .npz file, or the environment of that name.
 
     `roles` are for DRN and CSV files; in a DRN file of ours they replace those that it holds.
     """
@@ -42,7 +42,7 @@ def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
 
 
 def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
-    """`find_any`, for those who need a horizon."""
+    """Return the problem of `find_any`, if it has a horizon."""
     if (
         roles is None
         and isinstance(what, str)
@@ -58,7 +58,7 @@ def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
 
 
 def read_problem(path: str | Path) -> Problem:
-    """The problem of a .drn file of ours, or of a .npz file, with an end or stationary."""
+    """Return the problem of a .drn file of ours, or of a .npz file, with an end or without."""
     if str(path).endswith(".drn"):
         return read_drn(path)
     arrays = read_sealed_npz(path, FILED)

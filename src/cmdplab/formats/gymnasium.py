@@ -77,7 +77,7 @@ def from_gymnasium(
     rescale: bool = False,
     name: str | None = None,
 ) -> Imported:
-    """The problem of an environment with a transition table and costs.
+    """Return the problem of an environment with a transition table and costs.
 
     horizon : H, for a `CMDP`; or discount, or criterion="average", for a `StationaryCMDP`.
     cost : what an episode may not spend too much of, V[c] <= budget; several for several
@@ -119,7 +119,7 @@ def from_gymnasium(
 
 
 def to_gymnasium_table(problem: CMDP) -> dict[int, dict[int, Row]]:
-    """P[x][a] = [(probability, next state, reward, terminated), ...] of a stationary problem.
+    """Return P[x][a] = [(probability, next state, reward, terminated), ...] of equal steps.
 
     The reward is the objective. Nothing terminates: episodes end with the horizon. Closed pairs
     are left out.
@@ -160,7 +160,7 @@ def _budgets(
 
 
 def _start(env: Any, start: int | npt.ArrayLike | None, numbers: Numbers) -> int | Array:
-    """The first state, counted from 0, or the distribution of it."""
+    """Return the first state, counted from 0, or its distribution."""
     if is_whole(start):
         return int(start) - numbers.first_state  # the problem checks it
     if start is not None:
@@ -176,7 +176,7 @@ def _start(env: Any, start: int | npt.ArrayLike | None, numbers: Numbers) -> int
 
 
 def _labels(numbers: Numbers, shape: tuple[int, ...]) -> Labels:
-    """Numbers of the environment as names, where it does not count from 0."""
+    """Return the numbers of an environment as names, if it does not count from 0."""
     if not numbers.first_state and not numbers.first_action:
         return Labels()
     states = [str(numbers.first_state + x) for x in range(numbers.states)]
@@ -185,7 +185,7 @@ def _labels(numbers: Numbers, shape: tuple[int, ...]) -> Labels:
 
 
 def _over(table: Table, first: int | Array) -> tuple[set[int], list[str]]:
-    """The states that are entered only by terminating, and a note where their own rows pay."""
+    """Return the states that are entered only by terminating, and a note if their own rows pay."""
     ended = {y for row in table for entries in row.values() for _, y, _, end in entries if end}
     entered = {
         y
@@ -231,7 +231,7 @@ def _rows(table: Table, costs: list[Cost], cleared: set[int], numbers: Numbers) 
 
 
 def _cost(given: Cost, S: int, A: int, numbers: Numbers) -> Callable[[int, int, int], float]:
-    """c(state, action, next state), whichever way it was given; functions get its own numbers."""
+    """Return c(state, action, next state); a given function gets the environment's own numbers."""
     if callable(given):
         x0, a0 = numbers.first_state, numbers.first_action
         return lambda s, a, y: _finite(given(x0 + s, a0 + a, x0 + y), s, a)
@@ -253,7 +253,7 @@ def _finite(value: Any, s: int, a: int) -> float:
 
 
 def _map(table: Array, rescale: bool, how: How, what: str) -> Affine:
-    """The map onto [0, 1] that episodes need; a problem without an end needs none."""
+    """Return the map onto [0, 1] that episodes need; the identity without an end."""
     found = unit_map(table) if isinstance(how, Episodes) else Affine()
     if rescale or found == Affine():
         return found

@@ -1,12 +1,17 @@
-"""Transitions one by one, as files and tables list them, become a kernel."""
+"""Kernels from transitions, as files and tables list them, and from matrices of SciPy.
+
+A sparse matrix of SciPy is never written out: its entries become transitions, and the kernel
+becomes lists if its table would be large. Rewards per matrix entry become expectations.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.cmdp.labels import Labels
+from cmdplab.cmdp.checks import floats
+from cmdplab.cmdp.labels import Labels, checked_labels
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Indices, Mask
@@ -30,12 +35,12 @@ class Transitions(NamedTuple):
 
     @property
     def pair(self) -> tuple[Indices, ...]:
-        """Where each is in an array [X, A], or [H, X, A] where there are steps."""
+        """Return the place of each in an array [X, A], or [H, X, A] with steps."""
         steps = () if self.step is None else (self.step,)
         return (*steps, self.state, self.action)
 
     def within(self, mask: Mask) -> Transitions:
-        """The transitions of the pairs that are open."""
+        """Return the transitions of open pairs."""
         keep = mask[self.pair]
         step = None if self.step is None else self.step[keep]
         pair = self.state[keep], self.action[keep]
@@ -43,7 +48,7 @@ class Transitions(NamedTuple):
 
 
 def stored(given: Transitions, mask: Mask, what: str) -> Array | Sparse:
-    """[X, A, X] or [H, X, A, X], or lists; the pairs that the mask closes stay where they are.
+    """Return [X, A, X] or [H, X, A, X], or lists, with "stay" for closed pairs.
 
     mask : [X, A], or [H, X, A] where the transitions have steps. `what` is named where even lists
     would be too large.
@@ -71,7 +76,7 @@ def stored(given: Transitions, mask: Mask, what: str) -> Array | Sparse:
 
 
 def _with_stays(given: Transitions, mask: Mask) -> Transitions:
-    """These transitions, and one from each closed pair to its own state."""
+    """Return the transitions, and one from each closed pair to its own state."""
     *step, state, action = np.nonzero(~mask)
     return Transitions(
         np.concatenate([given.state, state]),
@@ -83,7 +88,7 @@ def _with_stays(given: Transitions, mask: Mask) -> Transitions:
 
 
 def normalised(given: Transitions, mask: Mask, labels: Labels, tolerance: float) -> Transitions:
-    """These transitions, if those of every open pair sum to one but for `tolerance`.
+    """Return the transitions if those of each open pair sum to one within `tolerance`.
 
     Sums that are off by more than rounding are made one. A refusal names the pair.
     """
@@ -100,7 +105,131 @@ def normalised(given: Transitions, mask: Mask, labels: Labels, tolerance: float)
 
 
 def pair_named(place: tuple[int, ...], labels: Labels) -> str:
-    """A pair (x, a), or (h, x, a), as a person calls it."""
+    """Return a pair (x, a), or (h, x, a), in words."""
     *step, state, action = place
     where = f" at step {labels.step(step[0])}" if step else ""
     return f"action {labels.action(action)} in state {labels.state(state)}{where}"
+
+
+def is_sparse(given: Any) -> bool:
+    """Return True for a list of matrices of which one is sparse."""
+    listed = isinstance(given, list | tuple) or getattr(given, "dtype", None) == np.dtype(object)
+    return listed and any(hasattr(each, "tocoo") for each in given)
+
+
+def per_action(given: Any, actions: int) -> bool:
+    """Return True for a list with a vector for each action."""
+    listed = isinstance(given, list | tuple) and len(given) == actions
+    return listed and all(hasattr(each, "shape") and len(each.shape) == 1 for each in given)
+
+
+def stacked(what: str, given: Any) -> Array:
+    """Return [S, A] of A vectors [S]."""
+    vectors = [floats(what, each) for each in given]
+    if len({each.shape for each in vectors}) != 1:
+        raise InputError(f"the vectors of the {what} have shapes {[e.shape for e in vectors]}")
+    return np.stack(vectors, axis=1)
+
+
+class Entries(NamedTuple):
+    """The entries of a matrix that are not zero, each place once."""
+
+    row: Indices  # [E]
+    column: Indices  # [E]
+    value: Array  # [E]
+
+
+def entries(matrix: Any, what: str, shape: tuple[int, int] | None = None) -> Entries:
+    """Return the entries of a sparse or dense matrix; add those that share a place."""
+    if not hasattr(matrix, "tocoo"):
+        table = floats(what, matrix)
+        given, value = table.shape, table[table != 0.0] if table.ndim == 2 else table
+        place = np.nonzero(table)
+    else:
+        added = matrix.tocsr().copy()
+        added.sum_duplicates()
+        found = added.tocoo()
+        given, value, place = found.shape, found.data, (found.row, found.col)
+    if len(given) != 2 or (shape is not None and given != shape):
+        raise InputError(f"{what} has the shape {given}, not {shape or '[S, S]'}")
+    if value.dtype.kind not in "biuf":
+        raise InputError(f"{what} is not a matrix of real numbers")
+    row, column = (each.astype(np.int64) for each in place)
+    return Entries(row, column, value.astype(np.float64))
+
+
+class Matrices(NamedTuple):
+    """The transitions of all actions, in the order of the actions."""
+
+    states: int
+    actions: int
+    every: Transitions
+    labels: Labels
+
+    def kernel(self, reward: Any) -> Array | Sparse:
+        """Return the kernel; a reward of -inf closes a pair."""
+        mask = ~np.isneginf(self.expected("reward", reward))
+        every = self.every.within(mask)
+        return stored(normalised(every, mask, self.labels, ROW_SUM_TOLERANCE), mask, "P")
+
+    def expected(self, what: str, given: Any) -> Array:
+        """Return the expected reward of each pair, [S, A]."""
+        S, A = self.states, self.actions
+        listed = isinstance(given, list | tuple) and len(given) == A
+        if is_sparse(given) or (listed and all(np.ndim(each) == 2 for each in given)):
+            return self._following(what, given)
+        if per_action(given, A):
+            given = stacked(what, given)
+        table = floats(what, given.toarray() if hasattr(given, "toarray") else given)
+        if table.ndim == 1 and table.shape == (S,):
+            return np.repeat(table[:, None], A, axis=1)
+        if table.shape == (A, S, S):
+            return self._following(what, list(table))
+        if table.shape != (S, A):
+            raise InputError(f"{what} has the shape {table.shape}, and there are {(S, A)} pairs")
+        return table
+
+    def _following(self, what: str, given: Any) -> Array:
+        """Return sum_y P_a(x, y) R_a(x, y), [S, A], of a matrix for each action."""
+        if len(given) != self.actions:
+            raise InputError(f"{what} has {len(given)} matrices, and there are {self.actions}")
+        table = np.zeros((self.states, self.actions))
+        for a, matrix in enumerate(given):
+            paid = entries(matrix, f"{what}[{a}]", (self.states, self.states))
+            here = self.every.action == a
+            row, column = self.every.state[here], self.every.target[here]
+            known = paid.row * self.states + paid.column  # ascending, as rows of CSR are
+            order = np.argsort(known)
+            known, value = known[order], paid.value[order]
+            wanted = row * self.states + column
+            at = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
+            pay = np.where(known[at] == wanted, value[at], 0.0) if len(known) else 0.0
+            np.add.at(table[:, a], row, self.every.probability[here] * pay)
+        return table
+
+
+def read_matrices(transition: Any, labels: Labels) -> Matrices:
+    """Return the transitions of A matrices [S, S]."""
+    parts: list[Entries] = []
+    shape: tuple[int, int] | None = None
+    for a, matrix in enumerate(transition):
+        parts.append(entries(matrix, f"transition[{a}]", shape))
+        shape = (matrix.shape[0], matrix.shape[0])
+        if matrix.shape != shape or 0 in shape:
+            raise InputError(f"transition[{a}] has the shape {matrix.shape}, not [S, S]")
+    assert shape is not None  # a list with a sparse matrix has a matrix
+    action = np.repeat(np.arange(len(parts)), [len(each.row) for each in parts])
+    row, column, value = (np.concatenate(each) for each in zip(*parts, strict=True))
+    every = Transitions(row, action, column, value)
+    checked_labels(labels, (shape[0], len(parts)), 0, None)
+    return Matrices(shape[0], len(parts), checked_transitions(every, labels), labels)
+
+
+def checked_transitions(every: Transitions, labels: Labels) -> Transitions:
+    """Return the transitions; refuse one that is no probability, with its place."""
+    wrong = np.flatnonzero(~((every.probability >= 0.0) & (every.probability <= 1.0 + 1e-8)))
+    if len(wrong):
+        x, a, y = (int(each[wrong[0]]) for each in every[:3])
+        where = f"from state {labels.state(x)} by action {labels.action(a)} to {labels.state(y)}"
+        raise InputError(f"{every.probability[wrong[0]]:g} {where} is not a probability")
+    return every

@@ -5,7 +5,13 @@
 
 A reward that depends on the next state becomes its expectation. A reward of -inf, which QuantEcon
 uses for an action that may not be taken, closes the pair. SciPy's sparse matrices are never
-written out: matrices.py.
+written out.
+
+`DiscreteDP` of QuantEcon is an object, or its arrays in two forms. QuantEcon is not imported: any
+object with `R`, `Q` and `beta` is a `DiscreteDP`.
+
+    product form        R [n, m], Q [n, m, n], beta                  -inf closes a pair
+    state-action pairs  R [L], Q [L, n], beta, s_indices [L], a_indices [L]; Q dense or sparse
 """
 
 from __future__ import annotations
@@ -17,13 +23,13 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
+from cmdplab.checks import real_number
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import signal_names
-from cmdplab.cmdp.transitions import Sparse
+from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse
 from cmdplab.errors import InputError
-from cmdplab.formats import matrices
 from cmdplab.formats.assemble import (
     How,
     Listed,
@@ -34,7 +40,19 @@ from cmdplab.formats.assemble import (
     signals,
     stationary_tables,
 )
-from cmdplab.types import Array
+from cmdplab.formats.kernels import (
+    LARGEST,
+    Transitions,
+    checked_transitions,
+    entries,
+    is_sparse,
+    normalised,
+    per_action,
+    read_matrices,
+    stacked,
+    stored,
+)
+from cmdplab.types import Array, Indices, Mask
 
 
 class Tables(NamedTuple):
@@ -81,7 +99,7 @@ class Read(NamedTuple):
     def by(
         cls, kernel: Array | Sparse, read: Callable[[str, Any], Array], reward: Any, given: Given
     ) -> Read:
-        """The arrays that a function makes of a word for it and of what was given."""
+        """Return the arrays that `read` makes of a word for each and of the given value."""
         utilities = [read("utility", each) for each in given.get("utilities", ())]
         costs = [read("cost", each) for each in given.get("costs", ())]
         return cls(kernel, read("reward", reward), utilities, costs)
@@ -90,7 +108,7 @@ class Read(NamedTuple):
 def from_state_first(
     transition: npt.ArrayLike, reward: npt.ArrayLike, **given: Unpack[Given]
 ) -> Problem:
-    """A problem from P [S, A, S] and rewards [S], [S, A] or [S, A, S]; the rest is in `Given`.
+    """Return the problem of P [S, A, S] and rewards [S], [S, A] or [S, A, S]; see `Given`.
 
     A `CMDP` where a horizon is given, else a `StationaryCMDP`.
     """
@@ -102,7 +120,7 @@ def from_state_first(
 
 
 def from_action_first(transition: Any, reward: Any, **given: Unpack[Given]) -> Problem:
-    """A problem from P [A, S, S], or from A matrices [S, S], of SciPy or dense; see `Given`.
+    """Return the problem of P [A, S, S], or of A matrices [S, S], of SciPy or dense.
 
     Rewards, utilities and costs are [S], [S, A] or [A, S, S], or a list with a vector [S] or a
     matrix [S, S] for each action. This is what pymdptoolbox takes.
@@ -111,14 +129,46 @@ def from_action_first(transition: Any, reward: Any, **given: Unpack[Given]) -> P
     if hasattr(transition, "tocoo"):
         raise InputError("transition is one matrix: give a list with a matrix for each action")
     paid = (reward, *given.get("utilities", ()), *given.get("costs", ()))
-    if any(hasattr(each, "tocoo") or matrices.is_sparse(each) for each in (transition, *paid)):
-        rows = matrices.read(transition, given.get("labels", Labels()))
+    if any(hasattr(each, "tocoo") or is_sparse(each) for each in (transition, *paid)):
+        rows = read_matrices(transition, given.get("labels", Labels()))
         return made(Read.by(rows.kernel(reward), rows.expected, reward, given), given)
     shape = np.shape(transition)
     given["utilities"] = [_state_first("utility", e, shape) for e in given.get("utilities", ())]
     given["costs"] = [_state_first("cost", each, shape) for each in given.get("costs", ())]
     kernel = _swapped(floats("transition", transition))
     return from_state_first(kernel, _state_first("reward", reward, shape), **given)
+
+
+def from_quantecon(
+    model: Any,
+    Q: Any = None,
+    beta: float | None = None,
+    s_indices: npt.ArrayLike | None = None,
+    a_indices: npt.ArrayLike | None = None,
+    **given: Unpack[Given],
+) -> Problem:
+    """Return the problem of a `DiscreteDP`, or of R, Q, beta [, s_indices, a_indices].
+
+    Discounted by beta for ever; over H steps, each discounted by beta, where a horizon is given, as
+    `backward_induction` has it; criterion="average" leaves beta aside. Utilities and costs have
+    the shape of R: [n, m], or [L] in the form of state-action pairs. A state-action pair that is
+    not listed, or whose reward is -inf, is closed.
+    """
+    if all(hasattr(model, name) for name in ("R", "Q", "beta")):
+        s_indices, a_indices = getattr(model, "s_indices", None), getattr(model, "a_indices", None)
+        model, Q, beta = model.R, model.Q, model.beta
+    if Q is None or beta is None:
+        raise InputError("give a DiscreteDP, or R, Q and beta")
+    if given.get("discount") is not None:
+        raise InputError("the discount of a DiscreteDP is its beta")
+    if given.get("criterion") is None:
+        given["discount"] = real_number("beta", beta)
+    check_words(given)
+    if (s_indices is None) != (a_indices is None):
+        raise InputError("state-action pairs need both s_indices and a_indices")
+    if s_indices is None:
+        return from_state_first(Q, model, **given)
+    return _from_pairs(model, Q, s_indices, a_indices, given)
 
 
 def check_words(given: Given) -> None:
@@ -136,7 +186,7 @@ def check_words(given: Given) -> None:
 
 
 def made(read: Read, given: Given) -> Problem:
-    """The problem of arrays [S, A]."""
+    """Return the problem of arrays [S, A]."""
     how, labels = how_judged(given), given.get("labels", Labels())
     names = names_of(labels, len(read.utilities), len(read.costs))
     split = 1 + len(read.utilities)
@@ -149,12 +199,12 @@ def made(read: Read, given: Given) -> Problem:
 
 
 def how_judged(given: Given) -> How:
-    """How sums are taken, as the arguments say."""
+    """Return the kind of sum that the arguments ask for."""
     return judged(given.get("horizon"), given.get("discount"), given.get("criterion"))
 
 
 def names_of(labels: Labels, utilities: int, costs: int) -> list[str]:
-    """What each signal is called: as the labels say, or by its number."""
+    """Return the name of each signal: that of the labels, or its number."""
     plain = signal_names(utilities, costs)
     given = [each.of for each in labels.signals]
     if given and len(given) != len(plain):
@@ -163,13 +213,13 @@ def names_of(labels: Labels, utilities: int, costs: int) -> list[str]:
 
 
 def to_state_first(problem: CMDP) -> Tables:
-    """P [S, A, S] and rewards [1 + N, S, A]; closed pairs pay -inf, as QuantEcon has it."""
+    """Return P [S, A, S] and rewards [1 + N, S, A], with -inf for closed pairs as in QuantEcon."""
     rewards, opened = stationary_tables(problem, "the layout [S, A, S]")
     return Tables(problem.table[0].copy(), np.where(opened, rewards, -np.inf))
 
 
 def to_action_first(problem: CMDP) -> Tables:
-    """P [A, S, S] and rewards [1 + N, S, A]; a problem with closed pairs is refused."""
+    """Return P [A, S, S] and rewards [1 + N, S, A]; refuse a problem with closed pairs."""
     rewards, opened = stationary_tables(problem, "the layout [A, S, S]")
     if not opened.all():
         raise InputError(f"{problem.name} has closed pairs: the layout [A, S, S] cannot say so")
@@ -177,19 +227,19 @@ def to_action_first(problem: CMDP) -> Tables:
 
 
 def _swapped(array: Array) -> Array:
-    """[A, S, S] <-> [S, A, S]; one and two axes stay."""
+    """Return [S, A, S] of [A, S, S], or the reverse; one and two axes stay."""
     return np.ascontiguousarray(array.transpose(1, 0, 2)) if array.ndim == 3 else array
 
 
 def _state_first(what: str, given: Any, shape: tuple[int, ...]) -> Array:
-    """[S], [S, A] or [S, A, S] of what stands action first; a list of A vectors is [S, A]."""
-    if matrices.per_action(given, shape[0]):
-        return matrices.columns(what, given)
+    """Return [S], [S, A] or [S, A, S] of an array with actions first, or of A vectors."""
+    if per_action(given, shape[0]):
+        return stacked(what, given)
     return _swapped(floats(what, given))
 
 
 def _expected(what: str, values: npt.ArrayLike, kernel: Array) -> Array:
-    """[S, A]: sum_y P(y | x, a) r(x, a, y), or the reward itself where y does not matter."""
+    """Return sum_y P(y | x, a) r(x, a, y), [S, A], or a reward that does not depend on y."""
     table = floats(what, values)
     if table.ndim == 1 and table.shape == kernel.shape[:1]:
         return np.repeat(table[:, None], kernel.shape[1], axis=1)
@@ -199,3 +249,48 @@ def _expected(what: str, values: npt.ArrayLike, kernel: Array) -> Array:
         with np.errstate(invalid="ignore"):  # 0 times -inf: the pair is closed, or refused later
             return np.asarray(np.where(kernel > 0.0, kernel * table, 0.0).sum(axis=-1))
     raise InputError(f"{what} has the shape {table.shape}, and the transition {kernel.shape}")
+
+
+def _from_pairs(R: Any, Q: Any, s_indices: Any, a_indices: Any, given: Given) -> Problem:
+    state, action = _indices("s_indices", s_indices), _indices("a_indices", a_indices)
+    every = entries(Q, "Q")
+    L, n = Q.shape if hasattr(Q, "shape") else np.shape(Q)
+    if not len(state) == len(action) == L or state.max() >= n:
+        raise InputError(
+            f"Q has {L} pairs and {n} states, s_indices {len(state)} up to {state.max()}, "
+            f"a_indices {len(action)}"
+        )
+    labels = given.get("labels", Labels())
+    shape = (int(n), max(int(action.max()) + 1, len(labels.actions)))
+    if shape[0] * shape[1] > LARGEST:
+        raise InputError(f"{shape[0]} states with {shape[1]} actions are too many")
+    _, again = np.unique(state * shape[1] + action, return_index=True)
+    if len(again) < L:
+        twice = int(np.setdiff1d(np.arange(L), again)[0])
+        raise InputError(
+            f"pair {twice}: action {action[twice]} in state {state[twice]} is listed twice"
+        )
+
+    def table(what: str, values: Any, elsewhere: float) -> Array:
+        numbers = floats(what, values)
+        if numbers.shape != (L,):
+            raise InputError(f"{what} has the shape {numbers.shape}, and there are {L} pairs")
+        written = np.full(shape, elsewhere)
+        written[state, action] = numbers
+        return written
+
+    objective = table("R", R, -np.inf)
+    mask: Mask = ~np.isneginf(objective)
+    listed = Transitions(state[every.row], action[every.row], every.column, every.value)
+    listed = checked_transitions(listed.within(mask), labels)
+    kernel = stored(normalised(listed, mask, labels, ROW_SUM_TOLERANCE), mask, "Q")
+    utilities = [table("utility", each, 0.0) for each in given.get("utilities", ())]
+    costs = [table("cost", each, 0.0) for each in given.get("costs", ())]
+    return made(Read(kernel, objective, utilities, costs), given)
+
+
+def _indices(what: str, given: Any) -> Indices:
+    array = np.asarray(given)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or not len(array) or array.min() < 0:
+        raise InputError(f"{what} must be a list of whole numbers >= 0")
+    return array.astype(np.int64)

@@ -54,18 +54,18 @@ class Roles:
 
     @property
     def judged(self) -> How:
-        """How sums are taken."""
+        """Return the kind of sum."""
         return judged(self.horizon, self.discount, self.criterion)
 
     def to_json(self) -> str:
-        """One line of text, from which `from_json` makes equal roles."""
+        """Return one line of text, from which `from_json` makes equal roles."""
         later = {"discount": None, "criterion": None, "start": ""}  # else left out
         told = {k: v for k, v in asdict(self).items() if k not in later or v != later[k]}
         return json.dumps(told)
 
     @classmethod
     def from_json(cls, text: str) -> Roles:
-        """The roles of one line of JSON."""
+        """Return the roles of one line of JSON."""
         try:
             values = parse_json(text, "the roles")
         except InputError:
@@ -79,7 +79,7 @@ class Roles:
 
 
 def _number(value: object) -> float:
-    """A real number as a float, anything else as NaN."""
+    """Return a real number as a float, and NaN for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return math.nan
     try:

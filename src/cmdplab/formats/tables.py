@@ -57,7 +57,7 @@ def from_table(
     start: str | int | npt.ArrayLike | Mapping[Any, float] | None = None,
     name: str = "table",
 ) -> Problem:
-    """The problem of a long table with columns state, action, next, probability and rewards.
+    """Return the problem of a table with columns state, action, next, probability and rewards.
 
     reward : the column to maximise. utilities : column -> threshold. costs : column -> budget.
     horizon, discount, criterion : as in `Given`; a column `step` has its horizon itself.
@@ -97,7 +97,7 @@ def from_table(
 
 
 def read_csv(path: str | Path, roles: Roles | None = None) -> Problem:
-    """The problem of a CSV file, by `from_table`; roles say what its columns are for."""
+    """Return the problem of a CSV file; roles give the purpose of its columns."""
     if roles is None:
         raise InputError(f"{path}: say how sums are taken: a horizon, a discount or an average")
     return from_table(
@@ -144,7 +144,7 @@ def _probabilities(given: Columns) -> Array:
 
 
 def _steps(given: Columns) -> Indices:
-    """[E]: steps counted from 0; a table may count from 1."""
+    """Return the steps [E], counted from 0; a table may count from 1."""
     found = numbers(given, "step")
     wrong = np.flatnonzero((found != np.floor(found)) | (found < 0) | (found > LARGEST))
     if len(wrong):
@@ -158,7 +158,7 @@ def _steps(given: Columns) -> Indices:
 
 
 def _unique(rows: Rows, names: list[str]) -> Transitions:
-    """The transitions, if none is listed twice."""
+    """Return the transitions; refuse one that is listed twice."""
     seen: dict[tuple[int, ...], int] = {}
     for n, key in enumerate(zip(*rows.every.pair, rows.every.target, strict=True)):
         first = seen.setdefault(key, n)
@@ -173,7 +173,7 @@ def _unique(rows: Rows, names: list[str]) -> Transitions:
 
 
 def _mask(rows: Rows, first: int | None) -> Mask:
-    """[X, A] or [H, X, A]: the pairs that are listed.
+    """Return the listed pairs, [X, A] or [H, X, A].
 
     A state that has no row at a step, and into which no row leads, waits there for nothing.
     """
@@ -201,7 +201,7 @@ def _mask(rows: Rows, first: int | None) -> Mask:
 
 
 def start_of(given: Any, labels: Labels, states: int) -> int | Array:
-    """The first state as a table calls it, by number, or the distribution [X] of it."""
+    """Return the first state, given by name or number, or its distribution [X]."""
     if isinstance(given, Mapping):
         weights = np.zeros(states)
         for name, weight in given.items():
@@ -214,7 +214,7 @@ def start_of(given: Any, labels: Labels, states: int) -> int | Array:
 
 
 def _state(given: str | int, labels: Labels, states: int) -> int:
-    """A state by its name. Where names are whole numbers, such as 1 to X, so is what is given."""
+    """Return a state by its name; if names are whole numbers, numbers are names."""
     text = str(given)
     if text in labels.states:
         return labels.states.index(text)

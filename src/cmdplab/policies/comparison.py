@@ -59,7 +59,7 @@ def compare_policies(
     second: npt.ArrayLike | Policy,
     rows: int = SHOWN,
 ) -> Difference:
-    """Where two policies part, by how much occupancy, and what each earns.
+    """Return the places where two policies differ, by occupancy, and the returns of both.
 
     The weight of a place (h, x) is (d_1 + d_2) / 2 times the total variation of the two rows, with
     d the probability to be there: how many steps of an episode are played differently there. The
@@ -100,14 +100,14 @@ def compare_policies(
 def _rows(
     problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy, found: Evaluation
 ) -> Array:
-    """[H, X, A] or [X, A]: what a policy plays, on average over its memory if it has one."""
+    """Return the rows [H, X, A] or [X, A] of a policy, averaged over its memory if it has one."""
     if not isinstance(policy, Policy) or policy.counter is None:
         return fitted(problem, policy)
     return exact.policy_of(found.occupancy, exact.even(problem.opened))
 
 
 def in_words(problem: CMDP | StationaryCMDP, row: Array, most: int = 3) -> str:
-    """The actions of a row [A] with their shares, the likeliest first: "serve 70%, wait 30%"."""
+    """Return the actions of a row [A] with shares, the likeliest first: "serve 70%, wait 30%"."""
     order = [int(a) for a in np.argsort(-row, kind="stable") if row[a] > 0.0]
     shares = ["" if row[a] >= 1.0 - 1e-9 else f" {100 * row[a]:.3g}%" for a in order[:most]]
     words = [problem.labels.action(a) + share for a, share in zip(order, shares, strict=False)]

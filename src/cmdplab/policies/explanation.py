@@ -47,7 +47,7 @@ class Explanation(NamedTuple):
 
     @property
     def text(self) -> str:
-        """In words."""
+        """Return the explanation in words."""
         best = self._best_for_the_objective()
         share = f"{100 * self.visits:.3g}% of"
         where = f"at step {self.step}, where {share} the episodes come."
@@ -80,7 +80,7 @@ class Explanation(NamedTuple):
         return str(max(self.actions, key=lambda each: sign * each["values"][0])["action"])
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows: a row for each open action, the best in total first."""
+        """Return header and rows: a row for each open action, the best in total first."""
         header = ["action", "played", *self.signals, "with prices"]
         sign = "+" if self.beside else ""
         rows = [
@@ -119,7 +119,7 @@ def explain(
     solution: Solution | None = None,
     count: int | None = None,
 ) -> Explanation:
-    """What a policy does in a state and why: action values, prices, what the constraints cost.
+    """Explain a policy in a state: action values, prices, and the price of the constraints.
 
     Without a policy it is the optimal one, and without a step the first. Prices are the multipliers
     of the solution, which is found where it is not given. With a counter, `count` is its level; by
@@ -189,14 +189,14 @@ def explain(
 
 
 def _averaged(problem: CMDP | StationaryCMDP) -> bool:
-    """Whether rewards are averaged over all time."""
+    """Return True if rewards are averaged over all time."""
     return isinstance(problem, StationaryCMDP) and isinstance(problem.criterion, Average)
 
 
 def _seen_for_ever(
     problem: StationaryCMDP, policy: npt.ArrayLike | Policy, x: int
 ) -> tuple[Array, float, Array]:
-    """The row [A] of a state, the share of time spent there, and the action values [1 + N, A]."""
+    """Return the row [A] of a state, the share of time there, and action values [1 + N, A]."""
     from cmdplab.cmdp import exact_stationary  # SciPy's sparse solvers take a while to load
 
     if isinstance(policy, Policy) and policy.counter is not None:
@@ -224,7 +224,7 @@ def _seen_for_ever(
 def _seen_from(
     problem: CMDP, policy: npt.ArrayLike | Policy, h: int, x: int, count: int | None
 ) -> tuple[Array, float, Array]:
-    """The row [A] of a place, how likely it is, and the action values [1 + N, A] there."""
+    """Return the row [A] of a place, its probability, and its action values [1 + N, A]."""
     array = fitted(problem, policy)
     counter = policy.counter if isinstance(policy, Policy) else None
     if counter is None:

@@ -104,7 +104,7 @@ def simulate(
 
 
 def _steps(problem: CMDP | StationaryCMDP, steps: int | None) -> int:
-    """How many steps an episode has."""
+    """Return the number of steps of an episode."""
     if isinstance(problem, CMDP):
         if steps not in (None, problem.horizon):
             raise InputError(
@@ -120,7 +120,7 @@ def _steps(problem: CMDP | StationaryCMDP, steps: int | None) -> int:
 
 
 def _unending(problem: StationaryCMDP, policy: Array, T: int) -> tuple[Array, Array]:
-    """The weights [T] of the steps of a path, and what the rest of time may add [1 + N]."""
+    """Return the weights [T] of the steps of a path, and bounds [1 + N] on the rest of time."""
     if isinstance(problem.criterion, Discounted):
         gamma = problem.criterion.discount
         largest = np.abs(problem.reward).max(axis=(1, 2))
@@ -139,7 +139,7 @@ def _earned(
     drawn: Array,
     weights: Array,
 ) -> Array:
-    """[1 + N, E]: what each episode earns; rows [H, K, X, A] or [K, X, A], uniforms [E, T, 2]."""
+    """Return the earnings of each episode, [1 + N, E]; rows [(H,) K, X, A], uniforms [E, T, 2]."""
     ends = isinstance(problem, CMDP)
     levels = np.full(len(drawn), 0 if counter is None else counter.start)
     states = np.full(len(drawn), problem.start if ends else 0)
@@ -159,7 +159,7 @@ def _earned(
 
 
 def _inverse(rows: Array, uniform: Array) -> Indices:
-    """[E]: for each row [E, A] the first a with u < F(a); the last possible one for rounding."""
+    """Return for each row [E, A] the first a with u < F(a), or the last possible one."""
     below = np.cumsum(rows, axis=-1) <= uniform[:, None]
     last = rows.shape[-1] - 1 - np.argmax(rows[:, ::-1] > 0.0, axis=-1)
     return np.asarray(np.minimum(below.sum(axis=-1), last))
@@ -168,7 +168,7 @@ def _inverse(rows: Array, uniform: Array) -> Indices:
 def _following(
     problem: CMDP | StationaryCMDP, h: int, x: Indices, a: Indices, uniform: Array
 ) -> Indices:
-    """[E]: the next states."""
+    """Return the next states, [E]."""
     kernel = problem.transition
     if isinstance(kernel, Sparse):
         chosen = _inverse(kernel.at(h)[x, a], uniform)
