@@ -1,10 +1,7 @@
-"""The tables of docs/json.md as models, and the JSON Schemas in docs/schemas/ that say the same.
+"""docs/json.md and the JSON Schemas in docs/schemas/, printed from the results of the commands.
 
-`python docs/_ext/json_schemas.py docs` writes them; tests hold what commands print to the models.
-
-A heading of two signs is a command; the line below names its schemas, the title of the object and
-what it is. A heading of three is an object that others hold. Types are words: `text`,
-`list of (number or null)`, `map to [Unit](#unit)`.
+`python docs/_ext/json_schemas.py docs` writes them. Tests hold the output of every command to the
+models. Types are words: `text`, `list of (number or null)`, `map to Unit`.
 """
 
 from __future__ import annotations
@@ -12,22 +9,19 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from cmdplab.cli.output import stamp
+from cmdplab.cli.output import Field as Declared, Result, results, stamp
 
 _WORDS = {"text": str, "whole number": int, "number": float, "boolean": bool, "null": NoneType}
 _LEFT_OUT = " (may be left out)"
-_COMMAND = re.compile(r"(?P<stamps>\[`cmdplab\..*\)), `(?P<title>\w+)`(?:: (?P<about>.*)|\.)")
-
-Part = Callable[[str], type[BaseModel]]  # the object of that title
+_PART = re.compile(r"\b([A-Z]\w+)\b")
 
 
 class Strict(BaseModel):
@@ -36,88 +30,75 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Line(NamedTuple):
-    """One line of a table, as it is written."""
-
-    field: str
-    type: str
-    meaning: str
-    unit: str
+def tables() -> str:
+    """Return the page below its introduction: a table for each result."""
+    return "\n".join(_table(title, result) for title, result in results().items())
 
 
-class Section(NamedTuple):
-    """One table of the page."""
-
-    title: str  # of the object
-    about: str  # a sentence
-    names: list[str]  # of the schemas; none of a part of other objects
-    rows: list[Line]
-
-
-def sections(page: str) -> list[Section]:
-    """The tables of the page, in their order."""
-    found = []
-    for level, heading, about, table in re.findall(
-        r"^(##+) (.*)\n\n(.*)\n\n((?:\|.*\n)+)", page, re.MULTILINE
-    ):
-        rows = [_line(line) for line in table.splitlines()[2:]]
-        if level == "###":
-            found.append(Section(heading, about, [], rows))
-        elif said := _COMMAND.fullmatch(about):
-            what = f"{heading}: {said['about']}" if said["about"] else f"{heading}."
-            names = re.findall(r"`cmdplab\.([\w-]+)/", said["stamps"])
-            found.append(Section(said["title"], what, names, rows))
-    return found
+def _table(title: str, result: Result) -> str:
+    links = [f"[`{stamp(name)}`](schemas/{name}.json)" for name in result.versions]
+    about = f": {result.about}" if result.about else "."
+    head = (
+        [f"## {result.command}", f"{', '.join(links)}, `{title}`{about}"]
+        if result.command
+        else [f"### {title}", result.about]
+    )
+    rows = [_row(name, field) for name, field in result.fields.items()]
+    header = "| field | type | meaning | unit |\n|---|---|---|---|"
+    return "\n\n".join([*head, "\n".join([header, *rows])]) + "\n"
 
 
-def _line(text: str) -> Line:
-    cells = re.split(r"(?<!\\)\|", text)[1:-1]  # a bar in a cell has a stroke before it
-    return Line(*(cell.strip().replace("\\|", "|") for cell in cells))
+def _row(name: str, field: Declared) -> str:
+    cells = (name, _linked(field.type), field.meaning.replace("|", "\\|"), field.unit)
+    return f"| {' | '.join(cells)} |"
 
 
-def models(page: str, base: type[BaseModel] = Strict) -> dict[str, type[BaseModel]]:
-    """The whole object of each schema, by its name, with its field `schema`."""
-    tables = {section.title: section for section in sections(page)}
+def _linked(words: str) -> str:
+    return _PART.sub(lambda part: f"[{part[1]}](#{part[1].lower()})", words)
+
+
+def models(base: type[BaseModel] = Strict) -> dict[str, type[BaseModel]]:
+    """Return the model of each schema, by its name, with its field `schema`."""
 
     @cache
     def part(title: str) -> type[BaseModel]:
-        section = tables[title]
-        fields: Any = {line.field: _field(line, part) for line in section.rows}
-        return create_model(title, __base__=base, __doc__=section.about, **fields)
+        result = results()[title]
+        fields: Any = {name: _field(field) for name, field in result.fields.items()}
+        return create_model(title, __base__=base, __doc__=_about(result), **fields)
+
+    def _field(field: Declared) -> tuple[Any, Any]:
+        more: dict[str, Any] = {"json_schema_extra": {"unit": field.unit}} if field.unit else {}
+        if field.meaning.endswith(_LEFT_OUT):
+            more["default"] = [] if field.type.startswith("list of") else None
+        return _type(field.type), Field(description=field.meaning.removesuffix(_LEFT_OUT), **more)
+
+    def _type(words: str) -> Any:
+        if words.startswith("map to "):
+            return dict[str, _type(words.removeprefix("map to "))]  # type: ignore[misc]
+        several = re.split(r" or (?![^(]*\))", words)  # outside parentheses
+        if len(several) > 1:
+            return reduce(or_, map(_type, several))
+        if words.startswith("list of "):
+            return list[_type(words.removeprefix("list of ").strip("()"))]  # type: ignore[misc]
+        return _WORDS[words] if words in _WORDS else part(words)
 
     def whole(name: str, title: str) -> type[BaseModel]:
         first: Any = (Literal[stamp(name)], Field(alias="schema", description="what this is"))
-        about = tables[title].about
+        about = _about(results()[title])
         return create_model(title, __base__=part(title), __doc__=about, schema_=first)
 
-    return {name: whole(name, each.title) for each in tables.values() for name in each.names}
+    return {name: whole(name, title) for title, each in results().items() for name in each.versions}
 
 
-def _field(line: Line, part: Part) -> tuple[Any, Any]:
-    more: dict[str, Any] = {"json_schema_extra": {"unit": line.unit}} if line.unit else {}
-    if line.meaning.endswith(_LEFT_OUT):
-        more["default"] = [] if line.type.startswith("list of") else None
-    meaning = line.meaning.removesuffix(_LEFT_OUT)
-    return _type(line.type, part), Field(description=meaning, **more)
+def _about(result: Result) -> str:
+    if not result.command:
+        return result.about
+    return f"{result.command}: {result.about}" if result.about else f"{result.command}."
 
 
-def _type(words: str, part: Part) -> Any:
-    """The type that words say; a link is a part."""
-    if words.startswith("map to "):
-        return dict[str, _type(words.removeprefix("map to "), part)]  # type: ignore[misc]
-    several = re.split(r" or (?![^(]*\))", words)  # outside parentheses
-    if len(several) > 1:
-        return reduce(or_, (_type(each, part) for each in several))
-    if words.startswith("list of "):
-        inner = words.removeprefix("list of ")
-        inner = inner[1:-1] if inner.startswith("(") else inner
-        return list[_type(inner, part)]  # type: ignore[misc]
-    return part(words[1:].partition("]")[0]) if words.startswith("[") else _WORDS[words]
-
-
-def json_schemas(page: str) -> dict[str, dict[str, Any]]:
-    """The JSON Schema of each object, its field `schema` first; fields that it lacks may come."""
-    found = {name: model.model_json_schema() for name, model in models(page, BaseModel).items()}
+def json_schemas() -> dict[str, dict[str, Any]]:
+    """Return the JSON Schema of each object, `schema` first; unknown fields may come."""
+    found = {name: model.model_json_schema() for name, model in models(BaseModel).items()}
     for schema in found.values():
         fields = schema["properties"]
         schema["properties"] = {"schema": fields.pop("schema"), **fields}
@@ -125,11 +106,17 @@ def json_schemas(page: str) -> dict[str, dict[str, Any]]:
     return {name: draft | schema for name, schema in found.items()}
 
 
+def page(text: str) -> str:
+    """Return the page with new tables; its introduction ends at the first heading of two signs."""
+    return text[: text.index("\n## ") + 1] + tables()
+
+
 def write(docs: Path) -> None:
-    """Write the JSON Schemas."""
-    folder = docs / "schemas"
+    """Write the tables of json.md, and the JSON Schemas."""
+    file, folder = docs / "json.md", docs / "schemas"
+    file.write_text(page(file.read_text(encoding="utf-8")), encoding="utf-8")
     folder.mkdir(exist_ok=True)
-    for name, schema in json_schemas((docs / "json.md").read_text(encoding="utf-8")).items():
+    for name, schema in json_schemas().items():
         text = json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
 

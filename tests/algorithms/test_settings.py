@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, random_problem
-from json_schemas import sections
 from pydantic import BaseModel
 
 from cmdplab import settings
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.planner import REPLANS
+from cmdplab.cli.output import results
 from cmdplab.cli.run import run_command
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import AlgorithmSpec
@@ -46,16 +46,13 @@ def test_the_documentation_has_the_table():
     )
 
 
-def test_the_page_about_json_has_a_line_for_each_setting():
-    page = (ROOT / "docs" / "json.md").read_text()
-    (planned,) = (each for each in sections(page) if each.title == "PlannedRun")
+def test_the_results_declare_a_field_for_each_setting():
     words = {str: "text", int: "whole number", float: "number"}
-    lines = [line for line in planned.rows if line.field in SETTINGS]
-    assert [line.field for line in lines] == NAMES
-    for line in lines:
-        declared = SETTINGS[line.field]
-        assert line.type == f"{words[declared.kind]} or null"
-        assert line.meaning.endswith("(may be left out)") != declared.written_empty
+    planned = results()["PlannedRun"].fields
+    assert [name for name in planned if name in SETTINGS] == NAMES
+    for name, declared in SETTINGS.items():
+        assert planned[name].type == f"{words[declared.kind]} or null"
+        assert planned[name].meaning.endswith("(may be left out)") != declared.written_empty
 
 
 def test_one_more_declaration_is_one_more_field_and_line(monkeypatch):

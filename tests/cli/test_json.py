@@ -1,21 +1,21 @@
-"""The JSON of every command is of its schema, and the schemas are documented."""
+"""The JSON of every command has the declared fields, which the page and the schemas show."""
 
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 import typer.main
 from conftest import ROOT, random_problem
-from json_schemas import json_schemas, models, sections
+from json_schemas import json_schemas, models, page
 
 from cmdplab import cli
-from cmdplab.cli.output import stamp
+from cmdplab.cli.output import FORMS, results, stamp
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
-PAGE = (ROOT / "docs" / "json.md").read_text()
-MODELS, SCHEMAS = models(PAGE), json_schemas(PAGE)
+MODELS, SCHEMAS = models(), json_schemas()
 SHORT = ("--episodes", "40", "--seeds", "1")
 # Each form of each command: what it writes goes below OUT; the order matters.
 CALLS: dict[str, list[tuple[str, ...]]] = {
@@ -110,24 +110,27 @@ def test_a_run_has_one_schema_with_and_without_a_record(call, tmp_path):
     assert plain["baseline_episodes"] is not None
 
 
-def test_the_json_schemas_are_those_of_the_page():
-    again = "run: python docs/_ext/json_schemas.py docs"
+AGAIN = "run: python docs/_ext/json_schemas.py docs"
+
+
+def test_the_page_and_the_json_schemas_are_printed_from_the_declarations():
+    shown = (ROOT / "docs" / "json.md").read_text()
+    assert shown == page(shown), AGAIN
     for name, schema in SCHEMAS.items():
         there = json.loads((ROOT / "docs" / "schemas" / f"{name}.json").read_text())
-        assert there == schema, again
+        assert there == schema, AGAIN
     files = {path.stem for path in (ROOT / "docs" / "schemas").iterdir()}
     assert files == set(MODELS)
 
 
-def test_every_table_of_the_page_is_read_and_used():
-    found = sections(PAGE)
-    assert [*PAGE.splitlines()].count("|---|---|---|---|") == len(found)
-    titles = [each.title for each in found]
-    assert len(set(titles)) == len(titles)
-    for each in found:
-        stamps = [f"[`{stamp(name)}`](schemas/{name}.json)" for name in each.names]
-        assert all(link in PAGE for link in stamps), "a version that commands do not print"
-        assert each.names or f"](#{each.title.lower()})" in PAGE, f"nothing holds {each.title}"
+def test_every_declaration_is_used_and_formats_its_cells():
+    types = " ".join(field.type for each in results().values() for field in each.fields.values())
+    for title, result in results().items():
+        assert bool(result.command) == bool(result.versions)
+        assert result.command or re.search(rf"\b{title}\b", types), f"nothing holds {title}"
+        for field in result.fields.values():
+            assert field.header or not field.form
+            assert field.form in FORMS or format(0.0 if "f" in field.form else 0, field.form)
 
 
 @pytest.mark.parametrize("name", MODELS)

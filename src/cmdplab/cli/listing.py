@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from cmdplab.cli.options import InstanceSeed, Json, Listing, argument, count, option
-from cmdplab.cli.output import print_json, print_line, print_note, print_table
+from cmdplab.cli.output import print_json, print_line, print_note, print_rows, print_table
 from cmdplab.errors import InputError
 
 
@@ -56,53 +56,58 @@ def list_command(
         return
     _print_algorithms(rows)
     if orders is not None:
-        cells = [[str(o["name"]), *(_order(o[c]) for c in ("regret", "violation", "pac"))]
-                 for o in orders]  # fmt: skip
         title = f"orders at {at}, K = {K:,}, epsilon = {accuracy:g}: no constants, no logs"
-        print_table(title, ["algorithm", "regret", "violation", "PAC"], cells)
-
-
-def _order(value: object) -> str:
-    return f"{value:.1e}" if isinstance(value, float) else str(value or "–")
+        shown = [{k: None if v == "" else v for k, v in order.items()} for order in orders]
+        print_rows(title, "OrderAt", "name regret violation pac", shown)
 
 
 def _print_algorithms(rows: list[dict[str, Any]]) -> None:
-
-    cells = [
-        [r["name"] + "*" * bool(r["unverified"]), ", ".join(r["presets"]), r["summary"]]
-        for r in rows
-    ]
-    print_table("algorithms", ["name", "presets", "summary"], cells, left=3)
+    starred = [row | {"name": row["name"] + "*" * bool(row["unverified"])} for row in rows]
+    print_rows("algorithms", "ListedAlgorithm", "name presets summary", starred)
     print_note("* some constants are [unverified]: --json says which\n")
-    lines = [(r["name"], r["table_1"], r["needs"][r["presets"][-1]]) for r in rows if r["table_1"]]
-    cells = []
-    for name, line, needs in lines:
-        strong = "+" * line["regret_strong"]
-        orders = [f"{line['regret']}{strong and ' ' + strong}" if line["regret"] else "–"]
-        orders += [line["violation"] + "+" * line["violation_strong"], line["pac"] or "–"]
-        cells.append([name + "'" * bool(line["slip"]), *orders, ", ".join(needs) or "nothing"])
+    table = []
+    for row in rows:
+        if line := row["table_1"]:
+            strong = " +" * line["regret_strong"]
+            regret = f"{line['regret']}{strong}" if line["regret"] else "–"
+            orders = [
+                regret,
+                line["violation"] + "+" * line["violation_strong"],
+                line["pac"] or "–",
+            ]
+            needs = ", ".join(row["needs"][row["presets"][-1]]) or "nothing"
+            table.append([row["name"] + "'" * bool(line["slip"]), *orders, needs])
     header = ["Table 1, N = 1", "regret", "violation", "PAC", "needs to know"]
-    print_table("guarantees, as claimed at scale 1", header, cells, left=5)
+    print_table("guarantees, as claimed at scale 1", header, table, left=5)
     print_note("+ strong; ' see the note below; orders up to logarithms")
-    for name, line, _ in lines:
-        if line["slip"]:
-            print_note(f"{name}: {line['slip']}")
+    for row in rows:
+        if row["table_1"] and row["table_1"]["slip"]:
+            print_note(f"{row['name']}: {row['table_1']['slip']}")
+
+
+def _prices(row: dict[str, Any]) -> str:
+    if row["multipliers"] is None:
+        return "–"
+    return " ".join(f"{price:.3g}" for price in row["multipliers"]) or "none"
 
 
 def print_environments(rows: Sequence[dict[str, Any]]) -> None:
-    """Sizes, certified values as `solve` prints them, the source's own, what was cut."""
-    sizes = ("states", "actions", "horizon", "constraints")
-    cells = []
+    """Print sizes, certified values as `solve` prints them, and the source's own."""
+    shown = []
     for row in rows:
-        values = ["–", "–", "–"]
-        if row["published"] is not None:
-            prices = " ".join(f"{each:.3g}" for each in row["multipliers"]) or "none"
-            values = [f"{row['optimum']:.6g}", prices, f"{row['published']['optimum']:.6g}"]
-        mark = "*" * bool(row["unverified"])
-        shape = ["–" if row[size] is None else str(row[size]) for size in sizes]
-        cells.append([row["name"] + mark, row["summary"], *shape, *values])
-    header = ["environment", "summary", "X", "A", "H", "N", "optimum", "multipliers", "published"]
-    print_table("environments", header, cells, left=2, least=("summary",))
+        known = row["published"] is not None
+        numbers = {name: row[name] if known else None for name in ("optimum", "multipliers")}
+        published = row["published"]["optimum"] if known else None
+        name = row["name"] + "*" * bool(row["unverified"])
+        shown.append(row | numbers | {"name": name, "published": published})
+    print_rows(
+        "environments",
+        "ListedEnvironment",
+        "name summary states actions horizon constraints optimum multipliers published",
+        shown,
+        least=("summary",),
+        multipliers=_prices,
+    )
     print_note(
         "optimum and multipliers are certified, in the units of `cmdplab solve` (rewards in "
         "[0, 1]); published: the same optimum in the units of the source; – one for every seed: "

@@ -1,16 +1,21 @@
-"""Where commands print: tables and sentences on standard output, or JSON; the rest beside it.
+"""Output of the commands: JSON, tables and sentences on standard output, the rest beside it.
 
-Only these functions know Rich and its tables, which they load when they print.
+`results.toml` declares the fields of every result. The JSON object has all of them, a table those
+with a header, and docs/json.md is printed from them. Rich is loaded at the first table or sentence.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
+from functools import cache
+from importlib.resources import files
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from cmdplab.errors import printable
 
@@ -19,11 +24,123 @@ if TYPE_CHECKING:
 
 WIDTH_OF_A_FILE = 120
 Cells = Sequence[str]
-_LATER = {"audit": 2, "describe": 2}  # versions of objects; of all others it is 1
+
+
+class Field(NamedTuple):
+    """A field of a result."""
+
+    type: str  # in words; a word with a capital letter is another result
+    meaning: str
+    unit: str = ""
+    header: str = ""  # of its column in a terminal
+    form: str = ""  # of its cells: a format of Python, or one of `FORMS`
+
+
+class Result(NamedTuple):
+    """An object that commands print as JSON, or a part of such objects."""
+
+    fields: dict[str, Field]
+    about: str
+    command: str = ""  # in Markdown; empty for a part
+    versions: Mapping[str, int] = {}  # of its schemas
+
+
+@cache
+def results() -> dict[str, Result]:
+    """Return every declared result."""
+    text = (files("cmdplab.cli") / "results.toml").read_text(encoding="utf-8")
+    return {
+        title: Result(**(values | {"fields": {k: Field(*v) for k, v in values["fields"].items()}}))
+        for title, values in tomllib.loads(text).items()
+    }
+
+
+def stamp(name: str) -> str:
+    """Return the schema of an object with its version, such as "cmdplab.solve/1"."""
+    (version,) = (each.versions[name] for each in results().values() if name in each.versions)
+    return f"cmdplab.{name}/{version}"
+
+
+def print_json(name: str, value: Any) -> None:
+    """Print an object for scripts; its schema comes first."""
+    from cmdplab.files.write import to_json
+
+    fields = value._asdict() if hasattr(value, "_asdict") else value
+    print(to_json({"schema": stamp(name), **fields}))
+
+
+def print_rows(
+    title: str,
+    result: str,
+    columns: str,
+    rows: Sequence[Any],
+    least: Cells = (),
+    **cells: Callable[[Any], str],
+) -> None:
+    """Print a table whose columns are fields of a result, or of several.
+
+    A name that is no declared field is a column of text. `cells` make the cells of a column from a
+    row. The columns without a format at the beginning are aligned to the left.
+    """
+    declared = {k: v for title in result.split() for k, v in results()[title].fields.items()}
+    fields = {name: declared.get(name, Field("text", "", header=name)) for name in columns.split()}
+
+    def cell_of(row: Any, name: str) -> str:
+        if name in cells:
+            return cells[name](row)
+        value = row[name] if isinstance(row, Mapping) else getattr(row, name)
+        return cell(value, fields[name])
+
+    left = len([*takewhile(lambda field: not field.form, fields.values())])
+    header = [field.header for field in fields.values()]
+    print_table(title, header, [[cell_of(row, n) for n in fields] for row in rows], left, least)
+
+
+def print_facts(
+    title: str, result: str, value: Mapping[str, Any], **more: Sequence[tuple[str, str]]
+) -> None:
+    """Print a line for each field of a result that has a header, and is not left out of `value`.
+
+    `more` are further lines below the line of a field.
+    """
+    from cmdplab.display.terminal import facts
+
+    rows: list[tuple[str, str]] = []
+    for name, field in results()[result].fields.items():
+        if field.header and name in value:
+            rows.append((field.header, cell(value[name], field)))
+        rows += more.get(name, [])
+    facts(console(), title, rows)
+
+
+def cell(value: Any, field: Field) -> str:
+    """Return a value as the field declares it: – for None, numbers of a list with commas."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        return ", ".join(cell(each, field) for each in value) or "none"
+    if isinstance(value, str):
+        return value
+    return FORMS[field.form](value) if field.form in FORMS else f"{value:{field.form}}"
+
+
+def large(value: float | None) -> str:
+    """Return a sum without digits after the point, or with two digits in all."""
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if abs(value) < 1e4 else f"{value:.1e}".replace("e+0", "e")
+
+
+FORMS: dict[str, Callable[[Any], str]] = {
+    "large": large,
+    "percent": lambda share: f"{100.0 * share:.1f} %",
+}
 
 
 def console() -> Console:
-    """Standard output: as wide as its terminal; a file or a pipe has room for every column."""
+    """Return standard output, as wide as its terminal; a file has room for every column."""
     from cmdplab.display.terminal import Printer
 
     made = Printer()
@@ -33,14 +150,14 @@ def console() -> Console:
 
 
 def errors() -> Console:
-    """Standard error, where progress and warnings go."""
+    """Return standard error, for progress and warnings."""
     from cmdplab.display.terminal import Printer
 
     return Printer(stderr=True)
 
 
 def printing_aside() -> redirect_stdout[TextIO]:
-    """Let what code from outside prints go to standard error: the output is ours, often JSON."""
+    """Send to standard error the output of code from outside: standard output may be JSON."""
     return redirect_stdout(sys.stderr)
 
 
@@ -61,7 +178,7 @@ def print_line(text: str, soft_wrap: bool = False) -> None:
 
 
 def print_note(text: str, soft_wrap: bool = False) -> None:
-    """Print what explains a table: as `print_line`, and less bright."""
+    """Print the explanation of a table, less bright than a sentence."""
     console().print(text, style="dim", highlight=False, soft_wrap=soft_wrap)
 
 
@@ -69,22 +186,9 @@ def print_table(
     title: str, header: Cells, rows: Sequence[Cells], left: int = 1, least: Cells = ()
 ) -> None:
     """Print a table whose first `left` columns are text: `display.terminal.grid`."""
-    from cmdplab.display.terminal import grid
+    from cmdplab.display import terminal
 
-    grid(console(), title, header, rows, left, least)
-
-
-def stamp(name: str) -> str:
-    """Name the schema of an object, such as "cmdplab.solve/1"; docs/json.md says when it grows."""
-    return f"cmdplab.{name}/{_LATER.get(name, 1)}"
-
-
-def print_json(name: str, value: Any) -> None:
-    """Print an object for scripts; the schema of that name comes first (docs/json.md)."""
-    from cmdplab.files.write import to_json
-
-    fields = value._asdict() if hasattr(value, "_asdict") else value
-    print(to_json({"schema": stamp(name), **fields}))
+    terminal.grid(console(), title, header, rows, left, least)
 
 
 def print_file(name: str, path: Path, as_json: bool, notes: Sequence[str] = ()) -> None:

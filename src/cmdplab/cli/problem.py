@@ -17,7 +17,7 @@ from cmdplab.cli.options import (
     in_its_units,
     option,
 )
-from cmdplab.cli.output import console, print_file, print_json, print_line, print_table
+from cmdplab.cli.output import console, print_facts, print_file, print_json, print_line, print_table
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,40 +41,31 @@ def solve_command(
     """
     from cmdplab.algorithms import needing_slack
     from cmdplab.cmdp.problem import CMDP
-    from cmdplab.display.terminal import facts, number, numbers
     from cmdplab.solvers import solve
 
     if policy is not None and policy.suffix not in (".npz", ".csv", ".json"):
         raise InputError(f"{policy} is no .npz, .csv or .json")
-    s = solve(in_its_units(asked))
+    problem = in_its_units(asked)
+    s = solve(problem)
     if policy is not None:
         if s.policy is None:
             raise InputError(f"{asked.cmdp.name} has no optimal policy: {s.message}")
         s.policy.save(policy)
-    as_published = _as_published(asked, s.value)
-    finite = isinstance(asked.cmdp, CMDP)
-    lost = needing_slack() if s.slater_gap == 0.0 and finite else []
+    lost = needing_slack() if s.slater_gap == 0.0 and isinstance(asked.cmdp, CMDP) else []
+    found = {name: getattr(s, name) for name in ("value", "multiplier", "slater_gap")}
+    found |= {"primal": s.primal, "dual": s.dual, "gap": s.duality_gap, "feasible": s.feasible}
+    found |= {"message": s.message, "without_guarantee": lost} | _as_published(asked, s.value)
     if as_json:
-        found = {name: getattr(s, name) for name in ("value", "multiplier", "slater_gap")}
-        found |= {"primal": s.primal, "dual": s.dual, "gap": s.duality_gap, "feasible": s.feasible}
-        found |= {"message": s.message, "without_guarantee": lost}
-        print_json("solve", found | as_published)
+        print_json("solve", found)
         return
-    problem = in_its_units(asked)
-    rows = [("feasible", _feasible(s.feasible, s.message))]
-    rows += [("value", number(s.value, 10))]
-    if as_published["published_value"] is not None:
-        words = "{published_value:.10f} ({published_unit})".format(**as_published)
-        rows += [("in the units of its source", words)]
-    rows += [("multiplier", numbers(s.multiplier))]
-    rows += _prices(problem, s)
-    rows += [("Slater gap", number(s.slater_gap, 6))]
-    rows += [("primal", number(s.primal, 10)), ("dual", number(s.dual, 10))]
-    rows += [
-        ("certificate |dual - primal|", "–" if s.duality_gap is None else f"{s.duality_gap:.1e}")
-    ]
-    rows += [("lose their guarantee", ", ".join(lost))] * bool(lost)
-    facts(console(), problem.name, rows)
+    found["feasible"] = _feasible(s.feasible, s.message)
+    if found["published_value"] is None:
+        del found["published_value"]
+    else:
+        found["published_value"] = "{published_value:.10f} ({published_unit})".format(**found)
+    if not lost:
+        del found["without_guarantee"]
+    print_facts(problem.name, "Solve", found, multiplier=_prices(problem, s))
 
 
 def _prices(problem: CMDP | StationaryCMDP, s: Solution) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ from cmdplab.cli.output import (
     print_file,
     print_json,
     print_line,
-    print_table,
+    print_rows,
     printing_aside,
     say,
 )
@@ -228,23 +228,20 @@ def leave(found: list[RunStatus], folder: Path) -> None:
 
 
 def _print_plan(works: list[Work], as_json: bool) -> None:
-
+    rows = [
+        work.settings.model_dump() | {"folder": work.folder.name, "label": work.label}
+        for work in works
+    ]
     if as_json:
-        names = [{"folder": work.folder.name, "label": work.label} for work in works]
-        rows = [w.settings.model_dump() | name for w, name in zip(works, names, strict=True)]
         print_json("sweep-plan", {"runs": rows})
         return
-    header = ("algorithm", "preset", "problem", "seed", "episodes")
-    cells = [
-        [w.label, s.preset, s.problem, str(s.seed), _length(s.episodes)]
-        for w in works
-        for s in (w.settings,)
-    ]
-    print_table(f"{len(works)} runs", header, cells, left=3)
-
-
-def _length(episodes: int | None) -> str:
-    return "unlimited" if episodes is None else f"{episodes:,}"
+    print_rows(
+        f"{len(works)} runs",
+        "PlannedRun",
+        "label preset problem seed episodes",
+        rows,
+        episodes=lambda run: f"{run['episodes']:,}" if run["episodes"] else "unlimited",
+    )
 
 
 def _shown(found: list[RunStatus]) -> list[RunStatus]:
@@ -256,23 +253,19 @@ def _shown(found: list[RunStatus]) -> list[RunStatus]:
     return sorted(undone, key=lambda s: first.index(s.status))[:MOST_ROWS]
 
 
-def print_status(found: list[RunStatus], folder: Path) -> None:
-    """Where every run stands, with what tells it from the others."""
-    from cmdplab.display.terminal import number
+def _far(run: RunStatus) -> str:
+    of = f"/{run.of:,}" if run.of and run.of != run.episodes else ""
+    return f"{run.episodes:,}{of}"
 
+
+def print_status(found: list[RunStatus], folder: Path) -> None:
+    """Print the status of every run, with what tells it from the others."""
     problems = {s.problem for s in found}
     several = len(problems) > 1  # a problem that all share is named in the title
-    header = ["algorithm", *(["problem"] * several), "status"]
-    rows, shown = [], _shown(found)
-    for s in shown:
-        far = f"{s.episodes:,}" + (f"/{s.of:,}" if s.of and s.of != s.episodes else "")
-        rate = "–" if s.rate is None else f"{s.rate:,.0f}"
-        cells = [str(s.seed), far, rate, number(s.gap, 3), number(s.violation, 3)]
-        rows.append([s.label, *([s.problem] * several), s.status, *cells])
     title = str(folder) if several else f"{folder}: {problems.pop()}"
-    left = len(header)
-    if rows:
-        print_table(title, [*header, "seed", "episodes", "1/s", "gap", "viol."], rows, left)
+    columns = f"label {'problem ' * several}status seed episodes rate gap violation"
+    if shown := _shown(found):
+        print_rows(title, "RunStanding", columns, shown, episodes=_far)
     counts = Counter(s.status for s in found)
     words = ", ".join(f"{n} {status}" for status, n in sorted(counts.items()))
     print_line(words)

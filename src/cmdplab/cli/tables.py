@@ -19,11 +19,12 @@ from cmdplab.algorithms.row import (
     SUPPORT,
     Row,
 )
-from cmdplab.cli.output import console, print_line, print_note, print_table
+from cmdplab.cli.output import console, large, print_line, print_note, print_rows
 from cmdplab.display.terminal import number
 from cmdplab.experiments.folder import study_in
 from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import by_label
+from cmdplab.measures.measures import NUMBERS
 from cmdplab.measures.safety import BROKEN, SafetyOverSeeds
 from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
 from cmdplab.studies.conclusions import median, safety_of
@@ -57,17 +58,16 @@ def print_study(runs: Sequence[Run], summary: dict[str, Any], folder: Path) -> N
 
 def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
     """Print a table that says what converged, what oscillates and by how much."""
-    header = ["algorithm", "verdict", "gap", "viol.", "std", "regret+", "us"]
-    rows = []
-    for name, mine in by_label(runs).items():
-        cells = [number(median(mine, f)) for f in ("final_gap", "final_violation", "tail_std")]
-        words = common_verdict([run.curves for run in mine], horizon)
-        regret = number(median(mine, "strong_regret"), 0)
-        rows.append([name, words, *cells, regret, number(_time(mine), 1)])
-    print_table(title, header, rows, left=2)
+    rows = [
+        _medians(mine)
+        | {"algorithm": name, "verdict": common_verdict([run.curves for run in mine], horizon)}
+        for name, mine in by_label(runs).items()
+    ]
+    columns = "algorithm verdict final_gap final_violation tail_std strong_regret us_per_episode"
+    print_rows(title, "Compared", columns, rows)
     print_note(
         "gap and violation of the last episode; std of the gap over the last 10,000; "
-        "regret+: sum of positive gaps; us per episode, measures included"
+        "R+: sum of positive gaps; us per episode, measures included"
     )
     _explain(runs)
     print_safety(runs)
@@ -75,18 +75,27 @@ def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
 
 
 def print_comparison(runs: Sequence[Run], title: str) -> None:
-    """Side by side: gaps, violations, strong and weak regrets, speed, needs."""
-    header = ["algorithm", "gap", "viol.", "R+", "R", "V+", "V", "1/s", "needs"]
-    fields = ("strong_regret", "weak_regret", "strong_violation_regret", "weak_violation_regret")
+    """Print gaps, violations, strong and weak regrets, speed and needs side by side."""
     rows = []
     for name, mine in by_label(runs).items():
         row = mine[0].algorithm
-        cells = [number(median(mine, f), 3) for f in ("final_gap", "final_violation")]
-        cells += [_large(median(mine, field)) for field in fields]
         mark = "*" * bool(row.unverified) + "~" * bool(row.heuristic)
-        speed = f"{1e6 / _time(mine):.0e}".replace("e+0", "e")
-        rows.append([name + mark, *cells, speed, needs(row)])
-    print_table(title, header, rows)
+        numbers = _medians(mine)
+        speed = f"{1e6 / numbers['us_per_episode']:.0e}".replace("e+0", "e")
+        about = {"algorithm": name + mark, "1/s": speed, "needs": needs(row)}
+        rows.append(numbers | about)
+    columns = (
+        "algorithm final_gap final_violation strong_regret weak_regret strong_violation_regret "
+        "weak_violation_regret 1/s needs"
+    )
+    print_rows(
+        title,
+        "Compared",
+        columns,
+        rows,
+        final_gap=lambda row: number(row["final_gap"], 3),
+        final_violation=lambda row: number(row["final_violation"], 3),
+    )
     print_note(
         "gap and violation of the last episode; R+ and R: strong and weak regret; V+ and V: of the "
         "violation; 1/s: episodes per second of one run; needs: what it must be told (K: number of "
@@ -108,14 +117,9 @@ def print_safety(runs: Sequence[Run]) -> None:
     if not known:
         return
     several = max(each.runs for each in known.values()) > 1
-    header = ["algorithm", "promise", "violating", "first", "largest", "sum", "safe policy"]
-    rows = []
-    for name, each in known.items():
-        first = "–" if each.first is None else f"{each.first:,}"
-        share = "–" if each.baseline_share is None else f"{100.0 * each.baseline_share:.1f} %"
-        numbers = [f"{each.violating:,.0f}", first, f"{each.largest:.2g}", _large(each.total)]
-        rows.append([name, each.promise, *numbers, share])
-    print_table("safety while learning", header, rows, left=2)
+    rows = [each._asdict() | {"algorithm": name} for name, each in known.items()]
+    columns = "algorithm promise violating first largest total baseline_share"
+    print_rows("safety while learning", "SafetyPage", columns, rows)
     over = ": medians over seeds, but the first and the largest of all" if several else ""
     print_note(
         "episodes that violated by more than 1e-5 H, the first of them, the largest violation, "
@@ -134,14 +138,15 @@ def print_broken(known: Mapping[str, SafetyOverSeeds]) -> None:
 def print_versus(versus: dict[str, Any]) -> None:
     """Print every algorithm against one, seed by seed: differences, their intervals, Holm's p."""
     pairs = versus["comparisons"]
-    header = ["algorithm", "of", "outcome", "difference", "95 % interval", "smaller on", "Holm's p"]
-    rows = []
-    for p in pairs:
-        ends = "–" if p["low"] != p["low"] else f"[{_large(p['low'])}, {_large(p['high'])}]"
-        seeds = f"{p['smaller']} of {p['seeds']}"
-        about = [_large(p["difference"]), ends, seeds, f"{p['holm_p']:.2g}"]
-        rows.append([p["first"], p["measure"].replace("strong ", ""), p["outcome"], *about])
-    print_table(f"against {versus['label']}, seed by seed", header, rows, left=3)
+    print_rows(
+        f"against {versus['label']}, seed by seed",
+        "PairedPage",
+        "first measure outcome difference low smaller holm_p",
+        pairs,
+        measure=lambda p: p["measure"].replace("strong ", ""),
+        low=lambda p: "–" if p["low"] != p["low"] else f"[{large(p['low'])}, {large(p['high'])}]",
+        smaller=lambda p: f"{p['smaller']} of {p['seeds']}",
+    )
     print_note(
         "differences are the algorithm's less the other's, medians over seeds; smaller is better; "
         f"a difference is claimed where Holm's p over these {len(pairs)} comparisons is <= 0.05"
@@ -175,11 +180,8 @@ def print_notes(runs: Sequence[Run]) -> None:
             print_line(f"{name}: played its safe baseline in {share} (median over seeds)")
 
 
-def _time(runs: Sequence[Run]) -> float:
-    return float(np.median([run.us_per_episode for run in runs]))
-
-
-def _large(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.0f}" if abs(value) < 1e4 else f"{value:.1e}".replace("e+0", "e")
+def _medians(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return the medians over seeds of every number of the runs."""
+    medians: dict[str, Any] = {name: median(runs, name) for name in NUMBERS}
+    time = float(np.median([run.us_per_episode for run in runs]))
+    return medians | {"us_per_episode": time}

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cmdplab.cli.options import Asked, Json, asked_problem, count, given, option
-from cmdplab.cli.output import errors, print_json, print_line, print_note, print_table
+from cmdplab.cli.output import errors, print_json, print_line, print_note, print_rows, print_table
 
 if TYPE_CHECKING:
-    from cmdplab.audit.events import EventTally, OnProgress
+    from cmdplab.audit.events import OnProgress
     from cmdplab.theory.summary import Terms, Theory
 
 Lines = list[list[str]]
@@ -175,7 +175,13 @@ def count_events(
         print_json("failure-events", fields)
         return
     title = f"{problem.name}: {runs:,} runs of {length:,} episodes, delta {delta:g}, bonus scale 1"
-    _print_events(title, found)
+    print_rows(
+        title,
+        "Event Frequency",
+        "event successes middle low lemma against_lemma union_bound against_union_bound",
+        [event._asdict() | event.frequency._asdict() for event in found],
+        low=lambda row: f"[{row['low']:.4f}, {row['high']:.4f}]",
+    )
     print_note(
         "asked after every episode; exact 95 % intervals, one for each event; lemma: its share of "
         "delta as printed; union: as a union bound gives it; undecided: too few runs to tell"
@@ -199,15 +205,3 @@ def _shown() -> Iterator[OnProgress]:
 def _line(done: int, of: int) -> None:
     if done * 10 // of > max(done - 1, 0) * 10 // of:
         errors().print(f"{done:,} of {of:,} runs", highlight=False)
-
-
-def _print_events(title: str, found: list[EventTally]) -> None:
-    from cmdplab.display.terminal import number
-
-    rows = []
-    for event, f, lemma, against_lemma, union, against_union in found:
-        seen = [f"{f.successes:,}", number(f.middle), f"[{f.low:.4f}, {f.high:.4f}]"]
-        shares = [number(lemma), against_lemma, number(union), against_union]
-        rows.append([event, *seen, *shares])
-    header = ["event", "runs", "frequency", "95 %", "lemma", "it is", "union", "it is"]
-    print_table(title, header, rows)
