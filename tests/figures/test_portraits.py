@@ -18,6 +18,7 @@ from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import parse_experiment
 from cmdplab.experiments.folder import works_of
+from cmdplab.experiments.play import Entry
 from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.run import run
 from cmdplab.experiments.sweep import sweep
@@ -86,10 +87,10 @@ def test_disjoint_occupancies_are_as_far_apart_as_can_be(two_steps):
 
 def test_a_run_begins_random_and_is_not_changed_by_looking():
     problem, row = make("three-state"), algorithm("UOpt-RPGPD")
-    curve = entropy_curve(problem, row, 300, 1, points=12)
+    curve = entropy_curve(Entry.of(problem, row, 1), 300, points=12)
     done = run(problem, row, 300, 1)
     assert curve.entropy[-1] == policy_entropy(problem, done.state.policy)
-    early = entropy_curve(problem, row, 30, 1, points=30)
+    early = entropy_curve(Entry.of(problem, row, 1), 30, points=30)
     shared = np.intersect1d(curve.episode, early.episode)
     assert len(shared) > 3
     for k in shared:
@@ -98,7 +99,7 @@ def test_a_run_begins_random_and_is_not_changed_by_looking():
 
 def test_the_temperature_is_the_schedule_of_the_row():
     row = algorithm("UOpt-RPGPD", "printed")
-    curve = entropy_curve(make("three-state"), row, 50, points=5)
+    curve = entropy_curve(Entry.of(make("three-state"), row, 0), 50, points=5)
     assert curve.temperature == pytest.approx((curve.episode + 3.0) ** -0.4)
     assert no_temperature(row) == ""
 
@@ -106,7 +107,7 @@ def test_the_temperature_is_the_schedule_of_the_row():
 @pytest.mark.parametrize("name", ["OptCMDP", "Triple-Q"])
 def test_other_families_have_an_entropy_and_no_temperature(name):
     row = algorithm(name)
-    curve = entropy_curve(make("three-state"), row, 20, points=4)
+    curve = entropy_curve(Entry.of(make("three-state"), row, 0), 20, points=4)
     assert curve.temperature is None
     assert "no temperature" in no_temperature(row)
     assert np.all((curve.entropy >= 0.0) & (curve.entropy <= 1.0))
@@ -123,7 +124,7 @@ def test_looks_are_log_spaced_and_hold_both_ends():
 
 def test_the_occupancy_is_that_of_the_policy_after_the_run():
     problem, row = make("three-state"), algorithm("UOpt-RPGPD")
-    portrait = occupancy_portrait(problem, row, 200)
+    portrait = occupancy_portrait(Entry.of(problem, row, 0), 200)
     learned = run(problem, row, 200).state.policy
     np.testing.assert_array_equal(portrait.learned, occupancy(problem, learned))
     np.testing.assert_allclose(portrait.optimal.sum(axis=(1, 2)), 1.0, rtol=1e-12)
@@ -236,6 +237,6 @@ def test_what_cannot_be_portrayed(call, swept, tmp_path):
 def test_a_portrait_takes_at_least_two_looks_and_an_episode():
     problem, row = make("three-state"), algorithm("UOpt-RPGPD")
     with pytest.raises(InputError, match="points is 1"):
-        entropy_curve(problem, row, 10, points=1)
+        entropy_curve(Entry.of(problem, row, 0), 10, points=1)
     with pytest.raises(InputError, match="episodes is 0"):
-        entropy_curve(problem, row, 0)
+        entropy_curve(Entry.of(problem, row, 0), 0)

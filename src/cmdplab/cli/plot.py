@@ -95,17 +95,10 @@ def _portrait(
     from cmdplab.experiments.folder import check_learners, works_to_play
     from cmdplab.experiments.play import Job
     from cmdplab.experiments.progress import shown
-    from cmdplab.experiments.work import problem_of
-    from cmdplab.figures.portraits import (
-        draw_entropy,
-        draw_occupancy,
-        entropy_curve,
-        no_temperature,
-        occupancy_portrait,
-    )
+    from cmdplab.experiments.work import Entries
+    from cmdplab.figures import portraits
     from cmdplab.figures.style import check_suffix
     from cmdplab.files.write import writable_folder
-    from cmdplab.solvers import solve_feasible
 
     check_suffix(path)
     find_here(learners)
@@ -117,41 +110,26 @@ def _portrait(
         )
     check_learners(works)
     writable_folder(path.parent)  # known before the runs, not after them
-    runs = [(work.settings.row_to_play(work.given), work.settings) for work in works]
-    row, s = runs[0]
-    problem = problem_of(s, works[0].problem_file)
-    solution, episodes = solve_feasible(problem), s.episodes or 0
-    with shown([Job(each, told.seed) for each, told in runs], episodes, errors()) as on_progress:
+    known = Entries()
+    runs = [(known.of(work), work.settings.episodes or 0) for work in works]
+    entry, episodes = runs[0]
+    jobs = [Job(each.algorithm, each.seed) for each, _ in runs]
+    row, name, seed = entry.algorithm, entry.problem.name, entry.seed
+    with shown(jobs, episodes, errors()) as on_progress:
         if kind == "occupancy":
-            portrait = occupancy_portrait(
-                problem,
-                row,
-                episodes,
-                s.seed,
-                rewards=s.rewards or "known",
-                solution=solution,
-                on_progress=on_progress,
-            )
+            portrait = portraits.occupancy_portrait(entry, episodes, on_progress)
         else:
             curves = [
-                entropy_curve(
-                    problem,
-                    each,
-                    told.episodes or 0,
-                    told.seed,
-                    rewards=told.rewards or "known",
-                    solution=solution,
-                    on_progress=on_progress,
-                )
-                for each, told in runs
+                portraits.entropy_curve(each, length, on_progress=on_progress)
+                for each, length in runs
             ]
     if kind == "occupancy":
-        title = f"{problem.name}: {row.name} ({row.preset})\nseed {s.seed}, {episodes:,} episodes"
-        return draw_occupancy(portrait, title, path)
+        title = f"{name}: {row.name} ({row.preset})\nseed {seed}, {episodes:,} episodes"
+        return portraits.draw_occupancy(portrait, title, path)
     for each, _ in runs:
-        warn(no_temperature(each))
-    presets = " and ".join(sorted({each.preset for each, _ in runs}))
-    return draw_entropy(curves, f"{problem.name}, {presets}, seed {s.seed}", path)
+        warn(portraits.no_temperature(each.algorithm))
+    presets = " and ".join(sorted({each.algorithm.preset for each, _ in runs}))
+    return portraits.draw_entropy(curves, f"{name}, {presets}, seed {seed}", path)
 
 
 def first_of_each(works: list[Work], environment: str | None, folder: Path) -> list[Work]:

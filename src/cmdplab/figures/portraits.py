@@ -18,14 +18,13 @@ from matplotlib.figure import Figure
 
 from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
-from cmdplab.algorithms.task import Feedback
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import family
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import Entry, OnProgress, Playing, check_counts, play_on
 from cmdplab.figures.style import COLUMN, in_house_style, legend_below, literal, save, styles_of
-from cmdplab.solvers import Solution, solve_feasible
+from cmdplab.solvers import solve_feasible
 from cmdplab.theory.soft import entropy
 from cmdplab.types import Array, Indices
 
@@ -84,15 +83,7 @@ def no_temperature(row: Row) -> str:
 
 
 def entropy_curve(
-    problem: CMDP,
-    row: Row,
-    episodes: int,
-    seed: int = 0,
-    points: int = POINTS,
-    *,
-    rewards: Feedback = "known",
-    solution: Solution | None = None,
-    on_progress: OnProgress | None = None,
+    entry: Entry, episodes: int, points: int = POINTS, on_progress: OnProgress | None = None
 ) -> EntropyCurve:
     """Play a run, and read its policy at most `points` times, at log-spaced episodes.
 
@@ -100,35 +91,28 @@ def entropy_curve(
     and tau_k, the temperature of the last update. Reading changes nothing: the run is that of
     `experiments.run.run`.
     """
-    stops = looked_at(episodes, points)
-    entry = Entry.of(problem, row, seed, solution, None, rewards)
-    values = [policy_entropy(problem, policy) for policy in policies(entry, stops, on_progress)]
+    stops, row = looked_at(episodes, points), entry.algorithm
+    values = [
+        policy_entropy(entry.problem, policy) for policy in policies(entry, stops, on_progress)
+    ]
     k = np.array(stops, dtype=np.float64)
     temperature = None
     if isinstance(row, PrimalDual):
         temperature = row.temperature(k, row.setting(entry.task))
-    return EntropyCurve(row, seed, k, np.array(values), temperature)
+    return EntropyCurve(row, entry.seed, k, np.array(values), temperature)
 
 
 def occupancy_portrait(
-    problem: CMDP,
-    row: Row,
-    episodes: int,
-    seed: int = 0,
-    *,
-    rewards: Feedback = "known",
-    solution: Solution | None = None,
-    on_progress: OnProgress | None = None,
+    entry: Entry, episodes: int, on_progress: OnProgress | None = None
 ) -> Portrait:
     """Return the occupancies of the policy after the last episode and of `solve`'s policy.
 
     There may be other optimal policies: a distance above zero does not mean that a policy is bad.
     """
-    optimum = solution if solution is not None else solve_feasible(problem)
-    entry = Entry.of(problem, row, seed, optimum, None, rewards)
-    (last,) = policies(entry, [episodes], on_progress)
+    optimum = solve_feasible(entry.problem)
     assert optimum.occupancy is not None
-    return Portrait(exact.occupancy(problem, last), optimum.occupancy)
+    (last,) = policies(entry, [episodes], on_progress)
+    return Portrait(exact.occupancy(entry.problem, last), optimum.occupancy)
 
 
 def looked_at(episodes: int, points: int) -> list[int]:
