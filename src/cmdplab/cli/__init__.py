@@ -20,12 +20,17 @@ from cmdplab.cli.board import board_command
 from cmdplab.cli.listing import list_command
 from cmdplab.cli.plot import plot_command, report_command
 from cmdplab.cli.policy import advise_command, evaluate_command, explain_command
-from cmdplab.cli.problem import convert_command, describe_command, solve_command
+from cmdplab.cli.problem import (
+    convert_command,
+    describe_command,
+    frontier_command,
+    sensitivity_command,
+    solve_command,
+)
 from cmdplab.cli.run import run_command
 from cmdplab.cli.study import compare_command, reproduce_command
 from cmdplab.cli.sweep import export_command, resume_command, status_command, sweep_command
 from cmdplab.cli.theory import theory_command
-from cmdplab.cli.thresholds import frontier_command, sensitivity_command
 from cmdplab.errors import CmdplabError, printable
 
 INTERRUPTED = 130

@@ -1,11 +1,12 @@
-"""`cmdplab solve`, `describe`, `convert`: all there is before learning."""
+"""`cmdplab solve`, `describe`, `sensitivity`, `frontier`, `convert`: problems before learning."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from cmdplab.cli import output
 from cmdplab.cli.options import (
     Asked,
     AskedAny,
@@ -13,11 +14,12 @@ from cmdplab.cli.options import (
     argument,
     asked_any,
     asked_source,
+    count,
     given,
     in_its_units,
     option,
 )
-from cmdplab.cli.output import console, print_facts, print_file, print_json, print_line, print_table
+from cmdplab.cli.output import print_json, print_line, print_note
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from cmdplab.environments.catalogue import ThresholdRange
     from cmdplab.solvers import Solution
 
+SHOWN = 14  # points of a frontier in a table
+
 
 @given(asked_any)
 def solve_command(
@@ -34,7 +38,7 @@ def solve_command(
     policy: Annotated[Path | None, option("Write the optimal policy: .npz, .csv or .json.")] = None,
     as_json: Json = False,
 ) -> None:
-    """The certified optimum of a problem: value, multipliers, Slater gap, primal and dual.
+    """Certify the optimum of a problem: value, multipliers, Slater gap, primal and dual.
 
     An infeasible problem is an answer too: exit code 0 and feasible = false. Where thresholds can
     be met only with equality the Slater gap is 0, and the algorithms that need one are named.
@@ -65,11 +69,11 @@ def solve_command(
         found["published_value"] = "{published_value:.10f} ({published_unit})".format(**found)
     if not lost:
         del found["without_guarantee"]
-    print_facts(problem.name, "Solve", found, multiplier=_prices(problem, s))
+    output.print_facts(problem.name, "Solve", found, multiplier=_prices(problem, s))
 
 
 def _prices(problem: CMDP | StationaryCMDP, s: Solution) -> list[tuple[str, str]]:
-    """For each constraint that has a name: its limit, what the optimum has, the price of a unit."""
+    """Return a line for each named constraint: its value at the optimum, limit and price."""
     if not problem.labels.signals or s.multiplier is None or s.occupancy is None:
         return []
     first, *scales = problem.labels.signals
@@ -85,7 +89,7 @@ def _prices(problem: CMDP | StationaryCMDP, s: Solution) -> list[tuple[str, str]
 
 
 def _as_published(asked: AskedAny, value: float | None) -> dict[str, Any]:
-    """An optimum in the units of its source: of an environment, or of the file that was read."""
+    """Return an optimum in the units of its source, an environment or a file."""
     from cmdplab.environments import named
 
     known = named(asked.name)
@@ -96,16 +100,16 @@ def _as_published(asked: AskedAny, value: float | None) -> dict[str, Any]:
 
 
 def _feasible(feasible: bool, message: str) -> str:
-    """Yes or no, and what there is to say about it."""
+    """Return yes or no, and the message of the solver."""
     return ("yes" if feasible else "no") + (f": {message}" if message else "")
 
 
 @given(asked_any)
 def describe_command(asked: AskedAny, as_json: Json = False) -> None:
-    """What a problem is like: sizes, which constraints bind, what they cost, how much slack.
+    """Describe a problem: sizes, binding constraints, their prices and their slack.
 
-    And how to choose a threshold: what policies can reach, what reward-optimal ones reach, and
-    the price along the way. In the units of its labels, where it has any.
+    For the choice of a threshold it shows what policies can reach, what reward-optimal ones reach,
+    and the price along the way, in the units of the problem's labels.
     """
     from cmdplab.display.terminal import facts, number, numbers
     from cmdplab.environments.catalogue import describe
@@ -139,7 +143,7 @@ def describe_command(asked: AskedAny, as_json: Json = False) -> None:
     rows += [("binding", ", ".join(binding) or "none"), ("multiplier", numbers(d.multiplier))]
     rows += [("Slater gap", number(d.slater_gap, 6))]
     rows += [("lose their guarantee", ", ".join(d.without_guarantee))] * bool(d.without_guarantee)
-    facts(console(), d.name, rows)
+    facts(output.console(), d.name, rows)
     for range_ in d.ranges:
         if named:
             _print_named_range(range_, signals[0], signals[range_.constraint])
@@ -149,9 +153,9 @@ def describe_command(asked: AskedAny, as_json: Json = False) -> None:
 
 def _print_named_range(r: ThresholdRange, objective: Scale, scale: Scale) -> None:
     """Print the range of one threshold in the units of its labels, and the price along it."""
-    ends = sorted(scale.published(each) for each in (r.smallest, r.largest_alone))
+    low, high = sorted(scale.published(each) for each in (r.smallest, r.largest_alone))
     print_line(
-        f"{scale.of}: policies reach {ends[0]:.6g} to {ends[1]:.6g}; one that is best without "
+        f"{scale.of}: policies reach {low:.6g} to {high:.6g}; one that is best without "
         f"this constraint {scale.published(r.reward_optimal):.6g}"
     )
     header = [f"{scale.of} {_limit(scale)}", f"best {objective.of}", "price of a unit"]
@@ -161,24 +165,24 @@ def _print_named_range(r: ThresholdRange, objective: Scale, scale: Scale) -> Non
 
 def _print_range(r: ThresholdRange, horizon: int | None) -> None:
     """Print the range of one threshold, and the price along it."""
+    H = horizon
     cost = ""
-    if horizon is not None:
-        ends = f"{horizon - r.largest_alone:.4g} to {horizon - r.smallest:.4g}"
-        cost = f" (as a cost 1 - utility: {ends})"
+    if H is not None:
+        cost = f" (as a cost 1 - utility: {H - r.largest_alone:.4g} to {H - r.smallest:.4g})"
     print_line(
         f"threshold {r.constraint}: policies reach utilities from {r.smallest:.4g} to "
         f"{r.largest_alone:.4g}{cost}; a reward-optimal policy reaches {r.reward_optimal:.4g}"
     )
     header = ["threshold", "as a budget", "optimal value", "multiplier"]
-    _print_along(r, header, lambda b, v, m: [b, None if horizon is None else horizon - b, v, m])
+    _print_along(r, header, lambda b, v, m: [b, None if H is None else H - b, v, m])
 
 
 def _print_along(
     r: ThresholdRange,
-    header: list[str],
+    header: Sequence[str],
     cells: Callable[[float, float, float], list[float | None]],
 ) -> None:
-    """Print a line for each breakpoint: what `cells` makes of threshold, value and multiplier."""
+    """Print a line for each breakpoint: `cells` of threshold, value and multiplier."""
     from cmdplab.display.terminal import number
 
     if r.threshold is None or r.value is None or r.multiplier is None:
@@ -186,12 +190,99 @@ def _print_along(
         return
     points = zip(r.threshold, r.value, r.multiplier, strict=True)
     rows = [[number(each) for each in cells(*point)] for point in points]
-    print_table("free up to the first, impossible beyond the last", header, rows, left=0)
+    output.print_table("free up to the first, impossible beyond the last", header, rows, left=0)
 
 
 def _limit(scale: Scale) -> str:
-    """Which side of a threshold is allowed."""
+    """Return the allowed side of a threshold, in words."""
     return "at most" if scale.factor < 0.0 else "at least"
+
+
+@given(asked_any)
+def sensitivity_command(asked: AskedAny, as_json: Json = False) -> None:
+    """Print the price of each threshold, its range, the binding thresholds, and their room.
+
+    The units are those of the problem's labels. If no policy meets the thresholds, an irreducible
+    set of them that conflict is printed, and the nearest that can be met. The exit code is 0 in
+    both cases.
+    """
+    from cmdplab import sensitivity
+
+    problem = in_its_units(asked)
+    found = sensitivity(problem)
+    if as_json:
+        print_json("sensitivity", found._asdict() | {"text": found.text})
+        return
+    for line in found.text.splitlines():
+        print_line(line)
+    if found.prices:
+        print_line("")
+        header, rows = found.table()
+        output.print_table("", header, rows)
+        print_note(
+            "looser and tighter by one unit of the limit; until: the limit at which the price "
+            "changes; free from: the limit at which the constraint begins to cost something"
+        )
+
+
+@given(asked_any)
+def frontier_command(
+    asked: AskedAny,
+    constraint: Annotated[str, option("Which constraint: its name, or its number from 1.")] = "1",
+    points: Annotated[
+        int | None, count("So many thresholds at equal distances; default: its breakpoints.")
+    ] = None,
+    most: Annotated[int, count("Refuse where there are more breakpoints.")] = 1_000,
+    figure: Annotated[Path | None, option("Draw it: .png, .pdf or .svg.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Print the optimal value against a threshold, with multipliers: the price of a constraint.
+
+    Thresholds go from the first that binds to the largest that can be met. Values between two
+    breakpoints lie on a straight line.
+    """
+    from cmdplab import frontier
+    from cmdplab.display.terminal import number
+
+    if figure is not None:
+        from cmdplab.figures.plots import draw_frontier
+        from cmdplab.figures.style import check_suffix
+
+        check_suffix(figure)
+    problem = in_its_units(asked)
+    found = frontier(problem, constraint, points, most)
+    shown = found.in_units()
+    if figure is not None:
+        draw_frontier(shown, problem.name, figure)
+    if as_json:
+        print_json("frontier", found)
+        return
+    some = _some(len(found.threshold))
+    columns = (shown.threshold, shown.value, shown.multiplier)
+    rows = [[number(column[n]) for column in columns] for n in some]
+    value, limit = (each.of for each in shown.units)
+    header = ["threshold", "optimal value", "multiplier"]
+    if problem.labels.signals:
+        header = [limit, value, "price of a unit"]
+    output.print_table(f"{problem.name}, constraint {found.constraint}", header, rows, left=0)
+    what = "breakpoints" if found.exact else "points"
+    if len(some) < len(found.threshold):
+        print_note(f"{len(some)} of {len(found.threshold)} {what}; --json has all")
+    elif found.exact:
+        print_note("these are all breakpoints; the price is that of the piece which ends there")
+    free, beyond = "free up to", "impossible beyond"
+    if found.units[1].factor < 0.0:
+        free, beyond = "free from", "impossible below"
+    print_line(
+        f"{free} {shown.free:.6g}, {beyond} {shown.largest:.6g}; its own threshold "
+        f"is {shown.given:.6g}; certified to {shown.certificate:.0e}"
+    )
+
+
+def _some(points: int) -> list[int]:
+    """Return the points of a frontier for a table: about a dozen, with the first and the last."""
+    rows = min(points, SHOWN)
+    return [round(n * (points - 1) / max(rows - 1, 1)) for n in range(rows)]
 
 
 @given(asked_source)
@@ -215,4 +306,4 @@ def convert_command(
         from cmdplab.formats import convert
 
         convert(asked.cmdp, out)
-    print_file("convert", out, as_json)
+    output.print_file("convert", out, as_json)
