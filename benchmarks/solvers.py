@@ -29,16 +29,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 from scipy import sparse
 from scipy.optimize import linprog
 
 from cmdplab import CMDP, StationaryCMDP, solve
-from cmdplab.cmdp.stationary import Discounted
+from cmdplab.cmdp.stationary import Average, Discounted
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.formats import write_drn
 
 Solver = Callable[[], float]  # solves, and returns the value from the start
 PATIENCE = 60.0  # seconds that a linear program may take
+ACTIONS = 5
 LONG = 1.0  # seconds of one solve above which nobody is asked again
 
 
@@ -88,12 +90,17 @@ class Program(NamedTuple):
 
 
 def stationary_program(problem: StationaryCMDP) -> Program:
+    """The occupancies of a problem without an end; averages of one recurrent class alone."""
     X, A = problem.states, problem.actions
-    assert isinstance(problem.criterion, Discounted)
-    out = sparse.kron(sparse.eye(X), np.ones((1, A)), format="csr")
-    flow = out - problem.criterion.discount * matrix_of(problem.transition, X, A).T
+    gamma = getattr(problem.criterion, "discount", 1.0)
+    flow = sparse.kron(sparse.eye(X), np.ones((1, A)), format="csr")
+    flow = flow - gamma * matrix_of(problem.transition, X, A).T
+    source = np.asarray(problem.start)
+    if gamma == 1.0:  # the flow is conserved, and its shares sum to one
+        flow = sparse.vstack([flow, np.ones((1, X * A))])
+        source = np.append(np.zeros(X), 1.0)
     flat = problem.reward.reshape(len(problem.reward), -1)
-    return Program(flat[0], flow.tocsr(), np.asarray(problem.start), flat[1:], problem.threshold)
+    return Program(flat[0], flow.tocsr(), source, flat[1:], problem.threshold)
 
 
 def episode_program(problem: CMDP) -> Program:
@@ -255,6 +262,38 @@ def storm(problem: CMDP) -> Solver:
     return lambda: float(stormpy.model_checking(model, formula).get_value(problem.start))
 
 
+@njit
+def sweeps(successor, probability, reward, value, following, close):  # type: ignore[no-untyped-def]
+    """Relative value iteration, damped: (low + high) / 2 of the gains of the last sweep."""
+    low, high = 0.0, np.inf
+    while high - low > close:
+        low, high = np.inf, -np.inf
+        for x in range(len(value)):
+            best = -np.inf
+            for a in range(reward.shape[1]):
+                q = reward[x, a]
+                for s in range(successor.shape[2]):
+                    q += probability[x, a, s] * value[successor[x, a, s]]
+                best = max(best, q)
+            low, high = min(low, best - value[x]), max(high, best - value[x])
+            following[x] = 0.1 * value[x] + 0.9 * best
+        shift = following[0]
+        for x in range(len(value)):
+            value[x] = following[x] - shift
+    return 0.5 * (low + high)
+
+
+def relative_value_iteration(problem: StationaryCMDP) -> Solver:
+    """A prototype of fifty lines: no checks, no policy, and rounding is not bounded."""
+    kernel, X = problem.transition, problem.states
+    if isinstance(kernel, Sparse):
+        lists = kernel.successor, kernel.probability
+    else:
+        everywhere = np.broadcast_to(np.arange(X), kernel.shape)
+        lists = np.ascontiguousarray(everywhere), np.asarray(kernel)
+    return lambda: float(sweeps(*lists, problem.reward[0], np.zeros(X), np.empty(X), 1e-12))
+
+
 # --- the table -------------------------------------------------------------------------------
 
 
@@ -302,34 +341,66 @@ def discounted_works(rng: np.random.Generator) -> Iterator[Work]:
         (1_000, 5, 2),
         (10_000, 5, 2),
     ):
-        yield discounted_work(rng, states, successors, constraints)
+        kernel = kernel_of(rng, states, successors)
+        yield stationary_work(rng, kernel, Discounted(0.99), constraints, successors)
 
 
-def discounted_work(
-    rng: np.random.Generator, states: int, successors: int, constraints: int
+def average_works(rng: np.random.Generator) -> Iterator[Work]:
+    for states in (100, 1_000, 2_000, 4_000, 10_000, 100_000):
+        yield stationary_work(rng, rows(rng, states, ACTIONS, 5), Average(), 0, 5)
+    for states in (500, 1_000):
+        yield stationary_work(rng, ring(states), Average(), 0, 3, "ring")
+    for constraints in (1, 2):
+        for states, successors in ((100, 0), (100, 5), (500, 5), (1_000, 5), (10_000, 5)):
+            kernel = kernel_of(rng, states, successors)
+            yield stationary_work(rng, kernel, Average(), constraints, successors)
+
+
+def kernel_of(rng: np.random.Generator, states: int, successors: int) -> Any:
+    return rows(rng, states, ACTIONS, successors) if successors else dense(rng, states, ACTIONS)
+
+
+def ring(states: int) -> Sparse:
+    """Stay, right or left with probability 0.8, each other move with 0.1."""
+    at = np.arange(states)[:, None, None]
+    successor = np.broadcast_to((at + np.array([0, 1, -1])) % states, (states, 3, 3))
+    return Sparse(successor, np.broadcast_to(0.7 * np.eye(3) + 0.1, (states, 3, 3)))
+
+
+def stationary_work(
+    rng: np.random.Generator,
+    kernel: Any,
+    criterion: Discounted | Average,
+    constraints: int,
+    successors: int,
+    shape: str = "",
 ) -> Work:
-    actions, discount = 5, 0.99
-    kernel = rows(rng, states, actions, successors) if successors else dense(rng, states, actions)
+    table = kernel.probability if isinstance(kernel, Sparse) else kernel
+    states, actions = table.shape[:2]
     rewards = rng.random((1 + constraints, states, actions))
 
     def problem_with(tables: np.ndarray, limits: np.ndarray) -> StationaryCMDP:
-        return StationaryCMDP(kernel, tables, limits, Discounted(discount))  # type: ignore[arg-type]
+        return StationaryCMDP(kernel, tables, limits, criterion)  # type: ignore[arg-type]
 
     problem = problem_with(rewards, thresholds(problem_with, rewards))
+    discounted = isinstance(criterion, Discounted)
     peers: dict[str, Callable[[], Solver]] = {}
-    if constraints == 0:
+    if constraints == 0 and discounted:
         if states <= 1_000:
             peers["QuantEcon policy iteration"] = lambda: quantecon_discounted(problem, "pi")
         peers["QuantEcon modified"] = lambda: quantecon_discounted(problem, "mpi")
         peers["mdpsolver"] = lambda: mdpsolver_discounted(problem)
         if not successors:
             peers["pymdptoolbox"] = lambda: toolbox_discounted(problem)
-    if constraints or states <= 100:
+    elif constraints == 0:
+        peers["value iteration"] = lambda: relative_value_iteration(problem)
+    if (constraints and (discounted or states <= 1_000)) or states <= 100:
         peers["HiGHS simplex"] = lambda: highs(stationary_program(problem), "highs-ds")
         peers["HiGHS interior point"] = lambda: highs(stationary_program(problem), "highs-ipm")
         peers["Clarabel"] = lambda: clarabel(stationary_program(problem))
-    how = f"{successors} successors" if successors else "dense"
-    name = f"discount {discount}, N={constraints} X={states:,} A={actions} {how}"
+    kind = f"discount {criterion.discount}" if isinstance(criterion, Discounted) else "average"
+    how = shape or (f"{successors} successors" if successors else "dense")
+    name = f"{kind}, N={constraints} X={states:,} A={actions} {how}"
     return Work(name, lambda: float(solve(problem).value or np.nan), peers)
 
 
@@ -460,8 +531,14 @@ def main() -> None:
             if states <= given.large:
                 show_large(states)
         return
-    makers = [(episode_works, 0), (discounted_works, 1)]
-    for works, seed in makers:
+    makers = [
+        ("episodes", episode_works, 0),
+        ("discount", discounted_works, 1),
+        ("average", average_works, 2),
+    ]
+    for kind, works, seed in makers:
+        if not (kind.startswith(given.only[:7]) or given.only.startswith(("N=", "X="))):
+            continue
         for work in works(np.random.default_rng(seed)):
             if given.only in work.name:
                 show(work, given.repeats, given.before)

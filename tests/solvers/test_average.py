@@ -130,7 +130,7 @@ def test_bounds_hold_whatever_was_found(seed):
     for _ in range(10):
         doubles.followed(rng.integers(0, 3, scaled.problem.states))
         assert doubles.bound(weights) >= best
-        sweeps.values = 10.0 ** rng.uniform(-3.0, 12.0) * rng.random(sweeps.values.shape)
+        sweeps.state.values[:] = 10.0 ** rng.uniform(-3.0, 12.0) * rng.random((5, 4))
         assert sweeps.bound(weights) >= best
 
 
@@ -153,9 +153,10 @@ def ring(states: int) -> Sparse:
     return Sparse(successor, np.broadcast_to(0.7 * np.eye(3) + 0.1, (states, 3, 3)))
 
 
+@pytest.mark.parametrize("seed", [0, 1, 3, 9])  # 1, 3, 9: distant states nearly tie
 @pytest.mark.parametrize("table", [True, False])
-def test_a_ring_of_500_states_is_certified(table):
-    reward = np.random.default_rng(0).random((1, 500, 3))
+def test_a_ring_of_500_states_is_certified(table, seed):
+    reward = np.random.default_rng(seed).random((1, 500, 3))
     kernel = ring(500).dense() if table else ring(500)
     solution = solve(StationaryCMDP(kernel, reward, np.zeros(0), Average()))
     assert solution.duality_gap <= 1e-11

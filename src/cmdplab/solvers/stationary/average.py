@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,13 +24,9 @@ from cmdplab.solvers.stationary import drifts
 from cmdplab.solvers.stationary.howard import Howard, Moves, decimal, decimals, in_decimals
 from cmdplab.types import Array, Indices
 
-SPAN = 1e-13  # of the weighted ranges: excesses that agree to it are closed
-SHARP = 5e-14  # of the range: gains of a policy that agree to it are known
-LOOSE = 0.05  # of the span that is left: how well a policy is followed before the next
-TIE = 1e-15
+EPS = float(np.finfo(np.float64).eps)
 MOST_WORK = 3e9  # products of one search by sweeps
-MOST_SWEEPS = 20  # a state, beside a thousand
-MOST_POLICIES = 60
+MOST_SWEEPS = 300  # a state, beside 500
 DECIMALS = 120  # states up to which decimals are affordable: a policy takes 0.3 s
 
 
@@ -122,7 +119,7 @@ class Scaled:
 
 def _laid_out(kernel: Array | Sparse) -> Any:
     if isinstance(kernel, Sparse):
-        return drifts.Listed(kernel.successor, kernel.probability)
+        return drifts.Listed(kernel.successor.astype(np.int32), kernel.probability)
     return kernel
 
 
@@ -146,81 +143,108 @@ class Sweeps:
     exact = False
 
     def __init__(self, scaled: Scaled) -> None:
-        self.scaled, X, K = scaled, scaled.problem.states, len(scaled.reward)
-        self.values, self.spare = np.zeros((K, X)), np.empty(X)
-        self.low, self.high = np.zeros(K), np.zeros(K)
-        self.actions = np.argmax(scaled.problem.opened, axis=1)
-        kernel = scaled.kernel
-        places = kernel.probability if isinstance(kernel, drifts.Listed) else kernel
-        self.width = places.shape[2]
+        self.scaled, places = scaled, getattr(scaled.kernel, "probability", scaled.kernel)
+        X, _, self.width = places.shape
         self.most = 2 * int(min(500 + MOST_SWEEPS * X, MOST_WORK / places.size) / 2 + 1)
+        self.noise = (self.width + 4) * EPS + scaled.loose
+        self.actions = np.argmax(scaled.problem.opened, axis=1)
+        self.value = np.zeros(X)  # of the only reward
+
+    @cached_property
+    def signals(self) -> drifts.Signals:
+        """The rewards, four of them side by side."""
+        given, opened = self.scaled.reward, self.scaled.problem.opened
+        blocks = -(-len(given) // drifts.WIDTH)
+        reward = np.zeros((blocks * drifts.WIDTH, *opened.shape))
+        reward[: len(given)] = given
+        reward = np.moveaxis(reward.reshape(blocks, -1, *opened.shape), 1, 3)
+        return drifts.Signals(
+            np.ascontiguousarray(reward), reward.max(axis=(1, 2)), opened, self.noise
+        )
+
+    @cached_property
+    def chain(self) -> Any:
+        """Space for the rows of a policy."""
+        kernel = self.scaled.kernel
+        if isinstance(kernel, drifts.Listed):
+            row = kernel.successor[:, :1]
+            return drifts.Listed(np.empty_like(row), np.empty(row.shape))
+        return np.empty_like(kernel[:, :1])
+
+    @cached_property
+    def state(self) -> drifts.State:
+        """The policy and its values."""
+        return drifts.State.of(self.signals, self.actions)
 
     def best(self, weights: Array) -> Column:
-        """The best policy, and its returns; its gains are between `low` and `high`."""
+        """Return the best policy and its returns."""
+        kernel = self.scaled.kernel
         if len(weights) == 1:
-            given = (self.scaled.kernel, self.scaled.weighted(weights), self.values[0], self.spare)
-            limit = max(SPAN, 0.25 * self._rounding(weights, self.values[0]))
-            low, high = drifts.close(*given, limit, self.most, self.actions)
-            self.low[0], self.high[0] = low, high
-            if high - low > limit:
+            given = (self.scaled.weighted(weights), self.value, np.empty_like(self.value))
+            low, high = drifts.close(kernel, *given, self.most, self.actions)
+            if high - low > drifts.ROUGH:
                 raise _stalled()
-        else:
-            self.improve(weights)
+            return self._column(np.array([low]))
+        padded = np.zeros(self.state.low.shape)
+        padded.ravel()[: len(weights)] = weights
+        if not drifts.settle(kernel, self.signals, padded, self.chain, self.state, self.most):
+            raise _stalled()
         return self._column()
 
     def followed(self, actions: Indices) -> Column:
-        """A policy [X] of one action a state, and its returns; prices go on from there."""
-        self.actions = actions.astype(np.int64)
-        self._follow(SHARP)
+        """Return a policy [X] of one action a state with its returns; prices go on from there."""
+        self.actions[:] = actions
+        drifts.pick(self.scaled.kernel, self.signals, self.chain, self.state)
+        given = (self.chain, self.signals, self.state, drifts.SHARP, self.most)
+        if not drifts.evaluate(*given):
+            raise _stalled()
+        self.value[:] = self.state.values[0, :, 0]
         return self._column()
 
-    def _column(self) -> Column:
-        policy = self.actions.astype(np.min_scalar_type(self.scaled.problem.actions))
-        return Column(0.5 * (self.low + self.high), policy)
-
-    def improve(self, weights: Array) -> None:
-        """Policies that are followed better and better, until none is left to gain."""
-        size = float(np.abs(weights).sum()) or 1.0
-        reward, left = self.scaled.weighted(weights), np.inf
-        for _ in range(MOST_POLICIES):
-            before = self.actions.copy()
-            low, high = self._improved(reward, weights, TIE * size)
-            changed, left = not np.array_equal(before, self.actions), (high - low) / size
-            if left <= SPAN and not changed:
-                self._follow(SHARP)
-                return
-            self._follow(max(SHARP, min(LOOSE * left, LOOSE)))
-        raise _stalled()
-
-    def _improved(self, reward: Array, weights: Array, tie: float) -> tuple[float, float]:
-        value = weights @ self.values
-        given = (self.scaled.kernel, reward, value)
-        low, high = drifts.improve(*given, 0.0, 1.0, tie, self.actions, self.spare)
-        return float(low), float(high)
-
-    def _follow(self, limit: float) -> None:
-        """The values of the policy, to excesses that agree to a limit."""
-        limits = np.full(len(self.low), limit)
-        units = np.eye(len(limits))
-        rounding = [self._rounding(*each) for each in zip(units, self.values, strict=True)]
-        limits = np.maximum(limits, 0.25 * np.array(rounding))
-        given = (self.scaled.kernel, self.scaled.reward, self.actions, self.values, self.spare)
-        drifts.evaluate(*given, limits, self.most, self.low, self.high)
-        if (self.high - self.low > limits).any():
-            raise _stalled()
+    def _column(self, returns: Array | None = None) -> Column:
+        if returns is None:
+            returns = 0.5 * (self.state.low + self.state.high).ravel()[: len(self.scaled.reward)]
+        return Column(returns, self.actions.astype(np.min_scalar_type(self.scaled.problem.actions)))
 
     def bound(self, weights: Array) -> float:
-        """An upper bound on the weighted gain of every policy: the largest excess there is."""
-        reward, value = self.scaled.weighted(weights), weights @ self.values
-        actions = self.actions.copy()
-        given = (self.scaled.kernel, reward, value)
-        _, high = drifts.improve(*given, 0.0, 1.0, 0.0, actions, self.spare)
-        return float(high) + self._rounding(weights, value)
+        """Return an upper bound on every policy's weighted gain: the largest excess there is."""
+        value, actions = self.value, self.actions.copy()
+        if len(weights) > 1:
+            values = np.moveaxis(self.state.values, 1, 2).reshape(-1, len(value))
+            value = weights @ values[: len(weights)]
+        given = (self.scaled.kernel, self.scaled.weighted(weights), value, 0.0, 1.0, 0.0)
+        _, high, _ = drifts.improve(*given, actions, np.empty_like(value))
+        size = float(np.abs(weights) @ self.scaled.top + np.ptp(value))
+        return float(high + self.noise * size)
 
-    def _rounding(self, weights: Array, value: Array) -> float:
-        """What rounding may change in an excess."""
-        size = float(np.abs(weights) @ self.scaled.top + value.max() - value.min())
-        return float((self.width + 4) * np.finfo(np.float64).eps + self.scaled.loose) * size
+    def visits(self, policy: Array, begun: Array) -> Array:
+        """Return the share of time [X] that a policy [X, A] spends in each state."""
+        here = begun.copy()
+        if not drifts.spend(self._chain(policy), here, np.empty_like(here), self.most):
+            raise OpenCertificateError("visits do not converge")
+        return np.asarray(here / here.sum())
+
+    def lowest(self, policy: Array) -> Array:
+        """Return lower bounds [1 + N] on the gains of a policy [X, A] from every state."""
+        chain = self._chain(policy)
+        width = getattr(chain, "probability", chain).shape[2]
+        noise = self.noise + 2.0 * EPS * width
+        signals, state = self.signals._replace(noise=noise), self.state
+        np.einsum("xa,bxak->bxk", policy, signals.reward, out=state.reward)
+        drifts.evaluate(chain, signals, state, drifts.SHARP, self.most)
+        found = state.low - noise * (signals.top + np.ptp(state.values, axis=1))
+        return np.asarray(found.ravel()[: len(self.scaled.reward)])
+
+    def _chain(self, policy: Array) -> Any:
+        """Return the rows of a policy [X, A] as those of a single action."""
+        kernel, X = self.scaled.kernel, len(policy)
+        if not isinstance(kernel, drifts.Listed):
+            return np.matmul(policy[:, None], kernel)
+        most = int(np.count_nonzero(policy, axis=1).max())
+        at, actions = np.arange(X)[:, None], np.argsort(-policy, axis=1)[:, :most]
+        probability = policy[at, actions][:, :, None] * kernel.probability[at, actions]
+        successor = kernel.successor[at, actions].reshape(X, 1, -1)
+        return drifts.Listed(successor, probability.reshape(X, 1, -1))
 
 
 class Classes:

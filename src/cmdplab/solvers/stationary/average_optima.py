@@ -13,24 +13,19 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sparse
 
 from cmdplab.cmdp import exact_stationary as exact
 from cmdplab.cmdp.stationary import StationaryCMDP
-from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits, in_doubles, in_fractions
 from cmdplab.solvers.rational import Program, Vertex, penalised
-from cmdplab.solvers.stationary import drifts
-from cmdplab.solvers.stationary.average import DECIMALS, Classes, Scaled, Sweeps
+from cmdplab.solvers.stationary.average import DECIMALS, EPS, Classes, Scaled, Sweeps
 from cmdplab.types import Array, Indices
 
 CLOSED = 1e-9  # certificates; thresholds missed by less are met, and slack below it is none
 EDGE = 1e-8  # a slack below it is found again in fractions
 GAIN = 1e-13  # policies that are better by less are not looked for
 SMALL = 60  # states up to which visits are eliminated, not iterated
-MOST_SWEEPS = 400
-EPS = float(np.finfo(np.float64).eps)
 GRAIN = Fraction(1, 1 << 120)  # what numbers of 150 digits are unsure of, and much more
 ULPS = 32.0 * EPS / CLOSED  # of the largest reward or threshold: a range below it is rounding
 
@@ -133,7 +128,7 @@ def _unconstrained(scaled: Scaled, pricing: Pricing, begun: list[Any]) -> Optimu
         pricing.followed(each)
     column, one = pricing.best(np.ones(1)), np.ones(1)
     bound = pricing.bound(one)
-    value = column.returns[0] if isinstance(pricing, Classes) else pricing.low[0]
+    value = column.returns[0]  # sweeps give a lower bound
     _check(bound - value, "the optimum")
     policy = np.eye(scaled.problem.actions)[column.policy]
     best = _Best(policy, float(value), np.zeros(0), float(bound), (column.policy,))
@@ -308,74 +303,28 @@ def _played(scaled: Scaled, found: Found, pricing: Pricing) -> tuple[Array, Arra
     States that a mixture spends no time in but passes are passed as it passes them: that is what
     decides where it ends up (Kallenberg's rule). The gains are lower bounds where sweeps give them.
     """
-    problem, sweeps = scaled.problem, isinstance(pricing, Sweeps)
-    X, A = problem.states, problem.actions
+    problem, X, A = scaled.problem, scaled.problem.states, scaled.problem.actions
     states, pairs, passed = np.arange(X), np.zeros((X, A)), np.zeros((X, A))
-    policy, begun = np.zeros((X, A)), None
+    policy, spent = np.zeros((X, A)), np.full(X, 1.0 / X)
     policy[states, found.columns[0].policy] = 1.0
     if len(found.columns) > 1:
         for each, share in zip(found.columns, found.shares, strict=True):
             one = np.zeros((X, A))
             one[states, each.policy] = 1.0
-            visits = _visits(problem, one, begun if sweeps else None, sweeps)
-            begun = visits.states
-            pairs[states, each.policy] += float(share) * np.maximum(begun, 0.0)
-            if visits.passing is not None:
-                passed[states, each.policy] += float(share) * np.maximum(visits.passing, 0.0)
+            if isinstance(pricing, Sweeps) and X > SMALL:
+                spent = pricing.visits(one, spent)
+            else:
+                spent, _, passing = exact.visits(problem, one)
+                assert passing is not None
+                passed[states, each.policy] += float(share) * np.maximum(passing, 0.0)
+            pairs[states, each.policy] += float(share) * np.maximum(spent, 0.0)
         for counted in (passed, pairs):
             mass = counted.sum(axis=1, keepdims=True)
             np.divide(counted, mass, out=policy, where=mass > 0.0)
     if isinstance(pricing, Sweeps):
-        return policy, _lowest(scaled, policy, pricing.values, len(found.columns) * pricing.width)
+        return policy, pricing.lowest(policy)
     pairs = exact.visits(problem, policy).states[:, None] * policy
     return policy, np.einsum("nxa,xa->n", scaled.reward, pairs)
-
-
-def _rows(problem: StationaryCMDP, policy: Array) -> Any:
-    """[X, X]: the chain of a policy, sparse where the kernel is lists."""
-    if isinstance(problem.transition, Sparse):
-        return exact.chain(problem, policy)
-    rows = problem.transition[np.arange(len(policy)), policy.argmax(axis=1)]
-    mixed = np.flatnonzero(policy.max(axis=1) < 1.0)
-    rows[mixed] = np.einsum("xa,xay->xy", policy[mixed], problem.transition[mixed])
-    return rows
-
-
-def _visits(
-    problem: StationaryCMDP, policy: Array, begun: Array | None, sweeps: bool
-) -> exact.Visits:
-    """Visits of a policy: by sweeps where values converged by sweeps, else by elimination."""
-    if not sweeps or problem.states <= SMALL:
-        return exact.visits(problem, policy)
-    rows = _rows(problem, policy)
-    into = rows.T.tocsr() if sparse.issparse(rows) else rows.T
-    here = np.full(problem.states, 1.0 / problem.states) if begun is None else begun
-    for turn in range(MOST_SWEEPS):
-        step = drifts.STEP if turn < drifts.EARLY else drifts.LATER
-        following = (1.0 - step) * here + step * (into @ here)
-        moved, here = np.abs(following - here).sum(), following
-        if moved <= 1e-14:
-            return exact.Visits(here / here.sum(), 0.0)
-    raise OpenCertificateError("visits do not converge")
-
-
-def _lowest(scaled: Scaled, policy: Array, values: Array, width: int) -> Array:
-    """[1 + N]: lower bounds on the gains of a policy from every state, by sweeps of its values.
-
-    width : the largest number of successors of a state.
-    """
-    rows = _rows(scaled.problem, policy)
-    right = np.einsum("xa,nxa->xn", policy, scaled.reward)
-    value, low = values.T - values.mean(axis=1), np.zeros(right.shape[1])
-    for turn in range(MOST_SWEEPS):
-        excess = right + (rows @ value - value)
-        low, high = excess.min(axis=0), excess.max(axis=0)
-        if (high - low <= GAIN).all():
-            break
-        step = drifts.STEP if turn < drifts.EARLY else drifts.LATER
-        value += step * (excess - 0.5 * (low + high))
-    rounding = ((width + 4) * EPS + scaled.loose) * (scaled.top + 2.0 * np.ptp(value, axis=0))
-    return np.asarray(low - rounding)
 
 
 def _infeasible(slack: float) -> Optimum:
