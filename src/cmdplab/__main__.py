@@ -4,7 +4,7 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C before a command begins ends it in silence."""
+    """Run the command line; a Ctrl-C before a command begins ends it in silence."""
     try:
         from cmdplab import cli
 

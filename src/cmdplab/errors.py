@@ -1,4 +1,4 @@
-"""The exceptions a user is meant to read: one sentence that names what is wrong and where.
+"""Exceptions for a user to read: one sentence that names the mistake and its place.
 
     CmdplabError                 all of them; the command line prints the sentence and exits with 2
       InputError                 what a person gave: an argument, a file's content
@@ -36,9 +36,9 @@ def shortened(text: str, most: int) -> str:
 
 
 class CmdplabError(Exception):
-    """What cmdplab refuses to do, in a sentence. The command line exits with 2.
+    """A refusal of cmdplab, in a sentence. The command line exits with 2.
 
-    Names from files may hold anything: they are made printable, and shortened.
+    Names from files may hold any character: they are made printable, and shortened.
     """
 
     def __init__(self, sentence: str) -> None:
@@ -79,7 +79,7 @@ class EngineError(CmdplabError, RuntimeError):
 
 @contextmanager
 def storage(what: str) -> Iterator[None]:
-    """Tell what the system refuses within the block as a `StorageError` that begins with `what`."""
+    """Raise errors of the system within the block as a `StorageError` that begins with `what`."""
     try:
         yield
     except CmdplabError:
@@ -90,7 +90,7 @@ def storage(what: str) -> Iterator[None]:
 
 @contextmanager
 def naming(where: object) -> Iterator[None]:
-    """Begin the sentence of what is refused within the block with a file, or a place in it."""
+    """Begin the sentence of an `InputError` within the block with a file, or a place in it."""
     try:
         yield
     except InputError as error:

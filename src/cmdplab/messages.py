@@ -1,7 +1,8 @@
 """Announce long waits to whoever runs the code.
 
-Each is said on stderr, once in a process: what is done, and about how long it takes.
-`CMDPLAB_QUIET=1`, or `cmdplab.quiet()`, turns that off. Nothing is said of what is found on disk.
+Each message names the work and its approximate time, on stderr, once in a process. It is about code
+that is compiled, not about code that is found on disk. `CMDPLAB_QUIET=1`, or `cmdplab.quiet()`,
+turns messages off.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def announce_compiling(module: str) -> None:
 
 
 def announce(sentence: str) -> None:
-    """Say what takes a while, if it was not said before."""
+    """Say a sentence, if it was not said before."""
     if sentence in _SAID or os.environ.get(QUIET, "") not in ("", "0") or _beside_another():
         return
     _SAID.add(sentence)
@@ -48,7 +49,7 @@ def announce(sentence: str) -> None:
 
 
 def _beside_another() -> bool:
-    """Whether this is a worker process other than the first: they all wait for the same."""
+    """Return True for a worker process other than the first: all wait for the same code."""
     return multiprocessing.parent_process() is not None and not (
         multiprocessing.current_process().name.endswith("-1")
     )

@@ -1,10 +1,10 @@
-"""Code from outside: what an import path leads to, and what installed packages register.
+"""Code from outside: objects at an import path, and names that installed packages register.
 
     [project.entry-points."cmdplab.algorithms"]
     Greedy = "visitor.learner:make_learner"
 
-Names and paths are read without importing anything. Following a path runs the module's code, so it
-is done where a person gives or asks for it, never because a file or a record names it.
+Names and paths are read without importing anything. Following a path runs the code of the module.
+It is done if a person gives or asks for the path, never because a file or a record names it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Plugin(NamedTuple):
 
 
 def plugins(group: str) -> dict[str, list[Plugin]]:
-    """What is registered under each name, in lower case; more than one thing is a quarrel."""
+    """Return the entries of each name, in lower case."""
     return _plugins(group, tuple((place, _changed(place)) for place in sys.path))
 
 
 def _changed(place: str) -> int:
-    """When something was last put into a folder of packages, or taken out; 0 for what is none."""
+    """Return the time of the last change of a folder of packages; 0 if it is no folder."""
     try:
         return os.stat(place or ".").st_mtime_ns
     except OSError:
@@ -57,7 +57,7 @@ def _title(distribution: Any) -> str:
 
 
 def plugin(group: str, name: str) -> Plugin | None:
-    """What an installed package registers under a name; two that quarrel over it are refused."""
+    """Return the entry of a name; refuse a name that two packages register."""
     found = plugins(group).get(name.lower(), [])
     if len(found) > 1:
         packages = " and ".join(sorted(each.package for each in found))
@@ -66,7 +66,7 @@ def plugin(group: str, name: str) -> Plugin | None:
 
 
 def refuse_shadow(group: str, name: str) -> None:
-    """Refuse a name of our own that an installed package registers too: which is meant is open."""
+    """Refuse a name of cmdplab that an installed package registers too."""
     for each in plugins(group).get(name.lower(), []):
         raise InputError(
             f"{each.package} registers {each.name}, which is a name of cmdplab's own: "
@@ -75,14 +75,14 @@ def refuse_shadow(group: str, name: str) -> None:
 
 
 def is_path(text: str) -> bool:
-    """Whether a text has the form package.module:name; nothing is imported."""
+    """Return True for a text of the form package.module:name; import nothing."""
     module, colon, name = text.partition(":")
     parts = [*module.split("."), *name.split(".")]
     return bool(colon) and all(part.isidentifier() for part in parts)
 
 
 def follow(path: str, whose: str = "") -> Any:
-    """What is at "package.module:name". Importing the module runs its code."""
+    """Return the object at "package.module:name". Importing the module runs its code."""
     if not is_path(path):
         raise InputError(f"{path!r} is no import path: write package.module:name")
     said = f"{whose}: {path}" if whose else path
@@ -99,6 +99,6 @@ def follow(path: str, whose: str = "") -> Any:
 
 
 def reason(error: BaseException) -> str:
-    """What somebody else's exception says, in one line that begins with its kind."""
+    """Return the first line of an exception from outside, after its kind."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,10 +1,9 @@
 """The settings of algorithms, each declared once: type, default, range, words, who has it.
 
-What takes or shows settings follows from `SETTINGS`: `row.with_settings`, the keys of an experiment
-file, the options of `cmdplab run`, the settings in a record and the hash that names its folder,
-labels, columns, and the table in docs/experiments.md; tests ask docs/json.md for its line. A new
-setting is a field of `Settings`, and a field of that name on the rows of the families that have it.
-How a row uses its settings is no matter of this file.
+All that takes or shows settings follows from `SETTINGS`: `row.with_settings`, the keys of an
+experiment file, the options of `cmdplab run`, the settings in a record and the hash that names its
+folder, labels, columns, and the table in docs/experiments.md. Tests look for each in docs/json.md.
+A new setting is a field of `Settings`, and a field of that name on the rows of its families.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 MOST_EPISODES = 10**12  # of a run: weeks at a microsecond each; counts stay exact in a double
 
-# What a row may need to be told. A setting of such a thing is one only of the rows that need it.
+# Needs of rows. Only the rows with such a need have the settings of that need.
 EPISODES = "number of episodes"
 SLATER_GAP = "Slater gap"
 SAFE_POLICY = "safe policy"
@@ -67,7 +66,7 @@ UNIT = Range(_LEAST, 1.0, "outside (0, 1]")
 
 
 class Declared(NamedTuple):
-    """All that is known of a setting but its name and its type, which stand beside it."""
+    """The declaration of a setting; its name and its type stand beside it."""
 
     default: Any  # of a row that does not say otherwise
     help: str  # a sentence for a person who chooses a value
@@ -85,7 +84,7 @@ class Declared(NamedTuple):
 
 
 class Settings(TypedDict, total=False):
-    """What `row.with_settings` takes; what is None stays as it is."""
+    """The arguments of `row.with_settings`; None changes nothing."""
 
     bonus_scale: Annotated[
         float | None,
@@ -251,20 +250,20 @@ SETTINGS: dict[str, Declared] = {
 
 
 def check_choice(name: str, value: Any) -> None:
-    """Refuse a value that a setting of words cannot have; ranges are checked by the row."""
+    """Refuse an unknown value of a setting of words; the row checks ranges."""
     choices = SETTINGS[name].choices
     if choices and not (isinstance(value, str) and value in choices):
         raise InputError(f"unknown {name} {value!r}: choose one of {', '.join(choices)}")
 
 
 def without_none(settings: Settings) -> Settings:
-    """Settings without those that are None."""
+    """Return settings without those that are None."""
     chosen = {name: value for name, value in settings.items() if value is not None}
     return cast(Settings, chosen)
 
 
 def settings_table() -> list[str]:
-    """The settings as lines of a Markdown table, as they stand in docs/experiments.md."""
+    """Return the settings as lines of the Markdown table in docs/experiments.md."""
     kinds: dict[type, str] = {int: "whole number", float: "number"}
     lines = [
         "| setting | value | default | what it does | null or missing |",
@@ -280,7 +279,7 @@ def settings_table() -> list[str]:
 def with_fields(
     field: Callable[[Declared], tuple[Any, Any]],
 ) -> Callable[[type[Model]], type[Model]]:
-    """Decorate a model: after its own fields come those of all settings, (type, default) each."""
+    """Decorate a model: add a field (type, default) for each setting after its own fields."""
 
     def decorate(model: type[Model]) -> type[Model]:
         from pydantic import create_model

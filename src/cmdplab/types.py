@@ -12,7 +12,7 @@ Array = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]  # true where an action may be taken
 Places = npt.NDArray[np.int32]  # half the memory traffic of 64-bit indices
-Ahead = npt.NDArray[np.uint32]  # the same; compiled code need not ask whether they are negative
+Ahead = npt.NDArray[np.uint32]  # like Places; compiled code need not test their sign
 
 Kind = TypeVar("Kind", bound=type[Any])
 
@@ -56,7 +56,7 @@ class _Packed(NamedTuple):
 
 
 def _reduced(self: Any, protocol: Any) -> tuple[Any, ...]:
-    """The class and the content of a value, for pickle."""
+    """Return the class and the content of a value, for pickle."""
     if isinstance(self, tuple):
         return _restored, (type(self), tuple(map(_packed, self)))
     kept = {name: each for name, each in vars(self).items() if not _derived(type(self), name)}
@@ -76,7 +76,7 @@ def _derived(cls: type[Any], name: str) -> bool:
 
 
 def _restored(cls: type[Any], content: Any) -> Any:
-    """The value that was pickled: checked when it was made, and not again."""
+    """Return the value that was pickled; it was checked when it was made."""
     content = _unpacked(content)
     lock(content)
     if issubclass(cls, tuple):
@@ -100,7 +100,7 @@ def _packed(value: Any) -> Any:
 
 
 def _repeats(whole: npt.NDArray[Any], first: npt.NDArray[Any], axis: int) -> bool:
-    """Whether an array is the same, bit by bit, all along an axis."""
+    """Return True if an array repeats itself, bit by bit, along an axis."""
     bits = f"u{whole.itemsize}"  # so that -0.0 is not 0.0, and NaN is NaN
     second = whole[(slice(None),) * axis + (slice(1, 2),)]
     return all((each.view(bits) == first.view(bits)).all() for each in (second, whole))
@@ -115,7 +115,7 @@ def _unpacked(value: Any) -> Any:
 
 
 def _inside(value: Any, change: Any) -> Any:
-    """A tuple or a dictionary with each of its values changed; anything else as it is."""
+    """Return a tuple or a dictionary with each value changed; anything else as it is."""
     if type(value) is dict:
         return {key: change(each) for key, each in value.items()}
     if type(value) is tuple:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 import cmdplab
-from cmdplab.display.cell import bar
+from cmdplab.display import bar
 from cmdplab.experiments.play import Job
 from cmdplab.experiments.progress import shown
 from cmdplab.figures import figure

@@ -17,7 +17,7 @@ from cmdplab.errors import printable
 from cmdplab.types import Array
 
 GAP = 2  # columns of the terminal between two columns of a table
-READABLE, EASY = 12, 40  # letters of a line of text: below the first it is a pile of words
+READABLE, EASY = 12, 40  # letters of a line of text that can be read, or is easy to read
 
 
 class Printer(Console):
@@ -31,7 +31,7 @@ class Printer(Console):
 
 
 class Words(ProgressColumn):
-    """The words of a task: a format in which its fields stand."""
+    """The words of a task: a format with its fields."""
 
     def __init__(self, form: str) -> None:
         super().__init__()
@@ -42,19 +42,19 @@ class Words(ProgressColumn):
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """For a table cell."""
+    """Return a number as the cell of a table."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def numbers(values: Array | Sequence[float] | None, digits: int = 6) -> str:
-    """A vector, for a table cell."""
+    """Return a vector as the cell of a table."""
     if values is None:
         return "–"
     return ", ".join(number(each, digits) for each in values) or "none"
 
 
 def facts(console: Console, title: str, rows: Sequence[tuple[str, str]]) -> None:
-    """Two columns: what and its value, which wraps between words only."""
+    """Print two columns, names and values; values wrap between words only."""
     table = Table(title=title, show_header=False, title_justify="left", box=SIMPLE_HEAD)
     table.add_column(style="bold", no_wrap=True)
     room = console.width - max(len(what) for what, _ in rows) - 7  # what lies between and around
@@ -72,11 +72,11 @@ def grid(
     left: int = 1,
     least: Sequence[str] = (),
 ) -> None:
-    """A table whose first `left` columns are text and the others numbers.
+    """Print a table whose first `left` columns are text and the others numbers.
 
-    Where it is too wide, text wraps between words; numbers never do. Where that is not enough,
-    columns are left out and named: first those of `least`, then from the right. Text of `least`
-    goes before it becomes a pile of words.
+    If the table is too wide, text wraps between words; numbers never wrap. If that is not enough,
+    columns are left out and named: first those of `least`, then from the right. Text of `least` is
+    left out if its lines would be hard to read.
     """
     natural, narrowest = _widths(header, rows, left, least)
     kept = _kept(header, narrowest, left, least, console.width)
@@ -102,7 +102,7 @@ def grid(
 def _widths(
     header: Sequence[str], rows: Sequence[Sequence[str]], left: int, least: Sequence[str]
 ) -> tuple[list[int], list[int]]:
-    """Of each column: how wide it is, and how narrow it may become."""
+    """Return the width of each column, and the least width that it may have."""
     natural, narrowest = [], []
     for n, name in enumerate(header):
         cells = [row[n] for row in rows]
@@ -121,7 +121,7 @@ def _widths(
 def _kept(
     header: Sequence[str], narrowest: Sequence[int], left: int, least: Sequence[str], room: int
 ) -> list[int]:
-    """Which columns there is room for; the names and the first column of numbers always stay."""
+    """Return the columns that fit; the first one, and that of the first numbers, always stay."""
     kept = list(range(len(header)))
     order = [header.index(name) for name in least]
     order += [n for n in reversed(kept) if n not in order]
@@ -134,7 +134,7 @@ def _kept(
 
 
 def _shared_out(narrowest: dict[int, int], natural: dict[int, int], room: int) -> dict[int, int]:
-    """The columns' widths: what room is left goes to the narrowest that still want it."""
+    """Return the widths of the columns; the narrowest of those that need more get the rest."""
     widths = dict(narrowest)
     spare = room + 1 - sum(width + GAP for width in widths.values())
     while spare > 0 and (wanting := [n for n in widths if widths[n] < natural[n]]):
@@ -144,7 +144,7 @@ def _shared_out(narrowest: dict[int, int], natural: dict[int, int], room: int) -
 
 
 def _wrapped(text: str, width: int) -> str:
-    """Between words, or at a hyphen between letters: never inside a number."""
+    """Wrap text between words, or at a hyphen between letters: never inside a number."""
     return "\n".join(wrap(text, width, break_long_words=False)) if len(text) > width else text
 
 
@@ -153,7 +153,7 @@ def _longest_word(text: str) -> int:
 
 
 def _unbroken(console: Console, table: Table) -> None:
-    """Wider than the terminal, if it must be: a broken number is a wrong one."""
+    """Print a table, wider than the terminal if needed: a broken number is a wrong one."""
     needed = table.__rich_measure__(console, console.options.update(width=10_000)).maximum
     table.width = needed if needed > console.width else None
     console.print(table, crop=False)

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from cmdplab.algorithms import as_row
-from cmdplab.display.cell import Cell
+from cmdplab.display import Cell
 from cmdplab.display.terminal import Printer, Words
 from cmdplab.experiments.work import Event, Work
 

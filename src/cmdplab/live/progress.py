@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.progress import Progress
 
-from cmdplab.display.cell import Cell
+from cmdplab.display import Cell
 from cmdplab.display.terminal import Printer
 from cmdplab.experiments.progress import LINE_EVERY, columns
 

@@ -22,7 +22,7 @@ _NOT_OF_A_KIND = {"problem", "fingerprint", "algorithm", "preset", "seed"}
 
 
 class Kind(NamedTuple):
-    """All that the runs of one line have in common: neither the problem nor the seed."""
+    """The common part of the runs of one line, without problem and seed."""
 
     algorithm: str
     preset: str
