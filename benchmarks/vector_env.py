@@ -14,7 +14,7 @@ from cmdplab.gym import ProblemEnv, ProblemVectorEnv, identifier
 
 NAME = "published"
 COPIES = 64
-ROUNDS = 25  # all take turns, so that a busy machine slows all
+ROUNDS = 25  # all take turns, so that other load slows all
 
 
 def loop_episode(envs: list[gymnasium.Env], actions: list[int], horizon: int) -> None:

@@ -90,7 +90,7 @@ def test_ctrl_c_lets_every_task_checkpoint(cluster, tmp_path):
     both, _ = cluster
     file = faults.write_experiment(tmp_path, episodes=10**9, seeds=1, rows=2)
     process = faults.start(file, tmp_path / "ray", ray=both.address, every="1000")
-    time.sleep(20.0)  # both tasks have begun, on a busy machine too
+    time.sleep(20.0)  # both tasks have begun, under load too
     process.send_signal(signal.SIGINT)
     printed, _ = process.communicate(timeout=60)
     assert process.returncode == 130, printed
