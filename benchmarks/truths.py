@@ -348,7 +348,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--most", type=int, default=6, help="a power of ten, at least 4")
     parser.add_argument("--held-out", action="store_true", help="those that no rule was tuned on")
-    parser.add_argument("--adversarial", action="store_true", help="those written against the rules")
+    parser.add_argument(
+        "--adversarial", action="store_true", help="those written against the rules"
+    )
     asked = parser.parse_args()
     stops = [10**power for power in range(4, asked.most + 1)]
     scores = {stop: Counter[str]() for stop in stops}

@@ -8,6 +8,7 @@ import re
 import runpy
 import subprocess
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from conftest import ROOT, in_one_process
 import cmdplab
 from cmdplab import cli
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PYTHON = re.compile(r"^```(?:\{code-cell\} )?python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SHELL = re.compile(r"^```(?:sh|text)\n(.*?)^```|((?:^    cmdplab .*\n)+)", re.DOTALL | re.MULTILINE)
 NOT_RUN = {"docs/gpu.md": "needs a card; `make test-gpu` runs the like of it"}
@@ -225,6 +226,43 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", prose):
         if not target.startswith("http"):
             assert (page.parent / target).exists(), f"{page.name} points to {target}"
+
+
+def test_citation_and_metadata_agree():
+    citation = (ROOT / "CITATION.cff").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (author,) = project["authors"]
+    assert f'authors:\n  - name: "{author["name"]}"\n' in citation
+    assert f"license: {project['license']}\n" in citation
+    assert f"version: {cmdplab.__version__}\n" in citation
+    for version in ("3.11", "3.12", "3.13"):  # those of the workflow
+        assert f"Programming Language :: Python :: {version}" in project["classifiers"]
+        assert f'"{version}"' in (ROOT / ".github" / "workflows" / "tests.yml").read_text()
+
+
+def test_links_of_the_metadata_follow_the_address_in_the_citation(tmp_path):
+    from hatchling.metadata.core import ProjectMetadata
+    from hatchling.plugin.manager import PluginManager
+
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    citation = re.sub(r"(?m)^repository-code: .*\n", "", (ROOT / "CITATION.cff").read_text())
+    (tmp_path / "CITATION.cff").write_text(citation)
+    (tmp_path / "src" / "cmdplab").mkdir(parents=True)
+    (tmp_path / "src" / "cmdplab" / "__init__.py").write_text('__version__ = "1.0"\n')
+    assert ProjectMetadata(str(tmp_path), PluginManager()).core.urls == {}
+    with (tmp_path / "CITATION.cff").open("a") as file:
+        file.write('repository-code: "https://example.org/cmdplab/"\n')
+    urls = ProjectMetadata(str(tmp_path), PluginManager()).core.urls
+    assert urls["Source"] == "https://example.org/cmdplab"
+    assert urls["Issues"] == "https://example.org/cmdplab/issues"
+
+
+def test_workflows_use_actions_by_their_commits():
+    for file in (ROOT / ".github" / "workflows").glob("*.yml"):
+        uses = re.findall(r"uses: (\S+)", file.read_text())
+        assert uses
+        assert all(re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", each) for each in uses), file
 
 
 def test_documents_name_tests_that_exist():

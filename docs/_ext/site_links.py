@@ -15,7 +15,10 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src")}
-INSIDE = {"../benchmarks/gpu.md": "reference/gpu-measurements.md"}  # pages that include them
+INSIDE = {  # pages that include them
+    "../benchmarks/gpu.md": "reference/gpu-measurements.md",
+    "../benchmarks/solvers.md": "reference/solver-measurements.md",
+}
 FOLDER = re.compile(r"\[([^\]]+)\]\([\w./-]+/\)")
 NOT_LOADED = {"canonical", "prev", "next", "search", "index", "author"}
 
