@@ -244,10 +244,10 @@ def test_transitions_outside_the_support_of_the_model_are_impossible():
 
 
 def test_known_rewards_give_a_robust_policy_where_logs_alone_give_none():
-    model = clinic(12)  # the logs never show an action in the state "full"
+    model = clinic(6)  # the logs never show an action in the state "full"
     for seed in range(5):
         data = clinic_log(60, seed, known=2)
-        alone = from_trajectories(data, horizon=12, reward="served", costs={"overtime": 1.0})
+        alone = from_trajectories(data, horizon=6, reward="served", costs={"overtime": 1.0})
         assert not solve_robust(alone.problem, alone.box).feasible
         found = from_trajectories(data, model=model, reward=None, support=True)
         robust = solve_robust(found.problem, found.box)

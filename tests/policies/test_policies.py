@@ -226,3 +226,8 @@ def test_a_policy_that_does_not_match_is_one_sentence(policy, default, mask, sen
         opened[mask] = False
     with pytest.raises(InputError, match=sentence):
         cmdplab.match_policy(policy, ward(opened), default)
+
+
+def test_equal_policies_differ_in_no_step_of_an_episode():
+    same = cmdplab.compare_policies(ward(), np.full((4, 3, 2), 0.5), np.full((4, 3, 2), 0.5))
+    assert "steps of an episode that differ 0" in repr(same)

@@ -1,4 +1,4 @@
 """The problem: its arrays and checks, and the exact worth of a policy under a known kernel.
 
-Plain NumPy. Nothing here learns or optimises; files of other tools are read in formats/.
+Plain NumPy. Nothing here learns or optimises. formats/ reads the files of other tools.
 """

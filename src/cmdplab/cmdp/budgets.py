@@ -1,17 +1,17 @@
-"""Budgets that a person writes: what every episode keeps, not only the average one.
+"""Limits on the costs of every episode, and on mean costs.
 
 C = sum_h c_h(x_h, a_h) is the cost of an episode, C_h the sum of its first h costs.
 
     AlmostSure(c, B)      P(C <= B) = 1
-    Anytime(c, B)         P(C_h <= B for every h) = 1; differs where costs may be negative
+    Anytime(c, B)         P(C_h <= B for every h) = 1; differs if costs may be negative
     Chance(c, B, p)       P(C > B) <= p, or P(C_h > B for some h) <= p with anytime=True
     CVaR(c, level, B)     the mean of the worst share 1 - level of episodes is at most B
     Expected(c, B)        E C <= B
     VisitCap(S, cap)      the expected number of visits to S is at most cap
     Forbidden(S)          the probability of a visit to S is zero
 
-Costs are tables [X, A] or [H, X, A] in any units. They are counted in whole steps of a grid,
-which is found if there is one; else `grid` chooses it, and costs are rounded up or down to it.
+Costs are tables [X, A] or [H, X, A] in any units. They are counted in whole steps of a grid. If no
+grid fits the costs, `grid` gives one, and the costs are rounded up or down to it.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class _Counted(_Cost):
 @frozen
 @dataclass(frozen=True, eq=False)
 class AlmostSure(_Counted):
-    """P(C <= budget) = 1: no episode costs more than the budget, whatever happens.
+    """P(C <= budget) = 1: no episode costs more than the budget.
 
-    grid : the step in which costs are counted; None finds it, and refuses costs that have none.
-    rounding : "up" to that grid, which is safe, or "down", which gives at least the optimum at a
-        cost that may exceed the budget by the rounding error of an episode.
+    grid : the step in which costs are counted. None: it is found, or the costs are refused.
+    rounding : "up" to that grid, which keeps the budget. "down" gives at least the optimum, and
+        exceeds the budget by at most the rounding error of an episode.
     """
 
     grid: float | None = None
@@ -84,9 +84,9 @@ class AlmostSure(_Counted):
 @frozen
 @dataclass(frozen=True, eq=False)
 class Anytime(AlmostSure):
-    """P(C_h <= budget for every h) = 1: at no step is more spent than the budget.
+    """P(C_h <= budget for every h) = 1: the cost never exceeds the budget at any step.
 
-    With costs that are never negative this is `AlmostSure`. grid and rounding as there.
+    If no cost is negative, this is `AlmostSure`. See there for grid and rounding.
     """
 
     anytime: ClassVar[bool] = True
@@ -213,7 +213,7 @@ Budget = AlmostSure | Chance | CVaR | Expected | Forbidden | VisitCap
 def as_cost(problem: CMDP, constraint: int) -> tuple[Array, float]:
     """Return constraint n, V[r^n] >= b^n, as a cost 1 - r^n and its budget H - b^n.
 
-    `AlmostSure(*as_cost(problem, 1))` asks of every episode what constraint 1 asks of their mean.
+    `AlmostSure(*as_cost(problem, 1))` limits every episode, where constraint 1 limits the mean.
     """
     if not is_whole(constraint) or not 1 <= constraint <= problem.constraints:
         raise InputError(

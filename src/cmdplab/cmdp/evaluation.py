@@ -1,6 +1,6 @@
-"""The exact worth of a policy that a person gives: checked first, then computed by exact.py.
+"""Exact returns of a policy: its rows are checked here, and exact.py computes the returns.
 
-Apart from that file, which checks nothing and is what the engines are tested against.
+exact.py checks nothing, and the engines are tested against it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def evaluate(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> 
     policy : a `Policy`, or an array [H, X, A]. One with a counter is evaluated on the chain of
     counter and state, and its occupancy is summed over the levels of the counter. On a stationary
     problem the policy is [X, A]; discounted occupancies sum to 1 / (1 - gamma), others to 1.
-    Rows must be probabilities over the open actions; anything else is refused, with its place.
+    A row that is no distribution over the open actions is refused, with its place.
     """
     if isinstance(problem, StationaryCMDP):
         return _stationary(problem, policy)

@@ -81,7 +81,7 @@ def _small_chain(problem: StationaryCMDP, policy: Array) -> Array:
 def _discounted(follow: sparse.csr_array, gamma: float, start: Array, begun: Array | None) -> Array:
     """Solve d = start + gamma follow d."""
     X = len(start)
-    # Sweeps keep the sum of d, so that only where time is spent has to converge, not how much.
+    # Sweeps keep the sum of d, so that only its shape has to converge.
     found = np.full(X, 1.0 / (X * (1.0 - gamma))) if begun is None else begun
     found, done = _swept(follow, gamma, start, found, QUICK)
     if done:
@@ -190,7 +190,7 @@ def gains_and_biases_of(follow: Any, right: Any) -> tuple[Any, Any]:
     """Solve g = P g and g + h = r + P h of a chain [X, X] for rewards [X, K]: g and h, [X, K] each.
 
     The chain is sparse, or a table of doubles or of decimals. h is zero at the first state of every
-    recurrent class: only differences of it mean anything.
+    recurrent class, because only differences of h have a meaning.
     """
     gains, biases = right * 0, right * 0
     classes = recurrent(follow)
@@ -227,7 +227,7 @@ def occupancy(problem: StationaryCMDP, policy: Array) -> Array:
 def earned(problem: StationaryCMDP, pairs: Array) -> Array:
     """Return sum_{x,a} w(x, a) r^n(x, a), [1 + N], of an occupancy w [X, A].
 
-    An average is among the rewards that are earned, which rounding must not hide.
+    Rounding never moves an average outside the range of the rewards that are earned.
     """
     found = np.asarray(np.einsum("nxa,xa->n", problem.reward, pairs))
     if isinstance(problem.criterion, Discounted):
@@ -260,8 +260,8 @@ def gains_and_biases(problem: StationaryCMDP, policy: Array) -> tuple[Array, Arr
 def relative_values(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
     """Return r - g + P h and the change of the gain by an action, [1 + N, X, A] each.
 
-    The first is what an action earns beside the average if the policy goes on as it is. It means
-    something where the second is zero: elsewhere one action is better for ever.
+    The first is the gain of an action over the average, if the policy goes on unchanged. It has a
+    meaning only if the second is zero; otherwise one of the actions is better for ever.
     """
     gains, biases = gains_and_biases(problem, policy)
     values = [

@@ -2,10 +2,10 @@
 
 - Discounted: V[r] = E sum_{h >= 0} gamma^h r(x_h, a_h) is cut after H steps; r_h = gamma^h r.
 - Average: lim 1/H E sum_{h < H} r(x_h, a_h) becomes the sum itself, with thresholds H b.
-- A random start: one step more at the beginning, in one state more, where nothing is earned.
+- A random start: one more step at the beginning, in one more state without reward.
 
-Optimal policies of an episode depend on the step: an optimum that needs a stationary random policy
-in the infinite problem may be attained here by a deterministic one.
+Optimal policies of an episode depend on the step. A deterministic policy may attain an optimum here
+that needs a random stationary policy in the infinite problem.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def discounted(
 
 @frozen
 class Truncated(NamedTuple):
-    """A problem with an end in place of one without, and what is lost by that."""
+    """A problem with an end in place of one without, and a bound on the difference."""
 
     problem: CMDP
     error: Array  # [1 + N], by how much returns of any policy may differ, in units of the labels
@@ -106,9 +106,9 @@ def with_an_end(problem: CMDP | StationaryCMDP) -> CMDP:
 def truncate(problem: StationaryCMDP, horizon: int) -> Truncated:
     """Return a discounted problem as one of H steps for learners, with rewards mapped onto [0, 1].
 
-    Labels lead back: `labels.signal(n).published` of a return is that of the original, but for
-    `error`, at most gamma^H / (1 - gamma) times the largest reward. An average has no such bound
-    for every policy, and is refused.
+    `labels.signal(n).published` of a return is the return of the original within `error`, which is
+    at most gamma^H / (1 - gamma) times the largest reward. An average is refused, because no such
+    bound holds for every policy.
     """
     if not isinstance(problem.criterion, Discounted):
         raise InputError(
@@ -150,7 +150,7 @@ def averaged(
 
     kernel : [X, A, X] or lists. reward : [1 + N, X, A] in [0, 1]. threshold : [N], per step.
     mask : [X, A] or [H, X, A], as in `CMDP`.
-    V* / H tends to the optimal average; where all states communicate the difference is O(1 / H).
+    V* / H tends to the optimal average; if all states communicate, the difference is O(1 / H).
     """
     steps, rewards = whole_horizon(horizon), floats("reward", reward)
     bounds = steps * floats("threshold", threshold)
@@ -177,9 +177,9 @@ def with_random_start(
     kernel : [X, A, X] or [H, X, A, X], or lists. reward : [1 + N, H, X, A]. distribution : [X].
     The new start is state X. Every action leads from it into `distribution` and earns nothing;
     the rewards of step h move to step h + 1. No value changes, and so no threshold.
-    Lists stay lists: where more states are possible than `BRANCHES` and than any row lists, they
-    are drawn in several steps, by a tree of states X + 1, X + 2, ... whose rows are no longer; the
-    rewards then move by as many steps as the tree is high.
+    Lists stay lists. If more first states are possible than `BRANCHES` and than any row lists, a
+    tree of states X + 1, X + 2, ... draws the first state in several steps. Its rows are not
+    longer, and the rewards move by the height of the tree.
     """
     rows, paid = _rows(kernel), floats("reward", reward)
     first = floats("the start distribution", distribution)
@@ -203,7 +203,7 @@ def with_random_start(
 
 
 class _Tree(NamedTuple):
-    """States X, X + 1, ... that draw the first one: the start is the first row, and the root."""
+    """States X, X + 1, ... that draw the first state; the first row is the root and the start."""
 
     states: Array  # [T, S], where each leads, as whole numbers
     weights: Array  # [T, S]
@@ -229,7 +229,7 @@ def _tree(first: Array, most: int) -> _Tree:
 def randomly_started(problem: CMDP, distribution: npt.ArrayLike) -> CMDP:
     """Return the problem with a random first state, its closed pairs and its names.
 
-    The new states are called "start" where states have names, and the new steps "before".
+    If states and steps have names, the new ones are called "start" and "before".
     """
     labels = problem.labels
     kernel = problem.transition
@@ -259,7 +259,7 @@ def _with_states_more(
 ) -> Array:
     """Return rows [X, A, K] or [H, X, A, K] and those of T more states [T, K'], each `width` long.
 
-    Rows of H steps become rows of H + height, the first step repeated: nobody is there then.
+    Rows of H steps become rows of H + height; before the first step they are never used.
     """
     steps = () if rows.ndim == 3 else (len(rows) + height,)
     states, actions, places = rows.shape[-3:]

@@ -1,7 +1,7 @@
-"""Names and units that a person gives to a problem: states, actions, steps, rewards.
+"""Names of states, actions and steps, and units of rewards.
 
-Arrays know numbers only. Labels turn a number into a name where a person reads it (tables,
-policies, figures, sentences), and a name into a number where a person writes it.
+Arrays hold numbers only. Labels turn a number into a name for tables, policies, figures and
+sentences, and a given name into a number.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ AXES = {"h": "step", "k": "counter", "x": "state", "a": "action"}
 class Scale(NamedTuple):
     """The units of one reward: published = offset + factor * ours.
 
-    A factor is negative where the source counts a cost: cost = H - utility has factor -1.
+    A factor is negative if the source counts a cost: cost = H - utility has factor -1.
     """
 
-    of: str  # what the published number counts
+    of: str  # the name of the published number
     factor: float = 1.0
     offset: float = 0.0
 
@@ -40,9 +40,9 @@ class Scale(NamedTuple):
 
 @dataclass(frozen=True)
 class Labels:
-    """Names of a problem's states, actions and steps, and what its rewards count.
+    """Names of a problem's states, actions and steps, and the units of its rewards.
 
-    Each is empty where nothing was named; then numbers serve. Names are unique and printable.
+    A tuple without names is empty; then numbers serve. Names are unique and printable.
     `signals` has one entry for the objective and one for each constraint.
     """
 
@@ -138,7 +138,7 @@ def checked_labels(
 ) -> Labels:
     """Return labels, if each list has as many names as a problem of shape [X, A] needs.
 
-    Without a number of rewards, those of the labels may be any.
+    Without a number of rewards, the labels may have any number of signals.
     """
     if not isinstance(given, Labels):
         raise InputError(f"the labels are {given!r}, not Labels(...)")

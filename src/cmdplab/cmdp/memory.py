@@ -1,7 +1,7 @@
 """The memory of a policy: a counter beside the state, and the exact chain of both.
 
-A budget that must never be exceeded needs to know what was spent. A policy with a counter plays
-pi_h(a | k, x), where k is the level of the counter, which the policy can compute by itself:
+A policy that never exceeds a budget must know the cost so far. A policy with a counter plays
+pi_h(a | k, x), where k is the level of the counter, which the policy computes itself:
 
     k_{h+1} = clip(k_h + step_h(x_h, a_h), 0, K - 1)
 
@@ -28,13 +28,13 @@ from cmdplab.types import Array, Indices, frozen
 class Counter:
     """A whole number that follows an episode: k' = clip(k + step[h, x, a], 0, levels - 1).
 
-    step : [H, X, A] or [X, A], whole numbers, by how much a pair moves the counter.
-    levels : K >= 1, how many values the counter has.
+    step : [H, X, A] or [X, A], whole numbers: the increments of the pairs.
+    levels : K >= 1, the number of values of the counter.
     start : its value before the first step.
-    limit : a sum above it becomes the last level, which is then never left: what was exceeded once
-        stays exceeded, even where steps are negative. None where there is none.
-    sums : [K], ascending: the sum that each level stands for, where few of many sums can occur. A
-        sum between two of them counts as the higher one. None: level k stands for k.
+    limit : a sum above it becomes the last level, which is never left again, even if steps are
+        negative. None: no limit.
+    sums : [K], ascending: the sum of each level, if few of many sums can occur. A sum between two
+        of them counts as the higher one. None: level k stands for k.
     """
 
     step: Indices

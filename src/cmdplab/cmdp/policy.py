@@ -1,6 +1,6 @@
-"""The policy: what to do in every state, as a value that acts, is saved, and reads by names.
+"""The policy: an action or probabilities for every state, with names, files and an actor.
 
-A policy is also its array: NumPy takes it wherever it takes an array.
+NumPy accepts a policy wherever it accepts an array.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ State = TypeVar("State", int, str)  # by number or by name, and so is the action
 @frozen
 @dataclass(frozen=True, eq=False)
 class Policy(NDArrayOperatorsMixin):
-    """The probabilities pi_h(a | x) of a policy, with names for what they are about.
+    """The probabilities pi_h(a | x) of a policy, with the names of states, actions and steps.
 
-    array : [H, X, A], or [X, A] where the policy is stationary. With a counter [H, K, X, A], or
+    array : [H, X, A], or [X, A] if the policy is stationary. With a counter [H, K, X, A], or
         [K, X, A]: the probabilities at each of its K levels.
     labels : names of states, actions and steps, as the problem has them.
-    name : what tables call the policy.
-    counter : the memory of a policy that has one.
+    name : the name in tables.
+    counter : the memory of the policy, or None.
 
-    Rows are checked here, once; the array is read-only afterwards.
+    The rows are checked here, once, and the array is read-only afterwards.
     """
 
     array: Array
@@ -74,7 +74,7 @@ class Policy(NDArrayOperatorsMixin):
     ) -> Policy:
         """Return the policy that takes the action `chosen` [H, X] or [X] in every state.
 
-        The probabilities are written out when they are first asked for.
+        The probabilities are written out at their first use.
         """
         given = np.array(chosen)
         if given.ndim not in (1, 2) or not given.size or given.dtype.kind not in "iu":
@@ -131,14 +131,14 @@ class Policy(NDArrayOperatorsMixin):
         """Return the number of rows with more than one action of positive probability."""
         return int(np.count_nonzero(np.count_nonzero(self.array, axis=-1) > 1))
 
-    # What it does.
+    # Actions.
 
     def row(
         self, state: int | str, step: int | str | None = None, count: int | None = None
     ) -> Array:
         """Return the probabilities [A] in a state; step and state by number or by name.
 
-        A policy with a horizon needs a step, one with a counter may be asked at a level of it.
+        A policy with a horizon needs a step, and one with a counter takes a level of it.
         """
         index: tuple[int, ...] = ()
         if self.horizon:
@@ -167,7 +167,7 @@ class Policy(NDArrayOperatorsMixin):
     ) -> State:
         """Draw an action: its number for the number of a state, its name for a name.
 
-        Every call takes one uniform number from `rng`, whether the row needs it or not.
+        Every call takes one uniform number from `rng`, even for a deterministic row.
         """
         if not isinstance(rng, np.random.Generator):
             raise InputError(f"rng is {rng!r}, not a generator such as np.random.default_rng(0)")
@@ -178,7 +178,7 @@ class Policy(NDArrayOperatorsMixin):
         """Begin an episode: an actor, which remembers the step and the counter."""
         return Actor(self, seed)
 
-    # Its tables and files.
+    # Tables and files.
 
     def to_table(self, problem: CMDP | StationaryCMDP | None = None) -> list[Row]:
         """Return the policy as rows of step, state, counter, action and probability, by names.
@@ -209,8 +209,8 @@ class Policy(NDArrayOperatorsMixin):
     ) -> Policy:
         """Return the policy of a table for a problem: a list of rows, or a DataFrame of pandas.
 
-        Actions that are left out have probability zero. States may be left out where the policy
-        never comes; they get equal probabilities. Whatever is wrong is refused with its row.
+        Actions that are left out have probability zero. States that the policy never reaches may
+        be left out, and get equal probabilities. An error names the row.
         """
         return cls(read_rows(table, problem, counter), problem.labels, name, counter)
 
@@ -231,7 +231,7 @@ class Policy(NDArrayOperatorsMixin):
         except InputError as error:
             raise error if str(path) in str(error) else InputError(f"{path}: {error}") from None
 
-    # The array that it is.
+    # The array.
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if dtype is None or np.dtype(dtype) == self.array.dtype:
@@ -264,9 +264,9 @@ class Policy(NDArrayOperatorsMixin):
 
 
 class Actor:
-    """A policy in the middle of an episode: call it with a state, and it answers with an action.
+    """A policy in the middle of an episode: called with a state, it returns an action.
 
-    The seed decides every draw. An actor is one sequence of episodes: `reset` begins the next.
+    The seed decides every draw. An actor plays one sequence of episodes; `reset` begins the next.
     """
 
     def __init__(self, policy: Policy, seed: int = 0) -> None:
@@ -298,10 +298,10 @@ class Actor:
 def fitted(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Array:
     """Return the probabilities of a policy for a problem; check them by its sizes and mask.
 
-    [H, X, A] for a problem with a horizon, where a stationary `Policy` serves every step, and
-    [X, A] for one without; with a counter the levels stand before the states. A problem may have
-    more states than the policy where nothing is decided: the one after the end of an episode, and
-    those before a random start, with their steps.
+    The shape is [H, X, A] for a problem with a horizon, where a stationary `Policy` serves every
+    step, and [X, A] for others. With a counter, the levels stand before the states. The problem may
+    have more states if nothing is decided there: the state after the end of an episode, and those
+    before a random start, with their steps.
     """
     check_problem(problem)
     opened, labels = problem.opened, problem.labels
@@ -326,8 +326,8 @@ def fitted(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Ar
 def _completed(problem: CMDP, policy: npt.ArrayLike | Policy) -> npt.ArrayLike | Policy:
     """Return the policy with rows for states and steps that it lacks, if nothing is decided there.
 
-    The states that it lacks are the last ones; the steps are the first ones, in which only such
-    states are reached. Anything else is left for the checks to refuse.
+    The policy may lack the last states, and the first steps if only such states are reached then.
+    In any other case return the given policy, and the checks refuse it.
     """
     own, shape = policy if isinstance(policy, Policy) else None, np.shape(policy)
     H, X, A = problem.opened.shape

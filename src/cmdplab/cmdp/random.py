@@ -1,6 +1,6 @@
-"""Random feasible problems in the shapes that every learner, solver and engine is checked on.
+"""Random feasible problems in the shapes on which learners, solvers and engines are checked.
 
-Here, and not with the tests, because audits and the contract for other people's learners use them.
+They are no part of the tests, because audits and the contract for learners use them too.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class StationaryCMDP(Bundle):
     name : the name in tables and figures.
     mask : [X, A] of booleans, true for actions that may be taken; None: all may.
     labels : names of states, actions and rewards. A cost c with a budget B is the utility -c with
-        the threshold -B, and its label has the factor -1: tables show it as the person wrote it.
+        the threshold -B, and its label has the factor -1: tables show it as a cost.
 
     The arrays are checked here, once, and are read-only afterwards.
     """

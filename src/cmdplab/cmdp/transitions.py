@@ -1,6 +1,6 @@
-"""Transition kernels: dense rows, or lists of successors where rows have few.
+"""Transition kernels: dense rows, or lists of successors if rows have few.
 
-Both answer the same three questions, so that no dynamic program needs to know which it has:
+Both have the same three functions, so that a dynamic program takes either:
 
     ahead(h, v)[x, a] = sum_y P_h(y | x, a) v(y)
     forward(h, w)[y] = sum_{x, a} w(x, a) P_h(y | x, a)
@@ -51,7 +51,7 @@ class Dense:
 class Sparse:
     """P_h(y | x, a) = sum of probability[h, x, a, s] over the places s with successor[x, a, s] = y.
 
-    successor : [X, A, S], the same at every step. probability : [H, X, A, S], or [X, A, S] where
+    successor : [X, A, S], the same at every step. probability : [H, X, A, S], or [X, A, S] if
     the kernel is stationary. S is the largest number of successors; places that are not needed
     have probability zero at every step. A row lists a state once. The arrays are checked here,
     sorted by successor with empty places last, and read-only afterwards.

@@ -1,8 +1,8 @@
-"""The end of every reader: tables in a person's own units become a problem.
+"""The last step of every reader: tables in the given units become a problem.
 
-A problem of H steps has rewards in [0, 1]: whatever leaves it is mapped onto it, and the labels of
-the problem say how, so that values, budgets and prices can be told in the units that were given.
-A problem without an end keeps its numbers.
+A problem of H steps has rewards in [0, 1]. Other rewards are mapped onto it, and the labels of the
+problem hold the maps, so that values, budgets and prices can be shown in the given units. A problem
+without an end keeps its numbers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def unit_map(table: Array) -> Affine:
 
 
 class Episodes(NamedTuple):
-    """E sum_{h < H} gamma^h r: how an episode of H steps is judged."""
+    """The criterion E sum_{h < H} gamma^h r of episodes of H steps."""
 
     horizon: int
     discount: float = 1.0
@@ -96,7 +96,7 @@ def judged(horizon: int | None, discount: float | None, criterion: str | None) -
 
 
 class Signal(NamedTuple):
-    """A reward, utility or cost in the units of the person, and what it must keep."""
+    """A reward, utility or cost in the given units, with its limit."""
 
     of: str
     table: Array  # [X, A], or [H, X, A]
@@ -104,7 +104,7 @@ class Signal(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A model as it was read: kernel, open pairs, and what is counted, all in its own units."""
+    """A model as it was read: kernel, open pairs and signals, in its own units."""
 
     kernel: Array | Sparse  # [X, A, X] or [H, X, A, X], or lists
     mask: Mask  # [X, A] or [H, X, A]
@@ -157,7 +157,7 @@ def _cleared(model: Listed) -> Listed:
 
 
 class _Inside(NamedTuple):
-    """A signal as episodes have it: in [0, 1] at every step."""
+    """A signal mapped onto [0, 1] at every step, for episodes."""
 
     table: Array
     threshold: float

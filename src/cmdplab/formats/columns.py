@@ -1,7 +1,7 @@
-"""Tables and logged episodes, whichever way they were given, as columns of names and numbers.
+"""Tables of any kind as columns of names and numbers.
 
 A table is a CSV file, a pandas `DataFrame`, a list of dictionaries, or a dictionary of columns.
-Every complaint names its row: rows of data are counted from 1, lines of a file as an editor does.
+Every error names its row: rows of data are counted from 1, lines of a file as in an editor.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cmdplab.types import Array, Indices
 
 
 class Columns(NamedTuple):
-    """The columns of a table by name, and what its rows are called."""
+    """The columns of a table by name, and the names of its rows."""
 
     values: dict[str, list[Any]]
     rows: list[str]  # "row 3", or "line 4" of a file

@@ -16,8 +16,8 @@
 
 A state reward is paid at every step in that state, beside the reward of the action. Deterministic
 and continuous-time models, observations, parameters and intervals are refused, with their line.
-The actions of a state are numbered by their names where these are the numbers 0, 1, ..., and by
-their order in the file otherwise. Lines that begin with // are comments; one that begins with
+If the names of actions are the numbers 0, 1, ..., they number the actions of a state; otherwise
+their order in the file does. Lines that begin with // are comments. A line that begins with
 `// cmdplab` holds `Roles`.
 """
 
@@ -49,7 +49,7 @@ def parse_drn(path: str | Path) -> Model:
 def read_drn(path: str | Path, roles: Roles | None = None) -> Problem:
     """Return the problem of a DRN file; by default with the roles that the file holds.
 
-    A `CMDP` where the roles have a horizon, else a `StationaryCMDP`.
+    The problem is a `CMDP` if the roles have a horizon, else a `StationaryCMDP`.
     """
     model = parse_drn(path)
     roles = model.roles if roles is None else roles
@@ -128,8 +128,8 @@ def write_drn(problem: CMDP, path: str | Path) -> None:
     """Write the problem; `read_drn` of the file gives it back, to the last bit.
 
     The reward models are `objective`, `utility_1`, ..., all paid by actions. Horizon, thresholds
-    and name, for which DRN has no place, stand in a comment that Storm skips. A pair that is
-    closed is not listed; last actions that are closed in every state are lost.
+    and name stand in a comment, because DRN has no place for them. Closed pairs are not listed, and
+    last actions that are closed in every state are lost.
     """
     rewards, opened = stationary_tables(problem, "DRN")
     with written_whole(path) as temporary, temporary.open("w", encoding="utf-8") as stream:

@@ -1,4 +1,4 @@
-"""The lines of a DRN file, one after the other: every complaint names its line."""
+"""The lines of a DRN file, one after the other; every error names its line."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Model(NamedTuple):
     choice: Indices  # [E], ascending
     target: Indices  # [E]
     probability: Array  # [E]
-    roles: Roles | None  # from a comment of ours
+    roles: Roles | None  # from a comment that `write_drn` wrote
 
 
 class Header(NamedTuple):
-    """The lines before @model; -1 where a count is not declared."""
+    """The lines before @model; -1 for a count that is not declared."""
 
     names: tuple[str, ...]
     states: int

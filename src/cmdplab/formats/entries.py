@@ -1,4 +1,4 @@
-"""The transition table of an environment, entry by entry: every complaint names its place."""
+"""The transition table of an environment, entry by entry; every error names its place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Table = list[dict[int, Row]]
 
 
 class Numbers(NamedTuple):
-    """How an environment counts: `Discrete(n, start=1)` begins with 1."""
+    """The first numbers of an environment: those of `Discrete(n, start=1)` are 1."""
 
     states: int
     first_state: int = 0

@@ -3,8 +3,8 @@
     Pbar(y | x, a) = n(x, a, y) / n(x, a),      |P - Pbar|(y) <= beta(y)
 
 beta is the empirical Bernstein width of `algorithms.confidence`: with probability 1 - delta it
-holds for all entries at once, however the data were gathered. A pair that was never visited has
-the uniform row as its estimate and all kernels in its box; how many there are is said.
+holds for all entries at once, for any way of gathering the data. A pair that was never visited has
+the uniform row as its estimate and all kernels in its box. A note counts such pairs.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @display.shown
 @frozen
 class Estimated(NamedTuple):
-    """The problem of the estimates, the box that holds the true kernel, and what should be said.
+    """The problem of the estimates, the box that holds the true kernel, and notes.
 
     `solve(found.problem)` trusts the estimates; `solve_robust(found.problem, found.box)` does not.
     """

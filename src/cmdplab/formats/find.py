@@ -1,6 +1,6 @@
-"""A problem by name or file, whatever its format, and from one format to another.
+"""A problem by its name or from a file of any format, and from one format to another.
 
-The door of the command line: everything that takes the name of a problem goes through it.
+Every command that takes the name of a problem uses this module.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ READERS = {".drn": read_drn, ".csv": read_csv}  # files that need roles
 def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
     """Return the problem of a .drn, .csv or .npz file, or the environment of that name.
 
-    `roles` are for DRN and CSV files; in a DRN file of ours they replace those that it holds.
+    `roles` are for DRN and CSV files; they replace roles that a DRN file holds.
     """
     if not isinstance(what, str):
         raise InputError(f"the problem is {type(what).__name__}, not a name or the path of a file")
@@ -58,7 +58,7 @@ def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
 
 
 def read_problem(path: str | Path) -> Problem:
-    """Return the problem of a .drn file of ours, or of a .npz file, with an end or without."""
+    """Return the problem of a .drn file with roles, or of a .npz file, with an end or without."""
     if str(path).endswith(".drn"):
         return read_drn(path)
     arrays = read_sealed_npz(path, FILED)

@@ -2,10 +2,10 @@
 
     env.unwrapped.P[s][a] = [(probability, next state, reward, terminated), ...]
 
-Any object with such a `P` will do; gymnasium itself is never imported.
+Any object with such a `P` is accepted. Gymnasium is not imported.
 
-An episode of a CMDP has exactly H steps. What terminates goes, after being paid for, to one more
-state, which is never left, pays nothing and costs nothing. Under `rescale` the rewards become
+An episode of a CMDP has exactly H steps. A transition that terminates is paid for and leads to one
+more state, which is never left, pays nothing and costs nothing. Under `rescale` the rewards become
 r' = (r - low) / (high - low), where [low, high] holds every reward *and zero*, and the last state
 pays r' of zero at every step: so V = H low + (high - low) V' for every policy, whenever its
 episodes end. Paying it nothing instead would reward or punish an early end.
@@ -48,7 +48,7 @@ Cost = Callable[[int, int, int], float] | Array
 
 
 class Imported(NamedTuple):
-    """A problem, how its numbers relate to the environment's, and what should be said about it."""
+    """A problem, how its numbers relate to the environment's, and notes."""
 
     problem: Problem
     reward: Affine  # r of the environment = offset + scale r of the problem
@@ -57,7 +57,7 @@ class Imported(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The table with its last state added: X = S, or S + 1 where anything terminates."""
+    """The table with its last state added: X = S, or S + 1 if anything terminates."""
 
     kernel: Array | Sparse  # [X, A, X], or lists
     paid: Array  # [1 + N, X, A], expected rewards and costs
@@ -80,8 +80,8 @@ def from_gymnasium(
     """Return the problem of an environment with a transition table and costs.
 
     horizon : H, for a `CMDP`; or discount, or criterion="average", for a `StationaryCMDP`.
-    cost : what an episode may not spend too much of, V[c] <= budget; several for several
-        constraints, () for none. It is paid on the way into a terminal state, and never after.
+    cost : V[c] must stay within its budget; several costs for several constraints, () for none. It
+        is paid on the way into a terminal state, and never after.
     budget : in the units of the cost. Or threshold, on the utility 1 - c: budget = H - threshold.
     start : the first state, or a distribution [S]; default: the environment's own.
     rescale : map rewards or costs that leave [0, 1] onto it, as episodes need; `Imported` says how.

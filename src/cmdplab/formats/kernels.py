@@ -24,7 +24,7 @@ TEXT_TOLERANCE = 1e-5  # a row of text may be off by this much: some tools print
 class Transitions(NamedTuple):
     """P_step(target | state, action) = probability; a pair lists a target once.
 
-    `step` is None where the kernel is the same at every step.
+    `step` is None if the kernel is the same at every step.
     """
 
     state: Indices  # [E]
@@ -50,8 +50,8 @@ class Transitions(NamedTuple):
 def stored(given: Transitions, mask: Mask, what: str) -> Array | Sparse:
     """Return [X, A, X] or [H, X, A, X], or lists, with "stay" for closed pairs.
 
-    mask : [X, A], or [H, X, A] where the transitions have steps. `what` is named where even lists
-    would be too large.
+    mask : [X, A], or [H, X, A] if the transitions have steps. An error about lists that are too
+    large names `what`.
     """
     X, A = mask.shape[-2:]
     if mask.size * X > DENSE and given.step is None:
@@ -90,7 +90,7 @@ def _with_stays(given: Transitions, mask: Mask) -> Transitions:
 def normalised(given: Transitions, mask: Mask, labels: Labels, tolerance: float) -> Transitions:
     """Return the transitions if those of each open pair sum to one within `tolerance`.
 
-    Sums that are off by more than rounding are made one. A refusal names the pair.
+    Sums that are off by more than rounding become one. An error names the pair.
     """
     total = np.zeros(mask.shape)
     np.add.at(total, given.pair, given.probability)

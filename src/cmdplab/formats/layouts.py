@@ -63,7 +63,7 @@ class Tables(NamedTuple):
 
 
 class Given(TypedDict, total=False):
-    """What arrays do not say, the same for every layout.
+    """The arguments that arrays do not contain, for every layout.
 
     horizon : H, for episodes of H steps, in which rewards of any units are mapped onto [0, 1].
     discount : gamma, for E sum_t gamma^t r; with a horizon too, the sum ends after H steps.
@@ -72,7 +72,7 @@ class Given(TypedDict, total=False):
     costs, budgets : each cost must stay within its budget. The constraints of the problem are the
         utilities, then the costs.
     start : a state, its name, or the distribution [S] of the first state.
-    labels : names of states and actions, and in `signals` what reward, utilities and costs are.
+    labels : names of states and actions, and in `signals` the names of reward, utilities and costs.
     """
 
     horizon: int | None
@@ -110,7 +110,7 @@ def from_state_first(
 ) -> Problem:
     """Return the problem of P [S, A, S] and rewards [S], [S, A] or [S, A, S]; see `Given`.
 
-    A `CMDP` where a horizon is given, else a `StationaryCMDP`.
+    The problem is a `CMDP` if a horizon is given, else a `StationaryCMDP`.
     """
     check_words(given)
     kernel = floats("transition", transition)
@@ -149,8 +149,8 @@ def from_quantecon(
 ) -> Problem:
     """Return the problem of a `DiscreteDP`, or of R, Q, beta [, s_indices, a_indices].
 
-    Discounted by beta for ever; over H steps, each discounted by beta, where a horizon is given, as
-    `backward_induction` has it; criterion="average" leaves beta aside. Utilities and costs have
+    Sums are discounted by beta, for ever or over the H steps of a given horizon, as in
+    `backward_induction`; criterion="average" ignores beta. Utilities and costs have
     the shape of R: [n, m], or [L] in the form of state-action pairs. A state-action pair that is
     not listed, or whose reward is -inf, is closed.
     """

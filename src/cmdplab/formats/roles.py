@@ -1,4 +1,4 @@
-"""Which column or reward model of a file means what: a file has names, a CMDP has an objective."""
+"""The purpose of each column or reward model of a file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from cmdplab.formats.assemble import How, judged
 
 @dataclass(frozen=True)
 class Roles:
-    """The purpose of each reward model of a file, and what the file does not say.
+    """The purpose of each reward model of a file, and facts that the file lacks.
 
     objective : the reward model to maximise.
     horizon : H, the number of steps; None for a problem without an end.
     utilities : name -> threshold; its expected sum over an episode must reach the threshold.
     costs : name -> budget; its expected sum must stay within the budget. u = 1 - c, b = H - budget.
-    name : what the problem is called; empty: the name of the file.
+    name : the name of the problem; empty: the name of the file.
     discount : gamma, for sums E sum_t gamma^t r, for ever or over H steps.
     criterion : "average", for averages over all time.
     start : the name of the first state, for files that name states; empty: the first of the file.

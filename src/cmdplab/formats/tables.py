@@ -1,9 +1,9 @@
-"""Long tables: one row for each transition, with the names that a person uses.
+"""Long tables: one row for each transition, with names.
 
-    state, action, next, probability, reward, energy, ...        and a column `step`, if need be
+    state, action, next, probability, reward, energy, ...        and a column `step`, if needed
 
-What a row pays is paid on the way to its next state, so that a pair earns the expectation. Names
-become `Labels`; whole numbers 0..X - 1 stay numbers. columns.py has the kinds of tables.
+A row pays on the way to its next state, so that a pair earns the expectation. Names become
+`Labels`; whole numbers 0..X - 1 stay numbers. columns.py lists the kinds of tables.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _unique(rows: Rows, names: list[str]) -> Transitions:
 def _mask(rows: Rows, first: int | None) -> Mask:
     """Return the listed pairs, [X, A] or [H, X, A].
 
-    A state that has no row at a step, and into which no row leads, waits there for nothing.
+    A state that has no row at a step, and into which no row leads, stays for nothing.
     """
     shape = (rows.steps, *rows.sizes) if rows.steps else rows.sizes
     if math.prod(shape) > LARGEST:

@@ -1,7 +1,7 @@
-"""What a policy does: simulated with intervals, compared with another, explained state by state.
+"""Policies simulated with intervals, compared, matched by names, and explained state by state.
 
-The policy itself, its files and its exact worth are in cmdp/; here are the answers that need an
-optimum or statistics.
+The policy itself, its files and its exact returns are in cmdp/. This subpackage needs optima or
+statistics.
 """
 
 from cmdplab.policies.comparison import Difference, compare_policies

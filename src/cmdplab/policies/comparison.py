@@ -1,4 +1,4 @@
-"""Two policies on one problem: where they differ, how often that matters, what it is worth."""
+"""Two policies on one problem: places that differ, their occupancy, and both returns."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ SHOWN = 10  # states of the table
 @display.shown
 @frozen
 class Difference(NamedTuple):
-    """How the second policy differs from the first.
+    """The difference between two policies.
 
-    Without an end there are no steps, and visits are shares of the time, which sum to one: of
-    discounted time where rewards are discounted.
+    Without an end there are no steps, and visits are shares of the time, which sum to one. If
+    rewards are discounted, they are shares of discounted time.
     """
 
     names: tuple[str, str]
@@ -36,6 +36,7 @@ class Difference(NamedTuple):
     distance: float  # sum over steps and states of how often both come there times the variation
     rows: tuple[dict[str, Any], ...]  # the places that differ most, the most important first
     units: tuple[Scale, ...] = ()  # [1 + N], of the labels
+    steps: bool = True  # False without an end
 
     def _facts(self) -> tuple[str, display.Facts]:
         units = self.units or tuple(map(Scale, self.signals))
@@ -43,7 +44,7 @@ class Difference(NamedTuple):
         for scale, a, b in zip(units, *self.returns.tolist(), strict=True):
             ours, theirs = scale.published(a), scale.published(b)
             facts.append((scale.of, f"{ours:.6g} -> {theirs:.6g} ({theirs - ours:+.3g})"))
-        steps = any("step" in row for row in self.rows)
+        steps = self.steps
         what = "steps of an episode" if steps else "share of the time"
         facts.append((f"{what} that differ{'' if steps else 's'}", display.number(self.distance)))
         for row in self.rows[:3]:
@@ -62,8 +63,8 @@ def compare_policies(
     """Return the places where two policies differ, by occupancy, and the returns of both.
 
     The weight of a place (h, x) is (d_1 + d_2) / 2 times the total variation of the two rows, with
-    d the probability to be there: how many steps of an episode are played differently there. The
-    row of a policy with a counter is how often it takes each action there, whatever it remembers.
+    d the probability of being there. It is the number of steps that are played differently there.
+    The row of a policy with a counter is the mean over the levels of the counter.
     On a stationary problem d is the share of the time that is spent in a state.
     """
     whole_number("the number of rows", rows)
@@ -94,7 +95,9 @@ def compare_policies(
     units = problem.units
     returns = np.stack([each.returns for each in found])
     signals, total = tuple(each.of for each in units), float(weight.sum())
-    return Difference(names, signals, returns, problem.threshold, total, tuple(table), units)
+    return Difference(
+        names, signals, returns, problem.threshold, total, tuple(table), units, weight.ndim == 2
+    )
 
 
 def _rows(

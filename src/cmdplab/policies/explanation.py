@@ -1,4 +1,4 @@
-"""One state explained: what each action is worth there, at which prices, and what is given up."""
+"""One state explained: the value of each action there, the prices, and the amount given up."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SAME = 1e-9  # per step and unit of reward: values that differ by less are equal
 
 @frozen
 class Explanation(NamedTuple):
-    """What a policy does in one state, and why; `print` it, or look at it in a notebook.
+    """The actions of a policy in one state, with reasons, for `print` and notebooks.
 
     Values are from this step on, if the policy goes on as it is, in the units of the labels: a
-    cost is counted as a cost. Amounts that are given up or gained are better if larger. Where
-    `beside`, values are differences from what is played: rewards are averaged, or an offset of
-    the labels belongs to whole episodes.
+    cost is counted as a cost. Amounts that are given up or gained are better if larger. If
+    `beside` is true, values are differences from the value played, because rewards are averaged or
+    an offset of the labels belongs to whole episodes.
     """
 
     problem: str
@@ -121,11 +121,10 @@ def explain(
 ) -> Explanation:
     """Explain a policy in a state: action values, prices, and the price of the constraints.
 
-    Without a policy it is the optimal one, and without a step the first. Prices are the multipliers
-    of the solution, which is found where it is not given. With a counter, `count` is its level; by
-    default where it starts. A problem without an end has no steps; where its rewards are averaged,
-    values are what an action earns beside the average, and an action that changes the average
-    itself has none.
+    The default policy is the optimal one, and the default step is the first. Prices are the
+    multipliers of the solution, which is computed by default. With a counter, `count` is its level;
+    the default is its start. A problem without an end has no steps. If its rewards are averaged,
+    values are gains over the average, and an action that changes the average has no value.
     """
     found = solve(problem) if solution is None else solution
     if not isinstance(found, Solution):

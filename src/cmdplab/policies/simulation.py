@@ -1,4 +1,4 @@
-"""A policy played for many episodes: means of what it earns, each with an interval."""
+"""A policy played for many episodes: mean returns, each with an interval."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ LONG = 1_000  # steps of a path whose rewards are averaged
 @display.shown
 @frozen
 class Simulation(NamedTuple):
-    """What a policy earned in so many episodes; intervals are of level 0.95.
+    """Mean returns of a policy in so many episodes, with intervals of level 0.95.
 
-    On a stationary problem an episode is a path of `steps` steps. What the rest of time may add to
-    each return is at most `cut`, and the intervals are wider by that: they are of the whole.
+    On a stationary problem an episode is a path of `steps` steps. The rest of time adds at most
+    `cut` to each return, and the intervals are wider by `cut`.
     """
 
     earned: tuple[Estimate, ...]  # [1 + N], the objective and every utility
@@ -66,8 +66,8 @@ def simulate(
     The seed decides every draw: episode k is the same whatever the number of episodes, and two
     policies on one seed share their random numbers. `evaluate` gives the exact numbers.
 
-    steps : of each path, for problems without an end. By default as many as leave a thousandth of
-    the largest discounted sum, or 1,000 where rewards are averaged. What is cut off is bounded, by
+    steps : T, the length of each path of a problem without an end. The default leaves a thousandth
+    of the largest discounted sum, and is 1,000 if rewards are averaged. The rest is bounded by
     gamma^T / (1 - gamma) times the largest reward, or by the span of the policy's biases over T.
     """
     checked_episodes(episodes)
