@@ -70,7 +70,7 @@ def test_verdicts_are_those_of_the_sequences():
         "converging at k^-0.35 [0.35, 0.35]": 20.0 * k**-0.35,
     }
     for words, gap in sequences.items():
-        assert audit(group_of([gap] * 6)).verdict == words
+        assert audit(group_of([gap] * 6)).verdict.partition(";")[0] == words
     one, other = 1.0 / np.sqrt(k), 0.5 + 1.0 / k
     mixed = audit(group_of([one] * 5 + [other]))
     assert mixed.verdict == "mixed: converging in 5 of 6; settled in 1 of 6"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cmdplab.algorithms.learner import Chunk
+from cmdplab.measures.decay import decay
 from cmdplab.measures.envelope import envelope
 from cmdplab.measures.measures import Measures
 from cmdplab.measures.verdict import Kind, extrapolated, verdict
@@ -35,6 +36,7 @@ K = np.arange(1, 100_001)
         (K**-0.3 * np.sin(K / 7.0), "oscillating, shrinking at k^-0.3"),
         (0.5 * K / 1e5, "worsening, at 0.5"),
         (1.0 / np.log(K + 1.0), "undecided"),  # half of it could be a limit
+        (0.001 + 0.1 * K**-0.3, "undecided"),  # 24 % of the last error is one
         (np.sin(0.2 * np.log(K)), "undecided"),
         (np.where(K < 80_037, 1.0, 0.2), "undecided"),  # one step down, between two grid points
         (np.maximum(K**-0.5, 40_000.0**-0.5), "undecided"),  # it stopped late
@@ -69,6 +71,28 @@ def test_a_limit_is_extrapolated_exactly_and_a_power_law_has_none():
     assert extrapolated(0.3 + k**-0.7) == pytest.approx(0.3)
     assert extrapolated(k**-0.7) == pytest.approx(0.0, abs=1e-15)
     assert extrapolated(np.array([3.0, 2.0, 1.0])) is None
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.3, 0.9])
+@pytest.mark.parametrize("p", [0.15, 0.5, 1.1])
+def test_the_interval_of_the_limit_contains_it(share, p):
+    gap = share + (1.0 - share) * (K / len(K)) ** -p
+    found = decay(curves_of(0.001 * gap))
+    assert max(found.low - 0.01, 0.0) <= share <= found.high + 0.01
+    assert found.high <= share + 0.03
+    assert found.peaks == pytest.approx(share, abs=0.03)
+
+
+def test_a_bound_on_the_limit_is_rounded_upwards_and_in_the_units_of_errors():
+    found = verdict(curves_of(-1.0 / np.sqrt(K)), 10)
+    assert found.limit == pytest.approx(0.05 / np.sqrt(0.84 * len(K)), rel=0.01)  # LEAST
+    assert found.words == "converging at k^-0.5; a limit of up to 0.00018 is not excluded"
+
+
+def test_a_run_without_a_constraint_is_judged_by_its_gap():
+    curves = curves_of(1.0 / np.sqrt(K))
+    alone = {name: column for name, column in curves.items() if "violation" not in name}
+    assert verdict(alone, 10).kind is Kind.converging
 
 
 def test_a_violation_that_swings_is_seen_behind_a_gap_that_does_not():

@@ -215,6 +215,7 @@ class Joint(NamedTuple):
     runs: dict[str, int]  # kind -> number of runs, the most frequent first
     rate: Interval | None  # p of k^-p, over samples
     level: float | None  # median over samples
+    limit: float | None  # of errors that fall: the largest upper bound of a run for their limit
     exponents: list[Interval]  # of the envelope over the last quadruplings, the latest last
     why: str  # the reason of an undecided verdict
     needs: int | None  # episodes that would decide
@@ -232,22 +233,26 @@ def joint_verdict(verdicts: Sequence[Verdict], units: Units) -> Joint:
     if few and kind is not Kind.undecided:
         why = few.replace("an interval", "a verdict")
         words = f"undecided: {why} ({listed})"
-        return Joint(Kind.undecided, words, runs, None, None, exponents, why, None)
+        return Joint(Kind.undecided, words, runs, None, None, None, exponents, why, None)
     mine = [v for v in verdicts if v.kind is kind]
     needs = max((v.needs for v in verdicts if v.needs), default=None)
     if kind is Kind.mixed:
-        return Joint(kind, f"mixed: {listed}", runs, None, None, exponents, "", None)
+        return Joint(kind, f"mixed: {listed}", runs, None, None, None, exponents, "", None)
     if kind is Kind.undecided:
         why = mine[0].why if len(mine) == len(verdicts) else f"runs differ: {listed}"
         words = in_words(kind, None, None, needs) + f" ({listed})" * (len(runs) > 1)
-        return Joint(kind, words, runs, None, None, exponents, why, needs)
+        return Joint(kind, words, runs, None, None, None, exponents, why, needs)
     levels = [v.level for v in mine if v.level is not None]
     level = float(np.median(levels)) if levels else None
+    limit = max((v.limit for v in verdicts if v.limit is not None), default=None)
     rate = exponents[-1] if kind in FALLING else None
-    spread = f" [{rate.low:.2g}, {rate.high:.2g}]" if rate is not None else ""
-    words = in_words(kind, None if rate is None else rate.middle, level, None, spread)
-    words += f" in {len(mine)} of {len(verdicts)}" * (len(mine) < len(verdicts))
-    return Joint(kind, words, runs, rate, level, exponents, "", None)
+    some = f" in {len(mine)} of {len(verdicts)}" * (len(mine) < len(verdicts))
+    if rate is None:
+        words = in_words(kind, None, level, None) + some
+    else:
+        spread = f" [{rate.low:.2g}, {rate.high:.2g}]{some}"
+        words = in_words(kind, rate.middle, level, None, limit, spread)
+    return Joint(kind, words, runs, rate, level, limit, exponents, "", None)
 
 
 def _shared(decided: dict[Kind, int], runs: int) -> Kind:

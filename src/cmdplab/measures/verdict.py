@@ -1,23 +1,25 @@
-"""One run in words, from its tail envelope: converging, settled, oscillating, worsening, undecided.
+"""The verdict on one run: converging, settled, oscillating, worsening or undecided.
 
-The words rest on the local exponents p of the envelope E(k) over the last quadruplings of episodes,
-never on the size of an error: a slow decay is no bias, and a small constant no convergence.
+The words rest on the tail envelope E(k), the largest error from episode k to the end, over the last
+quadruplings of episodes, and on a fit of c + a k^-p to the mean errors (`decay`). The size of an
+error has no influence: a slow decay is no bias, and a small constant no convergence. The first of
+these rules that holds gives the verdict:
 
-- *converging at k^-p*: errors fall without swings, and p is stable: E extrapolated from the last
-  three quadruplings (Aitken's limit) is zero and the end of the run does not flatten, or the end
-  falls no slower than before;
-- *settled at c*: errors neither fall nor grow over the last two quadruplings, as far as their own
-  noise lets one see, or what they lose dies out and their extrapolated limit c is within a tenth;
-- *oscillating, not shrinking*, and *oscillating, shrinking at k^-p*: in each of the last two
-  quadruplings errors rise and fall by a quarter of the largest of them, or more;
-- *worsening*: the largest error within a quadrupling grows from each to the next, and not by less
-  and less, as it would towards a limit;
+- *worsening*: the largest error grows from each quadrupling to the next, by ever more than it would
+  towards a limit.
+- *oscillating, not shrinking*: in each of the last two quadruplings errors rise and fall by a
+  quarter of the largest of them or more, and the largest does not fall.
+- *settled at c*: errors neither fall nor grow over the last two quadruplings beyond their noise, or
+  what they lose dies out and their extrapolated limit c is within a tenth.
+- *converging at k^-p* and, with swings, *oscillating, shrinking at k^-p*: the envelope falls as
+  mean errors do, and the limit c may be 0 and is small: its upper confidence bound is at most a
+  quarter of the error. The sentence contains that bound.
 - *undecided*: none of these. The episodes that would tell are those at which a power law and a
   limit, both continued from here, differ by a quarter.
 
-A verdict describes the run up to its end. What comes later may be different: bursts that are rarer
-than quadruplings, or swings slower than the run, cannot be seen by anyone. Nor can a limit below a
-twelfth of E: *converging* says that none is in sight. benchmarks/truths.py has the score.
+A verdict describes the run up to its end. Later episodes may differ: nobody can see bursts that are
+rarer than quadruplings, or swings slower than the run. benchmarks/truths.py and
+benchmarks/thousand_truths.py measure the verdicts on runs with known limits.
 """
 
 from __future__ import annotations
@@ -29,31 +31,31 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cmdplab.measures.decay import Decay, decay
 from cmdplab.measures.envelope import FEWEST, ONSET, SHORTEST, Envelope, envelope
 from cmdplab.types import Array
 
 NEGATIVE_GAP = "a negative gap means more reward than the optimum, paid for by a violation"
-ROUNDING = 1e-9  # of H: what is smaller is rounding
+ROUNDING = 1e-9  # of H: smaller errors are rounding
 PLAYABLE = 10**10  # episodes: about a day on one core at the size of the paper
 SWINGS = 0.25  # of the largest error of a quadrupling
 FLAT = 0.02  # of noisy errors, a local exponent below: 3 % in a quadrupling
 GROWS = 0.05  # of noisy errors, a local exponent below -0.05: 7 % in a quadrupling
-SHARP = 0.002  # of smooth errors: exponents beyond are seen, however small
+SHARP = 0.002  # of smooth errors: larger exponents are seen, however small
 NOISE = 0.15  # instead of it for swings: the largest of n draws of noise grows like sqrt(ln n)
-STEADY = 0.08  # of E: an extrapolated limit below is none, within that share above one is
-SHARE = 0.9
-HIDDEN = 0.35  # of E: an extrapolated limit above may be what is left when a swing has died out
-ON = 0.9  # of what a quadrupling added: errors to which the next adds less grow towards a limit
-LOOSE = 0.5  # by which the exponents of a swing may differ, relatively: its peaks are few
-NOISY = 0.1  # of the largest error: a swing from which on exponents need be no steadier than that
+SHARE = 0.9  # of the error: a larger limit is near
+ON = 0.9  # of the growth in a quadrupling: errors that grow less in the next approach a limit
 DYING = 0.85  # the end's exponent beside the last, at most, of a decay that dies out
-SLOWER, FASTER = 0.98, 1.3  # the end's exponent beside the last, of a decay that goes on
-BEFORE = (0.6, 1.5)  # the last beside the one before
+SMALL = 0.25  # of the error: the largest upper bound for the limit of errors that converge
+ZERO = 0.015  # of the error: the largest lower bound for that limit
+LEAST = 0.05  # of the error: no smaller bound is stated, since c + a k^-p is a model
+FASTER = 1.3  # the last exponent of mean errors beside the one before, at most, of a power law
+ALIKE = 6.0  # by which factor an exponent of E may differ from that of mean errors
 APART = 1.25  # two continuations that differ by this factor can be told apart
 
 
 class Kind(StrEnum):
-    """What a verdict says."""
+    """The kind of a verdict, in words."""
 
     converging = "converging"
     settled = "settled"
@@ -65,28 +67,35 @@ class Kind(StrEnum):
 
 
 class Verdict(NamedTuple):
-    """On one run."""
+    """The verdict on one run."""
 
     kind: Kind
     exponents: tuple[float, ...]  # of E over the last quadruplings, the latest last
-    rate: float | None  # p of k^-p
-    level: float | None  # c, or the largest error that does not shrink
-    why: str  # of an undecided one
-    needs: int | None  # episodes that would decide
+    rate: float | None = None  # p of k^-p
+    level: float | None = None  # c, or the largest error that does not shrink
+    limit: float | None = None  # of errors that fall: the upper confidence bound for c
+    why: str = ""  # of an undecided one
+    needs: int | None = None  # episodes that would decide
 
     @property
     def words(self) -> str:
-        """The verdict with its number."""
-        return in_words(self.kind, self.rate, self.level, self.needs)
+        """The verdict with its numbers."""
+        return in_words(self.kind, self.rate, self.level, self.needs, self.limit)
 
 
 def in_words(
-    kind: Kind, rate: float | None, level: float | None, needs: int | None, spread: str = ""
+    kind: Kind,
+    rate: float | None,
+    level: float | None,
+    needs: int | None,
+    limit: float | None = None,
+    spread: str = "",
 ) -> str:
-    """A verdict with its number; `spread` is the interval of a rate."""
+    """Return a verdict with its numbers; `spread` is the interval of a rate."""
     match kind:
         case Kind.converging | Kind.shrinking:
-            return f"{kind} at k^-{rate:.2g}{spread}"
+            bound = "" if limit is None else f"; a limit of up to {_upwards(limit)} is not excluded"
+            return f"{kind} at k^-{rate:.2g}{spread}{bound}"
         case Kind.settled:
             return "settled at 0 (rounding)" if level == 0.0 else f"settled at {level:.2g}"
         case Kind.oscillating:
@@ -99,53 +108,53 @@ def in_words(
             return f"{kind}" + (f" before {needs:,} episodes" if needs else "")
 
 
+def _upwards(bound: float) -> str:
+    """Return a bound with two digits, rounded upwards."""
+    digit = 10.0 ** (np.floor(np.log10(bound)) - 1.0)
+    return f"{np.ceil(bound / digit * (1.0 - 1e-12)) * digit:.2g}"
+
+
 def verdict(curves: dict[str, Array], horizon: int) -> Verdict:
-    """The verdict on the curves of a run; H is the scale of rounding alone."""
+    """Return the verdict on the curves of a run; H is the scale of rounding alone."""
     found = envelope(curves)
     if len(found.start) < FEWEST:
         why = f"{FEWEST} quadruplings behind episode {ONSET} need {SHORTEST:,} episodes"
-        return Verdict(Kind.undecided, (), None, None, why, SHORTEST)
+        return Verdict(Kind.undecided, (), why=why, needs=SHORTEST)
     if found.sup[-1] <= ROUNDING * horizon:
-        return Verdict(Kind.settled, (), None, 0.0, "", None)
+        return Verdict(Kind.settled, (), level=0.0)
     tiny = np.finfo(np.float64).tiny
     found = found._replace(highest=np.maximum(found.highest, tiny), end=max(found.end, tiny))
+    return judge(found, decay(curves))
+
+
+def judge(found: Envelope, mean: Decay) -> Verdict:
+    """Apply the rules in the order of the module's description."""
     exponents = tuple(float(p) for p in found.exponents()[1 - FEWEST :])
-    return judge(found, exponents)
-
-
-def judge(found: Envelope, exponents: tuple[float, ...]) -> Verdict:
-    """The rules in the order of the module's description."""
     level = float(found.highest[-1])
     swinging = found.swing[-2:] >= SWINGS * found.highest[-2:]
     swings, one_swing = bool(np.all(swinging)), bool(np.any(swinging) and not np.all(swinging))
     if not one_swing and _worsens(found, NOISE if swings else seen(found, GROWS)):
-        return Verdict(Kind.worsening, exponents, None, level, "", None)
+        return Verdict(Kind.worsening, exponents, level=level)
     grows = found.exponents_within()[-2:]
-    if swings and np.all(grows <= FLAT) and grows[-1] >= -NOISE:
-        return Verdict(Kind.oscillating, exponents, None, level, "", None)
-    falls = Kind.shrinking if swings else Kind.converging
-    noisy = bool(np.all(found.swing[-2:] >= NOISY * found.highest[-2:]))
-    if noisy and _falls_loosely(found, exponents):
-        return Verdict(falls, exponents, exponents[-1], None, "", None)
-    if swings or one_swing:  # one: the first, or the last
-        return _undecided(found, exponents)
-    limit, above = extrapolated(found.sup), _levels_off(found)
-    if _flat(found):
-        return Verdict(Kind.settled, exponents, None, found.end, "", None)
-    if above is not None:
-        return Verdict(Kind.settled, exponents, None, above, "", None)
-    if limit is not None and limit >= SHARE * found.sup[-1] and _dies_out(found):
-        return Verdict(Kind.settled, exponents, None, limit, "", None)
-    steady = limit is not None and abs(limit) <= STEADY * found.sup[-1] and _goes_on(found)
-    if steady or _keeps_its_rate(found):
-        return Verdict(Kind.converging, exponents, exponents[-1], None, "", None)
-    return _undecided(found, exponents)
+    # If mean errors fall slowly, the largest of ever more draws of noise can hide it.
+    hidden = bool(np.all((mean.exponents > FLAT) & (mean.exponents < NOISE)))
+    if swings and np.all(grows <= FLAT) and grows[-1] >= -NOISE and not hidden:
+        return Verdict(Kind.oscillating, exponents, level=level)
+    rest = None if swings or one_swing else _rest(found, mean)
+    if rest is not None:
+        return Verdict(Kind.settled, exponents, level=rest)
+    high = min(mean.high, mean.peaks) if swings else mean.high
+    if high <= SMALL and mean.low <= ZERO and _falls(found, exponents, mean):
+        kind = Kind.shrinking if swings or one_swing else Kind.converging
+        return Verdict(kind, exponents, exponents[-1], limit=max(high, LEAST) * found.end)
+    return _undecided(found, exponents, mean)
 
 
 def extrapolated(sup: Array) -> float | None:
-    """Aitken's limit of the last three: c of c + a k^-q exactly; None where they do not level off.
+    """Return Aitken's limit of the last three: c of c + a k^-q; None if they do not level off.
 
-    c = E_3 - (E_2 - E_3)^2 / ((E_1 - E_2) - (E_2 - E_3)). Zero for a power law; E / 2 for 1 / ln k.
+    c = E_3 - (E_2 - E_3)^2 / ((E_1 - E_2) - (E_2 - E_3)). It is 0 for a power law, and E / 2 for
+    1 / ln k.
     """
     before, last = -np.diff(sup[-3:])
     if not 0.0 < last < before:
@@ -154,14 +163,26 @@ def extrapolated(sup: Array) -> float | None:
 
 
 def _worsens(found: Envelope, clearly: float) -> bool:
-    """From each quadrupling to the next, and not by less and less, as it would towards a limit."""
+    """Return True for errors that grow in each quadrupling, and not towards a limit."""
     grows = found.exponents_within()[1 - FEWEST :]
     before, last = np.diff(found.highest[-3:])
     return bool(np.all(grows < -clearly) and last >= ON * before and found.end >= found.highest[-2])
 
 
+def _rest(found: Envelope, mean: Decay) -> float | None:
+    """Return the limit of errors that have come to rest, or are within a tenth of it."""
+    if abs(mean.exponents[-1]) <= FLAT:
+        if _flat(found):
+            return found.end
+        above = _levels_off(found)
+        if above is not None:
+            return above
+    limit = extrapolated(found.sup)
+    return limit if limit and limit >= SHARE * found.sup[-1] and _dies_out(found) else None
+
+
 def _levels_off(found: Envelope) -> float | None:
-    """The limit of errors that grow by less and less, where it is near."""
+    """Return the limit of errors that grow by less and less, if it is near."""
     before, last = np.diff(found.highest[-3:])
     if not 0.0 < last < ON * before or found.end < found.highest[-1]:
         return None
@@ -170,69 +191,54 @@ def _levels_off(found: Envelope) -> float | None:
 
 
 def noise(found: Envelope) -> float:
-    """By how much errors rise and fall in the last quadrupling, as a share of the largest."""
+    """Return the rise and fall of errors in the last quadrupling, as a share of the largest."""
     return float(found.swing[-1] / found.highest[-1])
 
 
 def seen(found: Envelope, most: float) -> float:
-    """The smallest exponent that noise lets one see; `most`, at most."""
+    """Return the smallest exponent that noise lets one see, at most `most`."""
     return min(most, max(SHARP, noise(found)))
 
 
 def _flat(found: Envelope) -> bool:
-    """From K/16 to K/4 and from there to the end, but for noise within the last quadrupling."""
+    """Return True if errors are constant from K/16 on, but for noise in the last quadrupling."""
     rates = np.array([found.exponents_within()[-1], found.last_exponent])
     falls = rates > seen(found, FLAT) + np.array([0.0, noise(found)])
     return not np.any(falls | (rates < -seen(found, GROWS) - noise(found)))
 
 
 def _dies_out(found: Envelope) -> bool:
-    """Whether what is left of a decay is slow, and slower at the end, but not gone.
+    """Return True if the rest of a decay is slow, and slower at the end, but not gone.
 
-    Towards a limit the exponents shrink by a factor from each quadrupling to the next; a slow power
+    Towards a limit the exponents shrink by a factor from each quadrupling to the next. A slow power
     law behind a fast one keeps its exponent.
     """
     rate = found.exponents()[-1]
     return bool(rate <= 0.1 and 0.1 * rate < found.last_exponent <= DYING * rate)
 
 
-def _goes_on(found: Envelope) -> bool:
-    """Whether the end of the run falls as fast as what was before, but for a third."""
-    rate = found.exponents()[-1]
-    return bool(abs(found.last_exponent - rate) <= rate / 3.0 + noise(found))
+def _falls(found: Envelope, exponents: tuple[float, ...], mean: Decay) -> bool:
+    """Return True if the envelope falls about as fast as mean errors, and these like a power."""
+    pace = float(np.mean(mean.exponents))
+    alike = pace / ALIKE <= min(exponents[-2:]) and max(exponents[-2:]) <= ALIKE * pace
+    falls = alike and np.mean(exponents) >= pace / 4.0 and found.last_exponent > 0.0
+    return bool(falls and mean.exponents[1] <= FASTER * mean.exponents[0])
 
 
-def _falls_loosely(found: Envelope, exponents: tuple[float, ...]) -> bool:
-    """Whether errors that swing fall in each quadrupling, at rates of the same size, and to 0."""
-    if min(exponents) <= FLAT or np.ptp(exponents) > LOOSE * np.mean(exponents):
-        return False
-    limit = extrapolated(found.sup)
-    if limit is not None and limit > HIDDEN * found.sup[-1]:
-        return False
-    return found.last_exponent >= LOOSE * exponents[-1]
-
-
-def _keeps_its_rate(found: Envelope) -> bool:
-    """Whether the end falls no slower than before, as it would towards a limit or like 1 / ln k."""
-    before, last = found.exponents()[-2:]
-    if min(before, last) <= FLAT:
-        return False
-    goes_on = SLOWER <= found.last_exponent / last <= FASTER
-    return bool(goes_on and BEFORE[0] <= last / before <= BEFORE[1])
-
-
-def _undecided(found: Envelope, exponents: tuple[float, ...]) -> Verdict:
+def _undecided(found: Envelope, exponents: tuple[float, ...], mean: Decay) -> Verdict:
     listed = ", ".join(f"{p:.2g}" for p in exponents)
     K = 4.0 * found.start[-1]
     why = f"the local exponents {listed} of the envelope are neither zero nor steady"
     if found.highest[-1] > found.highest[-2]:
         why = "the largest errors still grow, and not steadily"
+    elif _falls(found, exponents, mean):
+        why = f"errors fall, and a limit of up to {_upwards(mean.high * found.end)} is not excluded"
     needs = int(float(f"{K * 4.0 ** _quadruplings(found):.2g}"))
-    return Verdict(Kind.undecided, exponents, None, None, why, needs)
+    return Verdict(Kind.undecided, exponents, why=why, needs=needs)
 
 
 def _quadruplings(found: Envelope) -> int:
-    """After how many more a power law and a limit, both continued from here, are told apart."""
+    """Return the quadruplings after which a power law and a limit, continued, are told apart."""
     limit, rate = extrapolated(found.sup), found.exponents()[-1]
     if limit is None or not 0.0 < limit < found.sup[-1] or rate <= 0.0:
         return 1
@@ -245,19 +251,19 @@ def _quadruplings(found: Envelope) -> int:
 
 
 def common_verdict(seeds: Sequence[dict[str, Array]], horizon: int) -> str:
-    """The verdict that all seeds share, with medians of its numbers; else how they differ."""
-    return together([verdict(curves, horizon) for curves in seeds])
+    """Return the verdict that all seeds share, with medians of its numbers; else how they differ.
 
-
-def together(verdicts: Sequence[Verdict]) -> str:
-    """The words for several runs, each judged by itself."""
+    Of the bounds for a limit, the largest is stated.
+    """
+    verdicts = [verdict(curves, horizon) for curves in seeds]
     kinds = Counter(each.kind for each in verdicts)
     if len(kinds) > 1:
         total = len(verdicts)
         return "; ".join(f"{kind} in {n} of {total}" for kind, n in kinds.most_common())
-    rates, levels, needs = (
+    rates, levels, limits, needs = (
         [getattr(each, field) for each in verdicts if getattr(each, field) is not None]
-        for field in ("rate", "level", "needs")
+        for field in ("rate", "level", "limit", "needs")
     )
     rate, level = (float(np.median(each)) if each else None for each in (rates, levels))
-    return in_words(verdicts[0].kind, rate, level, max(needs, default=None))
+    needed, bound = max(needs, default=None), max(limits, default=None)
+    return in_words(verdicts[0].kind, rate, level, needed, bound)

@@ -120,7 +120,7 @@ function showSummary() {
   const r = data.rule;
   $("rule").textContent = "The envelope E(k) is the largest gap or violation from episode k to the end. A verdict rests on its local exponent p, E ~ k^-p, between K/64, K/16 and K/4 of a run of K episodes, " +
     `and on no size of an error. Errors oscillate if in each of the last two quadruplings they rise and fall by ${fmt(r.swings)} of the largest of them. They settled if they change like k^±${fmt(r.flat)} or less, ` +
-    `or their extrapolated limit is within a tenth; they converge, or shrink, at k^-p if p is steady; they worsen if they grow faster than k^${fmt(r.grows)} in three quadruplings. All else is undecided, ` +
+    `or their extrapolated limit is within a tenth; they converge, or shrink, at k^-p if the fit of c + a k^-p to mean errors bounds their limit c by ${fmt(r.small)} of the error; they worsen if they grow faster than k^${fmt(r.grows)} in three quadruplings. All else is undecided, ` +
     `as is every run below ${whole(r.shortest)} episodes. A verdict describes the runs up to their end. ` +
     "Where seeds differ, each verdict is given with its number of seeds.";
 }

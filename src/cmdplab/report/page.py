@@ -20,7 +20,7 @@ from cmdplab.files.write import to_json
 from cmdplab.measures.envelope import SHORTEST
 from cmdplab.measures.measures import NUMBERS
 from cmdplab.measures.mistakes import SERIES
-from cmdplab.measures.verdict import FLAT, GROWS, SWINGS
+from cmdplab.measures.verdict import FLAT, GROWS, SMALL, SWINGS
 from cmdplab.report.model import Entry, Report, Section, Thinned
 from cmdplab.report.tables import csv_table
 from cmdplab.types import Array
@@ -70,7 +70,13 @@ def content(report: Report) -> dict[str, Any]:
         "versions": report.versions,
         "machine": report.machine,
         "written_by": manifest.versions(),
-        "rule": {"shortest": SHORTEST, "swings": SWINGS, "flat": FLAT, "grows": GROWS},
+        "rule": {
+            "shortest": SHORTEST,
+            "swings": SWINGS,
+            "flat": FLAT,
+            "grows": GROWS,
+            "small": SMALL,
+        },
         "problems": [_problem(section) for section in report.sections],
         "csv": csv_table(report),
     }
