@@ -5,6 +5,7 @@ an installed package, and links to other projects' references (intersphinx) are 
 """
 
 import os
+import re
 import shutil
 import sys
 from importlib.metadata import distribution
@@ -25,6 +26,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx.ext.mathjax",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "site_reference",
@@ -88,6 +90,11 @@ sphinx_gallery_conf = {
 }
 
 
+copybutton_selector = "div.highlight-python pre, div.highlight-sh pre, div.cell_input pre"
+copybutton_selector += ", div.highlight-toml pre, div.highlight-bibtex pre, div.highlight-latex pre"
+copybutton_copy_empty_lines = True
+
+
 # Looks
 def mathjax() -> str:
     """Copy what a browser needs of MathJax out of its package; return the folder of it."""
@@ -117,7 +124,8 @@ html_theme_options = {
         "text": "cmdplab",
     },
     "navbar_align": "left",
-    "navbar_end": ["theme-switcher"],
+    "external_links": [],
+    "navbar_end": ["theme-switcher", "navbar-icon-links"],
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
     "navigation_with_keys": True,
@@ -129,3 +137,13 @@ html_theme_options = {
     "back_to_top_button": True,
 }
 html_sidebars = {"index": []}
+
+# Links to the repository, once CITATION.cff has its address (CONTRIBUTING.md, Releasing).
+citation = (HERE.parent / "CITATION.cff").read_text()
+if address := re.search(
+    r'^repository-code: "?(https://github\.com/([^/"\s]+)/([^/"\s]+))', citation, re.M
+):
+    html_theme_options |= {"github_url": address[1], "use_edit_page_button": True}
+    html_theme_options["secondary_sidebar_items"] = ["page-toc", "edit-this-page"]
+    html_context = {"github_user": address[2], "github_repo": address[3]}
+    html_context |= {"github_version": "main", "doc_path": "docs"}
