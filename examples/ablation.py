@@ -1,4 +1,4 @@
-"""An ablation of your own: UOpt-RPGPD whose temperature falls faster than the theorem allows."""
+"""Run an ablation of UOpt-RPGPD: its temperature falls faster than the theorem allows."""
 
 from dataclasses import replace
 

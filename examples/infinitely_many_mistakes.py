@@ -1,7 +1,7 @@
-"""Appendices A and C: small regret is not few mistakes, and a bonus with ln k explores for ever.
+"""Show Appendices A and C: little regret allows many mistakes, and ln k explores for ever.
 
-Two doors, behind which a step pays 1 or 1/2; a learner does not know which is which. Three
-learners, all with little regret, of which only the last has a bound on its mistakes.
+Two actions pay 1 or 1/2 per step, and a learner does not know which. Three learners have little
+regret, and only the last of them has a bound on its mistakes.
 
     python examples/infinitely_many_mistakes.py [figure.png]
 """
@@ -22,60 +22,60 @@ EPISODES = int(os.environ.get("EPISODES", "20000"))
 GOOD, BAD, DELTA = 0, 1, 0.1
 
 
-def doors() -> cmdplab.CMDP:
-    """State 0 leads to state 1 (pays 1) by one action and to state 2 (pays 1/2) by the other."""
+def two_actions() -> cmdplab.CMDP:
+    """Return a problem in which the first action leads to 1 or 1/2 per step."""
     kernel = np.zeros((3, 2, 3))
     kernel[0, GOOD, 1] = kernel[0, BAD, 2] = kernel[1, :, 1] = kernel[2, :, 2] = 1.0
     reward = np.zeros((1, 3, 2))
     reward[0, 1], reward[0, 2] = 1.0, 0.5
-    return cmdplab.CMDP(kernel, reward, np.zeros(0), horizon=2, name="two doors")
+    return cmdplab.CMDP(kernel, reward, np.zeros(0), horizon=2, name="two actions")
 
 
 class State(NamedTuple):
-    """All that the next episode needs."""
+    """The data for the next episode."""
 
-    visits: np.ndarray  # [2], of each door
+    visits: np.ndarray  # [2], of each action
     multiplier: np.ndarray  # [0]
     episode: int  # episodes done
 
 
 class Optimist:
-    """Open the door with the larger mean + sqrt(log / n); log depends on the episode k and on n."""
+    """A learner that takes the action with the larger mean + sqrt(log(k, n) / n)."""
 
     def __init__(self, name, log):
         self.name, self.log = name, log
 
     def init(self):
-        """Before the first episode."""
+        """Return the state before the first episode."""
         return State(np.zeros(2), np.zeros(0), 0)
 
     def policy(self, state):
-        """[H, X, A], greedy in the first step."""
+        """Return the policy [H, X, A], greedy in the first step."""
         k = state.episode + 1
         best = max((GOOD, BAD), key=lambda a: self.worth(a, state.visits[a], k))
         return np.eye(2)[np.full((2, 3), best)]
 
     def worth(self, a, n, k):
-        """What is paid behind the door, once it was seen, and the bonus."""
+        """Return the reward of an action that was seen, plus the bonus."""
         return (1.0, 0.5)[a] + math.sqrt(self.log(k, n) / n) if n else math.inf
 
     def observe(self, state, episode):
-        """Count."""
+        """Count the first action of the episode."""
         visits = state.visits + np.eye(2)[episode.actions[0]]
         return State(visits, state.multiplier, state.episode + 1)
 
 
 class Squares(Optimist):
-    """Know all, and open the bad door in the episodes 1, 4, 9, ...: regret of order sqrt K."""
+    """A learner that takes the bad action in the episodes 1, 4, 9, ...: regret of order sqrt K."""
 
     def policy(self, state):
-        """[H, X, A]."""
+        """Return the policy [H, X, A]."""
         k = state.episode + 1
         return np.eye(2)[np.full((2, 3), BAD if math.isqrt(k) ** 2 == k else GOOD)]
 
 
 def iterated(n):
-    """llnp(2n), which the Uniform-PAC bonus has in the place of ln k."""
+    """Return llnp(2n), which replaces ln k in the Uniform-PAC bonus."""
     return math.log(math.log(max(2.0 * n, math.e)))
 
 
@@ -89,7 +89,7 @@ LEARNERS = [
 
 
 def needed(make, K):
-    """Visits after which a bonus of the paper is below 1/2, the difference of the doors."""
+    """Return the visits after which a bonus of the paper is below 1/2, the difference."""
     b = make(Setting(3, 2, 2, 0, K=K, delta=DELTA, slack=math.inf))
 
     def of(n):
@@ -108,7 +108,7 @@ def needed(make, K):
 
 def main():
     """Print both tables, and draw the first."""
-    problem, curves = doors(), {}
+    problem, curves = two_actions(), {}
     stops = [EPISODES // 100, EPISODES // 10, EPISODES]
     print("mistakes (any epsilon < 1/2) after", ", ".join(f"{k:,}" for k in stops), "episodes")
     for learner in LEARNERS:
@@ -117,7 +117,7 @@ def main():
         at = [f"{np.interp(k, c['episode'], counts):6,.0f}" for k in stops]
         print(f"  {learner.name:49}", *at, f"  regret / K {counts[-1] / 2 / EPISODES:.5f}")
         curves[learner.name] = (c["episode"], counts)
-    print("visits of the bad door that the paper's own bonuses ask for, tuned for K episodes")
+    print("visits of the bad action until the paper's own bonuses exclude it, tuned for K episodes")
     for K in (10**3, 10**6, 10**12, 10**50, 10**100, 10**200):
         naive, uniform = needed(appendix_c_bonus, K), needed(uniform_pac, K)
         print(f"  K = {float(K):.0e}: Eq. 10 {naive:6,}   Eq. 3 {uniform:6,}")
@@ -126,7 +126,7 @@ def main():
 
 
 def draw(curves, path):
-    """Mistakes against episodes: only the last line becomes flat."""
+    """Draw mistakes against episodes: only the last line becomes flat."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.0, 3.6), layout="constrained")

@@ -1,9 +1,9 @@
-"""Learning that goes on: logged episodes first, then live, another day, another budget, elsewhere.
+"""Continue learning: from logged episodes, then live, later, with another budget, elsewhere.
 
     python examples/learn_another_day.py [folder]
 
-A machine wears out. Action 1 works it hard: it pays 1 and may wear it by one level; action 0 rests
-it. At the last level it breaks, which ends the episode. The cost is power: 1 for hard work.
+A machine wears out. Action 1 pays 1 and may raise the wear by one level. Action 0 rests the
+machine. At the last level the machine breaks, which ends the episode. Action 1 costs 1 of power.
 """
 
 from __future__ import annotations

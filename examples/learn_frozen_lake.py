@@ -1,4 +1,4 @@
-"""Three algorithms learn Gymnasium's slippery FrozenLake by playing it, on a budget of energy."""
+"""Learn Gymnasium's slippery FrozenLake with three algorithms and a budget of energy."""
 
 import os
 
@@ -13,8 +13,8 @@ SETTINGS = {"UOpt-RPGPD": {}, "OptCMDP": {"bonus_scale": 0.001}, "Triple-Q": {}}
 DOWN, RIGHT = 1, 2
 
 
-def energy(state, action, *what_came_of_it):
-    """What an action takes; left and up are free."""
+def energy(state, action, *result):
+    """Return the energy of an action; left and up cost nothing."""
     return 0.25 if action in (DOWN, RIGHT) else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Three algorithms learn media streaming by playing it: nobody tells them kernel or rewards."""
+"""Learn media streaming with three algorithms, without knowing kernel or rewards."""
 
 import os
 
@@ -10,7 +10,7 @@ from cmdplab.live import shown
 EPISODES = int(os.environ.get("EPISODES", "200000"))
 SETTINGS = {"UOpt-RPGPD": {}, "OptCMDP": {"bonus_scale": 0.05}, "Triple-Q": {}}
 
-# The environment tells its cost itself: 1 for every step on the fast link, of which 5 are allowed.
+# The environment returns its cost: 1 for every step on the fast link, with a budget of 5.
 env = gymnasium.make("cmdplab.gym:cmdplab/MediaStreaming-v0", disable_env_checker=True)
 for name, settings in SETTINGS.items():
     row = cmdplab.algorithm(name).with_settings(**settings, tuned_for=EPISODES)

@@ -1,4 +1,4 @@
-"""Appendix C's warning: to know the optimal multiplier is not to know an optimal policy."""
+"""Show Appendix C: the optimal multiplier does not determine an optimal policy."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from cmdplab.cmdp.exact import greedy
 
 
 def show(problem: cmdplab.CMDP, multiplier: float, what: str, policy: np.ndarray) -> None:
-    """The return, the utility and the Lagrangian of a policy, and whether it is feasible."""
+    """Print the return, the utility and the Lagrangian of a policy, and its feasibility."""
     value, utility = cmdplab.evaluate(problem, policy).returns
     margin = utility - problem.threshold[0]
     verdict = "feasible" if margin >= -1e-9 else "INFEASIBLE"

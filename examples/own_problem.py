@@ -1,4 +1,4 @@
-"""A robot with a battery: deliver as much as possible within a budget of energy."""
+"""Solve the problem of a robot with a battery and a budget of energy."""
 
 import numpy as np
 

@@ -1,9 +1,10 @@
 """
-What does the promise cost?
-===========================
+What is the price of a budget?
+==============================
 
-The best reward against the budget. Each corner is a policy without coins; between two corners the
-best policy throws one. The slope is the price of one more unit of the budget.
+The figure shows the best reward against the budget. Each corner is a deterministic policy.
+Between two corners the best policy randomises. The slope is the price of one more unit of the
+budget.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 Where does the best policy go?
 ==============================
 
-A rover on Mars. Without a promise it dives into a pit, because the pit pays as much as the goal.
-With one it takes the long way. The colour is the expected number of steps in each cell.
+A rover moves on Mars. Without a constraint it enters a pit, because the pit pays as much as the
+goal. With the constraint it takes the long way. The colour is the expected number of steps in
+each cell.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +15,7 @@ import cmdplab
 problem = cmdplab.make("mars-rover")
 free = cmdplab.CMDP(problem.transition, problem.reward[:1], [], problem.start)
 policies = {
-    "without a promise": cmdplab.solve(free).policy,
+    "without the constraint": cmdplab.solve(free).policy,
     "with it": cmdplab.solve(problem).policy,
 }
 

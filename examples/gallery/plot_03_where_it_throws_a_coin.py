@@ -1,9 +1,9 @@
 """
-Where does the best policy throw a coin?
-========================================
+Where does the best policy randomise?
+=====================================
 
-Step by buffer level: the probability of the fast link. Almost everywhere it is 0 or 1. With one
-constraint, one place with a coin is enough.
+The figure shows the probability of the fast link, by step and buffer level. Almost everywhere it
+is 0 or 1. With one constraint, one randomised decision is enough.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Which algorithm learns fastest?
 ===============================
 
-Three kinds of learners on one problem, three seeds each, the same random numbers. The regret is
-what was lost so far: a flat line has stopped losing.
+Three kinds of learners play one problem, with three seeds each and the same random numbers. The
+regret is the accumulated loss: a flat line has stopped losing.
 """
 
 import matplotlib.pyplot as plt

@@ -1,10 +1,10 @@
 """
-Does it settle, or does it oscillate?
-=====================================
+Does it converge, or does it oscillate?
+=======================================
 
-The violation against the price that the algorithm puts on it, over the second half of the run. An
-algorithm that settles is a dot. One that oscillates is a loop: it breaks the promise, the price
-rises, it keeps the promise, the price falls.
+The figure shows the violation against the price that the algorithm sets, over the second half of
+the run. An algorithm that converges is a dot. An algorithm that oscillates is a loop: a violation
+raises the price, and slack lowers it.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Which bonus scale should I use?
 ===============================
 
-At scale 1 the theorem holds and little is learnt. Small scales learn fast and promise nothing. What
-an episode lost on average, against the scale:
+At scale 1 the theorem holds, and the algorithm learns little. Small scales learn fast and have no
+guarantee. The figure shows the mean loss of an episode against the scale.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 How many episodes are worse than ε?
 ===================================
 
-For every ε at once. A curve that stays below the dotted line has stopped making mistakes of that
-size; one that touches it makes them for ever.
+The figure shows the count for every ε. A curve below the dotted line has stopped making mistakes
+of that size. A curve that touches the line still makes them.
 """
 
 import matplotlib.pyplot as plt

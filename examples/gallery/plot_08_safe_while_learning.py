@@ -1,9 +1,9 @@
 """
-Which algorithms keep the promise while they learn?
-===================================================
+Which algorithms are safe while they learn?
+===========================================
 
-DOPE begins with a safe policy and leaves it only as far as it is sure. It earns less at first, and
-does not break the promise. UOpt-RPGPD explores first and pays for it.
+DOPE begins with a safe policy and leaves it only as far as its estimate allows. It earns less at
+first and does not violate the constraint. UOpt-RPGPD explores first and violates.
 """
 
 import matplotlib.pyplot as plt

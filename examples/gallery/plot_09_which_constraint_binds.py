@@ -1,9 +1,9 @@
 """
-Several promises: which one costs?
-==================================
+Which of several constraints has a price?
+=========================================
 
-Three constraints on one grid. Each bar is what one more unit of that threshold would cost. All
-three bind; the second is the dear one.
+A grid has three constraints. Each bar is the price of one more unit of a threshold. All three
+bind, and the second has the highest price.
 """
 
 import matplotlib.pyplot as plt

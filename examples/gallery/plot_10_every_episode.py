@@ -2,8 +2,8 @@
 Average budget, or a budget in every episode?
 =============================================
 
-One machine, three promises about the cost of an episode: about its average, about its worst tenth,
-about every single one. What each leaves to be earned:
+A machine has three budgets for the cost of an episode: for its mean, for its worst tenth, and for
+every episode. The figure shows the best reward under each.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-A problem without an end: discount, or cut it off?
-==================================================
+A problem without an end: discount it, or cut it off?
+=====================================================
 
-The value of the discounted problem, and of its first H steps. A cut costs accuracy: with a discount
-of 0.95, about 90 steps come within one percent.
+The figure shows the value of the discounted problem, and of its first H steps. A cut costs
+accuracy: with a discount of 0.95, about 90 steps come within one percent.
 """
 
 import matplotlib.pyplot as plt

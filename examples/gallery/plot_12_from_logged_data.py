@@ -2,9 +2,9 @@
 Can I trust a policy from logged data?
 ======================================
 
-A model is estimated from logged episodes. `solve` believes it; `solve_robust` wants the promise to
-hold on every kernel that the data allow. With 300 episodes no policy can be promised at all; with
-more, the robust policy dares more.
+A model is estimated from logged episodes. `solve` uses the estimate, and `solve_robust` requires
+the constraint on every kernel that the data allow. With 300 episodes no policy is certainly
+feasible. With more episodes the robust policy earns more.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ reward, cost, H = np.array([[0.4, 1.0], [0.0, 0.0]]), np.array([[0.0, 0.0], [1.0
 
 
 def logged(episodes, rng):
-    """Episodes of a coin-flipping operator: state, action, reward, cost, next state."""
+    """Draw episodes of a uniform policy: state, action, reward, cost, next state."""
     found = []
     for _ in range(episodes):
         x, steps = 0, []
@@ -42,6 +42,6 @@ axes = plt.figure(figsize=(6, 3.4), layout="constrained").subplots()
 axes.semilogx(sizes, believed, "o-", label="solve: the estimate is believed")
 axes.semilogx(sizes, robust, "s-", label="solve_robust: kept on every plausible kernel")
 axes.set_xlabel("logged episodes")
-axes.set_ylabel("value that is promised")
+axes.set_ylabel("guaranteed value")
 axes.legend(frameon=False)
 plt.show()

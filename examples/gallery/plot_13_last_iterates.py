@@ -1,12 +1,13 @@
 """
-With a known kernel: does the last policy settle?
-=================================================
+With a known kernel: does the last policy converge?
+===================================================
 
-A planning method that is told the kernel, so that nothing is left but the two players. Shown is how
-far each iteration is from the optimum: the gap or the violation, whichever is larger.
+RPG-PD is a planning method that receives the kernel. The figure shows the error of each
+iteration: the gap or the violation, whichever is larger.
 
-NPG-PD (RPG-PD at temperature zero) circles for ever. RPG-PD settles beside the optimum, the nearer
-the cooler, by as much as its temperature asks for. Too cool for its step, it circles again.
+NPG-PD (RPG-PD at temperature zero) oscillates for ever. RPG-PD converges near the optimum, and a
+lower temperature brings it nearer. If the temperature is too low for the step, it oscillates
+again.
 """
 
 import matplotlib.pyplot as plt

@@ -245,12 +245,14 @@ def test_a_real_run_of_ten_million_episodes_stays_finite():
 def test_little_regret_is_not_few_mistakes_and_a_bonus_with_ln_k_never_stops():
     """Appendices A and C, by the learners of examples/infinitely_many_mistakes.py."""
     shown = runpy.run_path(str(ROOT / "examples" / "infinitely_many_mistakes.py"))
-    squares, naive, uniform = (run(shown["doors"](), each, 3000) for each in shown["LEARNERS"])
+    squares, naive, uniform = (
+        run(shown["two_actions"](), each, 3000) for each in shown["LEARNERS"]
+    )
     mistakes = [each.curves["strong_regret"] / 0.5 for each in (squares, naive, uniform)]
     at = [np.searchsorted(squares.curves["episode"], k) for k in (30, 300, 3000)]
     assert [int(mistakes[0][k]) for k in at] == [5, 17, 54]  # the squares up to there
     assert list(np.diff([mistakes[1][k] for k in at]) > 0) == [True, True]
-    # Once phi(n) < 1/2, the bad door stays shut for ever: its index does not depend on k.
+    # Once phi(n) < 1/2, the bad action is never taken again: its index does not depend on k.
     phi = {n: math.sqrt((shown["iterated"](n) + math.log(10.0)) / n) for n in range(1, 99)}
     most = min(n for n in phi if phi[n] < 0.5)
     assert mistakes[2][-1] <= most
