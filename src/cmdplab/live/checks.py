@@ -51,11 +51,16 @@ class Asked:
 
     @property
     def may_switch(self) -> bool:
-        """Return True if the learner may take counts for each step when steps differ.
-
-        The cells of a Box are no Markov states: their steps differ, and pooled counts suit them.
-        """
+        """Return True if the learner may take counts for each step when steps differ."""
         return self.dynamics is None and self.row.pooled and not self.spaces.cells
+
+    @property
+    def may_plan_by_step(self) -> bool:
+        """Return True if a plan with estimates of each step may be tried.
+
+        The cells of a Box are no Markov states. Their steps differ, and pooled counts suit them.
+        """
+        return self.dynamics == "per-step" or (self.dynamics is None and not self.spaces.cells)
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, self.seed)

@@ -187,7 +187,9 @@ def learn(
         by_step = None
         if differ is not None:
             notes = [*notes, differ.sentence]
-            by_step = None if dynamics == "stationary" else BySteps(playing.steps, differ.leads)
+            if asked.spaces.cells:
+                notes.append("Cells of a Box are no Markov states, whose steps may differ.")
+            by_step = BySteps(playing.steps, differ.leads) if asked.may_plan_by_step else None
         last = Policy(playing.policy(), asked.spaces.labels, f"learnt by {asked.row.name}")
         told = (playing.seen, playing.setup, asked.demand.limit, by_step)
         judge = partial(_played, playing, asked.evaluate, stop, on_progress)

@@ -30,6 +30,7 @@ from cmdplab.types import Array, Mask, frozen
 
 LARGEST = 40_000_000  # numbers of the rewards [1 + N, H, X, A]: 320 MB
 LARGEST_BOX = 20_000_000  # entries of a box
+LARGEST_BY_STEP = 5_000_000  # transitions of all steps
 
 
 @display.shown
@@ -231,10 +232,10 @@ def _transitions(
         told = np.append(chance, np.ones(len(more)))
         return Transitions(state, action, target, told).within(opened)
     H = steps.horizon
-    if H * len(state) > LARGEST_BOX:
+    if H * len(state) > LARGEST_BY_STEP:
         raise InputError(
             f"a plan by steps would need {H * len(state):.1e} transitions, "
-            f"more than {LARGEST_BOX:.0e}"
+            f"more than {LARGEST_BY_STEP:.0e}"
         )
     told = np.c_[moves_by_step(steps, entries, chance), np.ones((H, len(more)))]
     x, a, y = (np.tile(each, H) for each in (state, action, target))
