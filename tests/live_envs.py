@@ -8,10 +8,11 @@ import numpy as np
 from conftest import random_problem
 
 import cmdplab
+from cmdplab.live.codes import Whole
 from cmdplab.live.episodes import Setup
-from cmdplab.live.model import Experience
+from cmdplab.live.model.experience import Experience
 from cmdplab.live.signals import Scale, unread
-from cmdplab.live.spaces import Spaces, Whole
+from cmdplab.live.spaces import Spaces
 
 
 def discrete(n, start=0):

@@ -11,8 +11,8 @@ from live_envs import Lever
 from cmdplab import Policy, learn
 from cmdplab.live import Learned
 from cmdplab.live.evaluation import Evaluation
-from cmdplab.live.model import Experience
 from cmdplab.live.model.choice import MIXTURE, PLAN, Trial, choose, merit
+from cmdplab.live.model.experience import Experience
 from cmdplab.statistics.intervals import Estimate
 
 H = 6

@@ -25,7 +25,7 @@ from cmdplab.experiments.durable import held
 from cmdplab.live.checks import Asked
 from cmdplab.live.episodes import roll_out
 from cmdplab.live.evaluation import BLOCKS, Tally
-from cmdplab.live.model import Experience
+from cmdplab.live.model.experience import Experience
 from cmdplab.live.progress import Standing, shown
 from cmdplab.live.signals import checked_range, demand
 from cmdplab.live.spaces import Spaces

@@ -13,10 +13,10 @@ from cmdplab.cmdp.exact import returns
 from cmdplab.errors import EnvironmentFailed
 from cmdplab.live import Learned
 from cmdplab.live.evaluation import Evaluation
-from cmdplab.live.model import Experience, model_of, model_problem
 from cmdplab.live.model.choice import LAST, PLAN
-from cmdplab.live.model.notes import on_the_multiplier
-from cmdplab.live.model.plans import promise
+from cmdplab.live.model.estimate import model_of, model_problem
+from cmdplab.live.model.experience import Experience
+from cmdplab.live.model.plans import on_the_multiplier, promise
 from cmdplab.statistics.intervals import Estimate
 
 

@@ -11,8 +11,8 @@ from live_envs import Walk, discrete
 
 from cmdplab import InputError, learn
 from cmdplab.live import Grid, Quantiles
-from cmdplab.live.spaces import Cells, Spaces, described, restored
-from cmdplab.live.spaces.codecs import names
+from cmdplab.live.codes import Cells, described, names, restored
+from cmdplab.live.spaces import Spaces
 
 gymnasium = pytest.importorskip("gymnasium")
 spaces = gymnasium.spaces

@@ -10,8 +10,8 @@ from scipy import special
 
 from cmdplab import learn
 from cmdplab.live import Learned
-from cmdplab.live.model import Experience, model_problem
-from cmdplab.live.model.estimate import BySteps
+from cmdplab.live.model.estimate import BySteps, model_problem
+from cmdplab.live.model.experience import Experience
 from cmdplab.live.model.steps import ERROR, _excess, _Variable, change
 
 H = 12

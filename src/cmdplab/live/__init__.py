@@ -6,9 +6,9 @@ print(learned.summary())
 
 from cmdplab.live.advice import Advice, advise
 from cmdplab.live.evaluation import Curve, Evaluation
-from cmdplab.live.learned import Learned
+from cmdplab.live.learned import Fitted, Learned
+from cmdplab.live.logs import fit
 from cmdplab.live.model.baseline import Baseline
-from cmdplab.live.offline import Fitted, fit
 from cmdplab.live.progress import shown
 from cmdplab.live.run import learn
 from cmdplab.live.spaces import Grid, Quantiles

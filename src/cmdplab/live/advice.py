@@ -19,7 +19,7 @@ from cmdplab.live.spaces import Discretiser, Spaces
 FIRST = "UOpt-RPGPD"  # the best data at the lowest price in most of the table
 LONG = 50  # steps from which a plan needs the states that only luck reaches
 SAFE = (
-    "no episode may break a limit: only OptPress-LP, DOPE and OPSE promise that, and begin "
+    "no episode may break a limit: only OptPress-LP and DOPE guarantee that, and begin "
     "with a baseline= that is certified",
     "at the scales of the proof they play the baseline for very long; smaller scales are "
     "faster and promise nothing",

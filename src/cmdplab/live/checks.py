@@ -14,16 +14,17 @@ from cmdplab.algorithms.task import Baseline as TaskBaseline, Task
 from cmdplab.checks import real_number
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import check_counts
-from cmdplab.live.checkpoints import Saved, Settings
+from cmdplab.live.codes import Whole, described
 from cmdplab.live.environment import Env, reset_checked
 from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Tally
+from cmdplab.live.files import Saved, Settings
 from cmdplab.live.learned import Learned
 from cmdplab.live.masks import digest
 from cmdplab.live.model.baseline import Baseline
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.signals import Demand, signal_names
-from cmdplab.live.spaces import Spaces, Whole, described
+from cmdplab.live.spaces import Spaces
 from cmdplab.types import Array, Mask
 
 SEVERAL = "several"

@@ -13,7 +13,7 @@ import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
-from cmdplab.live.spaces import Code
+from cmdplab.live.codes import Code
 
 Info = Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""`learn`: an algorithm on an environment that can only be played."""
+"""`learn`: an algorithm learns an environment whose transition probabilities are unknown."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ from cmdplab.errors import EnvironmentFailed, InputError, LearnerError, StorageE
 from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
 from cmdplab.files.locks import BusyError
 from cmdplab.files.write import writable_folder
-from cmdplab.live import checkpoints
+from cmdplab.live import files
 from cmdplab.live.advice import Sizes, advised
-from cmdplab.live.checkpoints import Settings
 from cmdplab.live.checks import Asked, as_live, first_state, taken_up
 from cmdplab.live.environment import (
     Env,
@@ -38,15 +37,15 @@ from cmdplab.live.environment import (
 )
 from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import LATE, Tally
+from cmdplab.live.files import Settings
 from cmdplab.live.learned import Learned
+from cmdplab.live.logs import played_from
 from cmdplab.live.masks import Masking, opened
-from cmdplab.live.model import Experience
 from cmdplab.live.model.baseline import Baseline, Certified, certified, recalled
 from cmdplab.live.model.choice import LAST, Choice, Trial, choose
-from cmdplab.live.model.data import played_from
 from cmdplab.live.model.estimate import BySteps
-from cmdplab.live.model.notes import on_the_model, on_the_multiplier, on_the_slack
-from cmdplab.live.model.plans import promised_by
+from cmdplab.live.model.experience import Experience
+from cmdplab.live.model.plans import on_the_model, on_the_multiplier, on_the_slack, promised_by
 from cmdplab.live.model.steps import change
 from cmdplab.live.progress import OnProgress
 from cmdplab.live.session import Patience, Playing, advanced
@@ -84,46 +83,45 @@ def learn(
     every: float = CHECKPOINT_EVERY,
     on_progress: OnProgress | None = None,
 ) -> Learned:
-    """Let an algorithm learn a Gymnasium environment whose kernel is unknown.
+    """Learn a policy for a Gymnasium environment whose transition probabilities are unknown.
 
     maximise E[sum of rewards] over `horizon` steps, subject to E[sum of costs] <= budget or
     E[sum of utilities] >= threshold. Rewards, costs and utilities are learnt from samples.
     Tuple, Dict, MultiDiscrete and MultiBinary spaces are flattened, Box is cut by `discretise`. The
     copies of a `VectorEnv` play an episode each by one policy, and are then learned from in turn.
 
-    algorithm : a row, the name of one, or a learner from outside: `cmdplab.algorithms.as_row`;
-        "auto" takes the advice of `cmdplab.advise`, and says so.
-    horizon : H. What runs longer is cut; after an earlier end nothing is earned or spent. Our own
-        environments know theirs, and their thresholds and masks.
+    algorithm : a row, the name of one, or a learner from outside: `cmdplab.algorithms.as_row`.
+        "auto" takes the advice of `cmdplab.advise`. An algorithm that plans on known transitions
+        or needs known rewards (OPSE, Ghosh-Zhou-Shroff, UCBVI, UCRL2) is refused, and `Safe(...)`.
+    horizon : H. Longer episodes are cut; after an earlier end rewards and costs are 0. The
+        environments of cmdplab have their own horizon, thresholds and masks.
     budget, threshold : a number, or one for each of N constraints.
     cost, utilities : (state, action, next state, reward, info) -> a number in `cost_range`, or N of
         those; None takes info["cost"] (N = 1), info["costs"] or info["utilities"].
     reward_range : the lowest and the highest reward of a step, mapped to [0, 1].
-    cost_range : the same of every cost or utility; N pairs for N that differ.
-    clip : take what is beyond a range for its end, instead of stopping; how often is said.
+    cost_range : the lowest and the highest cost or utility of a step, or N such pairs.
+    clip : True clips values beyond a range and counts them; False stops.
     discretise : `cmdplab.live.Grid` or `Quantiles`, for spaces of real numbers.
     start : the state of every reset, or "several", which costs the learner a step; None looks at
         20 resets.
-    slater_gap : for the algorithms that must be told it.
-    mask : [X, A] or [H, X, A] of booleans, true where an action may be tried, or a function from
-        a state to [A]; None: all may, but for those that info["action_mask"] closes.
-    baseline : for the algorithms that begin with a safe policy (DOPE, OptPress-LP, OPSE): a
-        policy, or `cmdplab.live.Baseline`, which says how it is certified.
+    slater_gap : for the algorithms that need it.
+    mask : [X, A] or [H, X, A] of booleans, true for an allowed action, or a function from a state
+        to [A]; None allows all but the actions that info["action_mask"] closes.
+    baseline : for the algorithms that begin with a safe policy (DOPE, OptPress-LP): a policy, or
+        `cmdplab.live.Baseline`, which says how it is certified.
     bonus_scale : a number; None: the algorithm's own.
-    dynamics : "stationary": transitions and signals are estimated over all steps together, the
-        default of an algorithm that can; "per-step": for each step by itself, where a step
-        changes what an action does.
-    replan : "doubling": a planner whose multipliers are optimal or searched plans anew when the
+    dynamics : "stationary" estimates transitions and signals over all steps together; "per-step"
+        for each step by itself. None takes "stationary" if the algorithm can, and "per-step"
+        after a test has shown that steps differ.
+    replan : "doubling": a planner whose multipliers are optimal or searched plans anew if the
         visits of some pair have doubled, the default here; "every-episode".
     seed : of the environment's first reset, and of the learner's actions.
-    evaluate : episodes on which the last policy is estimated, and as many for the plan; 0: none.
-    data : what is known before: a `Learned` of the same algorithm and sizes, whose learner goes on
-        with these limits, or logged episodes, as `cmdplab.fit` takes them, from which it learns
-        first.
-    checkpoint : a folder to go on from, and to leave a checkpoint in `every` so many seconds, at
-        the end, on Ctrl-C, and where the environment fails (`EnvironmentFailed`). The learner goes
-        on to the last bit; the environment, whose own random numbers nobody can save, is seeded
-        anew.
+    evaluate : episodes for each policy that is compared; 0: none.
+    data : a `Learned` of the same algorithm and sizes, whose learner goes on with these limits, or
+        logged episodes, as `cmdplab.fit` takes them, from which it learns first.
+    checkpoint : a folder to go on from. A checkpoint is written `every` so many seconds, at the
+        end, on Ctrl-C, and if the environment fails (`EnvironmentFailed`). The learner goes on to
+        the last bit; the environment is seeded anew.
     on_progress : called now and then; `cmdplab.live.shown` gives one for the terminal.
     """
     env = as_one(env)
@@ -203,7 +201,7 @@ def _begun(
     """A run at its beginning, or where its checkpoint left it; the settings are completed."""
     sizes = (asked.spaces.states, asked.spaces.actions, 1 + len(asked.demand.limit))
     empty = Experience(*sizes, asked.horizon)
-    found = checkpoints.find(folder, settings, asked.row, empty) if folder else None
+    found = files.find(folder, settings, asked.row, empty) if folder else None
     saved, notes = (None, []) if found is None else found
     fresh = saved is None
     if fresh and isinstance(data, Learned):
@@ -309,7 +307,7 @@ def _saver(
     def save(now: float) -> None:
         if folder and playing.tally.episodes and now >= due[0]:
             settings["dynamics"] = playing.row.dynamics
-            checkpoints.save(folder, settings, playing.saved())
+            files.save(folder, settings, playing.saved())
             due[0] = time.monotonic() + every
 
     return save

@@ -15,10 +15,10 @@ from cmdplab.algorithms.counts import NOWHERE
 from cmdplab.algorithms.row import Row
 from cmdplab.engines.protocol import LiveSession
 from cmdplab.experiments.play import CHUNK_SECONDS
-from cmdplab.live.checkpoints import Saved
 from cmdplab.live.environment import Copies, Env
 from cmdplab.live.episodes import Act, Masked, Played, Setup, roll_out, roll_out_together
 from cmdplab.live.evaluation import Evaluation, Tally
+from cmdplab.live.files import Saved
 from cmdplab.live.masks import ToldMask, projected
 from cmdplab.live.model.baseline import by_rows
 from cmdplab.live.model.experience import Experience

@@ -23,8 +23,8 @@ from cmdplab.cmdp.policy import Policy
 from cmdplab.errors import InputError
 from cmdplab.live.environment import Env
 from cmdplab.live.episodes import Act, Played, Setup, roll_out
+from cmdplab.live.logs import played_from
 from cmdplab.live.masks import projected
-from cmdplab.live.model.data import played_from
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array
 

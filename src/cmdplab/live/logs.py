@@ -14,10 +14,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from cmdplab.checks import whole_horizon
 from cmdplab.errors import CmdplabError, InputError
+from cmdplab.files.read import LONGEST_NUMBER
 from cmdplab.formats.columns import columns_of
+from cmdplab.live.codes import Named, Whole
 from cmdplab.live.episodes import Played, Setup, checked_signals
+from cmdplab.live.learned import Fitted
+from cmdplab.live.model.experience import Experience
+from cmdplab.live.model.plans import planned_on
+from cmdplab.live.signals import Given, checked_range, demand, signal_names
+from cmdplab.live.spaces import Spaces
 
 MINARI = ("observations", "actions", "rewards", "terminations")
 
@@ -205,3 +214,88 @@ def numbered(code: Any, names: tuple[str, ...], value: Any) -> int:
         if value.lstrip("-").isdecimal():
             value = int(value)
     return int(code.number(value))
+
+
+def fit(
+    data: Any,
+    *,
+    horizon: int | None = None,
+    budget: npt.ArrayLike | None = None,
+    threshold: npt.ArrayLike | None = None,
+    cost: Given = None,
+    utilities: Given = None,
+    reward_range: tuple[float, float] | None = None,
+    cost_range: Any = (0.0, 1.0),
+    spaces: Spaces | None = None,
+) -> Fitted:
+    """Estimate a CMDP from logged episodes, and plan on it.
+
+    data : a list of episodes of (state, action, reward, costs ..., next state), a table with
+        columns episode, state, action, reward, cost (or cost 1, cost 2, ...) and next, or episodes
+        as Minari gives them. No next state means that the episode ended.
+    horizon : H; default: the longest episode. The other arguments are those of `learn`.
+    reward_range : default: what was seen, and zero.
+    spaces : those of an environment (`Spaces.of(env)`); default: the states and actions of the log.
+
+    What the log never tried is feared, so that the plan stays where the log has been.
+    """
+    limits: Any = budget if threshold is None else threshold
+    names = signal_names("cost" if threshold is None else "utility", int(np.size(limits)))
+    data = list(data) if hasattr(data, "__next__") else data  # what can be gone through only once
+    logged = [each for each in episodes_of(data, names) if each]
+    if not logged:
+        raise InputError("there is no step in the logged episodes")
+    steps = whole_horizon(max(map(len, logged)) if horizon is None else horizon)
+    found = spaces or _spaces(logged)
+    wanted = demand(steps, budget, threshold, cost, utilities, cost_range)
+    rewards = checked_range(_range(logged) if reward_range is None else reward_range)
+    words = found.labels.states
+    began = {numbered(found.observed, words, each[0].state) for each in logged}
+    start = began.pop() if len(began) == 1 else None
+    world = Setup(found, steps, start, wanted.read, wanted.scale(rewards), ("reward", *names))
+    seen = Experience(found.states, found.actions, len(world.names))
+    cut = 0
+    for played in played_as(logged, world):
+        cut += played.cut
+        seen.add(*played.steps(world))
+    plan = planned_on(seen, world, wanted.limit, np.zeros(len(wanted.limit)))
+    notes = [plan.message] if plan.message else []
+    if cut:
+        notes.append(f"{cut:,} episodes do not say how they end before step {steps}.")
+    return Fitted(plan.policy, plan, wanted.limit, world, seen, tuple(notes))
+
+
+def _range(logged: list[list[Step]]) -> tuple[float, float]:
+    """The rewards that were seen, and zero."""
+    try:
+        values = [float(step.reward) for episode in logged for step in episode]
+    except (TypeError, ValueError, OverflowError):
+        raise InputError("a reward of the data is not a number") from None
+    if not np.isfinite(values).all():
+        raise InputError("a reward of the data is not a finite number")
+    low, high = min(0.0, *values), max(0.0, *values)
+    return (low, high) if low < high else (low, low + 1.0)
+
+
+def _spaces(logged: list[list[Step]]) -> Spaces:
+    """The states and actions that occur: whole numbers from 0, or names."""
+    states, actions = dict[Any, None](), dict[Any, None]()
+    for episode in logged:
+        for step in episode:
+            states[_key(step.state)] = actions[_key(step.action)] = None
+        if episode[-1].following is not None:
+            states[_key(episode[-1].following)] = None
+    return Spaces(_log_code(list(states)), _log_code(list(actions)))
+
+
+def _log_code(values: list[Any]) -> Whole | Named:
+    if all(each.isdecimal() for each in values):
+        largest = max(values, key=lambda each: (len(each), each))
+        if len(largest) > LONGEST_NUMBER:
+            raise InputError(f"the log numbers a state or an action {largest}")
+        return Whole(1 + max(map(int, values)))
+    return Named(tuple(sorted(values)))
+
+
+def _key(value: Any) -> str:
+    return str(value.item() if isinstance(value, np.generic) else value)
