@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from cmdplab.cmdp.problem import CMDP
     from cmdplab.cmdp.stationary import StationaryCMDP
     from cmdplab.formats import Roles
+
+    Finite = CMDP
+    Problem = CMDP | StationaryCMDP
+else:  # annotations are evaluated, and these modules take long to load
+    Finite = Problem = Any
 
 Preset = StrEnum("Preset", ("released", "printed"))
 """Two readings of the paper: docs/deviations.md."""
@@ -34,7 +39,7 @@ Precision = StrEnum("Precision", ("float64", "float32"))
 
 
 def whole(given: Any) -> int:
-    """A whole number as people write it; Typer names the option in front of the complaint."""
+    """Read a whole number as people write it; Typer names the option in front of the complaint."""
     from cmdplab.checks import written_number
 
     try:
@@ -44,22 +49,22 @@ def whole(given: Any) -> int:
 
 
 def count(sentence: str) -> Any:
-    """An option that takes a whole number: 100000, 100_000 or 1e5."""
+    """Declare an option that takes a whole number: 100000, 100_000 or 1e5."""
     return typer.Option(help=sentence, parser=whole, metavar="INTEGER")
 
 
 def option(sentence: str, *names: str) -> Any:
-    """An option, with its help; its names are those of its parameter, unless others are given."""
+    """Declare an option with its help. Without `names`, the parameter gives its name."""
     return typer.Option(*names, help=sentence)
 
 
 def argument(sentence: str) -> Any:
-    """An argument, with its help."""
+    """Declare an argument with its help."""
     return typer.Argument(help=sentence)
 
 
 def setting(name: str) -> Any:
-    """The option of a setting."""
+    """Declare the option of a setting."""
     declared = SETTINGS[name]
     return count(declared.help) if declared.kind is int else option(declared.help)
 
@@ -103,33 +108,6 @@ _role = partial(typer.Option, rich_help_panel="What a .drn or .csv file does not
 NEED_ROLES = (".drn", ".csv")  # files that know neither objective nor constraints
 
 
-class Asked(NamedTuple):
-    """A problem with a horizon, and what it was called on the command line."""
-
-    name: str
-    cmdp: CMDP
-
-
-class AskedAny(NamedTuple):
-    """A problem with or without a horizon, and what it was called on the command line."""
-
-    name: str
-    cmdp: CMDP | StationaryCMDP
-
-
-def in_its_units(asked: Asked | AskedAny) -> CMDP | StationaryCMDP:
-    """The problem, with the units of its source as labels where an environment of ours has them."""
-    from dataclasses import replace
-
-    from cmdplab.cmdp.stationary import StationaryCMDP
-    from cmdplab.environments import named
-
-    problem, known = asked.cmdp, named(asked.name)
-    if known is None or problem.labels.signals or isinstance(problem, StationaryCMDP):
-        return problem
-    return problem.changed(labels=replace(problem.labels, signals=known.units))
-
-
 def asked_any(
     problem: Annotated[
         str, argument("A .npz, .drn or .csv file, or an environment: `cmdplab list environments`.")
@@ -156,7 +134,7 @@ def asked_any(
         str | None, _role("--start", help="The first state of a .csv file; that of its first row.")
     ] = None,
     instance_seed: InstanceSeed = 0,
-) -> AskedAny:
+) -> Problem:
     """Find the problem that the options of a command say, with or without a horizon."""
     from cmdplab.formats import find_any
 
@@ -164,32 +142,42 @@ def asked_any(
     limited |= {"--cost": cost or [], "--budget": budget or []}
     single = {"--objective": objective, "--horizon": horizon, "--discount": discount}
     single |= {"--average": average or None, "--start": first}
-    return AskedAny(problem, find_any(problem, instance_seed, _roles(problem, single, limited)))
+    return find_any(problem, instance_seed, _roles(problem, single, limited))
 
 
-def asked_problem(**said: Any) -> Asked:
-    """Find the problem that the options of a command say; one without a horizon is refused."""
+def asked_in_units(**said: Any) -> Problem:
+    """Find a problem; an environment of ours gets the units of its source as labels."""
+    from dataclasses import replace
+
+    from cmdplab.cmdp.stationary import StationaryCMDP
+    from cmdplab.environments import named
+
+    found, known = asked_any(**said), named(said["problem"])
+    if known is None or found.labels.signals or isinstance(found, StationaryCMDP):
+        return found
+    return found.changed(labels=replace(found.labels, signals=known.units))
+
+
+def asked_with_horizon(**said: Any) -> Finite:
+    """Find a problem; refuse one without a horizon."""
     from cmdplab.cmdp.horizons import with_an_end
 
-    name, found = asked_any(**said)
-    return Asked(name, with_an_end(found))
+    return with_an_end(asked_any(**said))
 
 
-asked_problem.__signature__ = signature(asked_any, eval_str=True)  # type: ignore[attr-defined]
-
-
-def asked_source(**said: Any) -> Asked | Path:
-    """Return a folder of records, or find the problem that the options of a command say."""
+def asked_source(**said: Any) -> Finite | Path:
+    """Return a folder of records, or find a problem with a horizon."""
     from cmdplab.environments import named
 
     folder = Path(said["problem"])
     options = {name: value for name, value in said.items() if name != "problem"}
     if folder.is_dir() and named(said["problem"]) is None and not any(options.values()):
         return folder
-    return asked_problem(**said)
+    return asked_with_horizon(**said)
 
 
-asked_source.__signature__ = signature(asked_any, eval_str=True)  # type: ignore[attr-defined]
+for _made in (asked_in_units, asked_with_horizon, asked_source):
+    vars(_made)["__signature__"] = signature(asked_any, eval_str=True)
 
 
 def _roles(problem: str, single: dict[str, Any], limited: dict[str, list[Any]]) -> Roles | None:
@@ -260,7 +248,7 @@ def given(
 
 
 def chosen_settings(**said: Any) -> Settings:
-    """The settings of an algorithm that the options of a command say: one for each declared."""
+    """Return the settings that the options of a command say: an option for each declared one."""
     return cast(Settings, said)
 
 
@@ -278,7 +266,7 @@ chosen_settings.__signature__ = Signature(  # type: ignore[attr-defined]
 
 
 def find_here(names: Iterable[str]) -> None:
-    """Where a person gives import paths, look for modules in this folder too, after all others."""
+    """Look for modules in the current folder too, after all others, if a name is an import path."""
     from cmdplab.algorithms import is_outside
 
     if any(":" in name and is_outside(name) for name in names) and os.getcwd() not in sys.path:

@@ -7,16 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cmdplab.cli.options import (
-    AskedAny,
-    Json,
-    argument,
-    asked_any,
-    count,
-    given,
-    in_its_units,
-    option,
-)
+from cmdplab.cli.options import Json, Problem, argument, asked_in_units, count, given, option
 from cmdplab.cli.output import print_json, print_line, print_table
 from cmdplab.errors import InputError
 
@@ -25,9 +16,9 @@ PolicyFile = Annotated[
 ]
 
 
-@given(asked_any)
+@given(asked_in_units)
 def evaluate_command(
-    asked: AskedAny,
+    problem: Problem,
     policy: PolicyFile,
     episodes: Annotated[
         int | None, count("Play so many episodes too, and give means with 95 % intervals.")
@@ -43,7 +34,6 @@ def evaluate_command(
     from cmdplab import Policy, evaluate, simulate
     from cmdplab.display.terminal import number
 
-    problem = in_its_units(asked)
     loaded = Policy.load(policy, problem)
     exact = evaluate(problem, loaded)
     played = None if episodes is None else simulate(problem, loaded, episodes, seed)
@@ -90,9 +80,9 @@ def _met(violation: Any) -> bool:
     return bool((violation <= 1e-9).all())  # but for rounding
 
 
-@given(asked_any)
+@given(asked_in_units)
 def explain_command(
-    asked: AskedAny,
+    problem: Problem,
     state: Annotated[str, argument("A state, by its name or its number.")],
     step: Annotated[str | None, option("The step, by its name or its number; the first.")] = None,
     policy: Annotated[
@@ -110,7 +100,6 @@ def explain_command(
     """
     from cmdplab import Policy, explain
 
-    problem = in_its_units(asked)
     played = None if policy is None else Policy.load(policy, problem)
     found = explain(problem, state, step, policy=played, count=counter)
     if as_json:

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cmdplab.cli import output
 from cmdplab.cli.options import (
-    Asked,
-    AskedAny,
+    Finite,
     Json,
+    Problem,
     argument,
-    asked_any,
+    asked_in_units,
     asked_source,
     count,
     given,
-    in_its_units,
     option,
 )
 from cmdplab.cli.output import print_json, print_line, print_note
@@ -24,17 +23,15 @@ from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.cmdp.labels import Scale
-    from cmdplab.cmdp.problem import CMDP
-    from cmdplab.cmdp.stationary import StationaryCMDP
     from cmdplab.environments.catalogue import ThresholdRange
     from cmdplab.solvers import Solution
 
 SHOWN = 14  # points of a frontier in a table
 
 
-@given(asked_any)
+@given(asked_in_units)
 def solve_command(
-    asked: AskedAny,
+    problem: Problem,
     policy: Annotated[Path | None, option("Write the optimal policy: .npz, .csv or .json.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -49,16 +46,15 @@ def solve_command(
 
     if policy is not None and policy.suffix not in (".npz", ".csv", ".json"):
         raise InputError(f"{policy} is no .npz, .csv or .json")
-    problem = in_its_units(asked)
     s = solve(problem)
     if policy is not None:
         if s.policy is None:
-            raise InputError(f"{asked.cmdp.name} has no optimal policy: {s.message}")
+            raise InputError(f"{problem.name} has no optimal policy: {s.message}")
         s.policy.save(policy)
-    lost = needing_slack() if s.slater_gap == 0.0 and isinstance(asked.cmdp, CMDP) else []
+    lost = needing_slack() if s.slater_gap == 0.0 and isinstance(problem, CMDP) else []
     found = {name: getattr(s, name) for name in ("value", "multiplier", "slater_gap")}
     found |= {"primal": s.primal, "dual": s.dual, "gap": s.duality_gap, "feasible": s.feasible}
-    found |= {"message": s.message, "without_guarantee": lost} | _as_published(asked, s.value)
+    found |= {"message": s.message, "without_guarantee": lost} | _as_published(problem, s.value)
     if as_json:
         print_json("solve", found)
         return
@@ -72,7 +68,7 @@ def solve_command(
     output.print_facts(problem.name, "Solve", found, multiplier=_prices(problem, s))
 
 
-def _prices(problem: CMDP | StationaryCMDP, s: Solution) -> list[tuple[str, str]]:
+def _prices(problem: Problem, s: Solution) -> list[tuple[str, str]]:
     """Return a line for each named constraint: its value at the optimum, limit and price."""
     if not problem.labels.signals or s.multiplier is None or s.occupancy is None:
         return []
@@ -88,12 +84,9 @@ def _prices(problem: CMDP | StationaryCMDP, s: Solution) -> list[tuple[str, str]
     return rows
 
 
-def _as_published(asked: AskedAny, value: float | None) -> dict[str, Any]:
+def _as_published(problem: Problem, value: float | None) -> dict[str, Any]:
     """Return an optimum in the units of its source, an environment or a file."""
-    from cmdplab.environments import named
-
-    known = named(asked.name)
-    units = asked.cmdp.labels.signals if known is None else known.units
+    units = problem.labels.signals
     if not units or value is None:
         return {"published_value": None, "published_unit": None}
     return {"published_value": units[0].published(value), "published_unit": units[0].of}
@@ -104,8 +97,8 @@ def _feasible(feasible: bool, message: str) -> str:
     return ("yes" if feasible else "no") + (f": {message}" if message else "")
 
 
-@given(asked_any)
-def describe_command(asked: AskedAny, as_json: Json = False) -> None:
+@given(asked_in_units)
+def describe_command(problem: Problem, as_json: Json = False) -> None:
     """Describe a problem: sizes, binding constraints, their prices and their slack.
 
     For the choice of a threshold it shows what policies can reach, what reward-optimal ones reach,
@@ -114,7 +107,6 @@ def describe_command(asked: AskedAny, as_json: Json = False) -> None:
     from cmdplab.display.terminal import facts, number, numbers
     from cmdplab.environments.catalogue import describe
 
-    problem = in_its_units(asked)
     d = describe(problem)
     if as_json:
         print_json("describe", d)
@@ -198,8 +190,8 @@ def _limit(scale: Scale) -> str:
     return "at most" if scale.factor < 0.0 else "at least"
 
 
-@given(asked_any)
-def sensitivity_command(asked: AskedAny, as_json: Json = False) -> None:
+@given(asked_in_units)
+def sensitivity_command(problem: Problem, as_json: Json = False) -> None:
     """Print the price of each threshold, its range, the binding thresholds, and their room.
 
     The units are those of the problem's labels. If no policy meets the thresholds, an irreducible
@@ -208,7 +200,6 @@ def sensitivity_command(asked: AskedAny, as_json: Json = False) -> None:
     """
     from cmdplab import sensitivity
 
-    problem = in_its_units(asked)
     found = sensitivity(problem)
     if as_json:
         print_json("sensitivity", found._asdict() | {"text": found.text})
@@ -225,9 +216,9 @@ def sensitivity_command(asked: AskedAny, as_json: Json = False) -> None:
         )
 
 
-@given(asked_any)
+@given(asked_in_units)
 def frontier_command(
-    asked: AskedAny,
+    problem: Problem,
     constraint: Annotated[str, option("Which constraint: its name, or its number from 1.")] = "1",
     points: Annotated[
         int | None, count("So many thresholds at equal distances; default: its breakpoints.")
@@ -249,7 +240,6 @@ def frontier_command(
         from cmdplab.figures.style import check_suffix
 
         check_suffix(figure)
-    problem = in_its_units(asked)
     found = frontier(problem, constraint, points, most)
     shown = found.in_units()
     if figure is not None:
@@ -287,7 +277,7 @@ def _some(points: int) -> list[int]:
 
 @given(asked_source)
 def convert_command(
-    asked: Asked | Path,
+    source: Finite | Path,
     out: Annotated[Path, argument("Where to write: .npz or .drn; curves: .csv, .parquet, .nc.")],
     as_json: Json = False,
 ) -> None:
@@ -295,15 +285,15 @@ def convert_command(
 
     Of a folder of records, the curves of all runs become one file.
     """
-    if isinstance(asked, Path):
+    if isinstance(source, Path):
         from cmdplab.experiments.records.load import export
 
         formats = {".csv": "csv", ".parquet": "parquet", ".nc": "netcdf"}
         if out.suffix not in formats:
-            raise InputError(f"{out} is no .csv, .parquet or .nc: {asked} is a folder of records")
-        export(asked, formats[out.suffix], out)
+            raise InputError(f"{out} is no .csv, .parquet or .nc: {source} is a folder of records")
+        export(source, formats[out.suffix], out)
     else:
         from cmdplab.formats import convert
 
-        convert(asked.cmdp, out)
+        convert(source, out)
     output.print_file("convert", out, as_json)

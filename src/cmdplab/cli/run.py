@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cmdplab.cli.options import (
     AlgorithmOption,
     AnyPreset,
-    Asked,
+    Finite,
     Json,
     Precision,
     PrecisionOption,
-    asked_problem,
+    asked_with_horizon,
     chosen_settings,
     count,
     find_here,
@@ -46,11 +46,11 @@ class Rewards(StrEnum):
     bernoulli = "bernoulli"
 
 
-@given(asked_problem, problem="published")
+@given(asked_with_horizon, problem="published")
 @given(chosen_settings)
 def run_command(
     settings: Settings,
-    asked: Asked,
+    cmdp: Finite,
     algorithm: AlgorithmOption = "UOpt-RPGPD",
     preset: AnyPreset = None,
     episodes: Annotated[
@@ -94,7 +94,6 @@ def run_command(
         warn(row.outside_theorem())
     number = _episodes(episodes)
     check_counts(1 if number is None else number, seed)
-    cmdp = asked.cmdp
     safe = None if baseline is None else _policy(baseline)
     entry = Entry.of(cmdp, row, seed, None, safe, rewards.value)
     warn(row.tuning_warning(number))

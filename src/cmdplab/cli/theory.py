@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cmdplab.cli.options import Asked, Json, asked_problem, count, given, option
+from cmdplab.cli.options import Finite, Json, asked_with_horizon, count, given, option
 from cmdplab.cli.output import errors, print_json, print_line, print_note, print_rows, print_table
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ Lines = list[list[str]]
 EVENTS = Path("runs/failure-events")
 
 
-@given(asked_problem)
+@given(asked_with_horizon)
 def theory_command(
-    asked: Asked,
+    problem: Finite,
     alpha_eta: Annotated[float, option("eta_k = (k + 3)^-alpha_eta.")] = 0.53,
     alpha_tau: Annotated[float, option("tau_k = (k + 3)^-alpha_tau.")] = 0.4,
     epsilon: Annotated[float, option("Accuracy at which mistakes are bounded.")] = 0.1,
@@ -48,7 +48,7 @@ def theory_command(
     from cmdplab.theory.summary import theory_of
 
     found = theory_of(
-        asked.cmdp,
+        problem,
         Exponents(alpha_eta, alpha_tau),
         epsilon=epsilon,
         episodes=episodes,
