@@ -145,7 +145,7 @@ def _arguments(given: list[str]) -> list[str]:
 
 
 def _show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-    """A warning of ours is a sentence; where in the code it came from helps nobody."""
+    """Print a warning of cmdplab as a sentence, without its place in the code."""
     if category.__module__.startswith("cmdplab."):
         print(f"cmdplab: warning: {printable(str(message))}", file=sys.stderr)
     else:

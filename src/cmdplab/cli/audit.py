@@ -1,4 +1,4 @@
-"""`cmdplab audit`: what many runs show about mistakes, regret and convergence."""
+"""`cmdplab audit`: mistakes, regret and convergence of many runs."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ def audit_command(
     engine: EngineOption = Engine.cpu,
     as_json: Json = False,
 ) -> None:
-    """Is it Uniform-PAC? Mistakes for every epsilon at once, with bands, exponents and verdicts.
+    """Count mistakes for every epsilon at once, with bands, exponents and verdicts.
 
-    An experiment is run first, or what is missing of it: the command can be interrupted and given
-    again. Writes audit.json, audit.csv, audit.png and audit.pdf. With --failure-events it asks
-    instead how often the confidence sets of the proof fail, and writes failure_events.json.
+    An experiment is run first, or the missing runs of it: the command can be interrupted and given
+    again. It writes audit.json, audit.csv, audit.png and audit.pdf. With --failure-events it counts
+    instead the failures of the proof's confidence sets, and writes failure_events.json.
     """
     if delta is not None and not 0.0 < delta < 1.0:
         raise InputError(f"delta is {delta:g}, not between 0 and 1")
@@ -195,7 +195,7 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
 
 
 def _print_safety(findings: list[Finding]) -> None:
-    """Print which runs violated while they learnt; a broken promise in red."""
+    """Print the runs that violated while they learnt; a broken promise in red."""
     from cmdplab.cli.tables import print_broken
 
     known = {f.label: f.safety for f in findings if f.safety is not None}
@@ -220,7 +220,7 @@ def _bound(found: Complexity) -> str:
 
 
 def _print_unanswered(findings: list[Finding]) -> None:
-    """Print what is missing, once for all the findings that lack it."""
+    """Print each missing result once, with the findings that lack it."""
     from cmdplab.audit.findings import unanswered
 
     places = {finding.environment for finding in findings}
@@ -236,7 +236,7 @@ def _print_unanswered(findings: list[Finding]) -> None:
 
 
 def _terms(finding: Finding, what: str) -> str:
-    """The powers of terms (i) and (ii); none where the theorem is not about the algorithm."""
+    """Return the powers of terms (i) and (ii); empty if the theorem excludes the algorithm."""
     if finding.theorem is None:
         return ""
     return "{:.3g}, {:.3g}".format(*finding.theorem[what]) + "~" * bool(finding.heuristic)

@@ -1,9 +1,9 @@
-"""`cmdplab board`: every algorithm on every fixed problem, and the page of it."""
+"""`cmdplab board`: every algorithm on every fixed problem, and the page about them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +22,7 @@ from cmdplab.cli.output import (
 if TYPE_CHECKING:
     from cmdplab.report.board import BoardData
 
-MOST_TROUBLES = 20  # that a terminal is told; the page has all
+MOST_TROUBLES = 20  # in a terminal; the page has all
 
 
 def board_command(
@@ -69,10 +69,7 @@ def board_command(
     """
     if page is not None:
         data = _page(out, page)
-        if as_json:
-            print_json("board", _standing(page, _undone(data), data))
-        else:
-            _print_lines(data, page)
+        _show(page, data, sum(each.missing + each.failed for each in data.lacking), as_json)
         return
     from cmdplab.algorithms import is_outside
     from cmdplab.experiments.play import check_workers
@@ -97,11 +94,7 @@ def board_command(
             shown=lambda works: sweep_shown(works, errors()),
         )
     ended = not played.untuned and played.missing == len(played.failed)
-    made = _page(out, out) if ended else None
-    if as_json:
-        print_json("board", _standing(out, played.missing, made))
-    elif made is not None:
-        _print_lines(made, out)
+    _show(out, _page(out, out) if ended else None, played.missing, as_json)
     if played.failed:
         for _, words in played.failed[:MOST_TROUBLES]:
             warn(words)
@@ -133,30 +126,30 @@ def _page(folder: Path, out: Path) -> BoardData:
     return data
 
 
-def _undone(data: BoardData) -> int:
-    return sum(each.missing + each.failed for each in data.lacking)
-
-
-def _standing(out: Path, missing: int, data: BoardData | None) -> dict[str, object]:
-    from cmdplab.report.board import PAGE
-
-    return {
-        "folder": str(out),
-        "page": None if data is None else str(out / PAGE),
-        "rows": 0 if data is None else len(data.rows),
-        "missing": missing,
-        "troubles": [] if data is None else data.troubles,
-    }
-
-
-def _print_lines(data: BoardData, out: Path) -> None:
+def _show(out: Path, data: BoardData | None, missing: int, as_json: bool) -> None:
+    """Print the lines of the board, if there are any, or its result as JSON."""
     from cmdplab.report.board import PAGE, terminal_table
 
-    title = f"{data.folder}: {len(data.rows)} rows; medians over problems all lines have, % of H"
-    print_table(title, *terminal_table(data), left=4)
-    print_note(
-        f"in regret, in violation: problems with less, with more than {data.reference}, and those "
-        "where neither can be claimed. ~ from outside; * unverified constants; ° no "
-        "guarantee as run; ² plans anew when visits have doubled"
-    )
-    print_line(str(out / PAGE), soft_wrap=True)
+    page = str(out / PAGE)
+    if as_json:
+        found: dict[str, Any] = {
+            "folder": str(out),
+            "page": None,
+            "rows": 0,
+            "missing": missing,
+            "troubles": [],
+        }
+        if data is not None:
+            found |= {"page": page, "rows": len(data.rows), "troubles": data.troubles}
+        print_json("board", found)
+    elif data is not None:
+        title = (
+            f"{data.folder}: {len(data.rows)} rows; medians over problems all lines have, % of H"
+        )
+        print_table(title, *terminal_table(data), left=4)
+        print_note(
+            f"in regret, in violation: problems with less, with more than {data.reference}, and "
+            "those where neither can be claimed. ~ from outside; * unverified constants; ° no "
+            "guarantee as run; ² plans anew when visits have doubled"
+        )
+        print_line(page, soft_wrap=True)

@@ -133,7 +133,7 @@ def _portrait(
 
 
 def first_of_each(works: list[Work], environment: str | None, folder: Path) -> list[Work]:
-    """The first run of each algorithm on the one problem that is drawn."""
+    """Return the first run of each algorithm on the one problem that is drawn."""
     names = list(dict.fromkeys(work.settings.problem for work in works))
     if environment is None and len(names) > 1:
         raise InputError(f"choose one --environment of {folder}: {', '.join(names)}")

@@ -1,4 +1,4 @@
-"""`cmdplab evaluate` and `explain`: what a policy earns, does, and why; `advise`: who learns it."""
+"""`cmdplab evaluate` and `explain` a policy; `advise` an algorithm."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def evaluate_command(
     seed: Annotated[int, count("Of the episodes that are played.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """What a policy from a file earns on a problem: exactly, and with --episodes by simulation.
+    """Evaluate a policy from a file on a problem: exactly, and with --episodes by simulation.
 
     A .csv has the columns step, state, action and probability, by names or numbers; without a
     column step one policy serves every step. States that it never reaches may be left out.
@@ -93,7 +93,7 @@ def explain_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """What the optimal policy does in a state and why: action values, prices, what is given up.
+    """Explain the optimal policy in a state: action values, prices, and the reward given up.
 
     The last column adds up the objective and every utility times its price (the multiplier):
     what the optimum plays has the most of it.
@@ -124,7 +124,7 @@ def advise_command(
     safe: Annotated[bool, option("No episode may break a limit while learning.", "--safe")] = False,
     as_json: Json = False,
 ) -> None:
-    """Which algorithm to try first, and why: rules from a table of small measurements."""
+    """Advise which algorithm to try first, by rules from a table of small measurements."""
     from cmdplab.cmdp.problem import CMDP
     from cmdplab.live.advice import advise
 
@@ -139,7 +139,7 @@ def advise_command(
 
 
 def _found(target: str) -> Any:
-    """The problem of a name or a file, else the environment of a Gymnasium identifier."""
+    """Return the problem of a name or a file, else the environment of a Gymnasium identifier."""
     from cmdplab.errors import CmdplabError
     from cmdplab.formats.find import find
 

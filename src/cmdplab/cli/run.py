@@ -1,4 +1,4 @@
-"""`cmdplab run`."""
+"""`cmdplab run`: one algorithm learns one problem."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RunEngine = StrEnum("RunEngine", ("auto", "cpu", "gpu", "host"))
 
 
 class Rewards(StrEnum):
-    """What a learner learns of rewards; a class, so that its values have their type."""
+    """The learner's knowledge of rewards; a class, so that its values have their type."""
 
     known = "known"
     bernoulli = "bernoulli"
@@ -71,9 +71,9 @@ def run_command(
     out: Annotated[Path | None, option("Keep a record there that can be resumed.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Let one algorithm learn one problem, measuring every episode exactly.
+    """Let one algorithm learn one problem, and measure every episode exactly.
 
-    With --out the run leaves manifest, curves and checkpoints, and survives being stopped: the same
+    With --out the run leaves manifest, curves and checkpoints, and survives a stop: the same
     command, or `cmdplab resume DIR`, goes on to the last bit.
     """
     from cmdplab import algorithms
@@ -125,7 +125,7 @@ def run_command(
 
 
 def _place(engine: RunEngine, run: Wanted) -> str:
-    """The engine for one run; for `auto` it is said."""
+    """Return the engine for one run; print the choice of `auto`."""
     from cmdplab.checks import check_single
     from cmdplab.engines.choose import choose
 
@@ -199,7 +199,7 @@ def _in_memory(entry: Entry, episodes: int, engine: str, precision: str, as_json
 
 
 def _about(cmdp: CMDP, row: Row, seed: int) -> dict[str, Any]:
-    """What is known of a run before it begins."""
+    """Return the settings and claims of a run, which are known before it begins."""
     head = {"problem": cmdp.name, "algorithm": row.name, "preset": row.preset, "seed": seed}
     settings = {name: value for name, value in row.settings().items() if value is not None}
     claims = {"heuristic": row.heuristic, "unverified": row.unverified}
@@ -207,7 +207,7 @@ def _about(cmdp: CMDP, row: Row, seed: int) -> dict[str, Any]:
 
 
 def _state(row: Row, state: Any) -> dict[str, Any]:
-    """What a learner's state says in JSON; None is one that cannot be read."""
+    """Return the part of a learner's state for JSON; None stands for an unreadable state."""
     from cmdplab.algorithms.row import SAFE_POLICY
 
     played = state.baseline_episodes if state is not None and SAFE_POLICY in row.needs else None
@@ -216,7 +216,7 @@ def _state(row: Row, state: Any) -> dict[str, Any]:
 
 
 def _from_record(work: Work, status: RunStatus, row: Row) -> dict[str, Any]:
-    """A recorded run as one that was kept in memory."""
+    """Return the JSON of a recorded run, equal to that of a run in memory."""
     from cmdplab.experiments import checkpoint, manifest
     from cmdplab.experiments.play import saved_state
     from cmdplab.experiments.records.load import recall

@@ -70,7 +70,7 @@ def reproduce_command(
 
 
 def _problem(instance: Instance | None, preset: Preset) -> str:
-    """The published CMDP, or a random one with the rewards of the preset."""
+    """Return the published CMDP, or a random one with the rewards of the preset."""
     usual = Instance.published if preset is Preset.released else Instance.random
     return "published" if (instance or usual) is Instance.published else f"random-{preset}"
 
@@ -113,7 +113,7 @@ def compare_command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """All algorithms of Table 1 on one problem, with common random numbers on every seed.
+    """Compare the algorithms of Table 1 on one problem, with common random numbers on every seed.
 
     Writes report.html, compare.png and .pdf, curves.parquet and summary.json, and prints final gap,
     violation, strong and weak regret of both, episodes per second, and what each needs to know.

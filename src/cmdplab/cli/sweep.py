@@ -65,7 +65,7 @@ def means(
     ] = None,
     checkpoint_every: Annotated[float, option("Seconds between two checkpoints of a run.")] = 30.0,
 ) -> Given:
-    """Say how runs are to be done."""
+    """Return workers, engine, cluster and seconds between checkpoints."""
     return Given(workers, engine, ray, checkpoint_every)
 
 
@@ -117,7 +117,7 @@ def resume_command(
 
 
 def status_command(folder: Folder, as_json: Json = False) -> None:
-    """What is done, running, interrupted, failed or missing, how far, and how fast."""
+    """Print for every run if it is done, running, interrupted, failed or missing, and its speed."""
     from cmdplab.experiments.folder import works_of
     from cmdplab.experiments.status import statuses
 
@@ -143,7 +143,7 @@ def export_command(
 
 
 def carry_out(plan: Callable[[], list[Work]], how: Given) -> list[RunStatus]:
-    """Do what is missing of the runs planned, and show how they go on."""
+    """Play the missing runs of a plan, and show their progress."""
     from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
     from cmdplab.experiments.sweep import check_every, do_missing
@@ -171,9 +171,9 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
 
 
 def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
-    """Print where every run stands, or what a finished study shows; exit code 0 if all are done.
+    """Print the status of every run, or the results of a finished study; exit 0 if all are done.
 
-    A comparison shows its others where nothing but learners from outside failed.
+    If nothing but learners from outside failed, a comparison shows the other algorithms.
     """
     from cmdplab.experiments.folder import study_in
 
@@ -193,7 +193,7 @@ def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) ->
 
 
 def _conclude(folder: Path, found: list[RunStatus], as_json: bool, study: str = "") -> None:
-    """Write and print what a study shows; one that is not done only where its others suffice."""
+    """Write and print the results of a study that is done, or whose other algorithms are."""
     from cmdplab.cli.tables import print_study
     from cmdplab.studies.conclusions import broken_alone, conclude
 
@@ -208,9 +208,9 @@ def _conclude(folder: Path, found: list[RunStatus], as_json: bool, study: str = 
 
 
 def leave(found: list[RunStatus], folder: Path) -> None:
-    """Exit code 0 only when all runs are done; else say how to go on.
+    """Exit with a code above 0 unless all runs are done, and print the command that goes on.
 
-    Where nothing but learners from outside failed, what a person gave is bad: exit code 2.
+    The code is 2 if nothing but learners from outside failed: these are bad input.
     """
     from cmdplab.algorithms.custom import CUSTOM
 
@@ -245,7 +245,7 @@ def _print_plan(works: list[Work], as_json: bool) -> None:
 
 
 def _shown(found: list[RunStatus]) -> list[RunStatus]:
-    """The runs of a table: all, or of many the first that need a look."""
+    """Return the runs of a table: all, or of many the first that are not done."""
     if len(found) <= MOST_ROWS:
         return found
     first = ("failed", "damaged", "running", "interrupted", "missing")

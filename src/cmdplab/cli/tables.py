@@ -111,7 +111,7 @@ def print_comparison(runs: Sequence[Run], title: str) -> None:
 
 
 def print_safety(runs: Sequence[Run]) -> None:
-    """Print which episodes violated, and whether what was promised was kept."""
+    """Print the episodes that violated, and the promises kept and broken."""
     found = {name: safety_of(mine) for name, mine in by_label(runs).items()}
     known = {name: each for name, each in found.items() if each is not None}
     if not known:
@@ -129,7 +129,7 @@ def print_safety(runs: Sequence[Run]) -> None:
 
 
 def print_broken(known: Mapping[str, SafetyOverSeeds]) -> None:
-    """Print in red which promises were broken."""
+    """Print the broken promises in red."""
     for name, each in known.items():
         if each.broken:
             console().print(f"{BROKEN}: {name}: {each.words}", style="bold red", highlight=False)
@@ -154,18 +154,18 @@ def print_versus(versus: dict[str, Any]) -> None:
 
 
 def _explain(runs: Sequence[Run]) -> None:
-    """Say what a gap below zero is, where there is one."""
+    """Explain a gap below zero, if there is one."""
     if any(run.summary.final_gap < 0.0 for run in runs):
         print_note(NEGATIVE_GAP)
 
 
 def needs(row: Row) -> str:
-    """The needs of a row, in short."""
+    """Return the needs of a row, in short."""
     return " ".join(filter(None, (SHORT[each] for each in row.needs))) or "–"
 
 
 def print_notes(runs: Sequence[Run]) -> None:
-    """Unverified constants, runs that are too long, episodes on a baseline."""
+    """Print unverified constants, runs that are too long, and episodes on a baseline."""
     for name, mine in by_label(runs).items():
         row = mine[0].algorithm
         if row.unverified:

@@ -1,4 +1,4 @@
-"""`cmdplab theory`: what the paper's theory says of a problem, each number with its lemma.
+"""`cmdplab theory`: the numbers of the paper's theory for a problem, each with its lemma.
 
 And the part of `cmdplab audit` that counts the failure events of the proof.
 """
@@ -37,12 +37,12 @@ def theory_command(
     delta: Annotated[float, option("Probability with which all may fail.")] = 0.1,
     as_json: Json = False,
 ) -> None:
-    """What the paper's theory says of a problem, each number with its lemma.
+    """Print the numbers of the paper's theory for a problem, each with its lemma.
 
-    Constants of the proofs, k*, the terms (i) and (ii) of the bounds, the saddle point at tau, and
-    how long a step may be there. The defaults are the paper's experiment; Corollary 4.2 is
-    --alpha-eta 0.785714 --alpha-tau 0.142857. Bounds are orders, without constants and logarithms:
-    they say how mistakes and regret grow, not how many there will be.
+    These are constants of the proofs, k*, the terms (i) and (ii) of the bounds, the saddle point at
+    tau, and the longest stable step there. The defaults are those of the paper's experiment;
+    Corollary 4.2 is --alpha-eta 0.785714 --alpha-tau 0.142857. Bounds are orders, without constants
+    and logarithms: they give the growth of mistakes and regret, not their numbers.
     """
     from cmdplab.theory.bounds import Exponents
     from cmdplab.theory.summary import theory_of
@@ -160,7 +160,7 @@ def count_events(
     instance_seed: int,
     as_json: bool,
 ) -> None:
-    """Play, count, print a table; None is a default."""
+    """Play, count the failure events and print them; None stands for a default."""
     from cmdplab.audit.events import EPISODES, NAME, SEEDS, SMALL, failure_events, problem_of
 
     problem = problem_of(SMALL if source is None else str(source), instance_seed)
@@ -191,7 +191,7 @@ def count_events(
 
 @contextmanager
 def _shown() -> Iterator[OnProgress]:
-    """A bar in a terminal, a line for every tenth elsewhere."""
+    """Show a bar in a terminal, and a line for every tenth elsewhere."""
     if not errors().is_terminal:
         yield _line
         return

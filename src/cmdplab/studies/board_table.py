@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -214,22 +214,22 @@ def _lines(rows: Sequence[BoardRow]) -> list[BoardLine]:
 def _line(rows: Sequence[BoardRow]) -> BoardLine:
     first = rows[0]
     known = [(row.horizon, row.safety) for row in rows if row.safety is not None]
+    shares = [safe.baseline_share for _, safe in known if safe.baseline_share is not None]
+    largest = [safe.largest / H if safe.largest > ROUNDING * H else 0.0 for H, safe in known]
 
-    def median(field: str, largest: Callable[[BoardRow], float] = lambda row: 1.0) -> float | None:
-        """Return the median over problems of a field as a share of its largest value."""
-        pairs = [(getattr(row, field), largest(row)) for row in rows]
-        return _median([None if value is None else value / most for value, most in pairs])
-
-    def horizon(row: BoardRow) -> float:
-        return row.horizon
-
-    def steps(row: BoardRow) -> float:
-        return row.horizon * row.episodes
+    def median(field: str, sizes: Sequence[int] | None = None) -> float | None:
+        """Return the median over problems of a field, as a share of the sizes if there are any."""
+        values = [getattr(row, field) for row in rows]
+        if None in values:
+            return None
+        return float(np.median(np.array(values) / (1 if sizes is None else np.array(sizes))))
 
     def outcomes(field: str) -> dict[str, int]:
         every = [getattr(row, field).outcome for row in rows]
         return dict(Counter(outcome for outcome in every if outcome))
 
+    horizons = [row.horizon for row in rows]
+    steps = [row.horizon * row.episodes for row in rows]
     return BoardLine(
         algorithm=first.algorithm,
         scale=first.scale,
@@ -238,8 +238,8 @@ def _line(rows: Sequence[BoardRow]) -> BoardLine:
         problems=len(rows),
         regret=median("strong_regret", steps) or 0.0,
         violation=median("strong_violation_regret", steps),
-        last_gap=median("last_gap", horizon) or 0.0,
-        last_violation=median("last_violation", horizon),
+        last_gap=median("last_gap", horizons) or 0.0,
+        last_violation=median("last_violation", horizons),
         unsafe_share=median("unsafe_share"),
         us_per_episode=median("us_per_episode") or 0.0,
         regret_outcomes=outcomes("regret_against"),
@@ -249,12 +249,7 @@ def _line(rows: Sequence[BoardRow]) -> BoardLine:
         rarely=first.rarely,
         runs=sum(safe.runs for _, safe in known),
         violating_runs=sum(safe.violating_runs for _, safe in known),
-        largest_violation=max(
-            (safe.largest / H if safe.largest > ROUNDING * H else 0.0 for H, safe in known),
-            default=None,
-        ),
-        baseline_share=_median(
-            [safe.baseline_share for _, safe in known if safe.baseline_share is not None]
-        ),
+        largest_violation=max(largest, default=None),
+        baseline_share=_median(shares),
         broken=sum(safe.broken for _, safe in known),
     )
