@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -157,21 +157,9 @@ def averaged(
     return CMDP(_rows(kernel), rewards, bounds, start, steps, name, mask)
 
 
-@overload
-def with_random_start(
-    kernel: Sparse, reward: npt.ArrayLike, distribution: npt.ArrayLike
-) -> tuple[Sparse, Array, int]: ...
-
-
-@overload
-def with_random_start(
-    kernel: npt.ArrayLike, reward: npt.ArrayLike, distribution: npt.ArrayLike
-) -> tuple[Array, Array, int]: ...
-
-
 def with_random_start(
     kernel: npt.ArrayLike | Sparse, reward: npt.ArrayLike, distribution: npt.ArrayLike
-) -> tuple[Array | Sparse, Array, int]:
+) -> tuple[Any, Array, int]:
     """Return (kernel, reward, start) of the problem whose first state is random.
 
     kernel : [X, A, X] or [H, X, A, X], or lists. reward : [1 + N, H, X, A]. distribution : [X].

@@ -24,7 +24,7 @@ from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import refuse_first
 from cmdplab.errors import InputError
-from cmdplab.formats.assemble import Episodes, Problem
+from cmdplab.formats.assemble import Episodes, How, Problem
 from cmdplab.formats.layouts import Given, Read, check_words, how_judged, made
 from cmdplab.types import Array, Mask, frozen
 
@@ -77,7 +77,10 @@ def from_counts(
 
     data = Data(seen, frequencies(seen))
     given.setdefault("name", "estimated")
-    return estimated(data, Read.by(data.estimate, read, reward, given), [], delta, given)
+    found = Read.by(data.estimate, read, reward, given)
+    opened = ~np.isneginf(found.objective)
+    check_steps(seen, how_judged(given))
+    return boxed(data._replace(mask=opened), made(found, given), [], delta)
 
 
 class Data(NamedTuple):
@@ -101,13 +104,10 @@ def _checked(given: npt.ArrayLike) -> Array:
     return counts
 
 
-def estimated(data: Data, read: Read, notes: list[str], delta: float, given: Given) -> Estimated:
-    """Return the problem of estimated rewards, and its box."""
-    how, counts = how_judged(given), data.counts
+def check_steps(counts: Array, how: How) -> None:
+    """Refuse counts of steps for anything but episodes of that horizon."""
     if counts.ndim == 4 and not (isinstance(how, Episodes) and how.horizon == len(counts)):
         raise InputError(f"counts of {len(counts)} steps are for episodes of that horizon")
-    problem = made(read, given)
-    return boxed(data._replace(mask=~np.isneginf(read.objective)), problem, notes, delta)
 
 
 def boxed(data: Data, problem: Problem, notes: list[str], delta: float) -> Estimated:

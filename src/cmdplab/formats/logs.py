@@ -14,18 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.checks import whole_horizon
+from cmdplab.checks import real_number, whole_horizon
 from cmdplab.cmdp.bundle import Bundle, check_problem
 from cmdplab.cmdp.labels import AXES, Labels, Scale, choices
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Discounted
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.formats.assemble import Problem
+from cmdplab.formats.assemble import Listed, Problem, Signal, judged, problem_of
 from cmdplab.formats.columns import Columns, columns_of, kept, limits, names, numbers, ordered
-from cmdplab.formats.estimates import Data, Estimated, boxed, estimated, frequencies
+from cmdplab.formats.estimates import Data, Estimated, boxed, check_steps, frequencies
 from cmdplab.formats.kernels import LARGEST
-from cmdplab.formats.layouts import Given, Read
 from cmdplab.formats.tables import start_of
 from cmdplab.types import Array, Indices, Mask
 
@@ -77,32 +76,25 @@ def from_trajectories(
     if reward is None:
         assert model is not None
         return boxed(known, replace(model, transition=known.estimate, name=name), [], delta)
-    notes, tables = list[str](), dict[str, Array]()
+    shape = seen.shape[:-1] if known.mask is None else known.mask.shape
+    notes, found = list[str](), list[Signal]()
     for column, values in log.signals.items():
         worst = values.max() if column in costs else values.min()
         means, varies = _means(log, values, float(worst), seen.shape[:-1])
-        tables[column] = means if known.mask is None else np.broadcast_to(means, known.mask.shape)
+        limit = real_number(f"the limit of {column}", {**utilities, **costs}.get(column, 0.0))
+        found.append(Signal(column, np.broadcast_to(means, shape), limit))
         if varies:
             notes.append(f"{column} varies in {varies} pairs: means are taken, and not bounded")
-    if model is not None and known.mask is not None:
-        tables[reward] = np.where(known.mask, tables[reward], -np.inf)
-        start = model.start if start is None else start
     steps = log.labels.steps if len(log.labels.steps) == horizon else ()
     labels = replace(log.labels, steps=steps, signals=tuple(map(Scale, log.signals)))
-    told: Given = {
-        "horizon": horizon,
-        "discount": discount,
-        "criterion": criterion,
-        "utilities": [*utilities],
-        "thresholds": [*utilities.values()],
-        "costs": [*costs],
-        "budgets": [*costs.values()],
-        "start": _first(log, notes) if start is None else start_of(start, labels, log.sizes[0]),
-        "name": name,
-        "labels": labels,
-    }
-    read = Read.by(known.estimate, lambda what, column: tables[column], reward, told)
-    return estimated(known, read, notes, delta, told)
+    first = model.start if start is None and model is not None else start
+    begins = _first(log, notes) if first is None else start_of(first, labels, log.sizes[0])
+    opened = np.ones(shape, dtype=np.bool_) if known.mask is None else known.mask
+    limited = tuple(found[1 : 1 + len(utilities)]), tuple(found[1 + len(utilities) :])
+    read = Listed(known.estimate, opened, found[0], *limited, labels, name)
+    how = judged(horizon, discount, criterion)
+    check_steps(seen, how)
+    return boxed(known, problem_of(read, how, begins), notes, delta)
 
 
 def _data(counts: Array, log: Log, model: Problem | None, support: bool) -> Data:
