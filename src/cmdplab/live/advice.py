@@ -37,7 +37,7 @@ class Sizes(NamedTuple):
 
     @property
     def policy(self) -> float:
-        """H X A, the numbers of a policy."""
+        """The number of entries of a policy, H X A."""
         return float(self.horizon) * self.states * self.actions
 
 
@@ -77,7 +77,7 @@ def advise(
 
 
 def advised(sizes: Sizes, episodes: int | None, safe: bool) -> Advice:
-    """The rules."""
+    """Apply the rules."""
     besides = tuple(_besides(sizes, episodes))
     if safe:
         return Advice("OptPress-LP", SAFE, besides, sizes)
@@ -87,7 +87,7 @@ def advised(sizes: Sizes, episodes: int | None, safe: bool) -> Advice:
 def sizes_of(
     target: Any, horizon: int | None, constraints: int, discretise: Discretiser | None
 ) -> Sizes:
-    """The sizes of a problem, or of an environment that is not played."""
+    """Return the sizes of a problem, or of an environment, which is not played."""
     if isinstance(target, CMDP):
         return _sizes(target, known=True)
     for name in ("observation_space", "action_space"):

@@ -87,7 +87,7 @@ class Asked:
             raise InputError(f"slater_gap is {self.slack:g}, not a finite number > 0")
 
     def settings(self, env: Env, start: int | str | None) -> Settings:
-        """What must be the same for a checkpoint to go on; the number of episodes may grow."""
+        """Return the settings that a checkpoint must share; the number of episodes may grow."""
         ranges, spec = self.demand.ranges, getattr(env, "spec", None)
         return {
             "environment": str(getattr(spec, "id", None) or type(env).__name__),
@@ -110,19 +110,19 @@ class Asked:
         }
 
     def setup(self, start: int | str) -> Setup:
-        """What does not change from episode to episode."""
+        """Return the constants of all episodes."""
         at = None if isinstance(start, str) else start - self.spaces.first_state
         names = ("reward", *signal_names(self.demand.what, len(self.demand.limit)))
         told = (self.demand.read, self.demand.scale(self.rewards), names, self.mask, self.clip)
         return Setup(self.spaces, self.horizon, at, *told)
 
     def threshold(self, setup: Setup) -> Array:
-        """[N], the limits as the learner sees them."""
+        """Return the limits [N] in the learner's units."""
         limits = np.array([0.0, *self.demand.limit])
         return setup.scale.to_unit(limits, setup.steps)[1:]
 
     def task(self, setup: Setup, baseline: TaskBaseline | None = None) -> Task:
-        """What the learner is told: sizes and thresholds; rewards come as samples."""
+        """Return the task of the learner: sizes and thresholds; rewards come as samples."""
         shape = (len(setup.names), setup.steps, setup.states, self.spaces.actions)
         entries = float(np.prod([*map(float, shape[1:])]))
         if entries > LARGEST:
@@ -136,7 +136,7 @@ class Asked:
 
 
 def first_state(env: Env, spaces: Spaces, given: Any) -> int | str:
-    """The state in which episodes begin, in the environment's numbering, or "several"."""
+    """Return the first state in the environment's numbering, or "several"."""
     if given == SEVERAL:
         return SEVERAL
     if isinstance(given, str):
@@ -151,14 +151,14 @@ def first_state(env: Env, spaces: Spaces, given: Any) -> int | str:
 
 
 def _spaces(spaces: Spaces) -> list[Any]:
-    """[X, A, first state, first action] of Discrete spaces; of others all that describes them."""
+    """Return [X, A, first state, first action] of Discrete spaces, a description of others."""
     if isinstance(spaces.observed, Whole) and isinstance(spaces.chosen, Whole):
         return [spaces.states, spaces.actions, spaces.first_state, spaces.first_action]
     return [described(spaces.observed), described(spaces.chosen)]
 
 
 def _constants(row: Row) -> str:
-    """A hash of every number, schedule and formula of a row; its texts do not matter."""
+    """Return a hash of every number, schedule and formula of a row, without its texts."""
     values = {f.name: getattr(row, f.name) for f in fields(row)}
     kept = {name: each for name, each in values.items() if not isinstance(each, str)}
     return hashlib.sha256(re.sub(r" at 0x[0-9a-f]+", "", repr(kept)).encode()).hexdigest()[:12]
@@ -167,7 +167,7 @@ def _constants(row: Row) -> str:
 def as_live(
     row: Row, dynamics: str | None, replan: str | None, scale: float | None, data: Any = None
 ) -> Row:
-    """The row with the defaults of live learning: counts pooled over the steps, fewer plans.
+    """Return the row with the defaults of live learning: pooled counts, fewer plans.
 
     Multipliers of a queue change in every episode, and such a planner plans in every episode.
     """
@@ -184,7 +184,7 @@ def as_live(
 
 
 def taken_up(data: Learned, asked: Asked, settings: Settings) -> Saved:
-    """What a learner of before needs to go on; one of another kind or size is refused."""
+    """Return the content of a `Learned` for a learner that goes on; refuse another kind or size."""
     row, world = asked.row, data.world
     both = {
         "algorithm": (row.name, data.algorithm.name),

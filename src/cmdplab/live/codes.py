@@ -28,7 +28,7 @@ class Whole:
     start: int = 0
 
     def number(self, value: Any) -> int:
-        """The number of a value; one outside the space is refused."""
+        """Return the number of a value; refuse a value outside the space."""
         try:
             n = (value if type(value) is int else operator.index(_scalar(value))) - self.start
         except TypeError:
@@ -38,11 +38,11 @@ class Whole:
         return n
 
     def value(self, number: int) -> int:
-        """What the environment calls a number."""
+        """Return the environment's value of a number."""
         return self.start + number
 
     def name(self, number: int) -> str:
-        """What a person calls it."""
+        """Return a name for a number."""
         return str(self.start + number)
 
 
@@ -54,18 +54,18 @@ class Named:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of words."""
         return len(self.words)
 
     def number(self, value: Any) -> int:
-        """The number of a name."""
+        """Return the number of a name."""
         word = str(_scalar(value))
         if word not in self._places:
             raise InputError(f"{word!r} is none of {', '.join(self.words[:6])}, ...")
         return self._places[word]
 
     def value(self, number: int) -> str:
-        """The name itself."""
+        """Return the name of a number."""
         return self.words[number]
 
     name = value
@@ -91,7 +91,7 @@ class Cells:
         return len(self.points)
 
     def number(self, value: Any) -> int:
-        """The cell of a number; what lies beyond the outer edges is in the outer cells."""
+        """Return the cell of a number; numbers beyond the outer edges are in the outer cells."""
         try:
             number = float(_scalar(value))
         except (TypeError, ValueError):
@@ -101,11 +101,11 @@ class Cells:
         return int(np.searchsorted(self.edges, number, side="right"))
 
     def value(self, number: int) -> float:
-        """The point that stands for a cell."""
+        """Return the point that represents a cell."""
         return self.points[number]
 
     def name(self, number: int) -> str:
-        """The cell as an interval, or its point where there is only that."""
+        """Return the cell as an interval, or its point if there is one cell."""
         if not self.edges:
             return f"{self.points[number]:.4g}"
         low = "-inf" if number == 0 else f"{self.edges[number - 1]:.4g}"
@@ -118,7 +118,7 @@ class Levels(Cells):
     """A number of a Box of actions, one of a few points."""
 
     def name(self, number: int) -> str:
-        """The point itself."""
+        """Return the point of a number."""
         return f"{self.points[number]:.4g}"
 
 
@@ -140,14 +140,14 @@ class Several:
         return math.prod(each.size for each in self.parts)
 
     def number(self, value: Any) -> int:
-        """The number of a value."""
+        """Return the number of a value."""
         n = 0
         for part, each in zip(self.parts, self._split(value), strict=True):
             n = n * part.size + part.number(each)
         return n
 
     def value(self, number: int) -> Any:
-        """What the environment calls a number: of the kind that its space has."""
+        """Return the environment's value of a number, of the type of its space."""
         values = [part.value(each) for part, each in self._digits(number)]
         if self.shape == "dict":
             return dict(zip(self.keys, values, strict=True))
@@ -159,14 +159,14 @@ class Several:
         return np.array(values, dtype=np.float32 if real else np.int64).reshape(self.sizes)
 
     def name(self, number: int) -> str:
-        """The parts' names, as a tuple or with the keys of a Dict."""
+        """Return the names of the parts, as a tuple or with the keys of a Dict."""
         names = [part.name(each) for part, each in self._digits(number)]
         if self.shape == "dict":
             return ", ".join(f"{k}={v}" for k, v in zip(self.keys, names, strict=True))
         return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
     def _digits(self, number: int) -> list[tuple[Code, int]]:
-        """Each part with its own number."""
+        """Return each part with its own number."""
         digits = []
         for part in reversed(self.parts):
             number, digit = divmod(number, part.size)
@@ -174,7 +174,7 @@ class Several:
         return digits[::-1]
 
     def _split(self, value: Any) -> list[Any]:
-        """The values of the parts."""
+        """Return the values of the parts."""
         if self.shape == "dict":
             if not hasattr(value, "keys") or set(value.keys()) != set(self.keys):
                 raise InputError(f"{value!r} has not the keys {', '.join(self.keys)}")
@@ -192,7 +192,7 @@ Code = Whole | Named | Cells | Several
 
 
 def names(code: Code) -> tuple[str, ...]:
-    """A name for each number; none where a space counts from 0, or is too large to name."""
+    """Return a name for each number, or () if a space counts from 0 or is too large."""
     if code.size > MANY or (isinstance(code, Whole) and code.start == 0):
         return ()
     found = tuple(code.name(n) for n in range(code.size))
@@ -200,7 +200,7 @@ def names(code: Code) -> tuple[str, ...]:
 
 
 def described(code: Code) -> dict[str, Any]:
-    """A code as plain data, from which `restored` makes it again."""
+    """Return a code as plain data for `restored`."""
     if isinstance(code, Whole):
         return {"kind": "whole", "size": code.size, "start": code.start}
     if isinstance(code, Named):
@@ -214,7 +214,7 @@ def described(code: Code) -> dict[str, Any]:
 
 
 def restored(values: Any) -> Code:
-    """The code that was described; what was not gets one sentence."""
+    """Return the code of a description by `described`."""
     try:
         kind = values["kind"]
         if kind == "whole":
@@ -235,5 +235,5 @@ def restored(values: Any) -> Code:
 
 
 def _scalar(value: Any) -> Any:
-    """The number in an array of one, as some environments show it."""
+    """Return the number in an array of one, which some environments show."""
     return value.item() if isinstance(value, np.ndarray) and value.size == 1 else value

@@ -37,7 +37,7 @@ class Env(Protocol):
 
 
 def check_env(env: Any) -> None:
-    """Whether something looks like an environment of Gymnasium."""
+    """Refuse an object without the methods and spaces of a Gymnasium environment."""
     for name in ("observation_space", "action_space", "reset", "step"):
         if not hasattr(env, name):
             kind = type(env).__name__
@@ -45,13 +45,13 @@ def check_env(env: Any) -> None:
 
 
 def own_problem(env: Env) -> CMDP | None:
-    """The problem of one of our own environments, which tells its horizon, limits and mask."""
+    """Return the problem of an environment of cmdplab, with its horizon, limits and mask."""
     found = getattr(getattr(env, "unwrapped", env), "problem", None)
     return found if isinstance(found, CMDP) else None
 
 
 def observations(env: Env, actions: Code, episodes: int, horizon: int, seed: int) -> list[Any]:
-    """What a warm-up with random actions sees: every observation of so many episodes."""
+    """Return every observation of so many episodes with random actions."""
     rng = np.random.default_rng(seed)
     seen: list[Any] = []
     for k in range(episodes):
@@ -66,7 +66,7 @@ def observations(env: Env, actions: Code, episodes: int, horizon: int, seed: int
 
 
 def check_call(what: str, function: object, arguments: str) -> None:
-    """Whether something can be called with these arguments, named and separated by commas."""
+    """Refuse an object that takes other arguments than these, named and separated by commas."""
     if not callable(function):
         raise InputError(f"{what} is {function!r}, not a function ({arguments})")
     if not _binds(function, *arguments.split(",")):
@@ -74,14 +74,14 @@ def check_call(what: str, function: object, arguments: str) -> None:
 
 
 def check_seeds(env: Env) -> None:
-    """Whether reset takes a seed, in the environment itself and below its wrappers."""
+    """Refuse an environment whose `reset`, or that below its wrappers, takes no seed."""
     for each in (env, getattr(env, "unwrapped", env)):
         if not _binds(each.reset, seed=0):
             raise InputError(f"reset() of {type(each).__name__} takes no seed=: it must")
 
 
 def reset_checked(env: Env, **seed: int) -> tuple[Any, Info]:
-    """The first observation of an episode, and the info."""
+    """Return the first observation of an episode, and the info."""
     result: Any = env.reset(**seed)
     if not isinstance(result, tuple) or len(result) != 2:
         raise InputError(f"reset() returned {result!r}, not (observation, info)")
@@ -132,15 +132,15 @@ class Copies:
 
     @property
     def spec(self) -> Any:
-        """Whose copies they are."""
+        """The specification of the copied environment."""
         return getattr(self.env, "spec", None)
 
     def reset(self, *, seed: int | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in every copy; what the first one shows."""
+        """Begin an episode in every copy; return the observation of the first one."""
         return self.reset_all(**({} if seed is None else {"seed": seed}))[0]
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Play one action in every copy; what the first one shows."""
+        """Play one action in every copy; return the step of the first one."""
         return self.step_all([action] * self.count)[0]
 
     def reset_all(self, **seed: int) -> list[tuple[Any, dict[str, Any]]]:
@@ -164,7 +164,7 @@ class Copies:
         return found
 
     def _info(self, infos: Info, i: int) -> dict[str, Any]:
-        """What is told of one copy: "_key" says which copies have a key."""
+        """Return the info of one copy: "_key" says which copies have a key."""
         found = {}
         for key, value in infos.items():
             flags = infos.get(f"_{key}")
@@ -179,13 +179,13 @@ class Copies:
 
 
 def as_one(env: Any) -> Any:
-    """The environment; of a vector environment, its copies."""
+    """Return the environment, or the copies of a vector environment."""
     vector = hasattr(env, "num_envs") and hasattr(env, "single_action_space")
     return Copies(env) if vector else env
 
 
 def _part(values: Any, i: int) -> Any:
-    """What belongs to copy i."""
+    """Return the values of copy i."""
     if isinstance(values, tuple):
         return tuple(_part(each, i) for each in values)
     if isinstance(values, Mapping):
@@ -194,7 +194,7 @@ def _part(values: Any, i: int) -> Any:
 
 
 def _together(values: list[Any]) -> Any:
-    """What belongs to each copy, as a vector environment wants it."""
+    """Return the values of all copies in the format of a vector environment."""
     if isinstance(values[0], tuple):
         return tuple(_together(list(each)) for each in zip(*values, strict=True))
     if isinstance(values[0], Mapping):
@@ -218,7 +218,7 @@ def _checked(info: Any, where: str) -> Info:
 
 
 def _binds(function: Callable[..., Any], *arguments: str, **named: int) -> bool:
-    """Whether a call would find its parameters; true where a function does not say which it has."""
+    """Return True if a function takes these arguments, or does not show its own."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

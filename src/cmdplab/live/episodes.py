@@ -37,25 +37,25 @@ class Setup(NamedTuple):
 
     @property
     def costs(self) -> bool:
-        """Whether limits are budgets of costs; else they are thresholds of utilities."""
+        """True for budgets of costs, False for thresholds of utilities."""
         return self.names[1].startswith("cost")
 
     @property
     def rule(self) -> str:
-        """Which way limits bound, in words."""
+        """The direction of the limits in words."""
         return "at most" if self.costs else "at least"
 
     def beyond(self, value: Any, limit: Any) -> Any:
-        """By how much a limit is missed, of numbers or arrays; below zero where it is kept."""
+        """Return by how much values miss a limit; negative values keep it."""
         return value - limit if self.costs else limit - value
 
     def end(self, found: Estimate, kind: bool) -> float:
-        """The end of an interval that is kind to a limit, or the other one."""
+        """Return the end of an interval that favours the policy (kind), or the other end."""
         return found.low if kind == self.costs else found.high
 
     @property
     def lead(self) -> int:
-        """Steps before the environment's first: one where the start state is drawn."""
+        """The number of steps before the environment's first: 1 if the start state is drawn."""
         return int(self.start is None)
 
     @property
@@ -80,7 +80,7 @@ class Setup(NamedTuple):
 
     @property
     def mask(self) -> Mask:
-        """[S, states, A]: where the action does not matter only action 0 is open."""
+        """The open actions [S, states, A]; only action 0 if the action does not matter."""
         opened = np.ones((self.steps, self.states, self.spaces.actions), dtype=bool)
         opened[:, self.absorbing :, 1:] = False
         if self.opened is not None:
@@ -100,11 +100,11 @@ class Played(NamedTuple):
     clipped: int = 0  # signals that were beyond their range
 
     def leads(self, setup: Setup) -> int | None:
-        """Where the last step led; None at the horizon, where an end may be that of the time."""
+        """Return the state after the last step; None at the horizon, where time may be over."""
         return None if self.length == setup.horizon else self.last
 
     def steps(self, setup: Setup) -> tuple[Indices, Indices, int | None, Array]:
-        """The environment's own: states [T], actions [T], where the last led, [1 + N, T]."""
+        """Return the environment's states [T], actions [T], last state and signals [1 + N, T]."""
         real = slice(setup.lead, setup.lead + self.length)
         return self.states[real], self.actions[real], self.leads(setup), self.signals[:, real]
 
@@ -116,7 +116,7 @@ class Masked(NamedTuple):
     policy: Callable[[int, int], Array]  # (step, state) -> [A]
 
     def choose(self, setup: Setup, act: Act, h: int, x: int, u: float, info: Info) -> int:
-        """The action of the learner; one that is closed is drawn anew among the open ones."""
+        """Return the learner's action, or a draw among the open actions if it is closed."""
         if "action_mask" not in info:
             return act(h, x, u)
         row = self.told.row(h - setup.lead, x, info)
@@ -206,11 +206,11 @@ class _Rolling:
 
     @property
     def over(self) -> bool:
-        """Whether it has ended or was cut."""
+        """True after an end or a truncation."""
         return self.ended or self.cut
 
     def begin(self, observation: Any, info: Info) -> None:
-        """What the reset showed."""
+        """Take the result of the reset."""
         self.observation, self.info, setup = observation, info, self.setup
         self.x = setup.spaces.state(observation)
         if setup.start not in (None, self.x):
@@ -221,7 +221,7 @@ class _Rolling:
             )
 
     def act(self, act: Act, h: int, u: float, masked: Masked | None) -> int:
-        """The learner's action at step h; after the end any that is open, as nobody listens."""
+        """Return the learner's action at step h; after the end, any open action."""
         if self.over:
             return int(np.argmax(self.info.get("action_mask", 0)))
         self.visited.append(self.x)
@@ -233,7 +233,7 @@ class _Rolling:
     def take(
         self, action: Any, following: Any, reward: Any, ended: bool, cut: bool, info: Info
     ) -> None:
-        """What came of it."""
+        """Take the result of a step."""
         if self.over:
             self.info = info
             return
@@ -244,7 +244,7 @@ class _Rolling:
             self.x = self.setup.spaces.state(following)
 
     def played(self) -> Played:
-        """The whole episode."""
+        """Return the whole episode."""
         setup, visited, taken = self.setup, self.visited, self.taken
         length = len(self.earned)
         whole = length == setup.horizon
@@ -275,7 +275,7 @@ def _failing(place: Callable[[], tuple[int, int]]) -> Iterator[None]:
 
 
 def checked_signals(earned: list[tuple[Any, ...]], setup: Setup, episode: int) -> tuple[Array, int]:
-    """[1 + N, S], and how many were clipped; the first that is no number in its range is named."""
+    """Return the signals [1 + N, S] and the number of clipped ones; name the first wrong one."""
     signals = np.zeros((len(setup.names), setup.steps))
     played = slice(setup.lead, setup.lead + len(earned))
     try:

@@ -24,17 +24,17 @@ class Evaluation(NamedTuple):
 
     @classmethod
     def of(cls, means: Iterable[Iterable[float]]) -> Evaluation:
-        """The estimates of (low, mean, high, episodes) of every signal, the objective first."""
+        """Return estimates from (low, mean, high, episodes) of the signals, the objective first."""
         first, *rest = (Estimate(float(a), float(m), float(b), int(n)) for a, m, b, n in means)
         return cls(first, tuple(rest))
 
     @property
     def every(self) -> tuple[Estimate, ...]:
-        """[1 + N], the objective and then the others."""
+        """The estimates [1 + N], the objective first."""
         return (self.objective, *self.constrained)
 
     def facts(self, names: Sequence[str], more: str = "") -> list[tuple[str, str]]:
-        """A mean with its interval for each signal."""
+        """Return a mean with its interval for each signal."""
         return [
             (display.name(name) + more, f"{each.mean:.6g} ({each.low:.6g} to {each.high:.6g})")
             for name, each in zip(names, self.every, strict=True)
@@ -60,7 +60,7 @@ class Tally:
 
     @classmethod
     def resumed(cls, arrays: dict[str, Array]) -> Tally:
-        """Go on from what `arrays` gave."""
+        """Return the tally whose `arrays` these are."""
         tally = cls(arrays["sums"].shape[-1])
         tally._count[:] = arrays["count"]
         tally._sums[:] = arrays["sums"]
@@ -69,7 +69,7 @@ class Tally:
         return tally
 
     def arrays(self) -> dict[str, Array]:
-        """Everything, as arrays with names."""
+        """Return all sums as arrays with names."""
         return {
             "count": self._count.copy(),
             "sums": self._sums.copy(),
@@ -77,7 +77,7 @@ class Tally:
         }
 
     def add(self, returns: Array) -> None:
-        """One more episode: returns [1 + N]."""
+        """Add the returns [1 + N] of an episode."""
         block = self.episodes // self._length
         if block == 2 * BLOCKS:
             self._count = _halved(self._count)
@@ -90,7 +90,7 @@ class Tally:
         self._sums[1, block] += returns**2
 
     def curve(self) -> Curve:
-        """The means over the blocks."""
+        """Return the means over the blocks."""
         used = self._count > 0
         count = self._count[used].astype(np.int64)
         return Curve(np.cumsum(count), count, self._sums[0, used] / count[:, None])
@@ -106,6 +106,6 @@ class Tally:
 
 
 def _halved(blocks: Array) -> Array:
-    """Neighbours added, with zeros behind."""
+    """Return the sums of neighbours, followed by zeros."""
     merged = blocks[0::2] + blocks[1::2]
     return np.concatenate([merged, np.zeros_like(merged)])

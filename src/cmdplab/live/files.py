@@ -36,7 +36,7 @@ Settings = dict[str, Any]
 
 
 class Saved(NamedTuple):
-    """What a live run needs to go on."""
+    """The content of a checkpoint."""
 
     state: Any  # the learner's
     tally: Tally
@@ -64,7 +64,7 @@ def save(folder: Path, settings: Settings, run: Saved) -> None:
 def find(
     folder: Path, settings: Settings, row: Row, empty: Experience
 ) -> tuple[Saved | None, list[str]]:
-    """The newest good checkpoint of these settings, and complaints about damaged ones.
+    """Return the newest good checkpoint of these settings, and complaints about damaged ones.
 
     empty : no steps yet, of the sizes that were asked for.
 
@@ -100,7 +100,7 @@ def find(
 
 
 def part(arrays: dict[str, Any], mark: str) -> dict[str, Any]:
-    """The arrays whose names begin with a mark, without it."""
+    """Return the arrays whose names begin with a mark, named without it."""
     return {k.removeprefix(mark): v for k, v in arrays.items() if k.startswith(mark)}
 
 
@@ -153,7 +153,7 @@ _PLAIN = ("multiplier", "visits", "episodes", "limit", "reward_range", "seconds"
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """The fields of a `Learned`; anything else gets one sentence."""
+    """Return the fields of a `Learned`; refuse other files."""
     arrays = read_sealed_npz(path, ours=True)
     if str(arrays.get("format")) != FORMAT:
         raise InputError(f"{path} is not what cmdplab.live has learned: it has another format")

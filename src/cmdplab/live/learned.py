@@ -45,7 +45,7 @@ class Known:
         return None
 
     def model(self, delta: float = 0.05) -> LearnedModel:
-        """The learned CMDP with its confidence box: to be solved, made robust, saved, reported."""
+        """Return the learned CMDP with its confidence box."""
         return model_of(self.seen, self.world, self.limit, delta)
 
     def plan(
@@ -55,7 +55,7 @@ class Known:
         *,
         threshold: npt.ArrayLike | None = None,
     ) -> Planned:
-        """The best policy of the learned model, for these limits or for others.
+        """Plan on the learned model, for these limits or for others.
 
         budget, threshold : of costs, or of utilities; None keeps what was learned for. margin : by
         how much less is spent, or more is earned, in the model: one number, or N.
@@ -67,7 +67,7 @@ class Known:
         return planned_on(self.seen, self.world, limit, more, self.by_step)
 
     def actor(self, seed: int = 0) -> Actor:
-        """The policy as the environment meets it: call it with an observation."""
+        """Return the policy as a function of observations."""
         return Actor(self, seed)
 
     def _limit(self, budget: npt.ArrayLike | None, threshold: npt.ArrayLike | None) -> Array:
@@ -127,7 +127,7 @@ class Learned(Known):
     def with_budget(
         self, budget: npt.ArrayLike | None = None, *, threshold: npt.ArrayLike | None = None
     ) -> Learned:
-        """The same experience for other limits: planned anew at once, nothing is learned anew.
+        """Return the result for other limits: plan anew without new episodes.
 
         The policy of the result is the plan, which was not played yet: `evaluation` is None.
         """
@@ -158,7 +158,7 @@ class Learned(Known):
         return f"Learned by {display.name(self.algorithm.name)}", facts
 
     def summary(self) -> str:
-        """All of it in a few lines of words."""
+        """Return the result in words."""
         lines = [f"{self.algorithm.name}, {self.episodes:,} episodes"]
         if self.last_evaluation is not None:
             lines += self._judged(LAST, self.last_evaluation, self.multiplier)
@@ -209,7 +209,7 @@ class Fitted(Known):
     def with_budget(
         self, budget: npt.ArrayLike | None = None, *, threshold: npt.ArrayLike | None = None
     ) -> Fitted:
-        """The same log for other limits, planned anew."""
+        """Return the result for other limits: plan anew on the same log."""
         plan = self.plan(budget, threshold=threshold)
         return replace(self, policy=plan.policy, planned=plan, limit=plan.limit)
 
@@ -236,7 +236,7 @@ class Actor:
         self._actor.reset()
 
     def __call__(self, observation: Any) -> Any:
-        """The action to play."""
+        """Return the action to play."""
         return self._spaces.action(self._actor(self._spaces.state(observation)))
 
 

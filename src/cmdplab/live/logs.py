@@ -44,7 +44,7 @@ class Step(NamedTuple):
 
 
 def episodes_of(data: Any, signals: Sequence[str]) -> Iterator[list[Step]]:
-    """The episodes of a log, whichever way it was written; signals : the names of N costs."""
+    """Yield the episodes of a log in any format; signals : the names of N costs."""
     if isinstance(data, list | tuple) and not (data and isinstance(data[0], Mapping)):
         if data and all(hasattr(data[0], each) for each in MINARI):
             yield from (_of_minari(each) for each in data)
@@ -109,7 +109,7 @@ def _blank(value: Any) -> bool:
 
 
 def _number(cell: Any) -> Any:
-    """A cell of a file as a number; what is none stays as it is, for the checks to name."""
+    """Return a cell of a file as a number; return other cells unchanged, for the checks."""
     try:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -117,7 +117,7 @@ def _number(cell: Any) -> Any:
 
 
 def _of_minari(episode: Any) -> list[Step]:
-    """An episode of arrays, T + 1 observations and T actions; infos may hold costs."""
+    """Return an episode from T + 1 observations and T actions; infos may hold costs."""
     for each in MINARI:
         if not hasattr(episode, each):
             raise InputError(f"a logged episode is {type(episode).__name__}: it has no {each}")
@@ -135,14 +135,14 @@ def _of_minari(episode: Any) -> list[Step]:
 
 
 def _told(infos: Mapping[str, Any], h: int, length: int) -> dict[str, Any]:
-    """The info of step h. Minari has T + 1 of each, the first of them told by the reset."""
+    """Return the info of step h. Minari has T + 1 of each, the first one from the reset."""
     sizes = {key: len(value) for key, value in infos.items() if hasattr(value, "__len__")}
     late = {key: size - length for key, size in sizes.items() if size in (length, length + 1)}
     return {key: _at(infos[key], h + more) for key, more in late.items()}
 
 
 def _at(values: Any, h: int) -> Any:
-    """Entry h of an array, or of every part of a Dict or Tuple of arrays."""
+    """Return entry h of an array, or of every part of a Dict or Tuple of arrays."""
     if isinstance(values, Mapping):
         return {key: _at(each, h) for key, each in values.items()}
     if isinstance(values, tuple):
@@ -151,12 +151,12 @@ def _at(values: Any, h: int) -> Any:
 
 
 def played_from(data: Any, world: Setup) -> Iterator[Played]:
-    """The episodes of a log, in the numbers of the learner; a complaint names episode and step."""
+    """Yield the episodes of a log in the learner's numbers; errors name episode and step."""
     return played_as(episodes_of(data, world.names[1:]), world)
 
 
 def played_as(logged: Iterable[list[Step]], world: Setup) -> Iterator[Played]:
-    """The same of episodes that were read."""
+    """Yield episodes that were read in the learner's numbers."""
     found = False
     for k, steps in enumerate(logged):
         if steps:
@@ -207,7 +207,7 @@ def _played(k: int, steps: list[Step], world: Setup) -> Played:
 
 
 def numbered(code: Any, names: tuple[str, ...], value: Any) -> int:
-    """The number of a state or an action, by the environment's word for it or by its name."""
+    """Return the number of a state or an action from its value or its name."""
     if isinstance(value, str):
         if value in names:
             return names.index(value)
@@ -266,7 +266,7 @@ def fit(
 
 
 def _range(logged: list[list[Step]]) -> tuple[float, float]:
-    """The rewards that were seen, and zero."""
+    """Return the range of the logged rewards and zero."""
     try:
         values = [float(step.reward) for episode in logged for step in episode]
     except (TypeError, ValueError, OverflowError):
@@ -278,7 +278,7 @@ def _range(logged: list[list[Step]]) -> tuple[float, float]:
 
 
 def _spaces(logged: list[list[Step]]) -> Spaces:
-    """The states and actions that occur: whole numbers from 0, or names."""
+    """Return the logged states and actions: whole numbers from 0, or names."""
     states, actions = dict[Any, None](), dict[Any, None]()
     for episode in logged:
         for step in episode:

@@ -22,7 +22,7 @@ Masking = npt.ArrayLike | Callable[[Any], npt.ArrayLike]
 
 
 def opened(given: Masking | None, spaces: Spaces, horizon: int) -> Mask | None:
-    """[H, X, A], true where an action may be tried; None where nothing was said."""
+    """Return the open actions [H, X, A]; None if no mask was given."""
     if given is None:
         return None
     shape = (horizon, spaces.states, spaces.actions)
@@ -50,12 +50,12 @@ class ToldMask:
         self._met: set[int] = set()
 
     def remember(self, opened: Mask) -> None:
-        """Go on from what was told before."""
+        """Go on from an earlier mask."""
         self.opened = opened.copy()
         self._met = set(np.flatnonzero(~opened.all(axis=(0, 2))).tolist())
 
     def row(self, h: int, x: int, info: Info) -> Mask | None:
-        """[A], which actions are open at step h in state x; None where nothing is said."""
+        """Return the open actions [A] at step h in state x; None if the info has no mask."""
         told = info.get("action_mask")
         if told is None:
             return None
@@ -78,21 +78,21 @@ class ToldMask:
 
 
 def instead(row: Array, opened: Mask, uniform: float) -> int:
-    """An open action, drawn from a policy's row [A] as far as it is open, else equally."""
+    """Draw an open action from a policy's row [A], or uniformly if all its actions are closed."""
     rest = np.where(opened, row, 0.0)
     rest = rest if rest.sum() > 0.0 else 1.0 * opened
     return drawn(rest / rest.sum(), uniform)
 
 
 def projected(policy: Array, opened: Mask | None) -> Array:
-    """A policy [H, X, A] without its closed actions; the others share what those had."""
+    """Return a policy [H, X, A] without closed actions; the others share their probability."""
     if opened is None:
         return policy
     return exact.policy_of(np.where(opened, policy, 0.0), exact.even(opened))
 
 
 def digest(mask: Mask | None) -> str:
-    """A mask in a few letters, for checkpoints."""
+    """Return a short digest of a mask, for checkpoints."""
     if mask is None:
         return "none"
     return hashlib.sha256(np.packbits(mask).tobytes()).hexdigest()[:12]

@@ -198,7 +198,7 @@ def learn(
 def _begun(
     env: Env, asked: Asked, settings: Settings, folder: Path | None, data: Any
 ) -> tuple[Playing, list[str]]:
-    """A run at its beginning, or where its checkpoint left it; the settings are completed."""
+    """Begin a run, or go on from its checkpoint; complete the settings."""
     sizes = (asked.spaces.states, asked.spaces.actions, 1 + len(asked.demand.limit))
     empty = Experience(*sizes, asked.horizon)
     found = files.find(folder, settings, asked.row, empty) if folder else None
@@ -246,7 +246,7 @@ def _begun(
 
 
 def _certified(env: Env, asked: Asked, setup: Setup, settings: Settings) -> Certified | None:
-    """The baseline as the learner is told it: certified now, or as its checkpoint has it."""
+    """Return the certified baseline, from the checkpoint if there is one."""
     if asked.baseline is None:
         return None
     if settings["baseline"] is not None:
@@ -264,7 +264,7 @@ def _learn(
     stop: Callable[[], bool],
     on_progress: OnProgress | None,
 ) -> float:
-    """Learn, with checkpoints by the clock, at the end, and when asked to stop; the seconds."""
+    """Learn with checkpoints by the clock and at the end; return the seconds."""
 
     def look(now: float) -> bool:
         save(now)
@@ -301,7 +301,7 @@ def _played(
 def _saver(
     playing: Playing, folder: Path | None, settings: Settings, every: float
 ) -> Callable[[float], None]:
-    """Leave a checkpoint when the time has come; nothing where no folder was given."""
+    """Return a function that writes a checkpoint if it is due."""
     due = [time.monotonic() + every]
 
     def save(now: float) -> None:
@@ -368,7 +368,7 @@ def _learned(
 
 
 def _held(stack: ExitStack, folder: Path) -> Path:
-    """The folder, ours alone while the stack lasts."""
+    """Return the folder, locked while the stack lasts."""
     try:
         stack.enter_context(held(writable_folder(folder)))
     except BusyError:
@@ -377,5 +377,5 @@ def _held(stack: ExitStack, folder: Path) -> Path:
 
 
 def _later(seed: int, episodes: int) -> int:
-    """Another seed for an environment that goes on after so many episodes."""
+    """Return another seed for an environment that goes on after so many episodes."""
     return int(np.random.SeedSequence((seed, episodes)).generate_state(1)[0])

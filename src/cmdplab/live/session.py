@@ -45,7 +45,9 @@ class Playing:
         saved: Saved | None,
         may_switch: bool = False,
     ) -> None:
-        """begin : makes a session of a row, a setup and a state, anew if more actions are closed.
+        """Begin or continue a run.
+
+        begin : makes a session of a row, a setup and a state, anew if more actions are closed.
 
         may_switch : True if the learner takes per-step counts as soon as steps differ.
         """
@@ -66,7 +68,7 @@ class Playing:
         self.session = begin(row, self.setup, saved.state if saved else None)
 
     def saved(self) -> Saved:
-        """The content of a checkpoint."""
+        """Return the content of a checkpoint."""
         told = None if self.told is None else self.told.opened
         seen = (self.tally, self.cut, self.seen, self.steps, self.earlier)
         return Saved(self.session.state(), *seen, told)
@@ -111,7 +113,7 @@ class Playing:
         self.steps.add(*steps)
 
     def _followed(self, played: Played) -> Indices:
-        """[S + 1], the states as the learner counts them.
+        """Return the states [S + 1] in the learner's numbers.
 
         An end at step H may be that of the time: pooled, it would be an end of every step.
         """
@@ -121,7 +123,7 @@ class Playing:
         return np.append(played.states[:-1], NOWHERE)
 
     def policy(self) -> Array:
-        """[H, X, A], what the learner would play next, without what is known to be closed."""
+        """Return the learner's next policy [H, X, A], without closed actions."""
         real = (slice(self.setup.lead, None), slice(self.setup.spaces.states))
         return projected(self.session.policy()[real], self.setup.opened)
 
@@ -145,13 +147,13 @@ class Playing:
         return tally.evaluation(np.sort(ends, axis=0), share, level)
 
     def multiplier(self) -> Array:
-        """[N], in the user's units: objective per unit of cost or utility."""
+        """Return the multipliers [N] in the user's units: objective per unit of cost or utility."""
         width = self.setup.scale.width
         multiplier = np.asarray(self.session.state().multiplier, np.float64)
         return np.asarray(multiplier * width[0] / width[1:])
 
     def remarks(self) -> list[str]:
-        """Remarks on the episodes."""
+        """Return remarks on the episodes."""
         remarks = []
         if self.switched:
             remarks.append(
@@ -194,7 +196,7 @@ class Playing:
         other: Act | None,
         masked: Masked | None,
     ) -> Iterator[Played]:
-        """Batches of an episode in each copy, all of them by the policy before the first."""
+        """Yield batches of an episode in each copy, each batch by one policy."""
         for begin in range(first, last + 1, copies.count):
             noise = uniforms(self.seed, begin, copies.count, self.setup.steps)[:, :, 0].tolist()
             act = self.session.act if other is None else other

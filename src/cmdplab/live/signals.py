@@ -36,17 +36,17 @@ class Scale(NamedTuple):
 
     @property
     def width(self) -> Array:
-        """[1 + N], the range of a step."""
+        """The range of a step's signals, [1 + N]."""
         return np.abs(self.best - self.worst)
 
     def to_unit(self, values: Array, steps: int | Array = 1) -> Array:
-        """Sums over so many steps, [1 + N] or [1 + N, ...], as the learner sees them."""
+        """Convert sums over `steps` steps, [1 + N] or [1 + N, ...], to the learner's units."""
         shape = (-1, *(1,) * (values.ndim - 1))
         worst, best = self.worst.reshape(shape), self.best.reshape(shape)
         return (values - steps * worst) / (best - worst)
 
     def from_unit(self, sums: Array, steps: int = 1) -> Array:
-        """[1 + N], sums over so many steps back in the user's units."""
+        """Convert sums [1 + N] over `steps` steps to the user's units."""
         return np.asarray(steps * self.worst + (self.best - self.worst) * sums)
 
 
@@ -60,7 +60,7 @@ class Demand(NamedTuple):
     ranges: tuple[tuple[float, float], ...] = ()  # [N], of a step; (0, 1) where nothing was said
 
     def scale(self, reward_range: tuple[float, float]) -> Scale:
-        """The maps of the objective and of the N constrained signals."""
+        """Return the maps of the objective and of the N constrained signals."""
         ranges = self.ranges or ((0.0, 1.0),) * len(self.limit)
         ends = [each if self.what == "utility" else each[::-1] for each in ranges]
         worst, best = zip(reward_range, *ends, strict=True)
@@ -75,7 +75,7 @@ def demand(
     utilities: Given,
     ranges: Any = (0.0, 1.0),
 ) -> Demand:
-    """Costs within budgets, or utilities that reach thresholds, from functions or the info."""
+    """Return the constraints: costs with budgets or utilities with thresholds."""
     if (budget is None) == (threshold is None):
         raise InputError("pass either budget= (of costs) or threshold= (of utilities)")
     costs = ("cost", "budget", budget, cost, utilities)
@@ -99,14 +99,14 @@ def demand(
 
 
 def signal_names(what: str, count: int) -> tuple[str, ...]:
-    """[N], what each cost or utility is called."""
+    """Return the names [N] of the costs or utilities."""
     return (what,) if count == 1 else tuple(f"{what} {n + 1}" for n in range(count))
 
 
 def checked_limit(
     name: str, given: npt.ArrayLike, horizon: int, ranges: Sequence[Sequence[float]]
 ) -> Array:
-    """[N]: budgets or thresholds within what H steps can add up to, [N] pairs of ends a step."""
+    """Return budgets or thresholds [N]; refuse those beyond the sums of H steps."""
     limit = np.atleast_1d(floats(name, given))
     if limit.ndim != 1 or not len(limit):
         raise InputError(f"{name} must be a number or a list of numbers")
@@ -118,7 +118,7 @@ def checked_limit(
 
 
 def checked_range(given: Any, what: str = "reward") -> tuple[float, float]:
-    """(low, high) of the signal of a step; zero, what a step after the end has, lies within."""
+    """Return (low, high) of a step's signal; refuse a range without 0, the signal after an end."""
     name = f"{what}_range"
     try:
         low, high = (real_number(f"an end of {name}", each) for each in given)
@@ -135,7 +135,7 @@ def checked_range(given: Any, what: str = "reward") -> tuple[float, float]:
 
 
 def checked_ranges(given: Any, count: int) -> tuple[tuple[float, float], ...]:
-    """(low, high) of each of N costs or utilities: one pair for all, or N of them."""
+    """Return (low, high) of each of N costs or utilities, from one pair or N pairs."""
     if isinstance(given, list | tuple) and given and isinstance(given[0], list | tuple):
         if len(given) != count:
             raise InputError(f"cost_range holds {len(given)} pairs for {count} constraints")
@@ -144,7 +144,7 @@ def checked_ranges(given: Any, count: int) -> tuple[tuple[float, float], ...]:
 
 
 def unread(state: Any, action: Any, following: Any, reward: Any, info: Info) -> Sequence[Any]:
-    """Refuse: what was loaded from a file has no functions, which no file can hold."""
+    """Refuse to compute signals: a file holds no functions."""
     raise InputError("functions are not kept in files: pass cost= or utilities= again")
 
 

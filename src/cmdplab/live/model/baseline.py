@@ -54,7 +54,7 @@ class Certified(NamedTuple):
 
 
 def bernstein_low(values: Array, width: float, delta: float) -> float:
-    """The lower end for the mean of values [n] whose range is `width` wide."""
+    """Return the lower bound for the expectation of values [n] with a range of `width`."""
     n, log = len(values), math.log(2.0 / delta)
     spread = float(np.var(values, ddof=1))
     return (
@@ -96,13 +96,13 @@ def certified(given: Baseline, env: Env, setup: Setup, threshold: Array, seed: i
 
 
 def recalled(given: Baseline, setup: Setup, returns: Array, note: str) -> Certified:
-    """A baseline that was certified before, with the returns that were found then."""
+    """Return a baseline that was certified before, with its earlier returns."""
     told = task.Baseline(_for_learner(baseline_rows(given, setup), setup), returns)
     return Certified(told, [], note)
 
 
 def baseline_rows(given: Baseline, setup: Setup) -> Array:
-    """[H, X, A], checked."""
+    """Return the policy [H, X, A] of a baseline, checked."""
     policy = given.policy if isinstance(given.policy, Policy) else Policy(np.asarray(given.policy))
     shape = (setup.horizon, setup.spaces.states, setup.spaces.actions)
     if policy.counter is not None or policy.array.shape not in (shape, shape[1:]):
@@ -111,7 +111,7 @@ def baseline_rows(given: Baseline, setup: Setup) -> Array:
 
 
 def _for_learner(rows: Array, setup: Setup) -> Array:
-    """[S, states, A]: with the steps and states in which nothing is chosen."""
+    """Return a policy [S, states, A], with the steps and states without a choice."""
     made = np.zeros((setup.steps, setup.states, setup.spaces.actions))
     made[..., 0] = 1.0
     made[: setup.lead] = setup.mask[: setup.lead] / setup.mask[: setup.lead].sum(-1, keepdims=True)
@@ -139,7 +139,7 @@ def _in_words(setup: Setup, n: int, low: Array) -> str:
 
 
 def by_rows(rows: Array, lead: int) -> Act:
-    """The actions of a policy [H, X, A] by inverse CDF; a step in which nothing is chosen has 0."""
+    """Return a function that draws the actions of a policy [H, X, A] by inverse CDF."""
     sums = np.cumsum(rows, axis=-1)
     last = rows.shape[-1] - 1 - np.argmax(rows[..., ::-1] > 0.0, axis=-1)
 

@@ -115,7 +115,7 @@ def model_problem(
 
 
 def model_of(seen: Experience, world: Setup, limit: Array, delta: float = 0.05) -> LearnedModel:
-    """The problem with its box: with probability 1 - delta it holds every row that was tried."""
+    """Return the problem and a box that holds every tried row with probability 1 - delta."""
     problem, visits = model_problem(seen, world, limit), seen.visits()
     notes = ["the world is taken to be the same at every step, and rewards and costs are means"]
     never = int((visits == 0).sum())
@@ -140,7 +140,7 @@ def model_of(seen: Experience, world: Setup, limit: Array, delta: float = 0.05) 
 
 
 def standard_errors(problem: CMDP, seen: Experience, world: Setup, policy: Array) -> Array:
-    """[1 + N]: of the returns that the model promises a policy, in the user's units.
+    """Return the standard errors [1 + N] of the model's returns of a policy, in the user's units.
 
     The delta method: a sample (r, y) of the pair (x, a) moves V by sum_h w_h(x, a) (r + V_{h+1}(y))
     over n(x, a); the start by V(x_1) over the episodes. Right for many visits; pairs that were
@@ -156,7 +156,8 @@ def standard_errors(problem: CMDP, seen: Experience, world: Setup, policy: Array
     n = visits.ravel()[pair]
     found = []
     for k, reward in enumerate(problem.reward):
-        values = _state_values(problem, policy, reward)
+        values = np.zeros((problem.horizon + 1, problem.states))
+        values[:-1] = np.sum(policy * exact.action_values(problem, policy, reward), axis=-1)
         after = np.zeros(len(n))
         for h in range(world.horizon):
             place = occupancy[h][entries.state, entries.action]
@@ -176,7 +177,7 @@ def standard_errors(problem: CMDP, seen: Experience, world: Setup, policy: Array
 
 
 def _of_the_start(seen: Experience, world: Setup, value: Array) -> float:
-    """The variance that comes from not knowing how often each state is the first."""
+    """Return the variance that is due to the estimated shares of the first states."""
     if world.start is not None:
         return 0.0
     began, many = seen.starts()
@@ -185,17 +186,8 @@ def _of_the_start(seen: Experience, world: Setup, value: Array) -> float:
     return float(share @ (value[began] - mean) ** 2 / many.sum())
 
 
-def _state_values(problem: CMDP, policy: Array, reward: Array) -> Array:
-    """[H + 1, X], of one reward."""
-    values = np.zeros((problem.horizon + 1, problem.states))
-    for h in reversed(range(problem.horizon)):
-        q = reward[h] + problem.kernel.ahead(h, values[h + 1])
-        values[h] = np.sum(policy[h] * q, axis=-1)
-    return values
-
-
 def _means(entries: Entries, visits: Array, signals: int) -> Array:
-    """[1 + N, X, A], zero where nothing was tried."""
+    """Return the means [1 + N, X, A] of the signals, zero for untried pairs."""
     sums = np.zeros((signals, *visits.shape))
     for total, each in zip(sums, entries.sums, strict=True):
         np.add.at(total, (entries.state, entries.action), each)
@@ -203,7 +195,7 @@ def _means(entries: Entries, visits: Array, signals: int) -> Array:
 
 
 def _opened(visits: Array, told: Mask | None, horizon: int) -> Mask:
-    """[H, X + 2, A]: what was tried and may be; where nothing of that is, what may be."""
+    """Return the open actions [H, X + 2, A]: the tried ones, or all if none was tried."""
     X, A = visits.shape
     may = np.broadcast_to(np.array(True), (1, X, A)) if told is None else told
     tried = may & (visits > 0.0)
@@ -246,7 +238,7 @@ def _transitions(
 
 
 def _labels(world: Setup) -> Labels:
-    """Names of the environment where it has some, and the units of every signal."""
+    """Return the names of the environment, if it has some, and the units of every signal."""
     scale, named = world.scale, world.spaces.labels
     states = named.states
     if states:

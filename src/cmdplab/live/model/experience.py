@@ -80,31 +80,15 @@ class Experience:
             return
         keys, signals = zip(*self._waiting, strict=True)
         values = np.concatenate(signals, axis=1)
-        self._merge(np.concatenate(keys), np.ones(self._steps), np.stack([values, values**2]))
-        self._begin(np.array(self._first, dtype=np.int64), np.ones(len(self._first)))
-        self._waiting, self._first, self._steps = [], [], 0
-
-    def _merge(self, key: Indices, count: Array, sums: Array) -> None:
-        """Add transitions [E], which may occur several times."""
-        every = np.concatenate([self._key, key])
-        self._key, place = np.unique(every, return_inverse=True)
+        self._key, place = np.unique(np.concatenate([self._key, *keys]), return_inverse=True)
         size = len(self._key)
-        self._count = totals(place, np.concatenate([self._count, count]), size)
-        together = np.concatenate([self._sums, sums], axis=-1)
+        self._count = totals(place, np.append(self._count, np.ones(self._steps)), size)
+        together = np.concatenate([self._sums, np.stack([values, values**2])], axis=-1)
         self._sums = np.stack([[totals(place, each, size) for each in row] for row in together])
-
-    def _begin(self, states: Indices, count: Array) -> None:
-        """Add first states of episodes."""
-        every = np.concatenate([self._began, states])
-        self._began, place = np.unique(every, return_inverse=True)
-        self._starts = totals(place, np.concatenate([self._starts, count]), len(self._began))
-
-    def include(self, other: Experience) -> None:
-        """Add all counts of another experience."""
-        other._settle()
-        self._settle()
-        self._merge(other._key, other._count, other._sums)
-        self._begin(other._began, other._starts)
+        began = np.append(self._began, self._first).astype(np.int64)
+        self._began, place = np.unique(began, return_inverse=True)
+        self._starts = totals(place, np.append(self._starts, np.ones(len(self._first))))
+        self._waiting, self._first, self._steps = [], [], 0
 
     @property
     def episodes(self) -> int:

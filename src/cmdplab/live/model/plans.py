@@ -66,9 +66,9 @@ def planned_on(
     margin: Array,
     steps: BySteps | None = None,
 ) -> Planned:
-    """The optimum of the model for limits [N] that are stricter by a margin [N].
+    """Return the optimum of the model for limits [N] that are stricter by a margin [N].
 
-    Where the model has none, the policy that comes nearest to all limits.
+    If the model has none, return the policy that comes nearest to all limits.
     """
     stricter = limit - margin if world.costs else limit + margin
     problem = model_problem(seen, world, stricter, steps=steps)
@@ -91,7 +91,7 @@ def planned_on(
 
 
 def promise(problem: CMDP, seen: Experience, world: Setup, policy: Array) -> Evaluation:
-    """What the model says a policy earns, with 95 % intervals."""
+    """Return the model's estimates of a policy, with 95 % intervals."""
     width = world.scale.best - world.scale.worst
     means = world.horizon * world.scale.worst + width * exact.returns(problem, policy)
     half = float(special.ndtri((1.0 + LEVEL) / 2.0)) * standard_errors(problem, seen, world, policy)
@@ -111,7 +111,7 @@ def promised_by(
 
 
 def out_of_reach(promised: Evaluation, limit: Array, world: Setup) -> str:
-    """A sentence on limits that no policy of the model keeps."""
+    """Return a sentence on limits that no policy of the model keeps."""
     parts = [
         f"{name} {world.rule} {wanted:g} looks unreachable: it comes to {found.mean:.4g}"
         for name, wanted, found in zip(world.names[1:], limit, promised.constrained, strict=True)
@@ -121,7 +121,7 @@ def out_of_reach(promised: Evaluation, limit: Array, world: Setup) -> str:
 
 
 def on_the_model(plan: Planned, world: Setup) -> list[str]:
-    """Where episodes contradict the model by far more than its errors."""
+    """Return a note if episodes contradict the model by far more than its errors."""
     if plan.evaluation is None:
         return []
     both = (plan.promised.every, plan.evaluation.every)
@@ -144,7 +144,7 @@ def on_the_multiplier(
     last: Evaluation,
     world: Setup,
 ) -> list[str]:
-    """Where a multiplier grows without end, as it does if a limit cannot be kept.
+    """Return a note if a multiplier grows without end, as it does if a limit cannot be kept.
 
     It has grown from doubling to doubling, is no price any more, and what it is the price of is
     still missed, for certain. One that rises on the way to its price, or to nothing, is none.
@@ -168,7 +168,7 @@ def on_the_multiplier(
 
 
 def on_the_slack(told: float | None, plan: Planned, world: Setup) -> list[str]:
-    """Where the Slater gap that was told is more than any policy of the model has."""
+    """Return a note if the given Slater gap exceeds that of every policy of the model."""
     found = plan.slater_gap
     if told is None or found is None:
         return []
