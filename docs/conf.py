@@ -16,7 +16,12 @@ sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src")]
 
 import cmdplab  # noqa: E402
 
-os.environ.pop("MPLBACKEND", None)  # notebooks would draw their figures for nobody
+os.environ.pop("MPLBACKEND", None)  # notebooks would draw no figures
+# Kernels of notebooks print a warning about their local connection: show only errors.
+os.environ["IPYTHONDIR"] = str(HERE.parent / "build" / "ipython")
+profile = HERE.parent / "build" / "ipython" / "profile_default"
+profile.mkdir(parents=True, exist_ok=True)
+(profile / "ipython_kernel_config.py").write_text('c.IPKernelApp.log_level = "ERROR"\n')
 
 project, author, version = "cmdplab", "the cmdplab contributors", cmdplab.__version__
 release, copyright = version, "the cmdplab contributors; MIT licence"  # noqa: A001
