@@ -18,8 +18,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import linprog
 
 from cmdplab import display
 from cmdplab.cmdp.checks import floats
@@ -275,6 +273,9 @@ def _direction(problem: CMDP, at: _Judged, slopes: Array, more: float) -> Array:
 
     Rows that no worst kernel visits stay as they are.
     """
+    from scipy import sparse  # a quarter of a second, which `solve` does without
+    from scipy.optimize import linprog
+
     H, X, A = at.policy.shape
     flat = slopes.reshape(len(slopes), -1)
     now = flat @ at.policy.ravel()

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cmdplab import display
-from cmdplab.cmdp import exact_stationary
 from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
@@ -22,10 +21,12 @@ from cmdplab.cmdp.stationary import Average, StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers.certified import Infeasible, Optimum, attempt
 from cmdplab.solvers.known import Known
-from cmdplab.solvers.stationary import average_optima, certified as stationary
 from cmdplab.solvers.thresholds.conflicts import conflict, never_bind
 from cmdplab.solvers.units import Units
 from cmdplab.types import Array, frozen, lock
+
+if TYPE_CHECKING:
+    from cmdplab.solvers.stationary import certified as stationary
 
 NO_SLACK = "no slack: the thresholds can be met, but with no room to spare (no Slater point)"
 
@@ -138,7 +139,9 @@ def _begun(warm: Solution | None, units: Units) -> tuple[tuple[Any, ...], Array 
 
 
 def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
-    """The optimum of a problem without an end."""
+    """Return the optimum of discounted rewards."""
+    from cmdplab.solvers.stationary import certified as stationary  # SciPy: 0.2 s
+
     units = Units.of(problem)
     best = stationary.optimum(units.scaled(problem), *_begun(warm, units), units.unsure, units.even)
     if best.policy is None:
@@ -148,7 +151,9 @@ def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
 
 
 def _averaged(problem: StationaryCMDP, warm: Solution | None) -> Solution:
-    """The optimum of average rewards."""
+    """Return the optimum of average rewards."""
+    from cmdplab.solvers.stationary import average_optima
+
     first = None if warm is None else warm.multiplier
     if first is not None and len(first) != problem.constraints:
         first = None
@@ -161,6 +166,8 @@ def _averaged(problem: StationaryCMDP, warm: Solution | None) -> Solution:
 
 
 def _spent(problem: StationaryCMDP, policy: Policy) -> Array:
+    from cmdplab.cmdp import exact_stationary
+
     return exact_stationary.occupancy(problem, policy.array)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from cmdplab.solvers import certified
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.mixtures import Column, Found, Pool, in_doubles, in_fractions
 from cmdplab.solvers.rational import Mixture, Pricing, Program, penalised
-from cmdplab.solvers.stationary import average_optima, certified as stationary
 from cmdplab.types import Array, Indices
+
+if TYPE_CHECKING:
+    from cmdplab.solvers.stationary import average_optima, certified as stationary
 
 SHARP = 1e-12  # of the largest return: a doubt below it is not looked at again
 CLOSED = 1e-8  # of the same: the certificate that is promised
@@ -59,6 +61,8 @@ class Attainable:
         self._known: Known | None = None
         self._search: stationary.Search | average_optima.Prices | None = None
         if isinstance(problem, StationaryCMDP):
+            from cmdplab.solvers.stationary import average_optima, certified as stationary
+
             averaged = isinstance(problem.criterion, Average)
             self._search = (average_optima.Prices if averaged else stationary.Search)(problem)
             self.size, self.short = self._search.scale, stationary.SHORT * self._search.scale
