@@ -14,8 +14,8 @@ import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.solvers import Solution
-from cmdplab.solvers.fixed_point import BITS, WholePricing
 from cmdplab.solvers.rational import Mixture, Program
+from cmdplab.solvers.whole import BITS, WholeEpisodes
 
 Array = np.ndarray
 exactly = np.frompyfunc(Fraction, 1, 1)
@@ -60,7 +60,7 @@ def mixed(problem: CMDP, mixture: Mixture) -> list[Fraction]:
 def margin(problem: CMDP) -> tuple[Fraction, Fraction]:
     """(low, high): the largest smallest slack lies between."""
     thresholds = [Fraction(b) for b in problem.threshold.tolist()]
-    price = WholePricing(problem, problem.reward)
+    price = WholeEpisodes(problem, problem.reward)
     mixture = Program(thresholds).best(None, price, TINY)
     returns = mixed(problem, mixture)
     low = min(u - b for u, b in zip(returns[1:], thresholds, strict=True))
@@ -77,7 +77,7 @@ def bracket(problem: CMDP, found: Solution) -> tuple[float, float]:
     short = max(-slack, Fraction(0)) + TINY
     thresholds = [Fraction(b) - short for b in problem.threshold.tolist()]
     program = Program(thresholds)
-    price, penalty = WholePricing(problem, problem.reward), Fraction(1)
+    price, penalty = WholeEpisodes(problem, problem.reward), Fraction(1)
     mixture = program.best(penalty, price, TINY)
     while mixture.shortfall > 0 and penalty < 1 << 120:
         penalty *= 64

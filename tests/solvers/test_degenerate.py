@@ -27,10 +27,10 @@ from cmdplab.environments.catalogue import describe
 from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import Box, plan, solve
 from cmdplab.solvers.certified import Infeasible, attempt
-from cmdplab.solvers.fixed_point import WholePricing
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.rational import Program, Vertex
 from cmdplab.solvers.thresholds.frontier import frontier
+from cmdplab.solvers.whole import WholeEpisodes
 
 OPT_CMDP = ("--algorithm", "OptCMDP", "--episodes", "5")
 
@@ -215,7 +215,7 @@ def test_the_rational_program_by_hand():
 
 def test_sweeps_in_whole_numbers_are_exact():
     problem = random_problem(3, 2, 3, 2)
-    found = WholePricing(problem, problem.reward)(Fraction(1), [Fraction(1, 3), Fraction(10**9)])
+    found = WholeEpisodes(problem, problem.reward)(Fraction(1), [Fraction(1, 3), Fraction(10**9)])
     weights = np.array([1.0, 1 / 3, 1e9])
     bound, _ = exact.greedy(problem, np.tensordot(weights, problem.reward, axes=1))
     assert float(np.dot(weights, [float(r) for r in found.returns])) == pytest.approx(bound)

@@ -16,7 +16,7 @@ import numpy as np
 
 from cmdplab.cmdp import exact
 from cmdplab.errors import OpenCertificateError
-from cmdplab.solvers import box, fixed_point, wholly
+from cmdplab.solvers import box, rational, whole
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.layout import Box
 from cmdplab.solvers.rational import Mixture, Program, penalised
@@ -142,8 +142,8 @@ def _wholly(
     known: Known, unsure: Array | None = None, even: Array | None = None
 ) -> Optimum | Infeasible:
     """The optimum where nothing rounds."""
-    whole = fixed_point.WholePricing(known.problem, known.reward)
-    best = wholly.optimum(whole, known.threshold, unsure, even)
+    price = whole.WholeEpisodes(known.problem, known.reward)
+    best = rational.optimum(price, known.threshold, unsure, even)
     if best.policy is None:
         return Infeasible(best.slack or 0.0)
     if not best.doubt <= CLOSED * known.size:
@@ -177,7 +177,7 @@ def _closed(known: Known, best: Optimum) -> Optimum | Infeasible:
     """An optimum whose certificate is as close as promised; whole numbers are the last resort."""
     problem, reward = known.problem, known.reward
     unsure = ROUNDING * problem.horizon * float(best.multiplier.sum())
-    if not best.doubt + unsure <= CLOSED * known.size and fixed_point.affordable(problem, reward):
+    if not best.doubt + unsure <= CLOSED * known.size and whole.affordable(problem, reward):
         return _wholly(known)
     if not (best.doubt <= CLOSED * known.size and unsure <= LOOSEST * known.size):
         raise _open(known, best.doubt + unsure)

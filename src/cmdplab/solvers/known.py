@@ -17,7 +17,6 @@ import numpy as np
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CLOSED, CMDP, repeats
 from cmdplab.cmdp.transitions import SPARSE_FROM
-from cmdplab.solvers.fixed_point import products
 from cmdplab.solvers.induction import (
     Rows,
     bound_by,
@@ -29,6 +28,7 @@ from cmdplab.solvers.induction import (
 )
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits
 from cmdplab.solvers.rational import Vertex
+from cmdplab.solvers.whole import products
 from cmdplab.types import Array, frozen
 
 QUICK_PRODUCTS = 50_000

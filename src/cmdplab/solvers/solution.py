@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +19,12 @@ from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Average, StationaryCMDP
 from cmdplab.errors import InputError
+from cmdplab.solvers import rational
 from cmdplab.solvers.certified import Infeasible, Optimum, attempt
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.thresholds.conflicts import conflict, never_bind
 from cmdplab.solvers.units import Units
 from cmdplab.types import Array, frozen, lock
-
-if TYPE_CHECKING:
-    from cmdplab.solvers.stationary import certified as stationary
 
 NO_SLACK = "no slack: the thresholds can be met, but with no room to spare (no Slater point)"
 
@@ -187,14 +185,11 @@ def _infeasible(problem: CMDP | StationaryCMDP, slack: float) -> Solution:
 def _solution(
     problem: CMDP | StationaryCMDP,
     units: Units,
-    best: Optimum | stationary.Optimum,
+    best: Optimum | rational.Optimum,
     policy: Policy,
     visits: Callable[[], Array],
 ) -> Solution:
     """The optimum in the units of the problem."""
-    assert best.returns is not None
-    assert best.multiplier is not None
-    assert best.dual is not None
     value, slack = units.value(float(best.returns[0])), best.slack
     if slack is not None:
         slack = max(units.slack(slack, problem), 0.0)

@@ -1,7 +1,9 @@
 """The search for the optimum under budgets: one problem with memory for every choice of z.
 
-A budget that is kept surely closes actions of the problem with memory (augmented.py), the others
-are constraints of it (limits.py). CVaR is a union: CVaR_level(C) <= bound where for some z
+A budget that is kept surely closes actions of the problem with memory (augmented.py). The others
+are constraints of it: a quantity that must stay within a limit is offset - scale * V[u] for a
+utility u in [0, 1], and the threshold of u is (offset - limit) / scale. CVaR is a union:
+CVaR_level(C) <= bound if for some z
 
     E (C - z)_+ <= (1 - level) (bound - z)
 
@@ -24,18 +26,94 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers.budgeted.augmented import Augmented
 from cmdplab.solvers.budgeted.ledger import Ledger, ledger
-from cmdplab.solvers.budgeted.limits import (
-    Limit,
-    chance_limit,
-    cvar_limit,
-    expected_limit,
-    visit_limit,
-)
 from cmdplab.solvers.solution import Solution, solve
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices, Mask
 
 MOST_CHOICES = 10_000  # of z, all CVaR budgets together
 BETTER = 1e-12  # of H: what a further choice of z must promise to be looked at
+SHORT = 1e-9  # of the scale: a limit that is missed by less is kept but for rounding
+
+
+class Limit(NamedTuple):
+    """offset - scale * V[utility] <= limit."""
+
+    utility: Array  # [H, n, A] in [0, 1]
+    offset: float
+    scale: float
+    limit: float
+
+    @property
+    def threshold(self) -> float:
+        """What V[utility] must reach; zero where it always does, above H where it cannot.
+
+        A limit that asks for all of H, as a budget of zero does, asks for no more by a rounding.
+        """
+        asked = max((self.offset - self.limit) / self.scale, 0.0)
+        most = float(len(self.utility))
+        return most if most < asked <= most * (1.0 + SHORT) else asked
+
+    def quantity(self, utility: float) -> float:
+        """The quantity itself, of V[utility]."""
+        return self.offset - self.scale * utility
+
+    def least(self, problem: CMDP) -> float:
+        """The least that the quantity can be on the problem with memory."""
+        return self.quantity(exact.greedy(problem, self.utility)[0])
+
+    def out_of_reach(self, problem: CMDP) -> bool:
+        """Whether no policy keeps it, alone."""
+        return self.least(problem) > self.limit + SHORT * self.scale
+
+
+def chance_limit(budget: Chance, space: Augmented, total: Indices, most: int) -> Limit:
+    """P(C > B) = 1 - E 1{C <= B}, of the totals [n, A] after the last step."""
+    return Limit(_at_the_end(space, total <= most), 1.0, 1.0, budget.probability)
+
+
+def cvar_limit(budget: CVaR, space: Augmented, total: Array, z: float) -> Limit:
+    """E (C - z)_+ <= (1 - level) (bound - z), of the totals [n, A] after the last step."""
+    excess = np.maximum(total - z, 0.0)
+    largest = float(excess.max()) or 1.0
+    allowed = (1.0 - budget.level) * (budget.bound - z)
+    return Limit(_at_the_end(space, 1.0 - excess / largest), largest, largest, allowed)
+
+
+def expected_limit(budget: Expected, space: Augmented, problem: CMDP) -> Limit:
+    """E C <= B with u_h = (max c_h - c_h) / the largest range of a step."""
+    cost = budget.table(problem)
+    top = np.max(cost, axis=(1, 2), initial=-np.inf, where=problem.opened)
+    low = np.min(cost, axis=(1, 2), initial=np.inf, where=problem.opened)
+    scale = float((top - low).max()) or 1.0
+    utility = np.clip((top[:, None, None] - cost) / scale, 0.0, 1.0)
+    return Limit(utility[:, space.x], float(top.sum()), scale, budget.budget)
+
+
+def visit_limit(budget: VisitCap, space: Augmented, problem: CMDP) -> Limit:
+    """The expected visits, with u = 1 where a step counts and the pair is another one."""
+    pairs = budget.pairs(problem)
+    counts = np.asarray(pairs.any(axis=(1, 2)))
+    utility = (counts[:, None, None] & ~pairs).astype(np.float64)
+    return Limit(utility[:, space.x], float(counts.sum()), 1.0, budget.cap)
+
+
+def _at_the_end(space: Augmented, utility: Array | Mask) -> Array:
+    """[H, n, A], a utility [n, A] of the last step, nothing before."""
+    table = np.zeros(space.sizes)
+    table[-1] = utility
+    return table
+
+
+def value_at_risk(total: Array, probability: Array, level: float) -> tuple[float, float]:
+    """(VaR, CVaR) of totals with their probabilities: the minimiser and the minimum over z.
+
+    z + E (C - z)_+ / (1 - level) is convex and piecewise linear in z, with its kinks at the totals,
+    so that its minimum is at one of them.
+    """
+    values = np.unique(total[probability > 0.0])
+    excess = np.maximum(total[None] - values[:, None], 0.0) @ probability
+    bound = values + excess / (1.0 - level)
+    best = int(np.argmin(bound))
+    return float(values[best]), float(bound[best])
 
 
 class Answer(NamedTuple):

@@ -17,11 +17,11 @@ import numpy as np
 from cmdplab.cmdp import exact_stationary as exact
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import OpenCertificateError
-from cmdplab.solvers import wholly
+from cmdplab.solvers import rational
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits, in_doubles, in_fractions
-from cmdplab.solvers.rational import Program, penalised
+from cmdplab.solvers.rational import Optimum, Program, infeasible, penalised
 from cmdplab.solvers.stationary import discounted
-from cmdplab.solvers.stationary.whole import MOST_STATES, WholePricing
+from cmdplab.solvers.whole import MOST_STATES, WholeDiscounted
 from cmdplab.types import Array
 
 LARGE = 5_000  # states from which linear systems are solved by iteration
@@ -32,19 +32,6 @@ WHOLE_EDGE = 1e-5  # of the same: a slack below it is found again where nothing 
 SEARCH = (1e-13, 1e-11)  # of the same: gains that are not looked for
 MARGIN = 1e-9  # of the same: gains of the largest margin that are not, in large problems
 ROUGH = (1e-7, 1e-6)  # accuracy and gains of a first search, which finds where to look
-
-
-class Optimum(NamedTuple):
-    """A policy with bounds, and the largest margin of any policy; no policy where none is met."""
-
-    policy: Array | None  # [X, A]
-    occupancy: Array | None  # [X, A]
-    returns: Array | None  # [1 + N]
-    multiplier: Array | None  # [N]
-    dual: float | None
-    slack: float | None  # of the safest mixture; None for N = 0
-    doubt: float  # how far the value may be from the optimum
-    mixed: tuple[Any, ...] = ()  # the policies [X] of the mixture
 
 
 class Safest(NamedTuple):
@@ -155,7 +142,7 @@ def _quickly(search: Search, first: Array | None, even: Array | None) -> Optimum
     most = search.bound(0.0, safe.multiplier)
     if most < -SHORT * search.scale:
         slack = safe.value if even is None else _slack(search, pool, even)
-        return Optimum(None, None, None, None, None, slack, 0.0)
+        return infeasible(slack)
     edge = WHOLE_EDGE if search.brief else EDGE
     if safe.value <= edge * search.scale or most - safe.value > CLOSED[search.large] * search.scale:
         return None
@@ -184,7 +171,7 @@ def _exactly(search: Search, even: Array | None) -> Optimum:
     slack = float(safe.value)
     most = search.bound(0.0, np.array([float(each) for each in safe.multiplier]))
     if most < -SHORT * search.scale:
-        return Optimum(None, None, None, None, None, slack, 0.0)
+        return infeasible(slack)
     if most - slack > CLOSED[search.large] * search.scale:
         raise _refusal(
             problem,
@@ -209,8 +196,8 @@ def _exactly(search: Search, even: Array | None) -> Optimum:
 def _wholly(search: Search, unsure: Array | None, even: Array | None) -> Optimum:
     """The optimum without rounding."""
     assert search.brief
-    price = WholePricing(search.problem, lambda weights: search.best(weights).policy)
-    best = Optimum(*wholly.optimum(price, search.problem.threshold, unsure, even))
+    price = WholeDiscounted(search.problem, lambda weights: search.best(weights).policy)
+    best = rational.optimum(price, search.problem.threshold, unsure, even)
     return best if best.policy is None else _judged(search, best)
 
 

@@ -14,7 +14,7 @@ from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Dense, Sparse, lists
 from cmdplab.solvers.mixtures import Column
 from cmdplab.solvers.stationary import sweeps
-from cmdplab.solvers.stationary.linear import System, solved
+from cmdplab.solvers.stationary.sweeps import System, solved
 from cmdplab.types import Array
 
 MOST_POLICIES = 1_000  # of one policy iteration; some ten are needed
