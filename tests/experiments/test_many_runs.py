@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import pickle
 import shutil
 
 import faults
@@ -13,18 +14,21 @@ import pytest
 from conftest import random_problem
 
 from cmdplab.cli import sweep as commands
+from cmdplab.cmdp.problem import CMDP
 from cmdplab.experiments import durable, manifest, status as index
 from cmdplab.experiments.durable import CURVES, FILES, LOCK, MISTAKES, held, is_held, run_in_folder
-from cmdplab.experiments.experiment import read_experiment
+from cmdplab.experiments.experiment import problems, read_experiment
 from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.records import columns
 from cmdplab.experiments.records.groups import gather as gather_audit
+from cmdplab.experiments.run import run
 from cmdplab.experiments.status import status_of
-from cmdplab.experiments.sweep import sweep
+from cmdplab.experiments.sweep import prepare, sweep
 from cmdplab.experiments.work import Entries
 from cmdplab.files import file_digest
 from cmdplab.files.write import written_whole
 from cmdplab.report import gather as gather_report
+from cmdplab.solvers import solve
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -324,6 +328,24 @@ def test_a_worker_solves_a_problem_once(made, tmp_path, monkeypatch):
         record = run_in_folder(work._replace(folder=tmp_path / work.folder.name), entries=known)
         assert record.summary == manifest.read(work.folder).summary
     assert len(solved) == 1
+
+
+def test_a_sweep_hands_over_problems_tasks_and_optima(tmp_path, monkeypatch):
+    file = faults.write_experiment(tmp_path, episodes=50, seeds=2)
+    experiment = read_experiment(file)
+    works = prepare(experiment, problems(experiment, tmp_path), tmp_path / "out")
+    sent = [pickle.loads(pickle.dumps(work)) for work in works]  # as to a worker
+    solution = solve(sent[0].entry.problem)
+    for name in ("solvers.solve_feasible", "experiments.play.solve_feasible"):
+        monkeypatch.setattr(f"cmdplab.{name}", lambda *_: pytest.fail("it was solved again"))
+    monkeypatch.setattr(CMDP, "load", lambda *_: pytest.fail("it was read again"))
+    first, second, entries = sent[0], sent[len(sent) // 2], Entries()
+    assert (first.settings.seed, second.settings.seed) == (0, 1)
+    for work in (first, second._replace(entry=None)):
+        record = run_in_folder(work, entries=entries)
+        row, seed = record.checked_row(), work.settings.seed
+        expected = run(first.entry.problem, row, 50, seed, solution=solution)
+        assert record.summary == expected.summary._asdict()
 
 
 def test_status_of_many_runs_shows_those_that_need_a_look(call, swept, monkeypatch):

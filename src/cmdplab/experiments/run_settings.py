@@ -112,11 +112,16 @@ class RunSettings(_Algorithm):
         )
 
     @property
-    def folder(self) -> str:
-        """Name of the run's folder: the hash of its settings, and its seed."""
+    def kind(self) -> str:
+        """Hash of all settings but the seed."""
         settings = self.model_dump(exclude={"seed", "problem"})
         text = json.dumps(settings, sort_keys=True)
-        return f"{hashlib.sha256(text.encode()).hexdigest()[:16]}-{self.seed}"
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def folder(self) -> str:
+        """Name of the run's folder."""
+        return f"{self.kind}-{self.seed}"
 
 
 def fingerprint(problem: CMDP, name: str = "") -> str:

@@ -70,14 +70,14 @@ def prepare(
     asked = Folder(study=study, versus=versus, experiment=experiment, runs=runs)
     earlier(asked, folder)  # refuses before anything is solved
     solutions = {mark: solve_feasible(problem) for mark, problem in found.items()}
-    kinds = dict.fromkeys((run.fingerprint, run.row_to_play(given=True)) for run in runs)
-    entries = {
-        (mark, row): Entry.of(found[mark], row, 0, solutions[mark], None, experiment.rewards)
-        for mark, row in kinds
-    }
+    entries: dict[str, Entry] = {}
+    for kind, run in {run.kind: run for run in runs}.items():
+        mark, row = run.fingerprint, run.row_to_play(given=True)
+        entries[kind] = Entry.of(found[mark], row, 0, solutions[mark], None, experiment.rewards)
     length, precision = runs[0].episodes, experiment.precision
     choose(engine, [each.wanted(length, precision) for each in entries.values()], 1)  # refuses
-    return [work._replace(given=True) for work in add_runs(asked, found, folder)]
+    works = add_runs(asked, found, folder)
+    return [work._replace(given=True, entry=entries[work.settings.kind]) for work in works]
 
 
 def do_missing(

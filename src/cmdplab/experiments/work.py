@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
@@ -19,7 +19,7 @@ MOST_PROBLEMS = 32  # that a worker keeps solved
 
 
 class Work(NamedTuple):
-    """One run in a folder, begun or not; another process receives all but the entry."""
+    """One run in a folder, begun or not."""
 
     folder: Path
     settings: RunSettings
@@ -63,28 +63,35 @@ class Entries:
 
     def __init__(self, most: int | None = MOST_PROBLEMS) -> None:
         self._most = most
-        self._known: dict[str, tuple[CMDP, Solution, dict[Any, Entry]]] = {}
+        self._solved: dict[str, tuple[CMDP, Solution]] = {}
+        self._made: dict[str, dict[str, Entry]] = {}  # by fingerprint and kind
 
     def of(self, work: Work) -> Entry:
-        """Return the run of a work, which may have it already."""
+        """Return the run of a work; another of its kind may have come with all that it needs."""
+        mark, kind = work.settings.fingerprint, work.settings.kind
+        if mark not in self._made and self._most is not None and len(self._made) >= self._most:
+            oldest = next(iter(self._made))
+            del self._made[oldest]
+            self._solved.pop(oldest, None)
+        made = self._made.setdefault(mark, {})
+        if work.entry is not None:
+            made[kind] = work.entry
+        elif kind not in made:
+            made[kind] = self._entry(work)
+        return made[kind]._replace(seed=work.settings.seed)
+
+    def _entry(self, work: Work) -> Entry:
         # Half a second, for which `status` has no use.
         from cmdplab.experiments.play import Entry
         from cmdplab.solvers import solve_feasible
 
-        if work.entry is not None:
-            return work.entry
         settings = work.settings
         row, rewards = settings.row_to_play(work.given), settings.rewards or "known"
-        mark = settings.fingerprint
-        if mark not in self._known:
+        if settings.fingerprint not in self._solved:
             problem = problem_of(settings, work.problem_file)
-            if self._most is not None and len(self._known) >= self._most:
-                self._known.pop(next(iter(self._known)))
-            self._known[mark] = problem, solve_feasible(problem), {}
-        problem, solution, made = self._known[mark]
-        if (row, rewards) not in made:
-            made[row, rewards] = Entry.of(problem, row, 0, solution, None, rewards)
-        return made[row, rewards]._replace(seed=settings.seed)
+            self._solved[settings.fingerprint] = problem, solve_feasible(problem)
+        problem, solution = self._solved[settings.fingerprint]
+        return Entry.of(problem, row, settings.seed, solution, None, rewards)
 
 
 def problem_of(settings: RunSettings, file: Path) -> CMDP:

@@ -13,8 +13,10 @@ from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from pickle import PicklingError
 from typing import Any
 
+from cmdplab.algorithms.custom import CUSTOM
 from cmdplab.experiments.durable import CHECKPOINT_EVERY, do_one
 from cmdplab.experiments.status import RunStatus, status_by, status_of, with_end
 from cmdplab.experiments.work import Entries, Event, OnEvent, Work
@@ -86,6 +88,7 @@ class Worker:
         self.last: Work | None = None
         self._process: SpawnProcess | None = None
         self._stopping = False
+        self._told: set[str] = set()  # kinds of runs whose entries the process has
 
     def _start(self) -> SpawnProcess:
         context = multiprocessing.get_context("spawn")
@@ -101,8 +104,15 @@ class Worker:
         """Let the process do this work."""
         self._process = self._process or self._start()
         self.work = self.last = work
+        kind = work.settings.kind
+        known = kind in self._told or work.settings.preset == CUSTOM
+        self._told.add(kind)
+        alone = work._replace(entry=None)
         with suppress(OSError):  # it died: listen() will notice
-            self.pipe.send(work._replace(entry=None))
+            try:
+                self.pipe.send(alone if known else work)
+            except (AttributeError, TypeError, PicklingError):  # of a row with a local function
+                self.pipe.send(alone)
 
     def ask_to_stop(self) -> None:
         """Let the process finish its chunk and checkpoint."""
@@ -168,6 +178,7 @@ class Worker:
         code = self._process.exitcode
         self._process.kill()
         self._process, self._stopping = None, False
+        self._told.clear()
         return code
 
 
