@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import subprocess
@@ -77,6 +78,21 @@ def test_convert_and_export_write_the_curves_of_a_folder(call, tmp_path):
     assert code == 2
     assert "is a folder of records" in err
     assert call("convert", tmp_path / "r", tmp_path / "p.csv", "--horizon", "3")[0] == 2
+
+
+def test_no_cell_of_a_written_csv_begins_a_formula(call, tmp_path):
+    problem = random_problem(3, 2, 2, 1)
+    for n, name in enumerate(("=1+1", "+x", "@SUM(A1)", "-y")):
+        named = CMDP(problem.transition, problem.reward, problem.threshold, name=name)
+        named.save(tmp_path / "p.npz")
+        out = tmp_path / str(n)
+        assert call("run", tmp_path / "p.npz", "--episodes", "20", "--out", out)[0] == 0
+        assert call("convert", out, tmp_path / "curves.csv")[0] == 0
+        assert call("report", out)[0] == call("audit", out)[0] == 0
+        for file in (tmp_path / "curves.csv", out / "summary.csv", out / "audit" / "audit.csv"):
+            cells = {cell for row in csv.reader(file.read_text().splitlines()) for cell in row}
+            assert f"'{name}" in cells
+            assert name not in cells
 
 
 def test_solve_json(call):

@@ -49,6 +49,15 @@ def test_help_of_a_command_and_the_version_have_other_names(call):
     assert call("help", "fly")[0] == 2
 
 
+@pytest.mark.parametrize("words", [("list", "algorithms"), ("solve", "three-state")])
+def test_an_ascii_console_gets_question_marks(words):
+    env = {**QUIET, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-m", "cmdplab", *words]
+    done = subprocess.run(command, capture_output=True, env=env, check=True)
+    assert done.stdout.isascii()
+    assert done.stderr == b""
+
+
 class Interrupts:
     """A finder of modules during whose search somebody presses Ctrl-C."""
 

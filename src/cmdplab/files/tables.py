@@ -24,7 +24,8 @@ from cmdplab.files.read import LARGEST, damaged, first_line, parse_json, read_by
 
 KEY = b"cmdplab.digests"  # in the metadata of the file: name of a column -> its digest
 LONGEST_WORD = 1000  # letters
-_FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+FORMULA = r"'*[=+\-@\t\r\n]"  # how a cell begins that a spreadsheet might compute
+_FORMULA = re.compile(FORMULA)
 _SPECIAL = re.compile(r'[",\r\n]')
 _NUMBER = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
 

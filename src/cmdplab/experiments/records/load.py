@@ -13,6 +13,7 @@ from cmdplab.experiments.play import Run, saved_state
 from cmdplab.experiments.records.tables import read_one, read_records
 from cmdplab.experiments.status import Index, status_by
 from cmdplab.experiments.work import Work
+from cmdplab.files.tables import FORMULA
 from cmdplab.files.write import written_whole
 from cmdplab.measures.measures import Summary
 from cmdplab.settings import SETTINGS
@@ -97,6 +98,8 @@ def _dataset(table: Any) -> Any:
 
 def export(folder: str | Path, kind: str, path: str | Path) -> Path:
     """Write the curves of a folder as csv, parquet or netcdf."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -110,6 +113,11 @@ def export(folder: str | Path, kind: str, path: str | Path) -> Path:
     if kind not in writers:
         raise InputError(f"unknown format {kind!r}: choose csv, parquet or netcdf")
     table = load_runs(folder)
+    if kind == "csv":  # as `files.tables.csv_text` writes such text
+        for n, field in enumerate(table.schema):
+            if pa.types.is_string(field.type):
+                safe = pc.replace_substring_regex(table[n], f"^({FORMULA})", r"'\1")
+                table = table.set_column(n, field, safe)
     with written_whole(target) as temporary, temporary.open("wb") as stream:
         writers[kind](table, stream)
     return target
