@@ -150,7 +150,6 @@ def test_an_audit_of_a_sweep(call, swept):
     content = json.loads((swept / "audit" / "audit.json").read_text())
     counts = np.array(content["findings"][0]["counts"]["either"])
     np.testing.assert_array_equal(counts, [m["either_mistakes"] for m in groups[0].mistakes])
-    assert call("audit", swept)[0] == 0
 
 
 def refusal(call, *arguments) -> str:
@@ -162,7 +161,8 @@ def refusal(call, *arguments) -> str:
     return err
 
 
-def test_what_is_missing_is_said(call, swept):
+def test_what_is_missing_is_said(call, swept, monkeypatch):
+    monkeypatch.setattr("cmdplab.audit.files.draw", lambda findings, folder: [])  # drawn above
     victim = works_of(swept)[0].folder
     (victim / "manifest.json").unlink()
     words = f"1 of 9 runs of {swept} are not done (1 missing; {victim.name} is missing)"

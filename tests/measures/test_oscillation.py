@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cmdplab.algorithms.learner import Chunk
+from cmdplab.measures.envelope import oscillation
 from cmdplab.measures.measures import Measures
-from cmdplab.measures.oscillation import oscillation
 
 
 def curves_of(gap):

@@ -25,8 +25,8 @@ from cmdplab.audit.exponents import (
     too_few_for_exponents,
 )
 from cmdplab.experiments.records.groups import Group, Units, units_of
+from cmdplab.measures.envelope import oscillation
 from cmdplab.measures.mistakes import SERIES
-from cmdplab.measures.oscillation import oscillation
 from cmdplab.measures.safety import SafetyOverSeeds, over_seeds, summary
 from cmdplab.measures.verdict import Kind, Verdict, in_words, verdict
 from cmdplab.statistics import (

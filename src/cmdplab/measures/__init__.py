@@ -1,7 +1,6 @@
-"""Judging a run from the exact returns of its episodes: curves, mistakes, swings, and words.
+"""Measures of a run from the exact returns of its episodes: curves, mistakes, swings, verdicts.
 
-Streaming: memory does not grow with the number of episodes. Nothing here knows an algorithm or
-an engine; figures and audits read what these measures leave.
+The measures know neither algorithms nor engines. Figures and audits read their results.
 """
 
 from cmdplab.measures.measures import Measures, Summary

@@ -1,18 +1,18 @@
-"""The tail envelope of a run: how large an error may still come, and how fast that falls.
+"""The tail envelope of a run, and the swings of its gap.
 
 E(k) = sup over j >= k of max(gap^j, violation^j, 0). It is the inverse of the last mistake: a run
 makes its last mistake of epsilon at the largest k with E(k) > epsilon. Uniform-PAC is a statement
-about it, and a run converges if and only if it goes to zero. The curves of a record hold the
-maximum between grid points, so that E at a grid point is exact.
+about E, and a run converges if and only if E goes to zero. The curves of a record hold the maximum
+between grid points, so that E at a grid point is exact.
 
-A run ends, and what comes later is not seen: E(k) near the end is a supremum over a short tail, and
-too small. Rates are taken between episodes up to a quarter of the run, K/4, K/16, K/64, ...: behind
-each of them lie at least three times as many episodes as before it.
+Episodes after the end of a run are not seen: E(k) near the end is a supremum over a short tail, and
+too small. Rates are therefore taken between episodes up to a quarter of the run, K/4, K/16, K/64,
+...: behind each of them lie at least three times as many episodes as before it.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -22,11 +22,13 @@ from cmdplab.types import Array
 ONSET = 32  # episodes that no quadrupling reaches into
 FEWEST = 4  # quadruplings: three local exponents, so that there is a trend
 SHORTEST = ONSET * 4**FEWEST
-END = 2.0**-0.25  # of a run: from here on is its end
+END = 2.0**-0.25  # share of a run before its end
+FEWEST_POINTS = 64  # equally spaced points below which no period is given
+CLEAR = 0.3  # share of the power that a peak and its neighbours must hold
 
 
 class Envelope(NamedTuple):
-    """Over the quadruplings K/4^J, ..., K/16, K/4 of a run of K episodes, in this order."""
+    """The envelope over the quadruplings K/4^J, ..., K/16, K/4 of a run, in this order."""
 
     start: Array  # [J], the first episode of each
     sup: Array  # [J], E(start): the largest error from there to the end of the run
@@ -35,27 +37,27 @@ class Envelope(NamedTuple):
     end: float  # the largest error of the end, from 0.84 K on
 
     def exponents(self) -> Array:
-        """[J - 1]: the local exponents of E, -d ln E / d ln k, the latest last."""
+        """Return the local exponents of E, -d ln E / d ln k, the latest last: [J - 1]."""
         return _rates(self.sup)
 
     def exponents_within(self) -> Array:
-        """[J - 1]: the same of the largest error within each, negative where errors grow."""
+        """Return the exponents of the largest error within each, negative for growth: [J - 1]."""
         return _rates(self.highest)
 
     @property
     def last_exponent(self) -> float:
-        """Of the last quadrupling itself, from K/4 to the end: for smooth errors alone."""
+        """The exponent of the last quadrupling, from K/4 to the end, for smooth errors alone."""
         return float(np.log(self.highest[-1] / self.end) / np.log(4.0 * END))
 
 
 def envelope(curves: dict[str, Array]) -> Envelope:
-    """The envelope from the curves of a run, with all quadruplings behind the onset."""
+    """Return the envelope of the curves of a run, with all quadruplings behind the onset."""
     episode, error = curves["episode"], errors(curves)
     K = float(episode[-1])
     many = max(int(np.floor(np.log(K / ONSET) / np.log(4.0) + 1e-9)), 0)
     bounds = K / 4.0 ** np.arange(many, -1.0, -1.0)
     places = np.searchsorted(episode, bounds)  # where a segment ends at the bound or behind it
-    blocks = [slice(a, b + 1) for a, b in pairwise(places)]
+    blocks = [slice(a, b + 1) for a, b in itertools.pairwise(places)]
     highest = np.array([error[block].max() for block in blocks])
     return Envelope(
         start=bounds[:-1],
@@ -67,16 +69,16 @@ def envelope(curves: dict[str, Array]) -> Envelope:
 
 
 def errors(curves: dict[str, Array]) -> Array:
-    """[T]: max(gap, violation, 0), the largest between each grid point and the one before."""
+    """Return max(gap, violation, 0), the largest since the grid point before: [T]."""
     found = np.maximum(curves["gap_max"], 0.0)
     return np.maximum(found, curves["violation_max"]) if "violation_max" in curves else found
 
 
 def swing(curves: dict[str, Array], block: slice) -> float:
-    """The smaller of the largest rise and the largest fall within a block: gap or violation.
+    """Return the smaller of the largest rise and the largest fall of gap or violation in a block.
 
-    Zero for a monotone curve, however steep. Minima and maxima between grid points are used, so
-    that nothing escapes. A violation below zero is none.
+    It is zero for a monotone curve, however steep. Minima and maxima between grid points count, so
+    that no swing is missed. A violation below zero counts as zero.
     """
     swings = [_both_ways(curves["gap_min"][block], curves["gap_max"][block])]
     if "violation_max" in curves:
@@ -93,3 +95,46 @@ def _both_ways(low: Array, high: Array) -> float:
 
 def _rates(values: Array) -> Array:
     return np.asarray(np.log(values[:-1] / values[1:]) / np.log(4.0))
+
+
+class Oscillation(NamedTuple):
+    """The swing of the gap over the second half of a run."""
+
+    amplitude: float  # largest less smallest value, every episode counted
+    period: float | None  # in episodes; None if none stands out or the curve is too coarse
+
+
+def oscillation(curves: dict[str, Array]) -> Oscillation:
+    """Return the amplitude from minima and maxima, and the period from the spectrum.
+
+    The period belongs to the strongest frequency of the gap, less its straight line, on the latest
+    equally spaced grid points. Periods under four of their distances are not resolved.
+    """
+    half = curves["episode"] >= curves["episode"][-1] / 2
+    amplitude = float(curves["gap_max"][half].max() - curves["gap_min"][half].min())
+    return Oscillation(amplitude, _period(curves["episode"], curves["gap"]))
+
+
+def _period(episodes: Array, values: Array) -> float | None:
+    x, y = _equally_spaced(episodes, values)
+    if len(x) < FEWEST_POINTS:
+        return None
+    level = y - np.polyval(np.polyfit(x - x[0], y, 1), x - x[0])
+    power = np.abs(np.fft.rfft(level * np.hanning(len(level)))) ** 2
+    power[0] = 0.0
+    peak = int(np.argmax(power))
+    total = float(power.sum())
+    near = float(power[max(peak - 1, 1) : peak + 2].sum())
+    if total <= 0.0 or near < CLEAR * total or peak < 2 or peak > len(x) // 4:
+        return None
+    left, top, right = np.log(power[peak - 1 : peak + 2] + 1e-300)
+    shift = 0.5 * (left - right) / (left - 2.0 * top + right)  # the top of a parabola through them
+    return float(len(x) * (x[1] - x[0]) / (peak + shift))
+
+
+def _equally_spaced(episodes: Array, values: Array) -> tuple[Array, Array]:
+    """Return the longest of the last stretches of equally spaced points; spacings double with k."""
+    changes = np.flatnonzero(np.diff(episodes, 2)) + 1
+    ends = [len(episodes) - 1, *changes[::-1], 0][:4]
+    last, first = max(itertools.pairwise(ends), key=lambda pair: pair[0] - pair[1])
+    return episodes[first : last + 1], values[first : last + 1]

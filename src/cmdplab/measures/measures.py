@@ -1,9 +1,9 @@
-"""Measures of a run, streaming: memory does not grow with the number of episodes.
+"""Measures of a run, in memory that does not grow with the number of episodes.
 
-Every episode enters every sum, minimum and maximum; only the curve is thinned, onto a grid that
-depends on the episode's number alone, with the minimum and maximum between grid points beside it,
-so that an oscillation can never be thinned away. All sums run episode by episode: how the episodes
-were cut into chunks does not change a bit.
+Every episode enters every sum, minimum and maximum. Only the curve is thinned, to a grid that
+depends on the number of the episode alone. Each grid point keeps the minimum and the maximum since
+the one before, so that no oscillation is lost. All sums run episode by episode: the division into
+chunks does not change a bit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TAIL = 10_000  # episodes over which the final oscillation is measured
 
 
 class Summary(NamedTuple):
-    """The end of a run in a few numbers. For N = 0 those about violation are None."""
+    """The end of a run in a few numbers. If N = 0, the numbers about violation are None."""
 
     episodes: int
     final_gap: float
@@ -41,14 +41,14 @@ NUMBERS = tuple(field for field in Summary._fields if field != "episodes")
 
 
 def on_grid(episodes: Array) -> Array:
-    """Which episodes are grid points: all up to 1023, then 512 equally spaced in each octave."""
+    """Return True for grid points: all episodes up to 1023, then 512 equally spaced an octave."""
     _, exponent = np.frexp(episodes)  # 2^(exponent - 1) <= k < 2^exponent
     step = np.exp2(np.maximum(exponent - 1 - FINENESS, 0))
     return np.asarray(episodes % step == 0.0)
 
 
 class Measures:
-    """Optimality gap, violation of each constraint and their maximum, strong and weak regrets.
+    """The gap, the violation of each constraint and the largest, strong and weak regrets.
 
     gap^k = V* - V^{pi^k}[r^0], violation^k = max_n b^n - V^{pi^k}[r^n]   (Section 2.2);
     weak regret is the plain sum, strong regret the sum of positive parts   (Appendix B).
@@ -58,7 +58,7 @@ class Measures:
         self, optimum: float, threshold: Array, horizon: int, with_baseline: bool = False
     ) -> None:
         N = len(threshold)
-        self._with_baseline = with_baseline  # a column more: how probably the safe policy played
+        self._with_baseline = with_baseline  # one more column: the probability of the safe policy
         self._given = 0.0
         self._epsilons = epsilons(horizon)
         self._mistakes = Mistakes(self._epsilons, 3 if N else 1)
@@ -75,7 +75,7 @@ class Measures:
         self._rows: list[Array] = []
 
     def add(self, chunk: Chunk) -> None:
-        """The next episodes."""
+        """Add the next episodes."""
         series = self._values(chunk.returns)
         if not np.isfinite(series).all():
             first = self._episodes + 1 + int(np.argmin(np.isfinite(series).all(axis=1)))
@@ -87,7 +87,7 @@ class Measures:
         self._mistakes.add(self._judged(series), episodes)
         ends = np.flatnonzero(on_grid(episodes))
         if len(ends):
-            # Segment j is what lies after the grid point before and up to the point ends[j].
+            # Segment j begins after the grid point before, and ends at the point ends[j].
             starts = np.concatenate([[0], ends[:-1] + 1])
             until = series[: ends[-1] + 1]
             low = np.minimum.reduceat(until, starts)
@@ -109,7 +109,7 @@ class Measures:
         self._tail = np.concatenate([self._tail, series[-TAIL:, 0]])[-TAIL:].copy()
 
     def arrays(self) -> dict[str, Array]:
-        """All that is needed to go on: `resumed` takes it back."""
+        """Return the arrays that `resumed` takes."""
         return {
             "episodes": np.array(float(self._episodes)),
             "sums": self._sums,
@@ -127,7 +127,7 @@ class Measures:
     def resumed(
         cls, optimum: float, threshold: Array, horizon: int, arrays: dict[str, Array]
     ) -> Measures:
-        """Measures that go on where others stopped, to the last bit."""
+        """Return measures that continue from `arrays()` of an earlier part, to the last bit."""
         measures = cls(optimum, threshold, horizon, "given" in arrays)
         measures._given = float(arrays.get("given", 0.0))
         measures._mistakes.resume(arrays)
@@ -142,21 +142,21 @@ class Measures:
         return of_each + self._with_baseline
 
     def _values(self, returns: Array) -> Array:
-        """[E, S]: gap, largest violation, violation of each constraint."""
+        """Return gap, largest violation and the violation of each constraint: [E, S]."""
         gap = exact.gap(self._optimum, returns[:, :1])
         violations = exact.violation(self._threshold, returns[:, 1:])
         largest = violations.max(axis=1, keepdims=True) if len(self._threshold) else violations
         return np.hstack([gap, largest, violations])
 
     def _judged(self, series: Array) -> Array:
-        """[E, 3]: gap, largest violation and the larger of both; [E, 1] without constraints."""
+        """Return gap, largest violation and the larger of both, [E, 3]; [E, 1] if N = 0."""
         judged = series[:, : self._summed]
         return (
             np.hstack([judged, judged.max(axis=1, keepdims=True)]) if self._summed > 1 else judged
         )
 
     def mistakes(self) -> dict[str, Array]:
-        """For every epsilon of the grid: the number of mistakes, and the last: docs/records.md."""
+        """Return the number of mistakes and the last for every epsilon (docs/records.md)."""
         columns = {"epsilon": self._epsilons}
         counts, last = self._mistakes.counts(), self._mistakes.last()
         for n, name in enumerate(SERIES[: len(counts)]):
@@ -164,19 +164,19 @@ class Measures:
         return columns
 
     def _running_sums(self, series: Array) -> Array:
-        """[E, 2 * summed], by `accumulate`, which adds strictly one after the other."""
+        """Return the sums by `accumulate`, which adds strictly in order: [E, 2 * summed]."""
         summed = series[:, : self._summed]
         terms = np.hstack([np.maximum(summed, 0.0), summed])
         return np.add.accumulate(np.vstack([self._sums.reshape(1, -1), terms]), axis=0)[1:]
 
     def _running_share(self, chunk: Chunk) -> Array:
-        """[E, 1], the sum of the safe policy's probability so far; [E, 0] where none is kept."""
+        """Return the sum of the safe policy's probability so far, [E, 1]; [E, 0] if not kept."""
         if not self._with_baseline:
             return np.empty((len(chunk.returns), 0))
         return np.add.accumulate(np.append(self._given, chunk.on_baseline))[1:, None]
 
     def curves(self) -> dict[str, Array]:
-        """Columns over the grid, the last episode included: see docs/records.md."""
+        """Return the columns over the grid, with the last episode (docs/records.md)."""
         rows = [*self._rows]
         if not on_grid(np.array([float(self._episodes)]))[0]:
             values = [self._last, self._low, self._high, self._sums.ravel(), self._last_multiplier]
@@ -192,7 +192,7 @@ class Measures:
         return dict(zip(names, table.T.copy(), strict=True))
 
     def summary(self) -> Summary:
-        """Where the run stands."""
+        """Return the end of the run so far in a few numbers."""
         constrained = self._summed == 2
         strong, weak = self._sums
         return Summary(

@@ -1,8 +1,8 @@
-"""Safety while learning: which episodes violated, and how much the safe policy was played.
+"""Safety while learning: the episodes that violated, and the share of the safe policy.
 
-Read from the records of a run alone, so that every engine and every folder has it. An episode
-violates where its largest violation exceeds a tolerance, 1e-5 H: the smallest epsilon that mistakes
-are counted for. The largest violation is exact, and a promise is broken by one beyond rounding.
+The records of a run suffice, whatever engine played it. An episode violates if its largest
+violation exceeds a tolerance, 1e-5 H, the smallest epsilon that mistakes are counted for. The
+largest violation is exact. A violation beyond rounding breaks the promise of a safe algorithm.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BASELINE = "given_to_baseline"  # a column: the sum over episodes of the safe po
 
 
 class Safety(NamedTuple):
-    """One run. `first` is exact up to episode 1023, then the next point of the curve's grid."""
+    """The safety of one run; `first` is exact up to episode 1023, then the next grid point."""
 
     episodes: int
     tolerance: float
@@ -29,13 +29,13 @@ class Safety(NamedTuple):
     first: int | None  # the first of them
     largest: float  # violation of any episode; 0 where none violated
     total: float  # the sum of positive violations
-    beyond_rounding: bool  # whether the largest is no matter of rounding
-    baseline_share: float | None  # of the probability, to the safe policy; None: not recorded
+    beyond_rounding: bool  # the largest violation exceeds rounding
+    baseline_share: float | None  # mean probability of the safe policy; None: not recorded
     left_baseline: int | None  # the last episode in which it might have played; None: likewise
 
 
 def summary(curves: Mapping[str, Array], mistakes: Mapping[str, Array]) -> Safety | None:
-    """The safety of a run, from its two tables; None without a constraint."""
+    """Return the safety of a run from its two tables; None without a constraint."""
     if "violation_max" not in curves:
         return None
     if "violation_mistakes" not in mistakes:
@@ -64,7 +64,7 @@ def summary(curves: Mapping[str, Array], mistakes: Mapping[str, Array]) -> Safet
 
 
 class SafetyOverSeeds(NamedTuple):
-    """The runs of one algorithm together, and whether it kept what it promises."""
+    """The safety of the runs of one algorithm, and the state of its promise."""
 
     runs: int
     violating_runs: int  # in which some episode violated by more than the tolerance
@@ -80,7 +80,7 @@ class SafetyOverSeeds(NamedTuple):
 
     @property
     def words(self) -> str:
-        """All of it in one sentence."""
+        """One sentence about the violations of all runs."""
         if not self.most_violating and not self.broken:
             return f"no episode of {self.runs} runs violated"
         return (
@@ -92,10 +92,10 @@ class SafetyOverSeeds(NamedTuple):
 def over_seeds(
     runs: Sequence[Safety | None], safe: bool, heuristic: str = ""
 ) -> SafetyOverSeeds | None:
-    """The safety of an algorithm over its runs.
+    """Return the safety of an algorithm over its runs; None if no run has a constraint.
 
-    `safe` says whether it promises that no episode violates, `heuristic` why that is not proved as
-    it was run: see `Row.safe` and `Row.promise_heuristic`.
+    `safe` is True if the algorithm promises that no episode violates (`Row.safe`). `heuristic` is
+    the reason why that is not proved for these runs (`Row.promise_heuristic`).
     """
     known = [each for each in runs if each is not None]
     if not known:
@@ -120,7 +120,7 @@ def over_seeds(
 
 
 def promise_kept(safe: bool, heuristic: str, violated: bool) -> str:
-    """What became of the promise that no episode violates."""
+    """Return the state of the promise that no episode violates, in words."""
     if not safe:
         return "none"
     if heuristic:
