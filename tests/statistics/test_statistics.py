@@ -175,7 +175,11 @@ def test_bca_of_a_constant_has_no_width_and_of_one_seed_does_not_exist():
 
 @pytest.mark.parametrize(
     ("kind", "statistic", "least"),
-    [("normal", "mean", 0.92), ("normal", "median", 0.92), ("exponential", "mean", 0.9)],
+    [
+        pytest.param("normal", "mean", 0.92, marks=pytest.mark.slow),
+        pytest.param("normal", "median", 0.92, marks=pytest.mark.slow),
+        ("exponential", "mean", 0.9),
+    ],
 )
 def test_bca_covers(kind, statistic, least):
     shape = (600, S)
@@ -200,7 +204,7 @@ def test_a_band_for_the_mean_covers_the_whole_curve(kind):
     assert 0.92 <= np.mean(hits) <= 0.98
 
 
-@pytest.mark.parametrize("seeds", [6, 10])
+@pytest.mark.parametrize("seeds", [6, pytest.param(10, marks=pytest.mark.slow)])
 def test_with_few_seeds_a_band_covers_normal_curves(seeds):
     curves, truth = many_curves("random walk", rng(12))
     hits = [
@@ -209,7 +213,7 @@ def test_with_few_seeds_a_band_covers_normal_curves(seeds):
     assert 0.92 <= np.mean(hits) <= 0.995  # on the safe side for ten
 
 
-@pytest.mark.parametrize("kind", ["random walk", "AR(1)"])
+@pytest.mark.parametrize("kind", [pytest.param("random walk", marks=pytest.mark.slow), "AR(1)"])
 def test_a_band_for_the_median_covers_the_whole_curve(kind):
     curves, truth = many_curves(kind, rng(13))
     hits = [

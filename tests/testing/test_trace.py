@@ -156,7 +156,15 @@ def test_the_recorded_searches_are_reproduced(trace, key):
     assert session.state().baseline_episodes == 1 + z[f"{key}_safe_after"][:-1].sum()
 
 
-@SEARCHED
+@pytest.mark.parametrize(
+    ("trace", "key"),
+    [
+        ("streaming", "OPSE"),
+        ("streaming", "Ghosh"),
+        pytest.param("random", "OPSE", marks=pytest.mark.slow),
+        pytest.param("random", "Ghosh", marks=pytest.mark.slow),
+    ],
+)
 def test_plain_python_reproduces_the_recorded_searches_too(trace, key):
     z, problem, row, task = recorded_search(trace, key)
     session = HostSession(problem, PlainSoftmaxSearch(row, task), 0)

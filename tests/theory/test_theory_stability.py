@@ -14,6 +14,8 @@ from cmdplab.errors import InputError
 from cmdplab.theory.saddle import coupling, covariance, growth, largest_step, saddle_point
 from cmdplab.theory.soft import regularised_values
 
+QUICK = [(1, 0.03), (2, 0.1)]  # of constraints and temperatures
+
 
 def update(problem, log_policy, multiplier, eta, tau):
     """Eqs. 4 and 5 with the true kernel: no bonus, no cap."""
@@ -41,8 +43,14 @@ def jacobian(problem, saddle, eta):
     return np.array(sides).T / (2.0 * width)
 
 
-@pytest.mark.parametrize("constraints", [1, 2, 3])
-@pytest.mark.parametrize("tau", [1.0, 0.1, 0.03])
+@pytest.mark.parametrize(
+    ("constraints", "tau"),
+    [
+        (n, tau) if (n, tau) in QUICK else pytest.param(n, tau, marks=pytest.mark.slow)
+        for n in (1, 2, 3)
+        for tau in (1.0, 0.1, 0.03)
+    ],
+)
 def test_growth_is_the_spectral_radius_of_the_update(constraints, tau):
     problem = binding(constraints)
     saddle = saddle_point(problem, tau)
@@ -51,8 +59,17 @@ def test_growth_is_the_spectral_radius_of_the_update(constraints, tau):
         assert growth(problem, saddle, eta) == pytest.approx(radius, abs=1e-5)
 
 
-@pytest.mark.parametrize("constraints", [1, 2, 3])
-@pytest.mark.parametrize("tau", [0.3, 0.05])
+@pytest.mark.parametrize(
+    ("constraints", "tau"),
+    [
+        (1, 0.3),
+        (2, 0.05),
+        *(
+            pytest.param(n, tau, marks=pytest.mark.slow)
+            for n, tau in [(1, 0.05), (2, 0.3), (3, 0.3), (3, 0.05)]
+        ),
+    ],
+)
 def test_updates_settle_below_the_largest_step_and_leave_above_it(constraints, tau):
     problem = binding(constraints, seed=500)
     saddle = saddle_point(problem, tau)
