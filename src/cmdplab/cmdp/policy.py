@@ -407,7 +407,8 @@ def _check_names(problem: CMDP | StationaryCMDP, policy: Policy) -> None:
         for n, (ours, theirs) in enumerate(zip(*both, strict=False)):
             if ours != theirs:
                 raise InputError(
-                    f"the policy calls {what} {n} {ours!r}, but {problem.name} calls it {theirs!r}"
+                    f"the policy calls {what} {n} {ours!r}, but {problem.name} calls it "
+                    f"{theirs!r}: cmdplab.match_policy matches names"
                 )
 
 

@@ -6,10 +6,12 @@ Every command that takes the name of a problem uses this module.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from cmdplab import environments
-from cmdplab.cmdp.bundle import FILED, check_problem
+from cmdplab.cmdp.bundle import FILED, Bundle, check_problem
 from cmdplab.cmdp.horizons import with_an_end
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import FORMAT, StationaryCMDP
@@ -20,7 +22,26 @@ from cmdplab.formats.drn import read_drn, write_drn
 from cmdplab.formats.roles import Roles
 from cmdplab.formats.tables import read_csv
 
-READERS = {".drn": read_drn, ".csv": read_csv}  # files that need roles
+
+class Format(NamedTuple):
+    """Reader and writer of the files with one ending."""
+
+    read: Callable[[str | Path, Roles | None], Problem]
+    write: Callable[[Any, str | Path], None] | None
+    roles: bool  # True if roles give objective, sums and limits
+
+
+def _read_npz(path: str | Path, roles: Roles | None) -> Problem:
+    arrays = read_sealed_npz(path, FILED)
+    kind = StationaryCMDP if str(arrays.get("format")) == FORMAT else CMDP
+    return kind.from_arrays(arrays, path)
+
+
+FORMATS = {
+    ".npz": Format(_read_npz, Bundle.save, roles=False),
+    ".drn": Format(read_drn, write_drn, roles=True),
+    ".csv": Format(read_csv, None, roles=True),
+}
 
 
 def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
@@ -30,15 +51,13 @@ def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
     """
     if not isinstance(what, str):
         raise InputError(f"the problem is {type(what).__name__}, not a name or the path of a file")
-    read = READERS.get(Path(what).suffix)
-    stored = what.endswith(".npz") or (os.path.exists(what) and environments.named(what) is None)
-    if seed and (stored or read is not None):
+    known = FORMATS.get(Path(what).suffix)
+    stored = known or (os.path.exists(what) and environments.named(what) is None)
+    if seed and stored:
         raise InputError(environments.no_instances(what, seed))
-    if read is not None:
-        return read(what, roles)
-    if roles is not None:
+    if roles is not None and not (known and known.roles):
         raise InputError(f"{what} is no .drn file: it knows its objective and constraints itself")
-    return read_problem(what) if stored else environments.make(what, seed)
+    return read_problem(what, roles) if stored else environments.make(what, seed)
 
 
 def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
@@ -57,23 +76,15 @@ def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
     return with_an_end(find_any(what, seed, roles))
 
 
-def read_problem(path: str | Path) -> Problem:
-    """Return the problem of a .drn file with roles, or of a .npz file, with an end or without."""
-    if str(path).endswith(".drn"):
-        return read_drn(path)
-    arrays = read_sealed_npz(path, FILED)
-    if str(arrays.get("format")) == FORMAT:
-        return StationaryCMDP.from_arrays(arrays, path)
-    return CMDP.from_arrays(arrays, path)
+def read_problem(path: str | Path, roles: Roles | None = None) -> Problem:
+    """Return the problem of a file; its ending gives the format, and any other one is .npz."""
+    return FORMATS.get(Path(str(path)).suffix, FORMATS[".npz"]).read(path, roles)
 
 
 def convert(problem: Problem, out: str | Path) -> None:
     """Write the problem in the format that the ending of the file names."""
     check_problem(problem)
-    path = Path(out)
-    if path.suffix == ".npz":
-        problem.save(path)
-    elif path.suffix == ".drn":
-        write_drn(with_an_end(problem), path)
-    else:
-        raise InputError(f"{path} is no .npz or .drn")
+    written = {ending: each.write for ending, each in FORMATS.items() if each.write}
+    if Path(out).suffix not in written:
+        raise InputError(f"{out} is no {' or '.join(written)}")
+    written[Path(out).suffix](problem, out)
