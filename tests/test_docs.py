@@ -228,6 +228,32 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name} points to {target}"
 
 
+MAKING = (
+    r"by a reviewer|fresh eyes|busy machine|kept busy|stopped once|slower hour|came after this"
+    r"|another machine of the kind|house with rooms|memory: unverified"
+)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_pages_speak_of_the_project_and_not_of_its_making(page):
+    assert not re.search(MAKING, page.read_text(), re.IGNORECASE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_alternative_texts_describe_their_picture(page):
+    for words, target in re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", page.read_text()):
+        assert len(words.split()) >= 8, f"{page.name}: {target} has the text {words!r}"
+
+
+def test_the_pages_count_the_environments():
+    listed = cmdplab.list_environments()
+    fixed = sum(each["optimum"] is not None for each in listed)
+    counts = f"{len(listed)} environments: {fixed} with a fixed"
+    assert counts in " ".join((ROOT / "docs" / "environments.md").read_text().split())
+    reference = (ROOT / "docs" / "reference" / "index.md").read_text()
+    assert f"{len(listed)} problems, {fixed} of them with a fixed" in reference
+
+
 def test_citation_and_metadata_agree():
     citation = (ROOT / "CITATION.cff").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
