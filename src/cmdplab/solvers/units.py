@@ -87,6 +87,10 @@ class Units(NamedTuple):
 
         multiplier : [N], in these units. Subtracting a level rounds what is left of a signal.
         """
+        if not self.level.any():
+            found = scaled / float(self.factor[0])
+            if found * self.factor[0] == scaled:  # a power of two: nothing rounds
+                return found
         most = float(self.steps) + np.array([0.0, *np.abs(self.threshold)])
         unsure = np.array([1.0, *multiplier]) @ np.where(self.level, most, 0.0) * ROUNDING
         return above(self._exactly(scaled + float(unsure), 0))

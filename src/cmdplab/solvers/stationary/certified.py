@@ -229,12 +229,15 @@ def _bounded(search: Search, found: Found, safe: Safest | None, lowered: float) 
 def _judged(search: Search, best: Optimum) -> Optimum:
     """The optimum, or the reason why its bounds are too far apart."""
     if not best.doubt <= CLOSED[search.large] * search.size:
-        raise _refusal(search.problem, _open(best.doubt / search.size))
+        raise _refusal(search.problem, _open(search.problem, best.doubt / search.size))
     return best
 
 
-def _open(share: float) -> str:
-    return f"its optimum is known to {share:.1e} of the objective's range only"
+def _open(problem: StationaryCMDP, share: float) -> str:
+    cause = "doubles have no more digits at this discount"
+    if problem.constraints:
+        cause = "its constraints nearly depend on each other or leave hardly any slack"
+    return f"its optimum is known to {share:.1e} of the objective's range only, because {cause}"
 
 
 def _refusal(problem: StationaryCMDP, why: str) -> OpenCertificateError:
