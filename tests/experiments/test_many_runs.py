@@ -318,6 +318,22 @@ def test_all_files_of_a_run_are_on_the_disk_before_one_gets_its_name(made, tmp_p
     assert manifest.NAME in rest[-1][0]  # it never promises what is not there
 
 
+@pytest.mark.parametrize("lost", [[manifest.NAME], [CURVES], [FILES[-1]], [manifest.NAME, *FILES]])
+def test_a_power_cut_makes_a_short_run_be_played_again(made, tmp_path, monkeypatch, lost):
+    flushed = []
+    monkeypatch.setattr(durable, "FLUSHED_FROM", float("inf"))
+    monkeypatch.setattr(os, "fsync", flushed.append)
+    work = works_of(made)[0]._replace(folder=tmp_path / "run")
+    run_in_folder(work)
+    assert flushed == []  # so that a power cut may leave files empty
+    before = {name: (work.folder / name).read_bytes() for name in FILES}
+    for name in lost:
+        (work.folder / name).write_bytes(b"")
+    assert status_of(work).status in ("damaged", "missing")
+    assert run_in_folder(work).status == "done"
+    assert {name: (work.folder / name).read_bytes() for name in FILES} == before
+
+
 def test_a_worker_solves_a_problem_once(made, tmp_path, monkeypatch):
     from cmdplab import solvers
 
