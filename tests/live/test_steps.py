@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from conftest import random_policy, random_problem
-from live_envs import Lever, sampled, stationary, world
+from live_envs import Lever, Walk, sampled, stationary, world
 from scipy import special
 
 from cmdplab import learn
+from cmdplab.experiments import checkpoint
 from cmdplab.live import Learned
 from cmdplab.live.model.estimate import BySteps, model_problem
 from cmdplab.live.model.experience import Experience
@@ -58,17 +59,16 @@ def test_the_evidence_of_two_groups_by_hand():
 
 def test_the_evidence_exceeds_20_in_one_of_20_runs_at_most_however_samples_are_chosen():
     """A learner samples the group with the lower mean; the largest evidence on the way counts."""
-    rng, alarms = np.random.default_rng(0), 0
+    rng, runs = np.random.default_rng(0), np.arange(400)
+    sums, times, most = np.zeros((400, 2)), np.zeros((400, 2)), np.full(400, -np.inf)
+    pair = np.repeat(runs, 2)
     for _ in range(200):
-        sums, times, most = np.ones(2), np.full(2, 2.0), -np.inf
-        for _ in range(100):
-            group = int(np.argmin(sums / times + rng.normal(0.0, 0.1, 2)))
-            times[group] += 1.0
-            sums[group] += rng.random() < 0.3
-            seen = [(float(s) - 1.0, float(n) - 2.0) for s, n in zip(sums, times, strict=True)]
-            most = max(most, float(two_groups(*seen).max()))
-        alarms += most > np.log(20.0)
-    assert alarms <= 200 / 20
+        group = np.argmin((sums + 1.0) / (times + 2.0) + rng.normal(0.0, 0.1, (400, 2)), axis=1)
+        times[runs, group] += 1.0
+        sums[runs, group] += rng.random(400) < 0.3
+        tested, count = (_Variable.of(each.ravel(), pair) for each in (sums, times))
+        most = np.maximum(most, _excess(tested, count, True, 0.0).reshape(400, 2).max(axis=1))
+    assert (most > np.log(20.0)).sum() <= 400 / 20
 
 
 @pytest.mark.parametrize("noisy", [False, True])
@@ -123,6 +123,20 @@ def test_an_environment_that_does_not_change_gets_no_word():
     learned = learn(Lever(), "UOpt-RPGPD", episodes=600, **TOLD)
     assert learned.algorithm.dynamics == "stationary"
     assert "Steps differ" not in learned.summary()
+
+
+def test_a_checkpoint_without_steps_goes_on(tmp_path):
+    told = {"horizon": 4, "budget": 1.5, "evaluate": 20}
+    whole = learn(Walk(), "UOpt-RPGPD", episodes=40, **told)
+    learn(Walk(), "UOpt-RPGPD", episodes=23, checkpoint=tmp_path, **told)
+    arrays = checkpoint.find(tmp_path).snapshot
+    earlier = {name: each for name, each in arrays.items() if not name.startswith("steps_")}
+    key, place = np.unique(arrays["steps_key"] // 5, return_inverse=True)  # without successors
+    times = np.bincount(place, arrays["steps_count"])
+    checkpoint.save(tmp_path, earlier | {"visits_place": key, "visits_times": times})
+    resumed = learn(Walk(), "UOpt-RPGPD", episodes=40, checkpoint=tmp_path, **told)
+    np.testing.assert_array_equal(resumed.last, whole.last)
+    np.testing.assert_array_equal(resumed.visits, whole.visits)
 
 
 def test_a_learner_that_switched_goes_on(tmp_path):

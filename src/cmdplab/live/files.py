@@ -91,7 +91,7 @@ def find(
     earlier = arrays["earlier"].astype(np.int64) if "earlier" in arrays else None
     if "steps_key" in arrays:
         steps = Experience.of_arrays(*sizes, part(arrays, "steps_"), empty.horizon)
-    else:  # written before 0.2.0, with visits alone
+    else:  # written before steps were counted, with visits alone
         earlier = np.zeros((empty.horizon, *sizes), dtype=np.int64)
         earlier.reshape(-1)[arrays["visits_place"]] = arrays["visits_times"]
     told = arrays["told"].astype(np.bool_) if "told" in arrays else None
@@ -182,7 +182,7 @@ def _fields(arrays: Arrays, told: dict[str, Any]) -> dict[str, Any]:
         chosen = Policy(arrays["policy"], labels, "a mixture of two policies")
     sizes = (spaces.states, spaces.actions)
     steps = Experience(*sizes, len(told["names"]), told["horizon"])
-    if "steps_key" in arrays:  # files written before 0.2.0 have none
+    if "steps_key" in arrays:  # earlier files have none
         steps = Experience.of_arrays(*sizes, part(arrays, "steps_"), told["horizon"])
     return {
         "algorithm": row,

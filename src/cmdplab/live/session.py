@@ -16,7 +16,7 @@ from cmdplab.algorithms.row import Row
 from cmdplab.engines.protocol import LiveSession
 from cmdplab.experiments.play import CHUNK_SECONDS
 from cmdplab.live.environment import Copies, Env
-from cmdplab.live.episodes import Act, Masked, Played, Setup, roll_out, roll_out_together
+from cmdplab.live.episodes import Masked, Played, Setup, roll_out, roll_out_together
 from cmdplab.live.evaluation import Evaluation, Tally
 from cmdplab.live.files import Saved
 from cmdplab.live.masks import ToldMask, projected
@@ -171,6 +171,7 @@ class Playing:
         return remarks
 
     def _episodes(self, first: int, last: int, rows: Array | None = None) -> Iterator[Played]:
+        """Yield episodes of a policy, the learner's or another [H, X, A]."""
         other, lead = None if rows is None else by_rows(rows, self.setup.lead), self.setup.lead
 
         def row(h: int, x: int) -> Array:
@@ -178,30 +179,18 @@ class Playing:
             return np.asarray(found)
 
         masked = None if self.told is None else Masked(self.told, row)
-        if isinstance(self.env, Copies):
-            yield from self._together(self.env, first, last, other, masked)
-            return
-        for begin in range(first, last + 1, BATCH):
-            size = min(BATCH, last + 1 - begin)
+        copies = self.env if isinstance(self.env, Copies) else None
+        size = copies.count if copies else BATCH
+        for begin in range(first, last + 1, size):
             noise = uniforms(self.seed, begin, size, self.setup.steps)[:, :, 0].tolist()
-            for e in range(size):
+            if copies:  # one policy plays the episodes of all copies
+                act = self.session.act if other is None else other
+                played = roll_out_together(copies, self.setup, act, noise, begin, masked)
+                yield from played[: last + 1 - begin]
+                continue
+            for e in range(min(size, last + 1 - begin)):
                 act = self.session.act if other is None else other
                 yield roll_out(self.env, self.setup, act, noise[e], begin + e, masked)
-
-    def _together(
-        self,
-        copies: Copies,
-        first: int,
-        last: int,
-        other: Act | None,
-        masked: Masked | None,
-    ) -> Iterator[Played]:
-        """Yield batches of an episode in each copy, each batch by one policy."""
-        for begin in range(first, last + 1, copies.count):
-            noise = uniforms(self.seed, begin, copies.count, self.setup.steps)[:, :, 0].tolist()
-            act = self.session.act if other is None else other
-            played = roll_out_together(copies, self.setup, act, noise, begin, masked)
-            yield from played[: last + 1 - begin]
 
 
 def advanced(
@@ -213,10 +202,7 @@ def advanced(
     on_progress: OnProgress | None,
     look: Callable[[float], bool],
 ) -> float:
-    """Go through the episodes, report now and then, and stop when `look` at the clock says so.
-
-    Gives the seconds that it took.
-    """
+    """Play the episodes, report progress, stop if `look` says so, and return the seconds."""
     began = shown = time.monotonic()
     before = tally.episodes
     for done in playing:
