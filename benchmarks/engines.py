@@ -1,4 +1,4 @@
-"""`make bench`: both engines, sizes on the CPU, plain NumPy, and the ratios that matter."""
+"""`make bench`: sizes on the CPU, plain NumPy, and the ratios that matter."""
 
 from __future__ import annotations
 

@@ -23,11 +23,12 @@ import numpy as np
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
+from cmdplab.algorithms.families.primal_dual import PrimalDual
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.schedules import Power
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.engines.families import session
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.files import read_npz
@@ -106,12 +107,10 @@ def on_cpu(
     precision: str,
 ) -> list[Measures]:
     """The same runs one after the other on the CPU engine, in double precision."""
-    from cmdplab.engines.cpu.primal_dual import PrimalDualSession
-
     found = []
     for problem, row, task, seed, optimum in zip(problems, rows, tasks, seeds, optima, strict=True):
         measures = Measures(optimum, problem.threshold, problem.horizon)
-        measures.add(Chunk(*PrimalDualSession(problem, row, task, seed).play(episodes)))
+        measures.add(Chunk(*session("cpu", problem, row, task, seed).play(episodes)))
         found.append(measures)
     return found
 

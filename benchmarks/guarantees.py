@@ -13,20 +13,22 @@ import argparse
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from cmdplab import CMDP, solve
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.primal_dual import PrimalDualState
+from cmdplab.algorithms.families.primal_dual import PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.random import random_problem
-from cmdplab.engines.cpu.primal_dual import PrimalDualSession
-from cmdplab.engines.families import family, session
 from cmdplab.solvers import policy_bounds
 from cmdplab.statistics import binomial_interval
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from oracles import improve, plain, session
 
 COVERED = ("OptCMDP", "OptDual-CMDP", "DOPE", "Online-CRL")
 SAFE = ("OptPress-LP", "DOPE")
@@ -50,7 +52,7 @@ def coverage(name: str, runs: int, episodes: int) -> str:
     problem = small()
     row = at_scale_one(name, episodes)
     task = task_for(row, problem, solve(problem))
-    learner = family(row).plain(row, task)
+    learner = plain(row, task)
 
     def one(seed: int) -> tuple[bool, bool]:
         run, left, wrong = session("cpu", problem, row, task, seed), False, False
@@ -109,12 +111,12 @@ def averages(name: str, lengths: list[int]) -> str:
     for episodes in lengths:
         row = replace(algorithm(name, "printed"), bonus_scale=1e-12, tuned_for=episodes)
         task = Task.of(problem, solution.slater_gap)
-        state = PrimalDualState.initial(task)._replace(counts=problem.transition * 2.0**50)
-        run = PrimalDualSession(problem, row, task, 0, state)
+        state = PrimalDualState.initial(row, task)._replace(counts=problem.transition * 2.0**50)
+        run = session("cpu", problem, row, task, 0, state)
         total = np.zeros(2)
         for _ in range(episodes):
             total += exact.returns(problem, run.state().policy)
-            run.improve()
+            improve(run)
         mean = total / episodes
         errors.append((solution.value - mean[0], problem.threshold[0] - mean[1]))
     logs = np.log(np.max(np.abs(errors), axis=1))

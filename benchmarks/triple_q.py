@@ -1,17 +1,12 @@
-"""Triple-Q on its own grid world: microseconds per episode, compiled against plain Python.
+"""Triple-Q on its own grid world: microseconds per episode.
 
 The grid world is that of the authors' notebook Triple_Q_tabular.ipynb (Wei, Liu and Ying, 2022):
 18 x 18 cells, four deterministic moves, H = 25, rewards divided by 100, utility 1 off obstacles,
-which must sum to 20. Step and update alone read the visited states only; with exact evaluation
-every episode's policy is evaluated on the true kernel, over the states it can reach. `printed`
-plays one action a state and has mass in one state a step, `released` all four and in 110.
+which must sum to 20. Each policy is evaluated on the true kernel, over the states it can reach.
+`printed` plays one action a state and has mass in one state a step, `released` all four and in 110.
 
 Measured on one core of an AMD EPYC, in us per episode, noise included (three runs of this file):
-
-    released, compiled      1.8 to 2.6 alone, 75 to 103 with evaluation
-    released, plain Python  800 to 880, 91,000 to 98,000
-    printed, compiled       1.6 to 1.8, 10 to 12
-    printed, plain Python   790 to 850, 93,000 to 100,000
+`released` 75 to 103, `printed` 10 to 12. Plain Python took 91,000 to 100,000.
 
 The notebook, pure Python, takes 500 us for step and update. It ends at a reward of 871 and 4.9
 steps on obstacles (last 1,000 of 80,000 episodes, one run); `released` on seeds 0 to 3 at 778 to
@@ -27,14 +22,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from cmdplab.algorithms.learner import Episode
+from cmdplab.algorithms.families.triple_q import TripleQ
 from cmdplab.algorithms.task import Task
-from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_RELEASED, TripleQ
+from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_RELEASED
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.triple_q import TripleQSession
-from cmdplab.engines.host import HostSession, _draw
-from cmdplab.engines.plain.triple_q import PlainTripleQ
-from cmdplab.numerics.noise import uniforms
+from cmdplab.engines.families import session
 
 EPISODES = 80_000
 SIDE = 18
@@ -65,22 +57,6 @@ def grid_world(threshold: float = 20.0) -> CMDP:
     return CMDP(kernel, reward, [threshold], len(cells) - 1, horizon=25, name="Triple-Q grid")
 
 
-def plain_steps(problem: CMDP, learner: PlainTripleQ) -> Callable[[int], None]:
-    """Step and update in plain Python, without the policy of states that are not visited."""
-    state = learner.init()
-
-    def play(episodes: int) -> None:
-        nonlocal state
-        for noise in uniforms(0, state.episode + 1, episodes, problem.horizon):
-            states, actions = [problem.start], []
-            for h, (to_act, to_move) in enumerate(noise):
-                actions.append(_draw(np.array(learner.choice(state, h, states[-1])), to_act))
-                states.append(_draw(problem.transition[h, states[-1], actions[-1]], to_move))
-            state = learner.observe(state, Episode(np.array(states), np.array(actions)))
-
-    return play
-
-
 def median(play: Callable[[int], object], episodes: int, slices: int = 7) -> float:
     """Microseconds per episode, noise included: the median of some slices, after one unmeasured."""
     play(episodes)
@@ -100,16 +76,9 @@ def rows() -> list[TripleQ]:
 def main() -> None:
     problem = grid_world()
     task = Task.of(problem, 5.0)
-    print(f"{'us/episode':22}{'step + update':>15}{'with evaluation':>17}")
     for row in rows():
-        compiled = TripleQSession(problem, row, task, 0)
-        alone = median(compiled.learn, 10_000)
-        whole = median(compiled.play, 2_000)
-        print(f"{row.preset + ', compiled':22}{alone:15.2f}{whole:17.1f}")
-        plain = PlainTripleQ(row, task)
-        alone = median(plain_steps(problem, plain), 100)
-        whole = median(HostSession(problem, plain, 0).play, 5, slices=3)
-        print(f"{row.preset + ', plain Python':22}{alone:15.0f}{whole:17.0f}")
+        whole = median(session("cpu", problem, row, task, 0).play, 2_000)
+        print(f"{row.preset:10}{whole:10.1f} us/episode")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ import numpy as np
 
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.baselines import task_for
+from cmdplab.algorithms.families.primal_dual import PrimalDual
+from cmdplab.algorithms.families.triple_q import TripleQ, TripleQState
 from cmdplab.algorithms.learner import Chunk
-from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.row import CONSTRAINT, Row
 from cmdplab.algorithms.task import Task
-from cmdplab.algorithms.triple_q import TripleQ, TripleQState
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import session
 from cmdplab.engines.gpu.batch import GpuBatch, measure_many

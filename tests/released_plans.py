@@ -13,16 +13,16 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from oracles import session
+from oracles.planner import PlainPlanner
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import possible_successors
-from cmdplab.algorithms.planner import Planner
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.families.planner import Planner
+from cmdplab.algorithms.families.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.planner import PlannerSession
-from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.solvers import Box, plan
 from cmdplab.types import Array, Mask
 
@@ -52,21 +52,21 @@ def replayed(
     row = as_recorded(NAME, Planner, settings)
     support = possible_successors(problem)
     task = Task.of(problem, 0.0, support=support)
-    session, plain = PlannerSession(problem, row, task, 0), PlainPlanner(row, task)
+    run, oracle = session("cpu", problem, row, task, 0), PlainPlanner(row, task)
     promises, boxes, optimality = [], [0.0], [0.0]
     for k, (states, actions) in enumerate(
         zip(recorded["states"], recorded["actions"], strict=True)
     ):
-        state = session.state()
+        state = run.state()
         promises.append(state.promised[0])
         if k + 1 in snapshots:
             place = snapshots.index(k + 1)
-            box, _ = plain.model(state)
+            box, _ = oracle.model(state)
             ends = _ends(recorded["estimate"][place], recorded["width"][place], support)
             boxes += [largest(box.lower, ends[0]), largest(box.upper, ends[1])]
             best = promised(box, problem, recorded["policy"][k])
             optimality.append(float(abs(best - state.promised[0])))
-        session.observe(states, actions)
+        run.observe(states, actions)
     returns = np.array([exact.returns(problem, each) for each in recorded["policy"]])
     return PlannedDifference(
         gap=largest(exact.gap(settings["optimal_reward"], returns[:, 0]), recorded["gap"]),

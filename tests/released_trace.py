@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import released_plans
+from oracles import session
 from released_plans import PlannedDifference, as_recorded, largest
 
 from cmdplab.algorithms import FIGURE_1
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.families.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 
 Arrays = dict[str, npt.NDArray[Any]]
 NUMBERS = ("threshold", "x1", "optimal_reward", "max_utility", "K", "delta", "bonus_scale")
@@ -60,17 +60,17 @@ def _difference(
         return released_plans.replayed(recorded, snapshots, settings, problem)
     row = as_recorded(name, PrimalDual, settings)
     slack = settings["max_utility"] - settings["threshold"]
-    session = PrimalDualSession(problem, row, Task.of(problem, slack), seed=0)
+    run = session("cpu", problem, row, Task.of(problem, slack), seed=0)
     states, actions = arrays[f"{key}_states"], arrays[f"{key}_actions"]
     returns, multipliers, policies, done = [], [], [0.0], 0
     snapshots = [int(k) for k in arrays["policy_snapshot_episodes"]]
     for end in sorted({*snapshots, len(states)}):
-        chunk = session.replay(states[done:end], actions[done:end])
+        chunk = run.replay(states[done:end], actions[done:end])
         returns.append(chunk.returns)
         multipliers.append(chunk.multiplier[:, 0])
         for position in (n for n, k in enumerate(snapshots) if k == end):
             recorded = arrays[f"{key}_policy_after"][position]
-            policies.append(largest(session.state().policy, recorded))
+            policies.append(largest(run.state().policy, recorded))
         done = end
     value = np.concatenate(returns)
     gap = exact.gap(settings["optimal_reward"], value[:, 0])

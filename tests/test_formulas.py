@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from cmdplab.algorithms import equations, planner, safe, softmax_search, triple_q, unconstrained
+from cmdplab.algorithms import equations
+from cmdplab.algorithms.families import planner, safe, softmax_search, triple_q, unconstrained
 from cmdplab.cmdp import exact
 
 PACKAGE = ROOT / "src" / "cmdplab"
@@ -18,13 +19,15 @@ PAGE = (ROOT / "docs" / "equations.md").read_text()
 SOURCES = {file.relative_to(PACKAGE): ast.parse(file.read_text()) for file in PACKAGE.rglob("*.py")}
 
 # The scalar steps that engines, theory and measures share, and where they stand.
+FAMILIES = "algorithms/families"
 SHARED = {
     **dict.fromkeys(equations.formulas(), "algorithms/equations.py"),
-    **{each.__name__: "algorithms/planner.py" for each in planner.FORMULAS},
-    **{each.__name__: "algorithms/safe.py" for each in safe.FORMULAS},
-    **{each.__name__: "algorithms/unconstrained.py" for each in unconstrained.FORMULAS},
-    **{each.__name__: "algorithms/softmax_search.py" for each in softmax_search.FORMULAS},
-    **{f"triple_q.{each.__name__}": "algorithms/triple_q.py" for each in triple_q.FORMULAS},
+    **{
+        each.__name__: f"{FAMILIES}/{module.__name__.split('.')[-1]}.py"
+        for module in (planner, safe, unconstrained, softmax_search)
+        for each in module.FORMULAS
+    },
+    **{f"triple_q.{each.__name__}": f"{FAMILIES}/triple_q.py" for each in triple_q.FORMULAS},
     **{each.__name__: "cmdp/exact.py" for each in (exact.gap, exact.violation)},
 }
 

@@ -152,7 +152,7 @@ def test_compare_refuses_in_a_sentence(given, sentence):
 PLACES = (
     "from cmdplab import CMDP, Experiment, InputError, Job, PrimalDual, Run, Solution, algorithm",
     "from cmdplab import describe, learn, make, run, run_many, solve, sweep",
-    "from cmdplab.algorithms.primal_dual import Bonus",
+    "from cmdplab.algorithms.families.primal_dual import Bonus",
     "from cmdplab.algorithms.task import Task",
     "from cmdplab.engines.host import HostSession",
     "from cmdplab.environments import Environment",

@@ -18,7 +18,7 @@ from together import Limits, Played, as_script, finished, octaves, options, play
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.families.primal_dual import PrimalDual
 from cmdplab.types import Array
 
 PAIRS = (

@@ -17,7 +17,7 @@ from instances import first, free, optimum, with_thresholds
 from together import Limits, Played, as_script, finished, octaves, options, play, save
 
 from cmdplab.algorithms import algorithm
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.families.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task, told_gap
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.types import Array

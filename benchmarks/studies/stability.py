@@ -20,7 +20,7 @@ from together import Limits, Played, as_script, finished, octaves, options, play
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
+from cmdplab.algorithms.families.primal_dual import PrimalDual, PrimalDualState
 from cmdplab.algorithms.schedules import Constant
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.types import Array
@@ -49,7 +49,9 @@ def problems() -> dict[str, CMDP]:
 def known_state(problem: CMDP, played: Played) -> PrimalDualState:
     """The uniform policy, and counts so large that the estimate is the kernel."""
     kernel = np.broadcast_to(problem.table, (problem.horizon, *problem.table.shape[-3:]))
-    return PrimalDualState.initial(played.task)._replace(counts=np.round(KNOWN * kernel))
+    return PrimalDualState.initial(played.row, played.task)._replace(
+        counts=np.round(KNOWN * kernel)
+    )
 
 
 def runs(problem: CMDP, side: int, known: bool, preset: str) -> list[Played]:

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.families.primal_dual import PrimalDual
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
+from cmdplab.engines.families import session
 from cmdplab.errors import InputError
 from cmdplab.files import read_npz
 from cmdplab.files.write import writable_folder, written_whole
@@ -89,10 +90,9 @@ class OnCores:
     chunk = 1 << 13
 
     def __init__(self, runs: Sequence[Played], precision: str, keep: Keep) -> None:
-        from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 
         self._sessions = [
-            PrimalDualSession(each.problem, each.row, each.task, each.seed, each.state)
+            session("cpu", each.problem, each.row, each.task, each.seed, each.state)
             for each in runs
         ]
         self._judged = [
@@ -100,8 +100,8 @@ class OnCores:
         ]
 
     def advance(self, episodes: int) -> None:
-        for session, judged in zip(self._sessions, self._judged, strict=True):
-            judged.add(session.play(episodes))
+        for run, judged in zip(self._sessions, self._judged, strict=True):
+            judged.add(run.play(episodes))
 
     def measures(self) -> list[Measures]:
         return self._judged

@@ -25,9 +25,9 @@ from . import (
     theory as theory,
 )
 from .algorithms import algorithm as algorithm
+from .algorithms.families.primal_dual import PrimalDual as PrimalDual
+from .algorithms.families.safe import Safe as Safe
 from .algorithms.learner import Episode as Episode, Learner as Learner
-from .algorithms.primal_dual import PrimalDual as PrimalDual
-from .algorithms.safe import Safe as Safe
 from .algorithms.task import Task as Task
 from .cmdp.budgets import (
     AlmostSure as AlmostSure,

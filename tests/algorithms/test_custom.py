@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 from conftest import ROOT, in_one_process, random_problem
 from live_envs import Walk
+from oracles import session
 
 import cmdplab
 from cmdplab import InputError, Job, plugins
 from cmdplab.algorithms import as_row, check_settings, is_own, written_name
 from cmdplab.algorithms.custom import Checked, StoredState, custom, packed, unpacked
-from cmdplab.engines.families import session
 from cmdplab.errors import CmdplabError, LearnerError
 from cmdplab.experiments.experiment import parse_experiment
 from cmdplab.experiments.sweep import sweep

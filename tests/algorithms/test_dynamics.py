@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from conftest import random_problem
 from extended_lp import extended_value
+from oracles import session
+from oracles.planner import PlainPlanner
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.row import STATIONARY
-from cmdplab.engines.families import session
 from cmdplab.engines.gpu.limits import check_row
-from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiments.run_settings import RunSettings

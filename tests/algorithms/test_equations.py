@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from cmdplab.algorithms import FIGURE_1, algorithm, confidence, equations as eq, planner
-from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW
+from cmdplab.algorithms import FIGURE_1, algorithm, confidence, equations as eq
+from cmdplab.algorithms.families import planner
+from cmdplab.algorithms.families.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW
 from cmdplab.algorithms.schedules import Setting
 
 PAPER = Setting(X=30, A=3, H=10, N=1, K=100_000, delta=0.1, slack=4.8)

@@ -8,18 +8,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import binding, random_problem
+from oracles import session
+from oracles.primal_dual import PlainPrimalDual
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
+from cmdplab.algorithms.families.primal_dual import PrimalDual, PrimalDualState
 from cmdplab.algorithms.schedules import Constant
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines.choose import Wanted, choose
-from cmdplab.engines.families import session
 from cmdplab.engines.gpu.limits import check_row
-from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.experiments.run import run
 from cmdplab.experiments.run_settings import RunSettings
@@ -80,7 +80,7 @@ def test_updates_settle_below_the_largest_step_and_leave_above_it(constraints, t
         eta = share * largest_step(problem, saddle)
         row = fixed(eta, tau)
         task = task_for(row, problem, solve(problem))
-        start = PrimalDualState.initial(task)._replace(
+        start = PrimalDualState.initial(row, task)._replace(
             log_policy=saddle.log_policy,
             policy=saddle.policy,
             multiplier=saddle.multiplier + 1e-7,

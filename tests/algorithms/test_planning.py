@@ -8,19 +8,18 @@ import numpy as np
 import pytest
 from conftest import random_problem
 from guarantees import small
+from oracles import improve, session
+from oracles.planner import PlainPlanner
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import safe_baseline, task_for
+from cmdplab.algorithms.families.planner import Planner, PlannerState
+from cmdplab.algorithms.families.primal_dual import PrimalDualState
 from cmdplab.algorithms.opt_press import pessimism
-from cmdplab.algorithms.planner import Planner, PlannerState
-from cmdplab.algorithms.primal_dual import PrimalDualState
 from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.algorithms.task import Task, checked_baseline
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.primal_dual import PrimalDualSession
-from cmdplab.engines.families import session
-from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.solvers import policy_bounds, solve, solve_feasible
@@ -44,7 +43,7 @@ def known(row: Planner, problem: CMDP, task: Task) -> PlannerState:
     """A state whose estimate is the true kernel."""
     layers = row.layers(task)
     counts = problem.transition[:layers] * 2.0**50
-    return PlannerState.empty(task, layers)._replace(counts=counts, planned=counts.sum(axis=-1))
+    return PlannerState.initial(row, task)._replace(counts=counts, planned=counts.sum(axis=-1))
 
 
 @pytest.mark.parametrize("row", SEARCHED, **NAMES)
@@ -70,12 +69,12 @@ def average_error(row, problem, episodes):
     solution = solve(problem)
     sure = replace(row, bonus_scale=NOTHING, tuned_for=episodes)
     task = Task.of(problem, solution.slater_gap)
-    state = PrimalDualState.initial(task)._replace(counts=problem.transition * 2.0**50)
-    run = PrimalDualSession(problem, sure, task, 0, state)
+    state = PrimalDualState.initial(row, task)._replace(counts=problem.transition * 2.0**50)
+    run = session("cpu", problem, sure, task, 0, state)
     total = np.zeros(len(problem.reward))
     for _ in range(episodes):
         total += exact_of(run, problem)
-        run.improve()
+        improve(run)
     mean = total / episodes
     return max(abs(solution.value - mean[0]), *(problem.threshold - mean[1:]), 1e-12)
 
@@ -107,10 +106,10 @@ def test_the_regularised_fixed_point_violates_by_tau_times_the_multiplier(tau):
         temperature=Constant(tau),
     )
     task = Task.of(problem, solve(problem).slater_gap)
-    state = PrimalDualState.initial(task)._replace(counts=problem.transition * 2.0**50)
-    run = PrimalDualSession(problem, row, task, 0, state)
+    state = PrimalDualState.initial(row, task)._replace(counts=problem.transition * 2.0**50)
+    run = session("cpu", problem, row, task, 0, state)
     for _ in range(40_000):
-        run.improve()
+        improve(run)
     end = run.state()
     cap = row.numbers(task).dual_cap
     assert 0.0 < end.multiplier[0] < cap

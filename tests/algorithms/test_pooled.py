@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from conftest import random_problem
 from extended_lp import extended_value
+from oracles.planner import PlainPlanner
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import possible_successors, task_for
-from cmdplab.algorithms.planner import doubling
+from cmdplab.algorithms.families.planner import doubling
 from cmdplab.algorithms.row import STATIONARY, SUPPORT
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.families import live_session, session
-from cmdplab.engines.plain.planner import PlainPlanner
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve_feasible

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import random_problem
+from oracles import session
 
 import cmdplab
 from cmdplab.algorithms import algorithm, as_row
@@ -17,8 +18,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
-from cmdplab.engines.cpu.primal_dual import PrimalDualSession
-from cmdplab.engines.families import live_session, session
+from cmdplab.engines.families import live_session
 from cmdplab.errors import InputError
 from cmdplab.experiments.run import run
 from cmdplab.experiments.run_settings import RunSettings
@@ -121,7 +121,7 @@ def test_nothing_is_drawn_and_nothing_is_counted():
 def test_a_session_is_told_of_episodes_and_ignores_them():
     problem = random_problem(4, 3, 3, 1, 4)
     task = task_for(RPG_PD, problem, solve(problem))
-    one, other = (PrimalDualSession(problem, RPG_PD, task, 0) for _ in range(2))
+    one, other = (session("cpu", problem, RPG_PD, task, 0) for _ in range(2))
     for _ in range(5):
         one.observe([0, 1, 2, 3], [0, 1, 2])
         other.play(1)

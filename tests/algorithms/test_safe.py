@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import oracles
 import pytest
 from conftest import examples, in_one_process, problems, random_policy, random_problem
 from hypothesis import example, given, strategies as st
+from oracles import session
 from scipy.optimize import linprog
 
 import cmdplab
@@ -13,14 +15,14 @@ from cmdplab import CMDP, Safe, algorithm, solve
 from cmdplab.algorithms import ALGORITHMS, as_row, written_name
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.custom import custom
-from cmdplab.algorithms.planner import Planner
-from cmdplab.algorithms.primal_dual import PrimalDual
-from cmdplab.algorithms.safe import SafeFields, coin_share, mixed_value, parted, union_log
-from cmdplab.algorithms.triple_q import TripleQ
+from cmdplab.algorithms.families.planner import Planner
+from cmdplab.algorithms.families.primal_dual import PrimalDual
+from cmdplab.algorithms.families.safe import SafeFields, coin_share, mixed_value, parted, union_log
+from cmdplab.algorithms.families.triple_q import TripleQ
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.random import SHAPES
 from cmdplab.cmdp.transitions import Sparse
-from cmdplab.engines.families import family, session
+from cmdplab.engines.families import live_session
 from cmdplab.errors import InputError
 from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.solvers import Box, policy_bounds, solve_feasible
@@ -104,7 +106,7 @@ def lowest_by_program(box: Box, utility, policy, start):
 
 
 def plain(row, problem, rewards="known"):
-    return family(row).plain(row, told(row, problem, rewards))
+    return oracles.plain(row, told(row, problem, rewards))
 
 
 @examples(15)
@@ -204,7 +206,9 @@ def test_on_an_exact_model_a_feasible_candidate_is_played_without_a_coin():
 @pytest.mark.parametrize("shape", ["plain", "two constraints"])
 def test_both_engines_play_the_same_coins(name, shape):
     sizes = {"plain": (4, 3, 3, 1), "two constraints": (5, 2, 3, 2)}[shape]
-    check_learner(f"Safe({name})", random_problem(*sizes), episodes=40, tolerance=1e-12)
+    problem = random_problem(*sizes)
+    check_learner(f"Safe({name})", problem, episodes=40)
+    oracles.agree(as_row(f"Safe({name})"), problem, 40, 1e-12)
 
 
 COUNTING = (PrimalDual, Planner, TripleQ)  # families whose visits the wrapper is told
@@ -223,7 +227,10 @@ def test_every_row_that_counts_can_be_wrapped(row):
         problem = random_problem(*shape, stationary=row.pooled)
         if problem.constraints:
             check_learner(Safe(row), problem, episodes=20)
-    check_learner(Safe(row), random_problem(5, 4, 3, 2, closed=0.4, stationary=row.pooled))
+            oracles.agree(Safe(row), problem, 20)
+    problem = random_problem(5, 4, 3, 2, closed=0.4, stationary=row.pooled)
+    check_learner(Safe(row), problem)
+    oracles.agree(Safe(row), problem, 60)
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -376,7 +383,7 @@ def test_what_a_coin_needs_and_lacks_is_refused_in_a_sentence():
     with pytest.raises(InputError, match="the baseline is not safe"):
         task_for(row, harder, solve_feasible(harder), uniform)
     with pytest.raises(InputError, match="plays problems that are known"):
-        family(row).compiled(None, row, told(row, problem), 0)
+        live_session(row, told(row, problem))
 
 
 @pytest.mark.parametrize(

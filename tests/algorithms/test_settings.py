@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from cmdplab import settings
 from cmdplab.algorithms import ALGORITHMS, algorithm
-from cmdplab.algorithms.planner import REPLANS
+from cmdplab.algorithms.families.planner import REPLANS
 from cmdplab.cli.output import results
 from cmdplab.cli.run import run_command
 from cmdplab.errors import InputError

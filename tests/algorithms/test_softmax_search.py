@@ -10,20 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import largest_utility, random_problem
+from oracles import session
+from oracles.softmax_search import PlainSoftmaxSearch
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
+from cmdplab.algorithms.families.planner import REPLANS
+from cmdplab.algorithms.families.softmax_search import GROWTH, Constants, next_multiplier
 from cmdplab.algorithms.ghosh import GHOSH, GHOSH_RELEASED
 from cmdplab.algorithms.opse import OPSE, OPSE_RELEASED, tabular
-from cmdplab.algorithms.planner import REPLANS
+from cmdplab.algorithms.running.session import CpuSession
 from cmdplab.algorithms.schedules import Setting
-from cmdplab.algorithms.softmax_search import GROWTH, Constants, next_multiplier
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.families import family, live_session, session
+from cmdplab.engines.families import family, live_session
 from cmdplab.engines.host import HostSession
-from cmdplab.engines.plain.softmax_search import PlainSoftmaxSearch
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiments.run import run
@@ -287,7 +289,7 @@ def test_a_demand_that_nobody_can_meet_leaves_the_safe_policy():
     problem = make("opse-streaming")
     task = told(OPSE_RELEASED, problem)._replace(threshold=np.array([4.5]))
     for row in (OPSE_RELEASED, replace(OPSE_RELEASED, tested=True)):
-        played = family(row).compiled(problem, row, task, 0)
+        played = CpuSession(family(row), problem, row, task, 0)
         assert played.play(200).returns[:, 1] == pytest.approx(np.full(200, 4.0))
         assert played.state().baseline_episodes == 200
 
@@ -452,7 +454,7 @@ def test_lists_of_what_was_seen_teach_what_a_table_teaches():
     task = told(GHOSH_RELEASED, problem)
     live = live_session(GHOSH_RELEASED, task)  # so many states are kept as lists that grow
     known = task._replace(support=np.ones((40, 3, 40), bool))
-    table = family(GHOSH_RELEASED).compiled(None, GHOSH_RELEASED, known, 0)
+    table = live_session(GHOSH_RELEASED, known)
     rng = np.random.default_rng(0)
     for _ in range(40):
         states, actions = [problem.start], []

@@ -10,18 +10,19 @@ import numpy as np
 import pytest
 from conftest import SHAPES, problems, random_problem
 from hypothesis import given, strategies as st
+from oracles import session
+from oracles.triple_q import PlainTripleQ
 
-from cmdplab.algorithms import triple_q as eq
+from cmdplab.algorithms.families import triple_q as compiled, triple_q as eq
 from cmdplab.algorithms.learner import Episode
+from cmdplab.algorithms.running.layout import successors
+from cmdplab.algorithms.running.storage import natural_next
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_NO_RESET, TRIPLE_Q_RELEASED
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu import triple_q_episode as compiled
-from cmdplab.engines.cpu.triple_q import TripleQSession, successors
 from cmdplab.engines.host import HostSession, _draw
-from cmdplab.engines.plain.triple_q import PlainTripleQ
 
 SHORT = [replace(row, tuned_for=150) for row in (TRIPLE_Q, TRIPLE_Q_RELEASED, TRIPLE_Q_NO_RESET)]
 MILD = replace(TRIPLE_Q, margin_scale=1e-9)  # a margin that leaves something to the objective
@@ -37,7 +38,7 @@ def prepared(shape):
 def both(problem, row, seed=3):
     task = Task.of(problem, 1.0)
     host = HostSession(problem, PlainTripleQ(row, task), seed)
-    return TripleQSession(problem, row, task, seed), host
+    return session("cpu", problem, row, task, seed), host
 
 
 def assert_same_state(ours, theirs):
@@ -72,24 +73,16 @@ def test_engines_agree_on_a_stationary_kernel(two_state):
 @ROWS
 def test_neither_chunks_nor_a_resume_change_a_bit(row):
     problem, task = prepared((9, 3, 4, 2))
-    whole = TripleQSession(problem, row, task, 11)
+    whole = session("cpu", problem, row, task, 11)
     at_once = whole.play(400)
-    cut = TripleQSession(problem, row, task, 11)
+    cut = session("cpu", problem, row, task, 11)
     pieces = [cut.play(size) for size in (1, 2, 97, 100)]
-    resumed = TripleQSession(problem, row, task, 11, cut.state())
+    resumed = session("cpu", problem, row, task, 11, cut.state())
     pieces += [resumed.play(size) for size in (199, 1)]
     for field in ("returns", "multiplier"):
         joined = np.concatenate([getattr(piece, field) for piece in pieces])
         np.testing.assert_array_equal(joined, getattr(at_once, field))
     assert_same_state(resumed.state(), whole.state())
-
-
-@ROWS
-def test_learning_without_evaluation_is_the_same_run(row):
-    problem, task = prepared((9, 3, 4, 2))
-    whole, alone = (TripleQSession(problem, row, task, 5) for _ in range(2))
-    np.testing.assert_array_equal(whole.play(300).multiplier, alone.learn(300))
-    assert_same_state(whole.state(), alone.state())
 
 
 @ROWS
@@ -108,9 +101,9 @@ def test_trajectories_from_outside(row):
 @SHAPE
 def test_a_run_keeps_its_promises(row, shape):
     problem, task = prepared(shape)
-    session = TripleQSession(problem, row, task, 5)
-    chunk = session.play(500)
-    state = session.state()
+    run = session("cpu", problem, row, task, 5)
+    chunk = run.play(500)
+    state = run.state()
     assert np.all(np.isfinite(chunk.returns))
     assert np.all(chunk.multiplier >= 0.0)
     assert np.all(state.queue >= 0.0)
@@ -118,15 +111,15 @@ def test_a_run_keeps_its_promises(row, shape):
     np.testing.assert_array_equal(state.visits.sum(axis=(1, 2)), 500 % frame)
     policy = PlainTripleQ(row, task).policy(state)
     np.testing.assert_allclose(policy.sum(axis=-1), 1.0, atol=1e-12)
-    after = session.play(1)
+    after = run.play(1)
     np.testing.assert_allclose(after.returns[0], exact.returns(problem, policy), atol=1e-12)
 
 
 def test_no_row_or_size_compiles_anything_again(two_state):
     tasks = [prepared(shape) for shape in SHAPES.values()] + [(two_state, Task.of(two_state, 1.0))]
     for row, (problem, task) in zip(itertools.cycle(SHORT), tasks, strict=False):
-        TripleQSession(problem, row, task, 0).play(2)
-    assert len(compiled.play.dispatcher.signatures) == 1
+        session("cpu", problem, row, task, 0).play(2)
+    assert len(compiled.FAMILY.loops.play.dispatcher.signatures) == 1
 
 
 @given(problem=problems(), u=st.floats(0.0, 1.0, exclude_max=True), data=st.data())
@@ -136,7 +129,7 @@ def test_successors_are_drawn_as_the_host_draws_them(problem, u, data):
         row = problem.transition[h, x, a]
         edge = data.draw(st.sampled_from(np.cumsum(row).tolist()))
         for each in (u, edge, math.nextafter(edge, 0.0), math.nextafter(1.0, 0.0)):
-            assert compiled.draw_state(world, h, x, a, each) == _draw(row, each)
+            assert natural_next(world, h, x, a, each) == _draw(row, each)
 
 
 def test_the_first_update_erases_what_was_there():
@@ -264,14 +257,14 @@ def test_without_constraints_it_learns_a_small_problem():
     row = replace(TRIPLE_Q, tuned_for=10_000_000, bonus_scale=1e-3)  # one frame of 15,848 episodes
     for seed in range(3):
         problem = random_problem(3, 2, 3, 0, seed=seed)
-        session = TripleQSession(problem, row, Task.of(problem, np.inf), seed)
-        played = session.play(15_000).returns[-1000:, 0].mean()
+        run = session("cpu", problem, row, Task.of(problem, np.inf), seed)
+        played = run.play(15_000).returns[-1000:, 0].mean()
         assert played > 0.98 * exact.greedy(problem, problem.reward[0])[0]
 
 
 def test_the_released_settings_keep_to_the_constraint(two_state):
-    session = TripleQSession(two_state, TRIPLE_Q_RELEASED, Task.of(two_state, 5.0), 0)
-    objective, utility = session.play(100_000).returns[-20_000:].mean(axis=0)
+    run = session("cpu", two_state, TRIPLE_Q_RELEASED, Task.of(two_state, 5.0), 0)
+    objective, utility = run.play(100_000).returns[-20_000:].mean(axis=0)
     assert min(objective - 3.0, utility - 4.5) > 0.0
 
 

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from conftest import random_policy, random_problem
 from hypothesis import given, strategies as st
+from oracles import session
+from oracles.unconstrained import PlainOptimist, moved
 from scipy.optimize import linprog
 
 import cmdplab
 from cmdplab import algorithm, solve
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.unconstrained import Optimist, corner, ucbvi_log, value_bonus
+from cmdplab.algorithms.families.unconstrained import Optimist, corner, ucbvi_log, value_bonus
 from cmdplab.cmdp import exact
-from cmdplab.engines.families import session
-from cmdplab.engines.plain.unconstrained import PlainOptimist, moved
 from cmdplab.errors import InputError
 from cmdplab.solvers import Box, solve_feasible
 from cmdplab.testing.contract import check_learner

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from conftest import dense_signatures, random_problem
 from guarantees import small
+from oracles import plain, session
 from pairwise import crossed
 
 from cmdplab.algorithms import ALGORITHMS, algorithm, equations as eq
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.planner import Planner
+from cmdplab.algorithms.families import planner_episode, primal_dual_episode, triple_q
+from cmdplab.algorithms.families.planner import Planner
+from cmdplab.algorithms.families.triple_q import TripleQ, width
 from cmdplab.algorithms.row import (
     IN_PAPER,
     ONE_CONSTRAINT,
@@ -25,10 +28,8 @@ from cmdplab.algorithms.row import (
     Row,
 )
 from cmdplab.algorithms.task import Task
-from cmdplab.algorithms.triple_q import TripleQ, width
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q_episode
-from cmdplab.engines.families import family, live_session, session
+from cmdplab.engines.families import live_session
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import parse_experiment, resolve
@@ -106,7 +107,7 @@ def test_actions_follow_the_policy_and_the_policy_is_a_copy(name):
     cpu = session("cpu", problem, row, task, 0)
     cpu.play(50)
     policy = cpu.policy()
-    np.testing.assert_array_equal(policy, family(row).plain(row, task).policy(cpu.state()))
+    np.testing.assert_array_equal(policy, plain(row, task).policy(cpu.state()))
     edges = (np.arange(200) + 0.5) / 200
     for h, x in np.ndindex(problem.horizon, problem.states):
         taken = np.bincount([cpu.act(h, x, u) for u in edges], minlength=problem.actions)
@@ -297,10 +298,10 @@ def test_without_noise_the_estimates_are_the_means_and_a_width(row):
     problem, task = prepared(row, feedback="bounded")
     cpu = session("cpu", problem, row, task, 1)
     cpu.play(300)
-    state, plain = cpu.state(), family(row).plain(row, task)
+    state, oracle = cpu.state(), plain(row, task)
     seen = np.broadcast_to(state.counts.sum(axis=-1) > 0.0, problem.reward.shape[1:])
     assert seen.sum() >= problem.horizon
-    estimate = plain.rewards(state)
+    estimate = oracle.rewards(state)
     if row.name == "OPDOP":  # its estimates are lower, and an unseen pair is held at its cap
         visits = state.counts.sum(axis=-1)[seen]
         lower = problem.reward[:, seen] * visits / (visits + 1.0)
@@ -339,15 +340,15 @@ def outside(row, seed, scale):
     """Whether, at one of several times, a reward was beyond the end that should bound it."""
     row = replace(row, bonus_scale=scale, margin_scale=scale)
     problem, task = prepared(row, (3, 2, 2, 1), "bernoulli")
-    cpu, plain = session("cpu", problem, row, task, seed), family(row).plain(row, task)
+    cpu, oracle = session("cpu", problem, row, task, seed), plain(row, task)
     side = np.ones(len(problem.reward))
     if isinstance(row, Planner) and row.pessimistic:
         side[1:] = -1.0
     for _ in range(10):
         cpu.play(20)
-        ends = plain.rewards(cpu.state())
+        ends = oracle.rewards(cpu.state())
         if row.name == "OPDOP":  # one of its two bonuses is about the rewards
-            ends = ends + 0.5 * plain.model(cpu.state())[1]
+            ends = ends + 0.5 * oracle.model(cpu.state())[1]
         beyond = side[:, None, None, None] * (ends - problem.reward)
         if np.any(beyond < -1e-12):
             return True
@@ -430,8 +431,8 @@ def test_observed_rewards_compile_nothing_again():
         for feedback in ("known", "bernoulli", "bounded"):
             problem, task = prepared(row, feedback=feedback)
             session("cpu", problem, row, task, 0).play(2)
-    for compiled in (primal_dual_episode.play, planner_episode.play, triple_q_episode.play):
-        assert len(dense_signatures(compiled)) == 1
+    for each in (primal_dual_episode, planner_episode, triple_q):
+        assert len(dense_signatures(each.FAMILY.loops.play)) == 1
 
 
 def test_an_unknown_kind_of_feedback_is_refused():

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from conftest import random_problem
+from oracles import session
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import Task
@@ -22,7 +23,6 @@ from cmdplab.audit.events import (
     tallies,
 )
 from cmdplab.cmdp import exact
-from cmdplab.engines.families import session
 from cmdplab.errors import InputError
 from cmdplab.files import sealed
 from cmdplab.theory import events

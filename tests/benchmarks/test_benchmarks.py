@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from conftest import random_problem
+from oracles import session
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 
 
 def test_numpy_and_the_engine_agree():
@@ -16,7 +16,7 @@ def test_numpy_and_the_engine_agree():
     for N in (1, 2):
         problem = random_problem(7, 3, 4, N)
         row = algorithm("UOpt-RPGPD", "released")
-        ours = PrimalDualSession(problem, row, Task.of(problem, 1.0), 2).play(300)
+        ours = session("cpu", problem, row, Task.of(problem, 1.0), 2).play(300)
         returns, multipliers = NumpyUOpt(problem, seed=2).play(300)
         np.testing.assert_allclose(returns, ours.returns, atol=1e-10)
         np.testing.assert_allclose(multipliers, ours.multiplier, atol=1e-10)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gpu_map
 import numpy as np
 import pytest
+from oracles import session
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.environments import make
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve_feasible
@@ -52,7 +52,7 @@ def test_a_cell_is_the_median_of_its_runs(tmp_path):
     row = algorithm("UOpt-RPGPD", "released").with_exponents(5 / 6, 1 / 6)
     task = Task.of(problem, solution.slater_gap)
     gaps = [
-        solution.value - PrimalDualSession(problem, row, task, seed).play(50).returns[-1, 0]
+        solution.value - session("cpu", problem, row, task, seed).play(50).returns[-1, 0]
         for seed in (0, 1)
     ]
     assert gpu_map.gathered(tmp_path, 3)[2, 0, 0] == pytest.approx(np.median(gaps), abs=1e-12)

@@ -6,7 +6,7 @@ import pytest
 from gpu_cases import batch, check_equals_cpu, check_judged, check_same_bits, family_rows, mild_rows
 
 from cmdplab.algorithms import algorithm
-from cmdplab.algorithms.triple_q import TripleQ
+from cmdplab.algorithms.families.triple_q import TripleQ
 from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.gpu import device
 from cmdplab.engines.gpu.limits import SINGLE_TOLERANCE

@@ -14,13 +14,13 @@ from gpu_cases import (
     mild_rows,
     told,
 )
+from oracles import session
 
 from cmdplab.algorithms import algorithm
-from cmdplab.algorithms.triple_q import TRIPLE_Q_NO_RESET, TripleQ
+from cmdplab.algorithms.families.triple_q import TripleQ
+from cmdplab.algorithms.triple_q import TRIPLE_Q_NO_RESET
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
-from cmdplab.engines.cpu.primal_dual import PrimalDualSession
-from cmdplab.engines.families import session
 from cmdplab.engines.gpu.batch import GpuBatch
 from cmdplab.engines.gpu.layout import form_of
 from cmdplab.engines.gpu.triple_q import triple_q_form
@@ -92,7 +92,7 @@ def test_the_runs_of_a_batch_may_have_problems_of_their_own():
     tasks = [told(each, FEW[:1])[0] for each in problems]
     played = GpuBatch(problems, [RELEASED] * 2, tasks, [5, 5]).play(3).returns
     for b, (problem, task) in enumerate(zip(problems, tasks, strict=True)):
-        expected = PrimalDualSession(problem, RELEASED, task, 5).play(3).returns
+        expected = session("cpu", problem, RELEASED, task, 5).play(3).returns
         np.testing.assert_allclose(played[b], expected, rtol=0, atol=ROUNDING)
 
 

@@ -12,12 +12,12 @@ import pytest
 from conftest import ROOT, random_problem
 from hypothesis import given, strategies as st
 
-from cmdplab.algorithms import algorithm, triple_q
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms import algorithm
+from cmdplab.algorithms.families import triple_q
+from cmdplab.algorithms.families.primal_dual import PrimalDual
+from cmdplab.algorithms.families.triple_q import TripleQ, find_best
 from cmdplab.algorithms.task import Task
-from cmdplab.algorithms.triple_q import TripleQ
 from cmdplab.engines import choose
-from cmdplab.engines.cpu.triple_q_episode import find_best
 from cmdplab.engines.gpu import batch, device, layout, limits
 from cmdplab.engines.gpu.families import CARD_FAMILIES
 from cmdplab.engines.gpu.formulas import unfused

@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from oracles import session
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import task_for
+from cmdplab.algorithms.families.softmax_search import SoftmaxSearch
 from cmdplab.algorithms.row import ONE_CONSTRAINT, STATIONARY
-from cmdplab.algorithms.softmax_search import SoftmaxSearch
+from cmdplab.algorithms.running.layout import Storage
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Dense, Sparse, lists
-from cmdplab.engines.cpu.layout import Storage
-from cmdplab.engines.families import session
 from cmdplab.environments import make
 from cmdplab.environments.grids import deterministic, landings, slippery, slippery_lists
 from cmdplab.environments.slippery_grid import slippery_grid

@@ -8,11 +8,11 @@ from hypothesis import given, strategies as st
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.counts import as_rows, as_table, visits_of
+from cmdplab.algorithms.running import seen
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.random import random_problem
-from cmdplab.engines.cpu import seen
-from cmdplab.engines.families import family, live_session, session
-from cmdplab.solvers.value_iteration import sort_by_heap, sort_states
+from cmdplab.engines.families import live_session, session
+from cmdplab.numerics.sorting import sort_by_heap, sort_states
 
 X, A, H = 40, 3, 4
 # A planner around lists that grow takes longest of all to compile.
@@ -46,7 +46,7 @@ def episodes(problem, count, seed=0):
 def test_what_was_seen_teaches_what_a_table_teaches(name, dynamics):
     row, problem, task = prepared(name, dynamics)
     live = live_session(row, task)
-    dense = family(row).compiled(None, row, task._replace(support=np.ones((X, A, X), bool)), 0)
+    dense = live_session(row, task._replace(support=np.ones((X, A, X), bool)))
     for episode in episodes(problem, 60):
         live.observe(*episode)
         dense.observe(*episode)

@@ -9,6 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 from conftest import random_problem
+from oracles import plain
 
 import cmdplab
 import cmdplab.gym
@@ -16,7 +17,7 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.counts import NOWHERE, as_table
 from cmdplab.algorithms.equations import confidence_radius
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.families import family, live_session
+from cmdplab.engines.families import live_session
 from cmdplab.engines.host import HostSession
 from cmdplab.errors import InputError
 
@@ -108,11 +109,11 @@ def prepared(name, X=5):
 def test_compiled_learners_take_a_lost_successor_as_the_plain_ones_do(name, states):
     row, problem, task = prepared(name, states)
     compiled: Any = live_session(row, task)
-    plain: Any = HostSession(None, family(row).plain(row, task), 0, None, task)
+    oracle: Any = HostSession(None, plain(row, task), 0, None, task)
     for episode in episodes(problem, 12 if states > 5 else 60):
         compiled.observe(*episode)
-        plain.observe(*episode)
-    ours, theirs = compiled.state(), plain.state()
+        oracle.observe(*episode)
+    ours, theirs = compiled.state(), oracle.state()
     table = as_table(ours.counts, 1, states, 3)
     np.testing.assert_array_equal(table, theirs.counts)
     np.testing.assert_array_equal(ours.ends, theirs.ends)
@@ -126,7 +127,7 @@ def test_compiled_learners_take_a_lost_successor_as_the_plain_ones_do(name, stat
 
 def test_rows_sum_to_one_and_a_visit_without_a_successor_narrows_the_bonus_alone():
     row, problem, task = prepared("UOpt-RPGPD")
-    learner: Any = family(row).plain(row, task)
+    learner: Any = plain(row, task)
     run = HostSession(None, learner, 0, None, task)
     moves, visits = np.zeros((5, 3, 5)), np.zeros((5, 3))
     for states, actions, rewards in episodes(problem, 40):
@@ -158,7 +159,7 @@ def test_a_box_is_as_wide_as_what_is_known_of_its_row():
     states, actions, rewards = next(each for each in every if new_at_the_end(*each))
     for _ in range(20):  # the last pair is tried often, and says nothing of where it leads
         run.observe([*states[:-1], NOWHERE], actions, rewards)
-    learner: Any = family(row).plain(row, task)
+    learner: Any = plain(row, task)
     box, _ = learner.model(run.state())
     last = (states[-2], actions[-1])
     np.testing.assert_array_equal(box.upper[0][last] - box.lower[0][last], 1.0)

@@ -106,7 +106,7 @@ def test_two_ways_to_compile_one_function_are_kept_apart():
 def test_every_process_asks_for_the_same_files():
     """Nothing depends on addresses, on the order of sets or on what was imported first."""
     program = (
-        "from cmdplab.engines.cpu import safe_episode, unconstrained\n"
+        "import cmdplab.engines.families\n"
         "from cmdplab.gym import dynamics\n"
         "from cmdplab.numerics import cache, compiling\n"
         "names = {f'{each.__module__}.{each.__name__} {cache.fingerprint(each)}'\n"

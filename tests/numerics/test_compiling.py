@@ -20,11 +20,10 @@ PROGRAM = """
 import numpy as np
 from cmdplab import CMDP, algorithm
 from cmdplab.algorithms.task import Task
-from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 kernel = np.full((2, 2, 2), 0.5)
 reward = np.array([[[1.0, 0.0], [0.2, 0.9]], [[0.1, 0.8], [0.7, 0.3]]])
 problem = CMDP(kernel, reward, [0.5], horizon=3)
-session = PrimalDualSession(problem, algorithm("UOpt-RPGPD"), Task.of(problem, 1.0), 0)
+session = session("cpu", problem, algorithm("UOpt-RPGPD"), Task.of(problem, 1.0), 0)
 print(repr(float(session.play(50).returns[-1, 0])))
 """
 
@@ -105,7 +104,7 @@ def test_a_solve_on_a_full_disk_prints_its_optimum(tmp_path):
 
 
 def load_all_compiled_code() -> None:
-    from cmdplab.engines.cpu import planner_episode, triple_q_episode  # noqa: F401
+    from cmdplab.algorithms.families import planner_episode, triple_q  # noqa: F401
     from cmdplab.gym import dynamics  # noqa: F401
 
 
@@ -137,9 +136,12 @@ def test_whatever_python_calls_has_words_for_what_it_is():
     load_all_compiled_code()
     modules = {each.__module__ for each in compiling.called()}
     ours = {each for each in modules if each.startswith("cmdplab.")}
-    assert {"cmdplab.solvers.value_iteration", "cmdplab.engines.cpu.primal_dual_episode"} <= ours
+    assert {
+        "cmdplab.solvers.value_iteration",
+        "cmdplab.algorithms.families.primal_dual_episode",
+    } <= ours
     # Called from Python by tests alone.
-    inner = {"loops", "storage", "boxes", "vector_math", "equations"}
+    inner = {"loops", "storage", "boxes", "episodes", "session", "vector_math", "equations"}
     for module in ours:
         assert module.split(".")[-1] in inner or module.startswith(tuple(messages.COMPILED))
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from cmdplab.engines.cpu.layout import world
-from cmdplab.engines.cpu.primal_dual_episode import draw_action
-from cmdplab.engines.cpu.storage import draw_state
+from cmdplab.algorithms.running.episodes import draw_action
+from cmdplab.algorithms.running.layout import world
+from cmdplab.algorithms.running.storage import draw_state
 from cmdplab.engines.host import roll_out
 from cmdplab.environments import make
 from cmdplab.numerics.noise import blocks_per_episode, philox_key, uniforms

@@ -9,21 +9,30 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import dense_signatures, random_problem
+from oracles import agree, plain, session
+from oracles.primal_dual import PlainPrimalDual
 from pairwise import crossed
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW, ZERO_ROW, PrimalDual
+from cmdplab.algorithms.families import (
+    planner_episode,
+    primal_dual_episode,
+    softmax_search,
+    triple_q,
+)
+from cmdplab.algorithms.families.primal_dual import (
+    OPTIMISTIC_CAP,
+    UNIFORM_ROW,
+    ZERO_ROW,
+    PrimalDual,
+)
+from cmdplab.algorithms.families.softmax_search import SoftmaxSearch
 from cmdplab.algorithms.row import CONSTRAINT, ONE_CONSTRAINT, STATIONARY
-from cmdplab.algorithms.softmax_search import SoftmaxSearch
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.random import SHAPES
-from cmdplab.engines.cpu import planner_episode, primal_dual_episode, triple_q_episode
-from cmdplab.engines.cpu.softmax_search import episode as softmax_episode
-from cmdplab.engines.families import family, session
 from cmdplab.engines.host import HostSession
-from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve, solve_feasible
 from cmdplab.testing.contract import ContractError, check_learner
@@ -71,6 +80,7 @@ def test_every_row_keeps_the_contract(row, shape):
             check_learner(row, problem)
         return
     check_learner(row, problem, episodes=episodes(row))
+    agree(row, problem, episodes(row))
 
 
 def episodes(row):
@@ -80,13 +90,17 @@ def episodes(row):
 
 @ROWS
 def test_no_row_takes_a_closed_action(row):
-    check_learner(row, suited(row, 5, 4, 3, 2, closed=0.4), episodes=episodes(row))
+    problem = suited(row, 5, 4, 3, 2, closed=0.4)
+    check_learner(row, problem, episodes=episodes(row))
+    agree(row, problem, episodes(row))
 
 
 @ROWS
 def test_every_row_keeps_the_contract_at_the_scale_of_the_theory(row):
     row = replace(row, bonus_scale=1.0, margin_scale=1.0)
-    check_learner(row, suited(row, 4, 3, 3, 1), episodes=episodes(row))
+    problem = suited(row, 4, 3, 3, 1)
+    check_learner(row, problem, episodes=episodes(row))
+    agree(row, problem, episodes(row))
 
 
 @ROWS
@@ -112,7 +126,7 @@ def test_what_is_played_is_the_policy_of_the_state(row, shape):
     problem, task = prepared(row, shape)
     cpu = session("cpu", problem, row, task, 5)
     assert np.all(np.isfinite(cpu.play(300).returns))
-    policy = family(row).plain(row, task).policy(cpu.state())
+    policy = plain(row, task).policy(cpu.state())
     np.testing.assert_allclose(cpu.play(1).returns[0], exact.returns(problem, policy), atol=1e-12)
 
 
@@ -190,11 +204,11 @@ def test_no_choice_of_algorithm_size_or_number_compiles_anything_again():
             continue
         problem, task = prepared(row, shape)
         session("cpu", problem, replace(row, delta=0.05, bonus_scale=0.3), task, 0).play(3)
-    assert len(dense_signatures(primal_dual_episode.play)) == 1
+    assert len(dense_signatures(primal_dual_episode.FAMILY.loops.play)) == 1
     assert len(dense_signatures(primal_dual_episode.improve)) <= 1
-    assert len(dense_signatures(planner_episode.play)) == 1
-    assert len(dense_signatures(softmax_episode.play)) == 1
-    assert len(triple_q_episode.play.dispatcher.signatures) == 1
+    assert len(dense_signatures(planner_episode.FAMILY.loops.play)) == 1
+    assert len(dense_signatures(softmax_search.FAMILY.loops.play)) == 1
+    assert len(triple_q.FAMILY.loops.play.dispatcher.signatures) == 1
 
 
 class Broken(PlainPrimalDual):
@@ -251,5 +265,5 @@ def test_a_host_session_takes_any_learner():
     row = algorithm("OptCMDP")
     problem = random_problem(4, 3, 3, 1)
     task = Task.of(problem, solve(problem).slater_gap)
-    host = HostSession(problem, family(row).plain(row, task), 0)
+    host = HostSession(problem, plain(row, task), 0)
     assert host.play(3).returns.shape == (3, 2)

@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from conftest import PLANNED_TRACE, SEARCH_TRACES, TRACE
+from oracles import session
+from oracles.primal_dual import PlainPrimalDual
+from oracles.softmax_search import PlainSoftmaxSearch
 from released_trace import verify_trace
 
 from cmdplab.algorithms import FIGURE_1, algorithm
 from cmdplab.algorithms.task import Task, checked_baseline
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.softmax_search.session import SoftmaxSearchSession
 from cmdplab.engines.host import HostSession, roll_out
-from cmdplab.engines.plain.primal_dual import PlainPrimalDual
-from cmdplab.engines.plain.softmax_search import PlainSoftmaxSearch
 from cmdplab.environments import make
 
 
@@ -151,9 +151,9 @@ def differences(z, key, session, episodes):
 @SEARCHED
 def test_the_recorded_searches_are_reproduced(trace, key):
     z, problem, row, task = recorded_search(trace, key)
-    session = SoftmaxSearchSession(problem, row, task, seed=0)
-    assert np.abs(differences(z, key, session, 400)).max() <= 1e-9
-    assert session.state().baseline_episodes == 1 + z[f"{key}_safe_after"][:-1].sum()
+    run = session("cpu", problem, row, task, seed=0)
+    assert np.abs(differences(z, key, run, 400)).max() <= 1e-9
+    assert run.state().baseline_episodes == 1 + z[f"{key}_safe_after"][:-1].sum()
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def test_plain_python_reproduces_the_recorded_searches_too(trace, key):
 )
 def test_each_departure_of_the_release_is_seen_in_its_recording(trace, key, change):
     z, problem, row, task = recorded_search(trace, key)
-    session = SoftmaxSearchSession(problem, replace(row, **change), task, seed=0)
-    assert np.abs(differences(z, key, session, 400)).max() > 1e-6
+    run = session("cpu", problem, replace(row, **change), task, seed=0)
+    assert np.abs(differences(z, key, run, 400)).max() > 1e-6
 
 
 def test_what_was_recorded_shows_the_safe_policy_and_searches():

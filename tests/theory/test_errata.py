@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from oracles.primal_dual import PlainPrimalDual
 
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.schedules import Setting
@@ -15,7 +16,6 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.families import session
-from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.formats import find
 from cmdplab.solvers import solve
 from cmdplab.theory import bounds, constants, conversions, events

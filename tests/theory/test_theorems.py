@@ -11,18 +11,24 @@ import numpy as np
 import pytest
 from conftest import ROOT, examples, problems, random_policy, random_problem
 from hypothesis import assume, given, strategies as st
+from oracles import improve, session
+from oracles.primal_dual import PlainPrimalDual
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.confidence import appendix_c_bonus, uniform_pac
 from cmdplab.algorithms.equations import confidence_radius
-from cmdplab.algorithms.primal_dual import Bonus, PrimalDual, PrimalDualState, uncapped, unit
+from cmdplab.algorithms.families.primal_dual import (
+    Bonus,
+    PrimalDual,
+    PrimalDualState,
+    uncapped,
+    unit,
+)
 from cmdplab.algorithms.schedules import Constant
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.primal_dual import PrimalDualSession
 from cmdplab.engines.host import HostSession
-from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.experiments.run import run
 from cmdplab.solvers import solve
 
@@ -100,7 +106,7 @@ def test_the_bonus_makes_up_for_the_worst_kernel_of_the_confidence_set(H, p, log
     q = on_the_boundary(p, row, task, visits)
     counts = 1e15 * problem.transition
     counts[:, 0, 0] = visits * np.array([0.0, q, 1.0 - q])
-    state = PrimalDualState.initial(task)._replace(counts=counts)
+    state = PrimalDualState.initial(row, task)._replace(counts=counts)
     truth = exact.returns(problem, state.policy)
     optimistic = PlainPrimalDual(row, task).evaluate(state, 0.0).value[:, 0, 0]
     assert np.all(optimistic >= truth - 1e-9)
@@ -125,7 +131,7 @@ LEARNERS = [
 def test_engines_agree_and_policies_stay_on_the_simplex(problem, row, seed, scale):
     row = replace(row, bonus_scale=scale)
     task = Task.of(problem, solve(problem).slater_gap)
-    cpu = PrimalDualSession(problem, row, task, seed)
+    cpu = session("cpu", problem, row, task, seed)
     host = HostSession(problem, PlainPrimalDual(row, task), seed)
     for ours, theirs in zip(cpu.play(25), host.play(25), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-9)
@@ -141,10 +147,10 @@ def test_the_true_kernel_rarely_leaves_the_confidence_set():
     learner = PlainPrimalDual(row, task)
     outside = 0
     for seed in range(40):
-        session = PrimalDualSession(problem, row, task, seed)
+        run = session("cpu", problem, row, task, seed)
         for _ in range(5):
-            session.play(200)
-            outside += not kernel_inside(learner, session.state(), problem.transition)
+            run.play(200)
+            outside += not kernel_inside(learner, run.state(), problem.transition)
     assert outside == 0  # the lemma allows delta / 2 = 5 % of the runs; in truth it is far rarer
 
 
@@ -159,11 +165,11 @@ def converged(problem, tau, steps):
         dual_cap=uncapped,
     )
     task = Task.of(problem, solve(problem).slater_gap)
-    state = PrimalDualState.initial(task)._replace(counts=problem.transition * 1e6)
-    session = PrimalDualSession(problem, row, task, 0, state)
+    state = PrimalDualState.initial(row, task)._replace(counts=problem.transition * 1e6)
+    run = session("cpu", problem, row, task, 0, state)
     for _ in range(steps):
-        session.improve()
-    return session.state()
+        improve(run)
+    return run.state()
 
 
 def binding_problem(constraints, seed=2):
@@ -208,7 +214,7 @@ def test_uopt_learns_a_small_problem_and_needs_no_number_of_episodes():
     task = Task.of(problem, solution.slater_gap)
     for tuned_for in (1, 10**9):
         row = replace(algorithm("UOpt-RPGPD", "printed"), tuned_for=tuned_for)
-        chunk = PrimalDualSession(problem, row, task, 0).play(50_000)
+        chunk = session("cpu", problem, row, task, 0).play(50_000)
         distance = np.abs(solution.value - chunk.returns[:, 0])
         assert distance[-1] < 0.02
         assert distance[-1000:].max() < 0.2 * distance[:100].max()
@@ -221,7 +227,7 @@ def test_nothing_overflows_in_ten_million_episodes(name, preset):
     task = Task.of(problem, solve(problem).slater_gap)
     row = algorithm(name, preset)
     # Arrive at episode 10^7 with a policy as extreme as such a run can have.
-    state = PrimalDualState.initial(task)
+    state = PrimalDualState.initial(row, task)
     extreme = np.where(np.arange(2) == 0, 0.0, -1e5) * np.ones(state.log_policy.shape)
     state = state._replace(
         log_policy=extreme,
@@ -229,9 +235,9 @@ def test_nothing_overflows_in_ten_million_episodes(name, preset):
         counts=1e7 * problem.transition,
         episode=10_000_000,
     )
-    session = PrimalDualSession(problem, row, task, 0, state)
-    chunk = session.play(20_000)
-    after = session.state()
+    run = session("cpu", problem, row, task, 0, state)
+    chunk = run.play(20_000)
+    after = run.state()
     for array in (*chunk, after.policy, after.log_policy, after.multiplier):
         assert np.all(np.isfinite(array))
     np.testing.assert_allclose(after.policy.sum(axis=-1), 1.0, atol=1e-12)
@@ -241,11 +247,11 @@ def test_nothing_overflows_in_ten_million_episodes(name, preset):
 def test_a_real_run_of_ten_million_episodes_stays_finite():
     problem = random_problem(2, 2, 1, 1, seed=1)
     task = Task.of(problem, solve(problem).slater_gap)
-    session = PrimalDualSession(problem, algorithm("No-regularization", "printed"), task, 0)
+    run = session("cpu", problem, algorithm("No-regularization", "printed"), task, 0)
     for _ in range(10):
-        chunk = session.play(1_000_000)
+        chunk = run.play(1_000_000)
         assert np.all(np.isfinite(chunk.returns))
-    assert np.all(np.isfinite(session.state().log_policy))
+    assert np.all(np.isfinite(run.state().log_policy))
 
 
 def test_little_regret_is_not_few_mistakes_and_a_bonus_with_ln_k_never_stops():

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from conftest import examples, problems, random_policy, random_problem
 from hypothesis import assume, given, strategies as st
+from oracles import improve, session
+from oracles.primal_dual import PlainPrimalDual
 from test_theory_saddle import bandit, halfway, seeds, temperatures
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.confidence import uniform_pac
 from cmdplab.algorithms.equations import confidence_radius
-from cmdplab.algorithms.primal_dual import Bonus, PrimalDualState
+from cmdplab.algorithms.families.primal_dual import Bonus, PrimalDualState
 from cmdplab.algorithms.schedules import Constant
 from cmdplab.algorithms.task import Task, told_gap
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.cmdp import exact
-from cmdplab.engines.cpu.primal_dual import PrimalDualSession
-from cmdplab.engines.plain.primal_dual import PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 from cmdplab.theory import events
@@ -174,8 +174,8 @@ def exact_session(problem, tau, slack):
         temperature=Constant(tau),
     )
     task = Task.of(problem, slack)
-    state = PrimalDualState.initial(task)._replace(counts=problem.transition * 1e6)
-    return PrimalDualSession(problem, row, task, 0, state)
+    state = PrimalDualState.initial(row, task)._replace(counts=problem.transition * 1e6)
+    return session("cpu", problem, row, task, 0, state)
 
 
 @pytest.mark.parametrize("tau", [1.0, 0.1, 0.01])
@@ -193,7 +193,7 @@ def test_with_the_true_kernel_the_potential_falls_a_hundredfold(tau):
     phi = [measured()]
     steps = 20_000
     for k in range(steps):
-        session.improve()
+        improve(session)
         if k < 20 or k == steps - 1:
             phi.append(measured())
         if k < 20:
@@ -317,12 +317,12 @@ def test_failures_are_rare_in_runs():
     task = Task.of(problem, 1.0)
     row = replace(UOPT_RPGPD, bonus_scale=1.0)
     for seed in range(10):
-        session = PrimalDualSession(problem, row, task, seed)
+        run = session("cpu", problem, row, task, seed)
         occupancies = np.zeros((2, 3, 2))
         for _ in range(40):
-            occupancies += exact.occupancy(problem, session.state().policy)
-            session.play(1)
-            counts = session.state().counts
+            occupancies += exact.occupancy(problem, run.state().policy)
+            run.play(1)
+            counts = run.state().counts
             assert not events.failures(counts, problem.transition, occupancies, 0.1).any
 
 

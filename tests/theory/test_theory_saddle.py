@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from conftest import examples, problems, random_policy, random_problem
 from hypothesis import assume, given, strategies as st
+from oracles.primal_dual import Evaluation, PlainPrimalDual
 
 from cmdplab.algorithms.task import Task, told_gap
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.plain.primal_dual import Evaluation, PlainPrimalDual
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 from cmdplab.theory.constants import multiplier_bound, setting_of, violation_bound

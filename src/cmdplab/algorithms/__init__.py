@@ -22,6 +22,9 @@ from cmdplab.algorithms.custom import (
     registered as registered_outside,
 )
 from cmdplab.algorithms.dope import DOPE, DOPE_RELEASED
+from cmdplab.algorithms.families.primal_dual import PrimalDual
+from cmdplab.algorithms.families.safe import Safe
+from cmdplab.algorithms.families.unconstrained import UCBVI_BF, UCBVI_CH, UCRL2
 from cmdplab.algorithms.flexdome import FLEXDOME
 from cmdplab.algorithms.ghosh import GHOSH, GHOSH_RELEASED
 from cmdplab.algorithms.online_crl import ONLINE_CRL
@@ -29,13 +32,10 @@ from cmdplab.algorithms.opdop import OPDOP
 from cmdplab.algorithms.opse import OPSE, OPSE_RELEASED
 from cmdplab.algorithms.opt_cmdp import OPT_CMDP, OPT_CMDP_BONUS, OPT_CMDP_RELEASED, OPT_DUAL
 from cmdplab.algorithms.opt_press import OPT_PRESS_LP, OPT_PRESS_PD
-from cmdplab.algorithms.primal_dual import PrimalDual
 from cmdplab.algorithms.regularized_pd import REGULARIZED_PD
 from cmdplab.algorithms.row import SUPPORT, Row
 from cmdplab.algorithms.rpg_pd import RPG_PD
-from cmdplab.algorithms.safe import Safe
 from cmdplab.algorithms.triple_q import TRIPLE_Q, TRIPLE_Q_NO_RESET, TRIPLE_Q_RELEASED
-from cmdplab.algorithms.unconstrained import UCBVI_BF, UCBVI_CH, UCRL2
 from cmdplab.errors import InputError
 
 PRESETS = ("released", "printed")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from cmdplab.algorithms.planner import Width
-from cmdplab.algorithms.primal_dual import Bonus
+from cmdplab.algorithms.families.planner import Width
+from cmdplab.algorithms.families.primal_dual import Bonus
 from cmdplab.algorithms.schedules import Setting
 
 

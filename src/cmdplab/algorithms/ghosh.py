@@ -27,10 +27,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from cmdplab.algorithms.families.softmax_search import Constants, SoftmaxSearch
 from cmdplab.algorithms.opse import released_streaming
 from cmdplab.algorithms.row import CONSTRAINT, EPISODES, ONE_CONSTRAINT, REFUSED, SAFE_POLICY
 from cmdplab.algorithms.schedules import Setting
-from cmdplab.algorithms.softmax_search import Constants, SoftmaxSearch
 
 
 def optimistic_width(s: Setting) -> float:

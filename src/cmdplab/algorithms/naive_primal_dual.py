@@ -22,7 +22,7 @@ from dataclasses import replace
 import numpy as np
 
 from cmdplab.algorithms import confidence
-from cmdplab.algorithms.primal_dual import PrimalDual, as_released, uncapped, unit
+from cmdplab.algorithms.families.primal_dual import PrimalDual, as_released, uncapped, unit
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, SAID_TO_EXTEND, SLATER_GAP
 from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.types import Array

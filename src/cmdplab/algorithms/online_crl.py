@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 
-from cmdplab.algorithms.planner import Planner, Replan, Width
+from cmdplab.algorithms.families.planner import Planner, Replan, Width
 from cmdplab.algorithms.row import ACCURACY
 from cmdplab.algorithms.schedules import Setting
 

@@ -30,8 +30,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from cmdplab.algorithms.families.primal_dual import Bonus, unit
 from cmdplab.algorithms.naive_primal_dual import OPT_PRIMAL_DUAL
-from cmdplab.algorithms.primal_dual import Bonus, unit
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.types import Array
 

@@ -42,9 +42,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from cmdplab.algorithms.families.softmax_search import Constants, SoftmaxSearch
 from cmdplab.algorithms.row import CONSTRAINT, EPISODES, ONE_CONSTRAINT, REFUSED, SAFE_POLICY
 from cmdplab.algorithms.schedules import Setting
-from cmdplab.algorithms.softmax_search import Constants, SoftmaxSearch
 
 
 def concentration(M: float, s: Setting) -> float:

@@ -38,8 +38,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cmdplab.algorithms import confidence
+from cmdplab.algorithms.families.planner import Planner, Queue
 from cmdplab.algorithms.naive_primal_dual import dual_step
-from cmdplab.algorithms.planner import Planner, Queue
 from cmdplab.algorithms.row import EPISODES, IN_PAPER, SLATER_GAP, STATIONARY, SUPPORT
 from cmdplab.algorithms.schedules import Setting
 

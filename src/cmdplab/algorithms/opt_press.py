@@ -41,7 +41,7 @@ import math
 import numpy as np
 
 from cmdplab.algorithms import confidence
-from cmdplab.algorithms.planner import Planner, Queue
+from cmdplab.algorithms.families.planner import Planner, Queue
 from cmdplab.algorithms.row import CONSTRAINT, EPISODES, IN_PAPER, SAFE_POLICY, SLATER_GAP
 from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.types import Array

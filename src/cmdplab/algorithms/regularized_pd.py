@@ -24,7 +24,7 @@ import math
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import Bonus, PrimalDual
+from cmdplab.algorithms.families.primal_dual import Bonus, PrimalDual
 from cmdplab.algorithms.row import EPISODES, SLATER_GAP
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.types import Array

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, Unpack
 
+import numpy as np
+
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import FEEDBACK, Task
 from cmdplab.errors import InputError
@@ -20,6 +22,7 @@ from cmdplab.settings import (
     check_choice,
     without_none,
 )
+from cmdplab.types import Array
 
 CONSTRAINT = "a constraint"
 STATIONARY = "a stationary kernel"
@@ -125,6 +128,10 @@ class Row:
     def layers(self, task: Task) -> int:
         """L: how many steps have counts of their own."""
         return 1 if self.pooled else task.reward.shape[1]
+
+    def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
+        """Return the numbers of each episode, counted from 1: [episodes, 0] if none change."""
+        return np.zeros((episodes, 0))
 
     @property
     def plans(self) -> bool:

@@ -18,7 +18,7 @@ the paper's text nor the notebooks could be read. eta = 0.1 and tau = 0.01 are o
 
 from __future__ import annotations
 
-from cmdplab.algorithms.primal_dual import PrimalDual, no_bonus
+from cmdplab.algorithms.families.primal_dual import PrimalDual, no_bonus
 from cmdplab.algorithms.row import KERNEL, REFUSED, SLATER_GAP
 from cmdplab.algorithms.schedules import Constant
 from cmdplab.settings import SETTINGS

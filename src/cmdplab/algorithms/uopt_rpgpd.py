@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cmdplab.algorithms import confidence
-from cmdplab.algorithms.primal_dual import PrimalDual, as_released
+from cmdplab.algorithms.families.primal_dual import PrimalDual, as_released
 from cmdplab.algorithms.row import EPISODES, SAID_TO_EXTEND, SLATER_GAP
 from cmdplab.algorithms.schedules import Constant
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.algorithms import confidence
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.families.primal_dual import PrimalDual
 from cmdplab.experiments.records.groups import Group
 from cmdplab.measures.envelope import SHORTEST
 from cmdplab.statistics import Exponent, power_law, too_few

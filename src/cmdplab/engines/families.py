@@ -2,73 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-from cmdplab.algorithms.custom import Checked, Custom, StoredState, checked_learner
-from cmdplab.algorithms.learner import Learner
-from cmdplab.algorithms.planner import Planner, PlannerState
-from cmdplab.algorithms.primal_dual import PrimalDual, PrimalDualState
+from cmdplab.algorithms.custom import Custom, StoredState, checked_learner
+from cmdplab.algorithms.families import (
+    planner_episode,
+    primal_dual_episode,
+    softmax_search,
+    triple_q,
+    unconstrained,
+)
+from cmdplab.algorithms.families.planner import Planner
+from cmdplab.algorithms.families.primal_dual import PrimalDual
+from cmdplab.algorithms.families.safe import Safe
+from cmdplab.algorithms.families.safe_episode import safe_family
 from cmdplab.algorithms.row import Row
-from cmdplab.algorithms.safe import Safe, safe_state
-from cmdplab.algorithms.softmax_search import SoftmaxSearch, SoftmaxSearchState
+from cmdplab.algorithms.running.session import CpuSession, Family
 from cmdplab.algorithms.task import Task
-from cmdplab.algorithms.triple_q import TripleQ, TripleQState
-from cmdplab.algorithms.unconstrained import Optimist, OptimistState
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.planner import PlannerSession
-from cmdplab.engines.cpu.primal_dual import PrimalDualSession
-from cmdplab.engines.cpu.safe import SafeSession
-from cmdplab.engines.cpu.softmax_search.session import SoftmaxSearchSession
-from cmdplab.engines.cpu.triple_q import TripleQSession
-from cmdplab.engines.cpu.unconstrained.session import OptimistSession
 from cmdplab.engines.host import HostSession
-from cmdplab.engines.plain.planner import PlainPlanner
-from cmdplab.engines.plain.primal_dual import PlainPrimalDual
-from cmdplab.engines.plain.safe import SafeHostSession, plain_safe
-from cmdplab.engines.plain.softmax_search import PlainSoftmaxSearch
-from cmdplab.engines.plain.triple_q import PlainTripleQ
-from cmdplab.engines.plain.unconstrained import PlainOptimist
-from cmdplab.engines.protocol import CompiledSession, LiveSession, Session
+from cmdplab.engines.protocol import LiveSession, Session
 from cmdplab.errors import InputError
-
-
-class Family(NamedTuple):
-    """How the rows of one kind are run."""
-
-    state: Any  # the NamedTuple that a learner carries; of one from outside, what is stored of it
-    plain: Callable[[Any, Task], Learner]  # readable, the oracle
-    compiled: Callable[..., CompiledSession]  # of a problem, or of None: it can then only observe
-
-
-def _host(problem: CMDP | None, row: Row, task: Task, seed: int, state: Any) -> HostSession:
-    learner = family(row).plain(row, task)
-    if state is not None and isinstance(learner, Checked):
-        state = learner.restored(state)
-    kind = SafeHostSession if row.tosses_coin else HostSession
-    return kind(problem, learner, seed, state, task)
-
+from cmdplab.types import Array
 
 FAMILIES: dict[type[Row], Family] = {
-    PrimalDual: Family(PrimalDualState, PlainPrimalDual, PrimalDualSession),
-    Planner: Family(PlannerState, PlainPlanner, PlannerSession),
-    TripleQ: Family(TripleQState, PlainTripleQ, TripleQSession),
-    SoftmaxSearch: Family(SoftmaxSearchState, PlainSoftmaxSearch, SoftmaxSearchSession),
-    Optimist: Family(OptimistState, PlainOptimist, OptimistSession),
-    Custom: Family(StoredState, checked_learner, _host),
+    PrimalDual: primal_dual_episode.FAMILY,
+    Planner: planner_episode.FAMILY,
+    triple_q.TripleQ: triple_q.FAMILY,
+    softmax_search.SoftmaxSearch: softmax_search.FAMILY,
+    unconstrained.Optimist: unconstrained.FAMILY,
 }
 
 
 def family(row: Row) -> Family:
-    """The family that a row belongs to; a coin makes one of the family inside."""
-    if isinstance(row, Safe):
-        inside = family(row.row)
-        return Family(safe_state(inside.state), plain_safe(inside.plain), SafeSession)
-    return FAMILIES[type(row)]
+    """Return the family of a row; a coin makes one of the family inside."""
+    return safe_family(family(row.row)) if isinstance(row, Safe) else FAMILIES[type(row)]
 
 
-def _cpu(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
-    return family(row).compiled(problem, row, task, seed, state)
+def state_of(row: Row) -> Any:
+    """Return the class of the states of a row; of a learner from outside, of what is stored."""
+    return StoredState if isinstance(row, Custom) else family(row).state
+
+
+def policy_of(row: Row, task: Task, state: Any) -> Array:
+    """Return the policy [H, X, A] that is played after a state."""
+    if isinstance(row, Custom):
+        return checked_learner(row, task).policy(state)
+    return family(row).policy(row, task, state)
+
+
+def _cpu(problem: CMDP | None, row: Row, task: Task, seed: int, state: Any) -> Any:
+    if not isinstance(row, Custom):
+        return CpuSession(family(row), problem, row, task, seed, state)
+    learner = checked_learner(row, task)
+    state = state if state is None else learner.restored(state)
+    return HostSession(problem, learner, seed, state, task)
+
+
+def _host(problem: CMDP | None, row: Row, task: Task, seed: int, state: Any) -> Any:
+    if not isinstance(row, Custom):
+        raise InputError(
+            f"the engine host plays learners from outside; CMDPLAB_INTERPRETED=1 runs the loops of "
+            f"{row.name} in Python"
+        )
+    return _cpu(problem, row, task, seed, state)
 
 
 def _gpu(problem: CMDP, row: Row, task: Task, seed: int, state: Any) -> Session:
@@ -87,13 +84,15 @@ def session(
     if engine not in [*ENGINES]:
         raise InputError(f"unknown engine {engine!r}: choose one of {', '.join(ENGINES)}")
     algorithm.check(task)
-    return ENGINES[engine](problem, algorithm, task, seed, state)
+    begun: Session = ENGINES[engine](problem, algorithm, task, seed, state)
+    return begun
 
 
 def live_session(algorithm: Row, task: Task, state: Any = None) -> LiveSession:
-    """Start or continue learning, compiled, from episodes that are played elsewhere.
+    """Start or continue learning from episodes that are played elsewhere.
 
     The kernel is not known: `act` chooses actions, `observe` learns what came of them.
     """
     algorithm.check(task)
-    return family(algorithm).compiled(None, algorithm, task, 0, state)
+    learning: LiveSession = _cpu(None, algorithm, task, 0, state)
+    return learning

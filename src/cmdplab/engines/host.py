@@ -7,14 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from cmdplab.algorithms.equations import draw_step
+from cmdplab.algorithms.equations import draw_step, reward_sample
 from cmdplab.algorithms.learner import Chunk, Episode, Learner, LearnerState
 from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.running import outside
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines import outside
-from cmdplab.engines.plain.learner import sampled
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array, Indices
 
@@ -36,6 +35,15 @@ def _draw(probabilities: Array, u: float) -> int:
         if found:
             break
     return drawn
+
+
+def sampled(problem: CMDP, episode: Episode, reward_noise: Array, spread: float) -> Episode:
+    """Return the episode with samples of its rewards, by the uniforms reward_noise [H, 1 + N]."""
+    samples = np.zeros(reward_noise.T.shape)
+    for n, h in np.ndindex(*samples.shape):
+        r = float(problem.reward[n, h, episode.states[h], episode.actions[h]])
+        samples[n, h] = reward_sample(r, float(reward_noise[h, n]), spread)
+    return episode._replace(rewards=samples)
 
 
 def _recorded(episode: Episode, policy: Array) -> Episode:

@@ -22,7 +22,7 @@ from cmdplab.checks import checked_episodes, is_whole
 from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.choose import Wanted
-from cmdplab.engines.families import family, session
+from cmdplab.engines.families import policy_of, session, state_of
 from cmdplab.errors import InputError
 from cmdplab.measures.measures import Measures, Summary
 from cmdplab.solvers import Solution, solve_feasible
@@ -77,7 +77,7 @@ class Run(NamedTuple):
             raise InputError("the run goes on: it has a policy to give when it has ended")
         row = self.algorithm
         task = task_for(row, problem, solution or solve_feasible(problem))
-        array = np.array(family(row).plain(row, task).policy(self.state), dtype=np.float64)
+        array = np.array(policy_of(row, task, self.state), dtype=np.float64)
         if array.shape != problem.reward.shape[1:]:
             raise InputError(f"this run learnt another problem: its policy is {array.shape}")
         array /= array.sum(axis=-1, keepdims=True)  # sums of a card's float32 are off by 1e-7
@@ -289,7 +289,7 @@ def part(arrays: Snapshot, mark: str) -> Snapshot:
 
 def saved_state(row: Row, snapshot: Snapshot) -> Any:
     """Return the learner's state out of the arrays of a snapshot."""
-    kind, arrays = family(row).state, part(snapshot, "state_")
+    kind, arrays = state_of(row), part(snapshot, "state_")
     kept = getattr(kind, "_fields", arrays)  # newer fields may be missing
     arrays = {name: arrays[name] for name in kept if name in arrays}
     return kind(**{name: each.item() if each.ndim == 0 else each for name, each in arrays.items()})

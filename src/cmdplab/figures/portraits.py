@@ -16,11 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.families.primal_dual import PrimalDual
 from cmdplab.algorithms.row import Row
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.families import family
+from cmdplab.engines.families import policy_of
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import Entry, OnProgress, Playing, check_counts, play_on
 from cmdplab.figures.style import COLUMN, in_house_style, legend_below, literal, save, styles_of
@@ -127,8 +127,6 @@ def policies(entry: Entry, stops: Sequence[int], on_progress: OnProgress | None)
     """Play a run, and yield its policy [H, X, A] after each episode of `stops`, which increase."""
     check_counts(stops[-1], entry.seed)
     playing = Playing(entry)
-    # The plain learner of every family reads a policy from the state; it need not play for that.
-    learner = family(entry.algorithm).plain(entry.algorithm, entry.task)
 
     def after() -> None:
         if on_progress:
@@ -136,7 +134,7 @@ def policies(entry: Entry, stops: Sequence[int], on_progress: OnProgress | None)
 
     for episodes in stops:
         play_on(playing, episodes, lambda: False, after)
-        yield learner.policy(playing.reached().state)
+        yield policy_of(entry.algorithm, entry.task, playing.reached().state)
 
 
 def draw_entropy(curves: Sequence[EntropyCurve], title: str, path: Path) -> Path:

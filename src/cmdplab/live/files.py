@@ -16,7 +16,6 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.custom import Custom, packed
 from cmdplab.algorithms.row import Row
 from cmdplab.cmdp.policy import Policy
-from cmdplab.engines.families import family
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments import checkpoint
 from cmdplab.experiments.play import saved_state
@@ -202,7 +201,7 @@ def _fields(arrays: Arrays, told: dict[str, Any]) -> dict[str, Any]:
         "seen": Experience.of_arrays(*sizes, part(arrays, "seen_")),
         "steps": steps,
         "leads": bool(told.get("leads", False)),
-        "state": saved_state(row, arrays) if family(row) else None,
+        "state": saved_state(row, arrays),
     }
 
 

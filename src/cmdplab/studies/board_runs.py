@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.algorithms.custom import Custom
-from cmdplab.algorithms.planner import PlansAnew
-from cmdplab.algorithms.safe import Safe
+from cmdplab.algorithms.families.planner import PlansAnew
+from cmdplab.algorithms.families.safe import Safe
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import storage
 from cmdplab.experiments import manifest

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.families.primal_dual import PrimalDual
 from cmdplab.algorithms.schedules import Power, Setting
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.errors import InputError

@@ -9,11 +9,17 @@ import numpy as np
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.plain.primal_dual import Evaluation
 from cmdplab.errors import InputError
 from cmdplab.theory.saddle import SaddlePoint
 from cmdplab.theory.soft import regularised_returns, soft_greedy
 from cmdplab.types import Array
+
+
+class Evaluation(NamedTuple):
+    """Optimistic values of a policy, as a learner finds them in an episode (Algorithm 2)."""
+
+    q: Array  # [1 + N, H, X, A]
+    value: Array  # [1 + N, H + 1, X]
 
 
 def lagrangian(problem: CMDP, policy: Array, multiplier: Array, temperature: float = 0.0) -> float:

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.algorithms.primal_dual import PrimalDualState
+from cmdplab.algorithms.families.primal_dual import PrimalDualState
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.running.layout import world as host_world
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.layout import world as host_world
 from cmdplab.engines.gpu.device import cuda
 from cmdplab.engines.gpu.layout import Form, closed_on_card, from_card, places, to_card
 from cmdplab.numerics.noise import round_keys
@@ -92,6 +93,7 @@ def worlds(
 
 
 def learners(
+    rows: Sequence[Row],
     tasks: Sequence[Task],
     states: Sequence[PrimalDualState | None],
     form: Form,
@@ -107,7 +109,7 @@ def learners(
     for b, (task, state) in enumerate(zip(tasks, states, strict=True)):
         if state is None:
             if id(task) not in fresh:
-                fresh[id(task)] = _policy(PrimalDualState.initial(task), form, dtype)
+                fresh[id(task)] = _policy(PrimalDualState.initial(rows[b], task), form, dtype)
             logs[b], policies[b] = fresh[id(task)]
             continue
         logs[b], policies[b] = _policy(state, form, dtype)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from cmdplab.algorithms.primal_dual import PrimalDual
+from cmdplab.algorithms.families.primal_dual import PrimalDual
+from cmdplab.algorithms.families.triple_q import TripleQ
 from cmdplab.algorithms.row import Row
-from cmdplab.algorithms.triple_q import TripleQ
 from cmdplab.engines.gpu import arrays, triple_q
 from cmdplab.engines.gpu.layout import check_form, form_of
 from cmdplab.engines.gpu.primal_dual import PrimalDualPlayer

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab.algorithms.primal_dual import PrimalDualState
+from cmdplab.algorithms.families.primal_dual import PrimalDualState
 from cmdplab.engines.gpu import arrays
 from cmdplab.engines.gpu.arrays import Runs, distinct, streams, told
 from cmdplab.engines.gpu.device import cuda
@@ -35,7 +35,7 @@ class PrimalDualPlayer:
         which, self._kinds = distinct(kinds)
         self.fixed = (*worlds, *common, resolved)
         self.drawn = streams(which, seeds)
-        self.learners = arrays.learners(tasks, states, form, real)
+        self.learners = arrays.learners(rows, tasks, states, form, real)
         prepare = prepare_kernel(form, real)[len(rows), form.threads]
         prepare(resolved, *self.learners[:4])
 

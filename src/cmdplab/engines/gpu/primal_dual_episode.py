@@ -15,7 +15,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from cmdplab.algorithms.equations import draw_step, multiplier_cap, multiplier_step, seen_value
-from cmdplab.engines import cpu  # noqa: F401  (makes the formulas callable from compiled code)
+from cmdplab.algorithms.running import loops  # noqa: F401  (makes formulas callable from compiled code)
 from cmdplab.engines.gpu.device import WARP, as_kernel, cuda
 from cmdplab.engines.gpu.layout import Form
 from cmdplab.engines.gpu.primal_dual_steps import PLACE, Learner, Space, World, counting

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from numba.extending import register_jitable
 
 from cmdplab.algorithms.equations import bonus, confidence_radius, unvisited_bonus
-from cmdplab.algorithms.primal_dual import PrimalDualNumbers
+from cmdplab.algorithms.families.primal_dual import PrimalDualNumbers
 from cmdplab.engines.gpu.device import WARP
 from cmdplab.engines.gpu.formulas import formulas
 

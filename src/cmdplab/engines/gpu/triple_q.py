@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from cmdplab.algorithms.families.triple_q import TripleQState, exploration
+from cmdplab.algorithms.running.layout import world as host_world
 from cmdplab.algorithms.task import Task
-from cmdplab.algorithms.triple_q import TripleQState, exploration
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.cpu.layout import world as host_world
 from cmdplab.engines.gpu.arrays import Card, Runs, distinct, streams, told
 from cmdplab.engines.gpu.device import WARP, cuda
 from cmdplab.engines.gpu.triple_q_episode import play_kernel

@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from cmdplab.algorithms import triple_q as eq
 from cmdplab.algorithms.equations import draw_step
-from cmdplab.engines.cpu import triple_q_episode as cpu
+from cmdplab.algorithms.families import triple_q as eq
 from cmdplab.engines.gpu.formulas import product, unfused
 
 PLACE = eq.TripleQNumbers(*range(len(eq.TripleQNumbers._fields)))  # in the row of a run
 
-find_best, action_probability = unfused(cpu.find_best), unfused(eq.action_probability)
+find_best, action_probability = unfused(eq.find_best), unfused(eq.action_probability)
 rate, learned, blend = unfused(eq.rate), unfused(eq.learned), unfused(eq.blend)
 reset_share = unfused(eq.reset_share)
 width, queue_step = unfused(eq.width, rate=rate), unfused(eq.queue_step)

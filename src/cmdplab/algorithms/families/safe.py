@@ -1,0 +1,304 @@
+"""Safe(row): a coin between an optimistic learner and a safe policy, so that no episode violates.
+
+S-OPS (Stradi, Castiglioni, Marchesi and Gatti, 2025) in the form of Zuo and Stradi (2026), around
+any row that counts visits. Symbols -> names: pi_0 `baseline` with utilities b_0, pihat `candidate`,
+w^n `bound`, lam `on_baseline`, d `baseline_slack`. In every episode
+
+    w^n = min over P' in the box of V^pihat[P', r^n]         extended value iteration, a kernel each
+    lam = max over n with w^n < b^n of (b^n - w^n) / (b_0^n - w^n), and 0 if there is none
+    one coin: pi_0 with probability lam, else pihat, followed for all H steps
+
+so that lam b_0^n + (1 - lam) w^n >= b^n: what is safe is the mixture, over its coin. It is what is
+measured, recorded and exported; a policy that mixes actions in every step is another one. Box:
+
+    |P' - Pbar| <= 2 sqrt(Pbar (1 - Pbar) u / (n - 1)) + (14/3) u / (n - 1),    n - 1 at least 1
+    u = ln(8 N (X H)^2 A K / delta)
+
+Where rewards are observed, r^n is the lower end clip(mean - sqrt(4 u / n), 0, 1).
+
+Needs: K and a safe policy with its utilities, which exceed every threshold. Guarantees: with
+probability 1 - delta no episode violates, in expectation over its coin, whatever the learner does.
+Its regret is of order sqrt(K) / d around a planner that is optimistic in every episode [derived].
+Whether it is sublinear around a regularised primal-dual learner, or Triple-Q, is open.
+
+Departures: w is the value of one kernel for each n, never lower than the sum of upper occupancies
+of S-OPS, and as valid [derived]; Pbar (1 - Pbar) stands for Pbar, never wider, from the same
+inequality (Maurer and Pontil) [derived]; Pi_0 is never forced by an optimistic program without a
+solution: the plan is then any policy, whose coin is as safe [derived]. Losses are not adversarial:
+the learner is the row's. Triple-Q, which learns from the actions that follow, learns from its own
+episodes alone; the others from all. Provenance: coin, widths, u [paper]; the rest [derived].
+"""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, ClassVar, NamedTuple, Self, Unpack
+
+import numpy as np
+
+from cmdplab.algorithms.custom import Custom
+from cmdplab.algorithms.families.planner import Planner, PlannerState
+from cmdplab.algorithms.families.primal_dual import PrimalDual, PrimalDualState
+from cmdplab.algorithms.families.triple_q import TripleQ, TripleQState
+from cmdplab.algorithms.row import CONSTRAINT, EPISODES, SAFE_POLICY, Row
+from cmdplab.algorithms.running.layout import Counts, Pairs
+from cmdplab.algorithms.schedules import Setting
+from cmdplab.algorithms.task import Task
+from cmdplab.cmdp import exact
+from cmdplab.cmdp.transitions import Dense, Kernel
+from cmdplab.errors import InputError
+from cmdplab.numerics.compiling import callable_when_compiled
+from cmdplab.settings import Settings, without_none
+from cmdplab.types import Array
+
+# The formulas of both engines, as in planner.py.
+
+
+def coin_share(lam: float, w: float, b: float, b_0: float) -> float:
+    """max( lam, (b - w) / (b_0 - w) ) where w < b, else lam: the coin that one more bound asks."""
+    return max(lam, (b - w) / (b_0 - w)) if w < b else lam
+
+
+def mixed_value(lam: float, own: Any, safe: Any) -> Any:
+    """(1 - lam) V^pihat + lam V^{pi_0}: returns are linear in occupancies, which a coin mixes."""
+    return (1.0 - lam) * own + lam * safe
+
+
+def visits_of_width(n: float) -> float:
+    """(n - 1) v 1, by which the widths of the kernel divide."""
+    return max(n - 1.0, 1.0)
+
+
+def utility_width(n: float, log: float, scale: float) -> float:
+    """scale sqrt( 4 u / (n v 1) ), by which an observed utility may be lower than its mean."""
+    return scale * math.sqrt(4.0 * log / max(n, 1.0))
+
+
+FORMULAS = (coin_share, mixed_value, visits_of_width, utility_width)
+callable_when_compiled(FORMULAS, set())
+
+
+def union_log(s: Setting) -> float:
+    """u = ln( 8 N (X H)^2 A K / delta )."""
+    return math.log(8.0 * s.N * (s.X * s.H) ** 2 * s.A * s.K / s.delta)
+
+
+class SafeNumbers(NamedTuple):
+    """A wrapper resolved for given sizes: the widths of its box, as `planner.Width` has them."""
+
+    log: float
+    flat: float
+    dev: float
+    tail: float
+    cap: float
+    bonus_scale: float  # both scales are the wrapper's margin_scale
+    margin_scale: float
+    freedom: float
+
+
+_SHARED = ("bonus_scale", "delta", "tuned_for", "slack_factor", "dynamics", "unknown_rewards")
+_OWN = ("margin_scale", "tightening")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Safe(Row):
+    """The row inside a coin: `Safe(row)`. What is not given is as the row inside has it.
+
+    `margin_scale` is on the widths of the wrapper's own box, and 1: the theory's. The row inside
+    keeps a margin scale of its own, if it has any.
+    """
+
+    row: Row = field(kw_only=False)
+    name: str = ""  # Safe(...), and the name of the row inside
+    bonus_scale: Any = None
+    delta: Any = None
+    tuned_for: Any = None
+    slack_factor: Any = None
+    dynamics: Any = None
+    unknown_rewards: Any = None
+    margin_scale: float = 1.0
+    paper: str = "Stradi, Castiglioni, Marchesi and Gatti (2025), arXiv:2403.03672"
+    provenance: str = "coin, widths, u [paper]; one kernel a bound, Pbar (1 - Pbar) [derived]"
+    safe: bool = True
+    tosses_coin: ClassVar[bool] = True
+    has_margin: ClassVar[bool] = True  # its box is pessimistic
+
+    def __post_init__(self) -> None:
+        _check_inside(self.row)
+        shared = {each: getattr(self, each) for each in _SHARED}
+        inside = replace(self.row, **{k: v for k, v in shared.items() if v is not None})
+        needs = dict.fromkeys((*inside.needs, EPISODES, SAFE_POLICY, CONSTRAINT))
+        proved = "of order sqrt(K) / d" if optimistic(inside) else "unknown"
+        derived = {
+            "row": inside,
+            "name": f"Safe({inside.name})",
+            "preset": inside.preset,
+            "summary": f"{inside.name} or a safe policy, by a coin: no episode violates",
+            "needs": tuple(needs),
+            "guarantee": f"no violation in any episode, over its coin; regret {proved}",
+            "unverified": inside.unverified,
+            **{each: getattr(inside, each) for each in _SHARED},
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
+        super().__post_init__()
+
+    def with_settings(self, **settings: Unpack[Settings]) -> Self:
+        """The row with other settings: the margin and the safe policy here, the rest inside."""
+        chosen = dict(without_none(settings))
+        inside: Any = {k: v for k, v in chosen.items() if k not in _OWN}
+        changes: dict[str, Any] = {k: v for k, v in chosen.items() if k in _OWN}
+        if inside.get("kernel") is not None:
+            raise InputError(f"{self.name} has no setting kernel")
+        row = self.row.with_settings(**inside)
+        changes |= {each: getattr(row, each) for each in _SHARED}
+        return replace(self, row=row, **changes)
+
+    def reads(self, name: str) -> bool:
+        """Whether a setting changes anything, here or inside."""
+        if name in (*_OWN, "delta", "tuned_for"):
+            return True
+        return name != "kernel" and self.row.reads(name)
+
+    def _value(self, name: str) -> Any:
+        return getattr(self, name) if name in _OWN else self.row._value(name)
+
+    @property
+    def may_plan_rarely(self) -> bool:
+        """As the row inside; the coin is computed anew in every episode all the same."""
+        return self.row.may_plan_rarely
+
+    @property
+    def own_episodes_only(self) -> bool:
+        """Whether the learner is not told what the safe policy played."""
+        return isinstance(self.row, TripleQ)
+
+    @property
+    def heuristic(self) -> str:
+        """Which of the claims do not hold as they stand; safety needs no optimism inside."""
+        if self.promise_heuristic or not optimistic(self.row) or self.bonus_scale >= 1.0:
+            return self.promise_heuristic
+        return f"bonus scale {self.bonus_scale:g}: regret is heuristic, zero violation is not"
+
+    def outside_theorem(self) -> str:
+        """What is outside the theorem about the schedules inside."""
+        return self.row.outside_theorem()
+
+    def check(self, task: Task) -> None:
+        """Refuse a task that lacks what the coin or the row inside needs."""
+        super().check(task._replace(kernel=None))
+        self.row.check(inner_task(task))
+
+    def numbers(self, task: Task) -> SafeNumbers:
+        """The widths of the box, resolved for a task."""
+        scale = self.margin_scale
+        log = union_log(self.setting(task))
+        return SafeNumbers(log, math.inf, 2.0, 14.0 / 3.0, 1.0, scale, scale, 1.0)
+
+    def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
+        """Return the schedule of the row inside."""
+        return self.row.schedule(inner_task(task), first_episode, episodes)
+
+    def layers(self, task: Task) -> int:
+        return self.row.layers(task)
+
+
+def _check_inside(row: object) -> None:
+    """Refuse what a coin cannot be put around."""
+    if not isinstance(row, Row):
+        raise InputError(
+            f"Safe takes a row, not {row!r}: Safe(algorithm(NAME)), or the name 'Safe(NAME)'"
+        )
+    if isinstance(row, Safe) or row.safe or SAFE_POLICY in row.needs:
+        raise InputError(f"{row.name} begins with a safe policy already: it needs no Safe(...)")
+    if isinstance(row, Custom):
+        raise InputError(f"Safe({row.name}) has no pessimistic bound: it is from outside cmdplab")
+    if row.knows_kernel:
+        raise InputError(f"Safe({row.name}) has no pessimistic bound: it knows the kernel")
+    if type(row) not in STATES:
+        raise InputError(f"Safe({row.name}) has no pessimistic bound: its visits are not told")
+
+
+STATES: dict[type[Row], Any] = {
+    PrimalDual: PrimalDualState,
+    Planner: PlannerState,
+    TripleQ: TripleQState,
+}
+
+
+def optimistic(row: Row) -> bool:
+    """Whether a row plans with an optimistic program in every episode: then regret is bounded."""
+    return isinstance(row, Planner) and row.queue is None and not row.pessimistic
+
+
+def inner_task(task: Task) -> Task:
+    """What the row inside is told: neither the safe policy nor the kernel."""
+    return task._replace(baseline=None, kernel=None)
+
+
+class SafeFields(NamedTuple):
+    """What a wrapper carries from one episode to the next, beside the state of its learner."""
+
+    visited: Counts  # [L, X, A, X], visits of every episode, the safe policy's too
+    utility_sums: Pairs  # [N, L, X, A] of samples; [0, L, X, A] where rewards are known
+    candidate: Pairs  # [H, X, A], the learner's policy, played next unless the coin says otherwise
+    bound: Array  # [N], w of the candidate
+    multiplier: Array  # [N], the learner's
+    on_baseline: float  # lam, the probability of the safe policy in the next episode
+    given_to_baseline: float  # the sum of lam over the episodes done
+    baseline_episodes: int  # how often the coin said so
+    episode: int  # episodes done
+
+    @classmethod
+    def first(cls, task: Task, visited: Array) -> SafeFields:
+        """Before the first episode; the candidate and its coin are still to come."""
+        none, sums = np.zeros(len(task.threshold)), task.no_samples[1:, : len(visited)]
+        return cls(visited, sums, task.uniform, none, none, 1.0, 0.0, 0, 0)
+
+
+@lru_cache
+def safe_state(inside: Any) -> Any:
+    """The kind of state of a wrapper around a learner whose state is `inside`, a NamedTuple.
+
+    Its own fields, and those inside with `learner_` before their names.
+    """
+    fields = (*SafeFields._fields, *(f"learner_{name}" for name in inside._fields))
+    return namedtuple("SafeState", fields)
+
+
+def joined(own: SafeFields, inside: Any) -> Any:
+    """The state of a wrapper and of its learner as one."""
+    kind: Any = type(inside)
+    return safe_state(kind)(*own, *inside)
+
+
+def parted(row: Safe, state: Any) -> tuple[SafeFields, Any]:
+    """The two parts of a state."""
+    kind = STATES[type(row.row)]
+    own = {name: getattr(state, name) for name in SafeFields._fields}
+    inside = {name: getattr(state, f"learner_{name}") for name in kind._fields}
+    return SafeFields(**own), kind(**inside)
+
+
+def behaviour(task: Task, state: Any) -> Array:
+    """[H, X, A]: the policy of the mixture's occupancy, lam w_0 + (1 - lam) w of the candidate.
+
+    On the kernel of the task where it is told, for whoever exports or measures a policy; else on
+    the estimate, uniform where nothing was seen, and then it is only nearly the mixture.
+    """
+    assert task.baseline is not None
+    lam, safe, own = float(state.on_baseline), task.baseline.policy, np.array(state.candidate)
+    if lam == 0.0:
+        return own
+    kernel = task.kernel if task.kernel is not None else _estimate(state.visited, len(own))
+    both = [exact.visits(kernel, task.start, each) for each in (own, safe)]
+    return exact.policy_of(mixed_value(lam, *both), own)
+
+
+def _estimate(visited: Array, steps: int) -> Kernel:
+    visits = visited.sum(axis=-1, keepdims=True)
+    rows = np.where(visits > 0.0, visited / np.maximum(visits, 1.0), 1.0 / visited.shape[-1])
+    return Dense(rows[np.minimum(np.arange(steps), len(rows) - 1)])

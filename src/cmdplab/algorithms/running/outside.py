@@ -1,0 +1,182 @@
+"""Episodes from outside, one at a time: what is checked before compiled code, which checks nothing.
+
+A session made without a problem does not know the kernel: it chooses actions (`act`) and learns
+from what came of them (`observe`), but cannot play, nor say what its policies are worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from cmdplab.algorithms.counts import NOWHERE
+from cmdplab.algorithms.learner import Chunk
+from cmdplab.algorithms.row import Row
+from cmdplab.algorithms.task import Task
+from cmdplab.errors import InputError
+from cmdplab.numerics.noise import coin_uniforms, reward_uniforms, uniforms
+from cmdplab.types import Array, Indices
+
+
+class Scheduled(Protocol):
+    """A row whose numbers change from episode to episode."""
+
+    def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
+        """[episodes, numbers of one]."""
+        ...
+
+
+World = TypeVar("World")
+Whole = Indices | Sequence[int]
+
+
+def known(world: World | None) -> World:
+    """The true kernel; a session that was made without a problem has none."""
+    if world is None:
+        raise InputError("a session without a problem cannot play: give it episodes to observe")
+    return world
+
+
+def checked_place(task: Task, h: int, x: int) -> tuple[int, int]:
+    """A step and a state of the task, counted from zero."""
+    _, H, X, _ = task.reward.shape
+    if not 0 <= h < H:
+        raise InputError(f"step {h} is outside 0 to {H - 1}")
+    if not 0 <= x < X:
+        raise InputError(f"state {x} is outside 0 to {X - 1}")
+    return h, x
+
+
+def inside(sizes: tuple[int, int], h: int, x: int) -> bool:
+    """Whether a step and a state are those of sizes (H, X): asked at every step of an episode."""
+    return 0 <= h < sizes[0] and 0 <= x < sizes[1]
+
+
+def checked_episode(
+    task: Task, states: Whole, actions: Whole, pooled: bool = False
+) -> tuple[Indices, Indices]:
+    """States [H + 1] and actions [H] of one episode, from the start on, through open actions.
+
+    pooled : whether the learner's steps share their counts: the last state may be `NOWHERE` then.
+    """
+    _, H, X, A = task.reward.shape
+    least = NOWHERE if pooled and len(states) == H + 1 and states[H] == NOWHERE else 0
+    visited, taken = _indices("states", states, H + 1, X, least), _indices("actions", actions, H, A)
+    if visited[:-1].min() < 0:
+        raise InputError(f"states[{int(np.argmin(visited))}] is {NOWHERE}: only the last may be")
+    if visited[0] != task.start:
+        raise InputError(f"states[0] is {visited[0]}, but episodes start in state {task.start}")
+    if task.mask is not None:
+        closed = np.flatnonzero(~task.mask[np.arange(H), visited[:-1], taken])
+        if len(closed):
+            h = closed[0]
+            raise InputError(f"action {taken[h]} is closed in state {visited[h]} at step {h}")
+    if task.support is not None:
+        able = task.support[visited[:-1], taken, visited[1:]] | (visited[1:] == NOWHERE)
+        impossible = np.flatnonzero(~able)
+        if len(impossible):
+            h = impossible[0]
+            moved = f"action {taken[h]} cannot lead from state {visited[h]} to {visited[h + 1]}"
+            raise InputError(f"{moved}, as it does at step {h}")
+    return visited, taken
+
+
+def trajectories(states: Indices, actions: Indices) -> list[Indices]:
+    """Trajectories [E, H + 1] and [E, H] as compiled loops want them."""
+    return [np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions)]
+
+
+def checked_rewards(task: Task, rewards: Array | None) -> Array:
+    """Samples [1 + N, H] of one episode; none, [0, H], where rewards are known."""
+    n, H = task.reward.shape[:2]
+    if not task.observed:
+        return np.empty((0, H))
+    if rewards is None:
+        raise InputError("rewards are not known to this learner: give their samples [1 + N, H]")
+    samples = np.ascontiguousarray(rewards, dtype=np.float64)
+    if samples.shape != (n, H):
+        raise InputError(f"rewards have the shape {samples.shape}, not {(n, H)}")
+    if not (samples.min() >= 0.0 and samples.max() <= 1.0):
+        i, h = np.argwhere(~((samples >= 0.0) & (samples <= 1.0)))[0]
+        raise InputError(f"rewards[{i}, {h}] is {samples[i, h]:g}, outside 0 to 1")
+    return samples
+
+
+def checked_sums(task: Task, sums: Array) -> Array:
+    """The sums of samples in a state, [1 + N, H, X, A]; [0, H, X, A] where rewards are known."""
+    fresh = task.no_samples
+    if len(sums) != len(fresh):
+        before = "observed" if len(sums) else "known"
+        raise InputError(f"the state was learnt with {before} rewards, unlike what is to follow")
+    return sums if len(sums) else fresh
+
+
+def check_layers(row: Row, task: Task, counts: Array) -> None:
+    """Refuse to go on with counts [L, ...] that a row keeps in another way."""
+    layers = row.layers(task)
+    there = len(counts) if counts.ndim == 4 else layers  # rows say of each visit where it was
+    if counts.ndim == 2 and counts[:, 0].max(initial=0.0) >= layers:
+        there = int(counts[:, 0].max()) + 1
+    if there != layers:
+        counted = f"the state has counts of {there} steps"
+        raise InputError(f"{counted}, and {row.name} ({row.preset}) of {layers}")
+
+
+class StepsAhead:
+    """The schedule of a row episode by episode, computed for many at a time: 20 us an episode."""
+
+    BLOCK = 64
+
+    def __init__(self, row: Scheduled, task: Task) -> None:
+        self._row, self._task, self._first = row, task, 0
+        self._block: Array = np.empty((0, 0))
+
+    def __getitem__(self, episode: int) -> Array:
+        """The numbers of one episode, counted from 1."""
+        if not 0 <= episode - self._first < len(self._block):
+            self._first = episode
+            self._block = self._row.schedule(self._task, episode, self.BLOCK)
+        return np.asarray(self._block[episode - self._first])
+
+
+class Noise(NamedTuple):
+    """All that an engine draws for some episodes."""
+
+    uniforms: Array  # [E, H, 2], for actions and next states
+    rewards: Array  # [E, H, 1 + N], for samples of rewards; none where they are known
+    spread: float  # of those samples
+    coins: Array  # [E], for a row that tosses a coin; none for the others
+
+
+def noise(task: Task, seed: int, first: int, episodes: int, tossed: bool) -> Noise:
+    """Draw the noise of the episodes from `first` on: it depends on their numbers only."""
+    drawn = uniforms(seed, first, episodes, task.reward.shape[1])
+    coins = coin_uniforms(seed, first, episodes) if tossed else np.zeros(0)
+    return Noise(drawn, reward_noise(task, seed, first, episodes), task.spread, coins)
+
+
+def chunk(task: Task, episodes: int) -> Chunk:
+    """Space for what so many episodes give."""
+    rewards = len(task.reward)
+    space = np.empty((episodes, rewards)), np.empty((episodes, rewards - 1))
+    return Chunk(*space, np.zeros(episodes))
+
+
+def reward_noise(task: Task, seed: int, first: int, episodes: int) -> Array:
+    """[episodes, H, 1 + N], the uniforms of an engine's samples; none where rewards are known."""
+    rewards, H = task.reward.shape[:2]
+    if not task.observed:
+        return np.empty((episodes, H, 0))
+    return reward_uniforms(seed, first, episodes, H, rewards)
+
+
+def _indices(what: str, given: Whole, length: int, below: int, least: int = 0) -> Indices:
+    array = np.asarray(given)
+    if array.shape != (length,) or array.dtype.kind not in "iu":
+        raise InputError(f"{what} must be {length} whole numbers, one for each step")
+    if array.min() < least or array.max() >= below:
+        h = int(np.argmax((array < least) | (array >= below)))
+        raise InputError(f"{what}[{h}] is {array[h]}, outside 0 to {below - 1}")
+    return np.ascontiguousarray(array, dtype=np.int64)

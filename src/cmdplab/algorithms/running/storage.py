@@ -1,0 +1,297 @@
+"""How a kernel and the counts of its transitions are stored; the type chooses the loop.
+
+Dense tables hold every successor of a pair; lists hold the S that some kernel allows. Lists take
+memory and time in proportion to S, where tables take X: they are for grids, queues and chains.
+Which states are listed is the engine's knowledge. The learner counts what it sees, and a state
+that cannot follow has no visits in either store. Where nobody knows the kernel, lists grow with
+what is seen: seen.py.
+"""
+# Numba infers the types of the compiled functions; the classes below name the shapes.
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cmdplab.algorithms.running.loops import pair_product, spread
+from cmdplab.algorithms.running.seen import (
+    SeenCounts,
+    repeated,
+    seen_gather,
+    seen_visit,
+    sums_over_seen,
+)
+from cmdplab.numerics.compiling import by_type, compiled, compiled_exactly
+from cmdplab.types import Array, Indices, Places
+
+
+class World(NamedTuple):
+    """The true kernel, which only the engine sees."""
+
+    kernel: Array  # [H, A * P, C], P_h(y | x, a), then the rewards r^n_h(x, a), then zeros
+    cumulative: Array  # [H, X, A, X], sums over y; the last is beyond every uniform
+
+
+class ListedWorld(NamedTuple):
+    """The same as lists; L is 1 where the kernel is stationary, else H."""
+
+    successor: Places  # [S, A * P]
+    probability: Array  # [L, S, A * P]
+    cumulative: Array  # [L, X, A, S], sums over s; the last is beyond every uniform
+    reward: Array  # [1 + N, H, A * P]
+
+
+class Successors(NamedTuple):
+    """The kernel as lists in natural axes: the possible successors of each (h, x, a).
+
+    A stationary kernel is stored once, L = 1; otherwise L = H.
+    """
+
+    range: Indices  # [L, X, A, 2], where those of (h, x, a) begin and end below
+    state: Indices  # [S]
+    probability: Array  # [S]
+    cumulative: Array  # [S], from the first one on; the last is beyond every uniform
+    reward: Array  # [1 + N, H, X, A]
+
+
+class ListedCounts(NamedTuple):
+    """Visits to the successors in a list; the dense counts are an array [L, X, A * P]."""
+
+    successor: Places  # [S, A * P]
+    visits: Array  # [L, S, A * P]
+    anywhere: Array  # [L, A * P], one where an unvisited row counts every state once; or [L, 0]
+    states: Array  # [X], zeros: only their number matters
+
+
+@compiled
+def draw_state(cumulative, u):
+    """The first place with u < cumulative, by counting: no branch to guess, unlike bisection."""
+    place = 0
+    for each in range(len(cumulative)):
+        place += cumulative[each] <= u
+    return place
+
+
+@compiled
+def dense_returns(world, policies, start, scratch, out):
+    """The rewards are columns of the kernel, behind the successors: they cost no pass more."""
+    here, occupancy = scratch.here, scratch.occupancy
+    X, P = world.cumulative.shape[1], scratch.value.shape[1]
+    out[:] = 0.0
+    here[:] = 0.0
+    here[:, start] = 1.0
+    for h in range(len(world.kernel)):
+        for s in range(2):
+            spread(here[s], policies[s, h], P, occupancy[s])
+        pair_product(world.kernel[h], occupancy, here[0], here[1])
+        for s in range(2):
+            for n in range(out.shape[1]):
+                out[s, n] += here[s, X + n]
+                here[s, X + n] = 0.0
+
+
+@compiled
+def push(successor, probability, reward, mass, policy, ahead, out):
+    """Move the mass of one step on, state by state, leaving out those that have none."""
+    P = len(mass)
+    for a in range(len(policy) // P):
+        for x in range(P):
+            if mass[x] == 0.0:
+                continue
+            i = a * P + x
+            flow = mass[x] * policy[i]
+            for n in range(len(out)):
+                out[n] += flow * reward[n, i]
+            for s in range(len(successor)):
+                ahead[successor[s, i]] += flow * probability[s, i]
+
+
+@compiled
+def listed_returns(world, policies, start, scratch, out):
+    """One policy after the other."""
+    P = scratch.value.shape[1]
+    out[:] = 0.0
+    for s in range(2):
+        scratch.top[:] = 0.0
+        scratch.top[start] = 1.0
+        for h in range(policies.shape[1]):
+            layer = min(h, len(world.probability) - 1)
+            scratch.mass[:] = 0.0
+            push(
+                world.successor,
+                world.probability[layer],
+                world.reward[:, h],
+                scratch.top,
+                policies[s, h],
+                scratch.mass,
+                out[s],
+            )
+            for x in range(P):
+                scratch.top[x] = scratch.mass[x]
+
+
+@compiled
+def dense_next(world, h, x, a, u):
+    """See `draw_next`."""
+    return draw_state(world.cumulative[h, x, a], u)
+
+
+@compiled
+def listed_next(world, h, x, a, u):
+    """See `draw_next`."""
+    layer = min(h, len(world.cumulative) - 1)
+    P = world.successor.shape[1] // world.cumulative.shape[2]
+    return world.successor[draw_state(world.cumulative[layer, x, a], u), a * P + x]
+
+
+@compiled_exactly
+def natural_next(world, h, x, a, u):
+    """See `draw_next`: by bisection."""
+    layer = min(h, len(world.range) - 1)
+    low, high = world.range[layer, x, a, 0], world.range[layer, x, a, 1] - 1
+    while low < high:
+        middle = (low + high) >> 1
+        if u < world.cumulative[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return world.state[low]
+
+
+@compiled
+def dense_reward(world, n, h, x, a):
+    """See `mean_reward`."""
+    X, A = world.cumulative.shape[1:3]
+    P = world.kernel.shape[1] // A
+    return world.kernel[h, a * P + x, X + n]
+
+
+@compiled
+def listed_reward(world, n, h, x, a):
+    """See `mean_reward`."""
+    P = world.successor.shape[1] // world.cumulative.shape[2]
+    return world.reward[n, h, a * P + x]
+
+
+@compiled_exactly
+def natural_reward(world, n, h, x, a):
+    """See `mean_reward`."""
+    return world.reward[n, h, x, a]
+
+
+@compiled
+def dense_expected(counts, h, weights, first, second):
+    """See `expected_pair`."""
+    pair_product(counts[h], weights, first, second)
+
+
+@compiled
+def gathered_pair(successor, visits, weights, first, second):
+    """The sums over lists."""
+    first[:] = 0.0
+    second[:] = 0.0
+    for s in range(len(successor)):
+        for i in range(len(first)):
+            y = successor[s, i]
+            first[i] += visits[s, i] * weights[0, y]
+            second[i] += visits[s, i] * weights[1, y]
+
+
+@compiled
+def add_everywhere(anywhere, states, weights, first, second):
+    """The rows that count every state once; the padding of the weights holds no states."""
+    left, right = 0.0, 0.0
+    for y in range(states):
+        left += weights[0, y]
+        right += weights[1, y]
+    for i in range(len(anywhere)):
+        first[i] += anywhere[i] * left
+        second[i] += anywhere[i] * right
+
+
+@compiled
+def listed_expected(counts, h, weights, first, second):
+    """See `expected_pair`."""
+    gathered_pair(counts.successor, counts.visits[h], weights, first, second)
+    add_everywhere(counts.anywhere[h], len(counts.states), weights, first, second)
+
+
+@compiled
+def seen_expected(counts, h, weights, first, second):
+    """See `expected_pair`."""
+    places = (counts.begin[h], counts.used[h], counts.state, counts.visits)
+    sums_over_seen(*places, weights, first, second)
+    add_everywhere(counts.anywhere[h], len(counts.states), weights, first, second)
+
+
+@compiled
+def dense_gather(counts, h, i, inverse, row):
+    """See `gather`."""
+    for y in range(counts.shape[1]):
+        row[y] = counts[h, y, i] * inverse
+    return 1.0
+
+
+@compiled
+def listed_gather(counts, h, i, inverse, row):
+    """See `gather`."""
+    for s in range(len(counts.successor)):
+        row[s] = counts.visits[h, s, i] * inverse
+    return repeated(counts, h, i, inverse, row)
+
+
+@compiled
+def dense_visit(counts, h, y, i, seen, visit):
+    """See `add_visit`."""
+    if not seen:
+        counts[h, :, i] = 0.0
+    counts[h, y, i] += visit
+
+
+@compiled
+def listed_visit(counts, h, y, i, seen, visit):
+    """See `add_visit`."""
+    if not seen and counts.anywhere.shape[1] > 0:
+        counts.anywhere[h, i] = 0.0
+    s = 0
+    while counts.successor[s, i] != y:
+        s += 1
+    counts.visits[h, s, i] += visit
+
+
+@by_type({ListedWorld: listed_returns, World: dense_returns})
+def exact_returns(world: Any, policies: Any, start: Any, scratch: Any, out: Any) -> None:
+    """out[s, n] = V^pi[P, r^n](start) of two policies, by a forward pass of their occupancies."""
+    raise NotImplementedError
+
+
+@by_type({ListedWorld: listed_next, World: dense_next, Successors: natural_next})
+def draw_next(world: Any, h: Any, x: Any, a: Any, u: Any) -> int:
+    """The next state for a uniform u: the first whose cumulative probability is beyond it."""
+    raise NotImplementedError
+
+
+@by_type({ListedWorld: listed_reward, World: dense_reward, Successors: natural_reward})
+def mean_reward(world: Any, n: Any, h: Any, x: Any, a: Any) -> float:
+    """r^n_h(x, a)."""
+    raise NotImplementedError
+
+
+@by_type({ListedCounts: listed_expected, SeenCounts: seen_expected}, dense_expected)
+def expected_pair(counts: Any, h: Any, weights: Any, first: Any, second: Any) -> None:
+    """first[i] = sum_y counts_h(y, i) weights[0, y], and second[i] the same for weights[1]."""
+    raise NotImplementedError
+
+
+@by_type({ListedCounts: listed_gather, SeenCounts: seen_gather}, dense_gather)
+def gather(counts: Any, h: Any, i: Any, inverse: Any, row: Any) -> float:
+    """row = the different entries of Pbar_h(. | i), padded with zeros; how often each occurs."""
+    raise NotImplementedError
+
+
+@by_type({ListedCounts: listed_visit, SeenCounts: seen_visit}, dense_visit)
+def add_visit(counts: Any, h: Any, y: Any, i: Any, seen: Any, visit: Any) -> None:
+    """Count a visit to y; if the pair was never seen, forget what stood for "never seen".
+
+    `visit` is what it adds: 1, or 0 where the counts are a known kernel.
+    """
+    raise NotImplementedError
