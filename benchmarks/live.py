@@ -8,7 +8,7 @@ not run again. Each run is a process of its own, whose peak memory is told. Poli
 exactly, by plain arrays that share nothing with the library, on tables that the learner never
 sees; Blackjack's table is made here from its rules. The optimum within the budget is certified.
 CartPole, Pendulum and MiniGrid have no table: their policies are played here for 1,000 episodes.
-These two need `pip install minigrid`, and no more than the defaults of `learn` but for cells.
+MiniGrid needs `pip install minigrid`.
 
 Beside it stands a tabular method that many would write down: Q-learning with a multiplier.
 `--overhead` compares CPU time with the environment's own loop.
