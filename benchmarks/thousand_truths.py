@@ -2,8 +2,8 @@
 
 Errors fall to zero or to a floor, rise, jump or swing, under noise of four sizes. A verdict is
 wrong if it is decided and its kind is not accepted. A falling verdict is right above a floor only
-if its stated bound on the limit contains the floor, and is then counted as covered. `strictly wrong`
-counts covered verdicts as wrong.
+if its stated bound on the limit contains the floor, and is then counted as covered. The line
+`strictly wrong` counts covered verdicts as wrong.
 
     python benchmarks/thousand_truths.py [--hidden] [--every 1]
 
