@@ -186,3 +186,17 @@ def test_arrays_that_no_memory_holds_are_refused_before():
     ):
         with pytest.raises(InputError, match=r"too large|too many"):
             call()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_number_of_thousands_of_digits_gets_a_sentence(sign):
+    given, p = sign * 10**5000, cmdplab.make("three-state")
+    calls = [
+        lambda: cmdplab.run(p, "UOpt-RPGPD", episodes=given),
+        lambda: cmdplab.run(p, "UOpt-RPGPD", episodes=10, seed=given),
+        lambda: cmdplab.frontier(p, 1, points=given),
+        lambda: cmdplab.Policy.deterministic([0], given),
+    ]
+    for call in calls:
+        with pytest.raises(cmdplab.CmdplabError, match="thousands of digits"):
+            call()

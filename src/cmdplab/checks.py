@@ -7,7 +7,7 @@ from typing import TypeGuard
 
 import numpy as np
 
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, shown
 from cmdplab.settings import MOST_EPISODES as MOST_EPISODES
 
 LONGEST_NAME = 1000  # letters
@@ -23,7 +23,9 @@ def is_whole(given: object) -> TypeGuard[int | np.integer]:
 def whole_number(what: str, given: object, least: int = 0) -> int:
     """Return a whole number >= least as an `int`; refuse anything else by name."""
     if not is_whole(given) or int(given) < least:
-        raise InputError(f"{what} is {given!r}, not a whole number >= {least}")
+        raise InputError(f"{what} is {shown(given)}, not a whole number >= {least}")
+    if int(given) >= 2**63:
+        raise InputError(f"{what} is {shown(given)}, too large a number")
     return int(given)
 
 
@@ -48,9 +50,11 @@ def whole_if_exact(given: object) -> object:
 def checked_episodes(given: object) -> int:
     """Return a number of episodes from 1 to MOST_EPISODES; refuse anything else."""
     if not is_whole(given) or int(given) < 1:
-        raise InputError(f"episodes is {given}, not a positive number")
+        raise InputError(f"episodes is {shown(given)}, not a positive number")
     if int(given) > MOST_EPISODES:
-        raise InputError(f"episodes is {given}, above {MOST_EPISODES:,}, the most that a run has")
+        raise InputError(
+            f"episodes is {shown(given)}, above {MOST_EPISODES:,}, the most that a run has"
+        )
     return int(given)
 
 
@@ -63,24 +67,24 @@ def check_single(precision: str) -> None:
 def whole_horizon(horizon: object) -> int:
     """Return a horizon; refuse a missing one and a number of steps that no episode can have."""
     if not is_whole(horizon) or not 1 <= int(horizon) <= LONGEST:
-        raise InputError(f"the horizon is {horizon!r}: say how many steps an episode has")
+        raise InputError(f"the horizon is {shown(horizon)}: say how many steps an episode has")
     return int(horizon)
 
 
 def checked_name(what: str, given: object) -> str:
     """Return a name; refuse text that a terminal, a page and a file show differently."""
     if not isinstance(given, str) or not given.strip() or not given.isprintable():
-        raise InputError(f"{what} is {given!r}, not a printable name")
+        raise InputError(f"{what} is {shown(given)}, not a printable name")
     if len(given) > LONGEST_NAME:
-        raise InputError(f"{what} {given!r} has more than {LONGEST_NAME:,} letters")
+        raise InputError(f"{what} {shown(given)} has more than {LONGEST_NAME:,} letters")
     return given
 
 
 def real_number(what: str, given: object) -> float:
     """Return a real number as a `float`; refuse anything else by name."""
     if not (is_whole(given) or isinstance(given, float | np.floating)):
-        raise InputError(f"{what} is {given!r}, not a number")
+        raise InputError(f"{what} is {shown(given)}, not a number")
     try:
         return float(given)
     except OverflowError:
-        raise InputError(f"{what} is {given}, too large a number") from None
+        raise InputError(f"{what} is {shown(given)}, too large a number") from None

@@ -30,6 +30,14 @@ def printable(text: str, keep: str = "") -> str:
     return "".join(each if each.isprintable() or each in keep else "?" for each in text)
 
 
+def shown(given: object) -> str:
+    """Return the `repr` of a wrong value for an error, or a description of one too long for it."""
+    try:
+        return shortened(repr(given), 200)
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        return "a number of thousands of digits"
+
+
 def shortened(text: str, most: int) -> str:
     """Return a text without its middle if it has more than `most` letters."""
     return text if len(text) <= most else f"{text[: 2 * most // 3]}...{text[-most // 4 :]}"

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from cmdplab.checks import checked_name, is_whole, real_number
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, shown
 from cmdplab.files import parse_json
 
 AXES = {"h": "step", "k": "counter", "x": "state", "a": "action"}
@@ -154,7 +154,7 @@ def checked_labels(
 def _listed(what: str, given: object) -> tuple[Any, ...]:
     """Return the items of a list; refuse a text, and what is no list."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        raise InputError(f"labels: {what} must be a list of names, not {given!r}")
+        raise InputError(f"labels: {what} must be a list of names, not {shown(given)}")
     return tuple(given)
 
 

@@ -23,7 +23,7 @@ from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.choose import Wanted
 from cmdplab.engines.families import policy_of, session, state_of
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, shown
 from cmdplab.measures.measures import Measures, Summary
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.types import Array, frozen
@@ -101,7 +101,7 @@ def check_counts(episodes: int, seed: int) -> None:
     """Refuse a number of episodes or a seed that no run can have."""
     checked_episodes(episodes)
     if not is_whole(seed) or not 0 <= seed < 1 << 63:
-        raise InputError(f"seed is {seed}, not a number >= 0 and below 2^63")
+        raise InputError(f"seed is {shown(seed)}, not a number >= 0 and below 2^63")
 
 
 class Entry(NamedTuple):

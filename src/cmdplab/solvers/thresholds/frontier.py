@@ -18,7 +18,7 @@ from cmdplab.cmdp.bundle import check_problem
 from cmdplab.cmdp.labels import Scale
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, shown
 from cmdplab.solvers.thresholds.attainable import CLOSED, Attainable, Point
 from cmdplab.types import Array, frozen
 
@@ -91,7 +91,7 @@ def frontier(
     """
     n = found_constraint(problem, constraint)
     if points is not None and not (is_whole(points) and 2 <= points <= MOST_POINTS):
-        raise InputError(f"points is {points}, outside 2 to {MOST_POINTS}")
+        raise InputError(f"points is {shown(points)}, outside 2 to {MOST_POINTS}")
     edge = Edge(Attainable(problem), n)
     given = float(problem.threshold[n - 1])
     if points is None:
