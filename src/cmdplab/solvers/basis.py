@@ -155,7 +155,7 @@ def excess(utility, threshold, scale):
 
 @steering_in_order
 def write_column(kind, returns, threshold, scale, out):
-    """The column of the program: (1, u - b), a surplus (0, -e_n) or the shortfall (0, 1)."""
+    """Write the column of the program: (1, u - b), a surplus (0, -e_n) or the shortfall (0, 1)."""
     out[0] = 1.0 if kind == POLICY else 0.0
     for n in range(len(threshold)):
         if kind == POLICY:
@@ -243,7 +243,7 @@ def enter(basis, kind, returns, threshold, objective):
 
 @steering
 def begin(basis, columns, threshold, objective):
-    """A basis of the column in the free place: surpluses and, if it lacks one, a shortfall.
+    """Begin with the column in the free place, surpluses and, if it lacks one, a shortfall.
 
     Without an objective there is a shortfall in any case: it is free.
     """
@@ -262,7 +262,7 @@ def begin(basis, columns, threshold, objective):
 
 @steering_in_order
 def has_shortfall(basis):
-    """Whether the mixture falls short, at the price of the penalty."""
+    """Return True if the mixture falls short, at the price of the penalty."""
     found = False
     for j in range(len(basis.kind)):
         found = found or basis.kind[j] == SHORTFALL
@@ -281,7 +281,7 @@ def total_share(basis):
 
 @steering
 def mixed_returns(basis, columns, returns):
-    """The returns of the mixture as it will be played."""
+    """Write the returns of the mixture as it will be played."""
     total = total_share(basis)
     returns[:] = 0.0
     for j in range(len(basis.kind)):

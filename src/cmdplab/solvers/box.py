@@ -58,7 +58,7 @@ class Plan(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """The certificate: |dual - primal|; infinite where a plan is not feasible."""
+        """Return the certificate: |dual - primal|; infinite where a plan is not feasible."""
         return abs(self.dual - self.primal)
 
 

@@ -72,7 +72,7 @@ def attempt(
     unsure: Array | None = None,
     even: Array | None = None,
 ) -> Optimum | Infeasible:
-    """The certified optimum, from multipliers to start with.
+    """Return the certified optimum, from multipliers to start with.
 
     unsure : [N], what doubles leave unsure of the thresholds. even : [N], the units in which the
     slacks of the safest policy are compared, where they differ.
@@ -95,7 +95,7 @@ def attempt(
 
 
 def _widest(known: Known) -> Widest | None:
-    """The largest margin, as a search finds it; None where that leaves a doubt."""
+    """Return the largest margin, as a search finds it; None where that leaves a doubt."""
     found = _safest(known)
     _, returns = known.returns(found.policy)
     slack = float(np.min(returns[1:] - known.threshold))
@@ -106,7 +106,7 @@ def _widest(known: Known) -> Widest | None:
 
 
 def _safest(known: Known) -> Candidate:
-    """The policy of the largest margin, as a search finds it."""
+    """Return the policy of the largest margin, as a search finds it."""
     if known.small:
         p = known.problem
         planned = box.largest_margin(Box.of(p), known.reward, known.threshold, p.start)
@@ -116,7 +116,7 @@ def _safest(known: Known) -> Candidate:
 
 
 def _best(known: Known, first: Array | None) -> Candidate:
-    """The optimal policy, as a search finds it, from multipliers to start with."""
+    """Return the optimal policy, as a search finds it, from multipliers to start with."""
     if known.small:
         p = known.problem
         planned = box.plan(Box.of(p), known.reward, known.threshold, p.start, first)
@@ -141,7 +141,7 @@ def _widest_exactly(known: Known) -> Widest:
 def _wholly(
     known: Known, unsure: Array | None = None, even: Array | None = None
 ) -> Optimum | Infeasible:
-    """The optimum where nothing rounds."""
+    """Return the optimum where nothing rounds."""
     price = whole.WholeEpisodes(known.problem, known.reward)
     best = rational.optimum(price, known.threshold, unsure, even)
     if best.policy is None:
@@ -152,7 +152,7 @@ def _wholly(
 
 
 def unconstrained(known: Known) -> Optimum | Infeasible:
-    """The certified optimum without constraints: one sweep, and what proves its values."""
+    """Return the certified optimum without constraints: one sweep, and what proves its values."""
     value, actions = known.swept(np.ones(1))
     returns = known.followed(actions).returns
     dual = known.proved(np.ones(1), value)
@@ -161,7 +161,7 @@ def unconstrained(known: Known) -> Optimum | Infeasible:
 
 
 def _optimum(known: Known, safe: Widest, first: Array | None) -> Optimum | Infeasible:
-    """The certified optimum of what is feasible."""
+    """Return the certified optimum of what is feasible."""
     if safe.slack <= SHARP * known.problem.horizon:
         best = _exactly(known, np.zeros(len(known.threshold)))
     else:
@@ -185,7 +185,7 @@ def _closed(known: Known, best: Optimum) -> Optimum | Infeasible:
 
 
 def _judged(known: Known, found: Candidate, safe: Widest) -> Optimum:
-    """A policy with the bounds that it proves, however it was found.
+    """Return a policy with the bounds that it proves, however it was found.
 
     A policy that falls short by a rounding is worth what is left of it after mixing in as much of
     the safe policy as makes up for that.
@@ -202,7 +202,7 @@ def _judged(known: Known, found: Candidate, safe: Widest) -> Optimum:
 
 
 def _exactly(known: Known, begun: Array) -> Optimum:
-    """The optimum by rational arithmetic, with multipliers as small as they can be.
+    """Return the optimum by rational arithmetic, with multipliers as small as they can be.
 
     The mixture meets the thresholds exactly, and the policy is its rounding. Thresholds that are
     out of reach by a rounding are lowered by it, which counts at the price of the multipliers.

@@ -49,7 +49,7 @@ Rows = Table | Lists
 
 
 def rows_of(problem: CMDP) -> Rows:
-    """The kernel for these loops: by lists where rows have few successors, else as it is."""
+    """Return the kernel for these loops: by lists where rows have few successors, else as it is."""
     kernel, pairs = problem.transition, problem.states * problem.actions
     if isinstance(kernel, Sparse):
         S = kernel.successor.shape[-1]
@@ -62,12 +62,12 @@ def rows_of(problem: CMDP) -> Rows:
 
 
 def _few(table: Array) -> int:
-    """The largest number of successors of a row [L, ..., X], over all its steps."""
+    """Return the largest number of successors of a row [L, ..., X], over all its steps."""
     return int((table > 0.0).any(axis=0).sum(axis=-1).max())
 
 
 def _listed(table: Array, most: int) -> Lists:
-    """The lists of a table [L, X * A, X]."""
+    """Return the lists of a table [L, X * A, X]."""
     reached = np.asarray((table > 0.0).any(axis=0))
     pair, state = np.nonzero(reached)
     first = np.concatenate([[0], np.cumsum(reached.sum(axis=-1))])[pair]
@@ -132,7 +132,7 @@ def layers(rows):
 
 @steering
 def steady(rows, worth):
-    """Whether one kernel and one worth of pairs serve every step."""
+    """Return True if one kernel and one worth of pairs serve every step."""
     return layers(rows) == 1 and len(worth) == 1
 
 

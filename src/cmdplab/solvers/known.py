@@ -35,7 +35,7 @@ QUICK_PRODUCTS = 50_000
 
 
 def largest(values: Array) -> float:
-    """The largest absolute value, 0 of none."""
+    """Return the largest absolute value, 0 of none."""
     return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
@@ -61,24 +61,24 @@ class Known:
         return self.searching()
 
     def searching(self, even: Array | float = 1.0) -> Pool:
-        """A search that compares slacks in units [N]."""
+        """Return a search that compares slacks in units [N]."""
         utilities = self.problem.horizon * largest(self._pairs[1:]) or 1.0
         known = [self.followed(each) for each in self.warm if fits(each, self.problem.opened)]
         return Pool(self.best, self.threshold, (self.size, utilities), known, even=even)
 
     @property
     def brief(self) -> bool:
-        """Whether a sweep in whole numbers takes some 10 ms."""
+        """Return True if a sweep in whole numbers takes some 10 ms."""
         return products(self.problem, self.reward) <= QUICK_PRODUCTS
 
     @cached_property
     def rows(self) -> Rows:
-        """The kernel, for the compiled loops."""
+        """Return the kernel, for the compiled loops."""
         return rows_of(self.problem)
 
     @cached_property
     def _lasting(self) -> bool:
-        """Whether rewards and open actions are the same at every step."""
+        """Return True if rewards and open actions are the same at every step."""
         p = self.problem
         return p.repeated if self.reward is p.reward else repeats(self.reward, p.mask)
 
@@ -108,12 +108,12 @@ class Known:
 
     @cached_property
     def size(self) -> float:
-        """The largest value of the objective there can be."""
+        """Return the largest value of the objective there can be."""
         return self.problem.horizon * largest(self._pairs[0]) or 1.0
 
     @property
     def thresholds(self) -> list[Fraction]:
-        """The thresholds, exactly."""
+        """Return the thresholds, exactly."""
         return [Fraction(b) for b in self.threshold.tolist()]
 
     def swept(self, weights: Array) -> tuple[Array, Any]:
@@ -125,13 +125,13 @@ class Known:
         return value, actions
 
     def followed(self, actions: Any) -> Column:
-        """A policy of one action a state with its returns."""
+        """Return a policy of one action a state with its returns."""
         returns, here = np.empty(len(self.reward)), np.empty((2, self.problem.states))
         follow(self.rows, self._pairs, actions, self.problem.start, here[0], here[1], returns)
         return Column(returns, actions)
 
     def best(self, weights: Array) -> Column:
-        """The best policy for these weights, and its returns."""
+        """Return the best policy for these weights, and its returns."""
         return self.followed(self.swept(weights)[1])
 
     def occupancy(self, policy: Array) -> Array:
@@ -143,7 +143,7 @@ class Known:
         return pairs.reshape(policy.shape)
 
     def returns(self, policy: Array) -> tuple[Array, Array]:
-        """The occupancy [H, X, A] of a policy, and its returns [1 + N]."""
+        """Return the occupancy [H, X, A] of a policy, and its returns [1 + N]."""
         if self.small:
             pairs = exact.occupancy(self.problem, policy)
             return pairs, np.array([float(np.sum(each * pairs)) for each in self.reward])
@@ -159,7 +159,7 @@ class Known:
         return self.proved(weights, value) - float(owed.sum()) + unsure
 
     def proved(self, weights: Array, value: Array) -> float:
-        """The bound on every policy's weighted returns that values [H + 1, X] prove."""
+        """Return the bound on every policy's weighted returns that values [H + 1, X] prove."""
         given = (self.rows, self.worth(weights), value, self.problem.start)
         return bound_by(*given, self._step(weights))
 
@@ -170,11 +170,11 @@ class Known:
         return unsure * H * (H + 2) * self._step(np.array([weight, *multiplier]))
 
     def _step(self, weights: Array) -> float:
-        """The largest worth of a pair, each of its terms taken absolutely."""
+        """Return the largest worth of a pair, each of its terms taken absolutely."""
         return float(np.abs(weights) @ [largest(each) for each in self._pairs])
 
     def price(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
-        """The best policy for these weights, in doubles and without a tolerance for ties."""
+        """Return the best policy for these weights, in doubles and without a tolerance for ties."""
         weights = np.array([float(weight), *map(float, multiplier)])
         _, policy = exact.greedy(self.problem, np.tensordot(weights, self.reward, axes=1))
         _, returns = self.returns(policy)

@@ -217,7 +217,7 @@ def planning(
 
 
 def model(box: Given, reward: Array, threshold: Array, start: int) -> LaidOut:
-    """A box and rewards [1 + N, H, X, A], laid out for the sweeps; everything is checked."""
+    """Return a box and rewards [1 + N, H, X, A], laid out for the sweeps; everything is checked."""
     reward, threshold = (np.asarray(each, dtype=np.float64) for each in (reward, threshold))
     if reward.ndim != 4 or 0 in reward.shape:
         raise InputError(f"the rewards have the shape {reward.shape}, not [1 + N, H, X, A]")

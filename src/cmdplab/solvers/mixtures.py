@@ -52,7 +52,7 @@ Pricing = Callable[[Array], Column]  # the best policy for weights [1 + N] on th
 
 
 def in_doubles(mixture: Mixture) -> Found:
-    """A mixture that was found in fractions, rounded."""
+    """Return a mixture that was found in fractions, rounded."""
 
     def rounded(numbers: Iterable[Fraction]) -> Array:
         return np.array([float(each) for each in numbers])
@@ -118,14 +118,14 @@ class Pool:
         return len(self._earned) - 1
 
     def widest(self) -> Found:
-        """The mixture whose smallest slack is largest; N >= 1."""
+        """Return the mixture whose smallest slack is largest; N >= 1."""
         N = len(self.threshold)
         if not self.columns:
             self.add(self._price(np.concatenate([[0.0], np.full(N, 1.0 / N)])))
         return self._generate(0.0, 1.0, self._first(True))
 
     def best(self, first: Array | None = None) -> Found:
-        """The best mixture that meets the thresholds, from multipliers [N] to start with."""
+        """Return the best mixture that meets the thresholds, from multipliers [N] to start with."""
         N = len(self.threshold)
         guess = np.zeros(N) if first is None else first
         self.add(self._price(np.concatenate([[1.0], guess])))
@@ -161,7 +161,7 @@ class Pool:
         return self._found(objective, basis, share, prices)
 
     def _priced(self, objective: float, weights: Array) -> Column:
-        """The best policy for weights [N] on the utilities, in the program's units."""
+        """Return the best policy for weights [N] on the utilities, in the program's units."""
         scaled = [objective / self.sizes[0], *(weights / self.sizes[1])]
         return self._price(np.array(scaled))
 
@@ -172,7 +172,7 @@ class Pool:
         return earned + float(weights @ over), abs(earned) + float(weights @ np.abs(over))
 
     def _has(self, column: Column) -> bool:
-        """Whether a policy with the same returns is there already."""
+        """Return True if a policy with the same returns is there already."""
         return column.returns.tobytes() in self._seen
 
     def _found(self, objective: float, basis: list[int], share: Array, prices: Array) -> Found:

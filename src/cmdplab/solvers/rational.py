@@ -102,7 +102,7 @@ class Program:
         return self._mixture(basis, inverse, multiplier, prices[0], bound)
 
     def _first_basis(self, free: bool) -> list[int]:
-        """A policy, the surpluses, and the shortfall in place of the one that lacks most."""
+        """Return a policy, the surpluses, and the shortfall in place of the one that lacks most."""
         size = len(self.threshold)
         columns = zip(self.columns[size + 1][1:], self.columns[size][1:], strict=True)
         slack = [over / unit for over, unit in columns]
@@ -192,7 +192,7 @@ def _pivot(inverse: list[list[Fraction]], direction: list[Fraction], leaving: in
 
 
 def inverted(columns: list[list[Fraction]]) -> list[list[Fraction]]:
-    """The inverse of the matrix with these columns."""
+    """Return the inverse of the matrix with these columns."""
     size = len(columns)
     inverse = [[Fraction(int(r == c)) for c in range(size)] for r in range(size)]
     order = list(range(size))  # which row of `inverse` belongs to which column

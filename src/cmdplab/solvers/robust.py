@@ -68,7 +68,7 @@ class RobustSolution(NamedTuple):
 
 
 def solve_robust(problem: CMDP, box: Box) -> RobustSolution:
-    """A policy for the worst kernel of a box, with bounds from both sides.
+    """Return a policy for the worst kernel of a box, with bounds from both sides.
 
     box : [H, X, A, X], or [X, A, X] for every step; its mask is that of the problem. The problem's
     own kernel is not read. Exact for N = 0; see the module for what the bounds mean for N >= 1.
@@ -104,7 +104,7 @@ def _answer(
 
 
 def _fitting(problem: CMDP, box: Box) -> Box:
-    """The box with steps, for the open actions of the problem."""
+    """Return the box with steps, for the open actions of the problem."""
     if not isinstance(problem, CMDP):
         what = getattr(problem, "name", repr(problem))
         raise InputError(f"a worst kernel is looked for over episodes: {what} has no horizon")
@@ -147,7 +147,7 @@ class _Bound(NamedTuple):
 
 
 def _upper(problem: CMDP, box: Box) -> _Bound:
-    """The least D(lambda) that kernels and multipliers find, each answering the other.
+    """Return the least D(lambda) that kernels and multipliers find, each answering the other.
 
     For a kernel, the multipliers of its CMDP; for multipliers, their worst kernel. Neither raises
     the bound. It may end above the minimum, and is a bound wherever it ends.
@@ -176,7 +176,7 @@ def _upper(problem: CMDP, box: Box) -> _Bound:
 
 
 def _middle(box: Box) -> Array:
-    """A kernel of the box: the same share of every room is filled."""
+    """Return a kernel of the box: the same share of every room is filled."""
     room = box.upper - box.lower
     spare = 1.0 - box.lower.sum(axis=-1, keepdims=True)
     total = room.sum(axis=-1, keepdims=True)

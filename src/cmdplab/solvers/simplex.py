@@ -171,7 +171,7 @@ def search(model, start, first, penalty, columns, basis, work):
 
 @steering
 def plan(model, start, multiplier, columns, basis, work):
-    """The optimal mixture, from multipliers to start with: (value, bound, margin, sweeps).
+    """Return the optimal mixture, from multipliers to start with: (value, bound, margin, sweeps).
 
     The margin is 0 if the mixture meets every threshold; below zero nothing does, and the mixture
     is that of the largest margin. `basis.multiplier` is in the units of the rewards afterwards.

@@ -78,14 +78,14 @@ class Solution:
 
     @property
     def duality_gap(self) -> float | None:
-        """The certificate: |dual - primal|."""
+        """Return the certificate: |dual - primal|."""
         if self.dual is None or self.primal is None:
             return None
         return abs(self.dual - self.primal)
 
 
 def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solution:
-    """The optimum with its certificate.
+    """Return the optimum with its certificate.
 
     A problem that no policy can meet is an answer, not an exception: see `Solution.feasible`. One
     whose optimum cannot be certified gets none: `OpenCertificateError`. `warm` is the solution of a
@@ -128,7 +128,7 @@ def solve_feasible(problem: CMDP | StationaryCMDP) -> Solution:
 
 
 def _begun(warm: Solution | None, units: Units) -> tuple[tuple[Any, ...], Array | None]:
-    """The policies and the multipliers [N] that a search begins with."""
+    """Return the policies and the multipliers [N] that a search begins with."""
     if warm is None:
         return (), None
     if warm.multiplier is None or len(warm.multiplier) != len(units.factor) - 1:
@@ -189,7 +189,7 @@ def _solution(
     policy: Policy,
     visits: Callable[[], Array],
 ) -> Solution:
-    """The optimum in the units of the problem."""
+    """Return the optimum in the units of the problem."""
     value, slack = units.value(float(best.returns[0])), best.slack
     if slack is not None:
         slack = max(units.slack(slack, problem), 0.0)

@@ -29,7 +29,7 @@ Whole = Any  # arrays of Python's integers
 
 
 def scaled(number: Any) -> int:
-    """A number as a multiple of 2^-BITS, rounded down."""
+    """Return a number as a multiple of 2^-BITS, rounded down."""
     top, bottom = Fraction(number).as_integer_ratio()
     return (top << BITS) // bottom
 
@@ -38,7 +38,7 @@ as_whole = np.frompyfunc(scaled, 1, 1)
 
 
 def products(problem: CMDP, reward: Array) -> int:
-    """The products of a sweep."""
+    """Return the products of a sweep."""
     row = problem.transition
     return int(reward.size) * (
         row.successor.shape[-1] if isinstance(row, Sparse) else problem.states
@@ -46,7 +46,7 @@ def products(problem: CMDP, reward: Array) -> int:
 
 
 def affordable(problem: CMDP, reward: Array) -> bool:
-    """Whether a sweep is a matter of seconds."""
+    """Return True if a sweep is a matter of seconds."""
     return products(problem, reward) <= MOST_PRODUCTS
 
 
@@ -168,7 +168,7 @@ class WholeDiscounted:
         return tuple(Fraction(int(each), common << digits) for each in self._start @ values)
 
     def returns(self, policy: Array) -> tuple[Fraction, ...]:
-        """The returns of any policy [X, A], its rows made to sum to exactly one."""
+        """Return the returns of any policy [X, A], its rows made to sum to exactly one."""
         shares, _ = whole(policy)
         totals = shares.sum(axis=1)
         follow = (shares[:, :, None] * self._ahead).sum(axis=1)
@@ -214,7 +214,7 @@ def _unit(size: int) -> Any:
 
 
 def solved(matrix: Any, right: Any) -> tuple[Any, int]:
-    """The solution [X, K] of matrix x = right times the determinant, and this.
+    """Return the solution [X, K] of matrix x = right times the determinant, and this.
 
     For diagonally dominant matrices of whole numbers: no pivot is zero (Bareiss, Gauss and Jordan).
     """

@@ -51,7 +51,7 @@ class _Layers(NamedTuple):
 
 
 def augmented(problem: CMDP, memory: Counters, closed: Closing) -> Augmented | None:
-    """The problem with memory and without the closed actions; None where no policy is left.
+    """Return the problem with memory and without the closed actions; None where no policy is left.
 
     An action that may lead to where no action is left is closed too.
     """
@@ -82,7 +82,7 @@ class _Walk(NamedTuple):
 
     @property
     def stationary(self) -> bool:
-        """Whether it moves in the same way at every step."""
+        """Return True if it moves in the same way at every step."""
         steady = (not (each.step != each.step[0]).any() for each in self.memory.parts)
         return self.lists.stationary and all(steady)
 

@@ -39,7 +39,7 @@ class WholeCosts(NamedTuple):
         return ON_THE_GRID * float(self.unit)
 
     def floor(self, budget: float) -> int:
-        """The largest whole number of units within a budget."""
+        """Return the largest whole number of units within a budget."""
         return floor(Fraction(budget) / self.unit + Fraction(ON_THE_GRID))
 
     def values(self, steps: Indices) -> Array:
@@ -70,7 +70,7 @@ def whole_costs(cost: Array, opened: Mask, grid: float | None, rounding: str) ->
 
 
 def _unit(cost: Array, opened: Mask) -> Fraction:
-    """The largest unit of which all costs are whole multiples."""
+    """Return the largest unit of which all costs are whole multiples."""
     largest = float(np.abs(cost).max())
     if largest == 0.0:
         return Fraction(1)
@@ -92,7 +92,7 @@ def _unit(cost: Array, opened: Mask) -> Fraction:
 
 
 def _nearby(number: float) -> Fraction:
-    """The simple fraction that a double stands for, itself where there is none."""
+    """Return the simple fraction that a double stands for, itself where there is none."""
     simple = Fraction(number).limit_denominator(FINEST)
     return simple if abs(simple - Fraction(number)) <= SAME * number else Fraction(number)
 
@@ -117,12 +117,12 @@ class Account(NamedTuple):
 
     @property
     def anytime(self) -> bool:
-        """Whether it is about every step, and not only about the last."""
+        """Return True if it is about every step, and not only about the last."""
         return not isinstance(self.budget, CVaR) and self.budget.anytime
 
     @property
     def sticky(self) -> bool:
-        """Whether what was exceeded once must be remembered although it can be mended."""
+        """Return True if what was exceeded once must be remembered although it can be mended."""
         return self.anytime and not self.surely and bool((self.whole.step < 0).any())
 
 
@@ -150,7 +150,7 @@ class Ledger(NamedTuple):
         return self.spent(n, self.memory.from_states(h, space.x, space.m))
 
     def space(self) -> Augmented | None:
-        """The problem with memory, without what budgets that are kept surely close."""
+        """Return the problem with memory, without what budgets that are kept surely close."""
         sure = [(n, self.need(n)) for n, each in self.account.items() if each.surely]
 
         def closed(h: int, x: Indices, m: Indices) -> Mask:
@@ -209,12 +209,12 @@ def _meters(account: dict[int, Account]) -> tuple[tuple[Counter, ...], dict[int,
 
 
 def _every_total(account: Account) -> bool:
-    """Whether totals above the budget have to be told apart."""
+    """Return True if totals above the budget have to be told apart."""
     return isinstance(account.budget, CVaR) and not account.surely
 
 
 def _meter(step: Indices, cap: int | None, sticky: bool) -> Counter:
-    """A counter with a level for every sum that steps can have, all above the cap as one.
+    """Return a counter with a level for every sum that steps can have, all above the cap as one.
 
     Sums above the cap are told apart where a negative cost can mend them; `sticky` says that
     nothing does.

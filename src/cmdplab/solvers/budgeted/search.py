@@ -53,15 +53,15 @@ class Limit(NamedTuple):
         return most if most < asked <= most * (1.0 + SHORT) else asked
 
     def quantity(self, utility: float) -> float:
-        """The quantity itself, of V[utility]."""
+        """Return the quantity itself, of V[utility]."""
         return self.offset - self.scale * utility
 
     def least(self, problem: CMDP) -> float:
-        """The least that the quantity can be on the problem with memory."""
+        """Return the least that the quantity can be on the problem with memory."""
         return self.quantity(exact.greedy(problem, self.utility)[0])
 
     def out_of_reach(self, problem: CMDP) -> bool:
-        """Whether no policy keeps it, alone."""
+        """Return True if no policy keeps it, alone."""
         return self.least(problem) > self.limit + SHORT * self.scale
 
 
@@ -89,7 +89,7 @@ def expected_limit(budget: Expected, space: Augmented, problem: CMDP) -> Limit:
 
 
 def visit_limit(budget: VisitCap, space: Augmented, problem: CMDP) -> Limit:
-    """The expected visits, with u = 1 where a step counts and the pair is another one."""
+    """Return the expected visits, with u = 1 where a step counts and the pair is another one."""
     pairs = budget.pairs(problem)
     counts = np.asarray(pairs.any(axis=(1, 2)))
     utility = (counts[:, None, None] & ~pairs).astype(np.float64)
@@ -127,7 +127,7 @@ class Answer(NamedTuple):
 
 
 def best_answer(problem: CMDP, budgets: Sequence[Budget]) -> Answer | None:
-    """The best over all choices of z; None where no policy keeps the budgets."""
+    """Return the best over all choices of z; None where no policy keeps the budgets."""
     best: Answer | None = None
     for book in _books(problem, budgets):
         space = book.space()
@@ -137,7 +137,7 @@ def best_answer(problem: CMDP, budgets: Sequence[Budget]) -> Answer | None:
 
 
 def _books(problem: CMDP, budgets: Sequence[Budget]) -> Iterator[Ledger]:
-    """The budgets, and again with CVaR bounds kept surely: the choices z = bound.
+    """Return the budgets, and again with CVaR bounds kept surely: the choices z = bound.
 
     That is a choice of its own only where the bound is a total on the grid.
     """
@@ -154,7 +154,7 @@ def _books(problem: CMDP, budgets: Sequence[Budget]) -> Iterator[Ledger]:
 
 
 def _better(book: Ledger, space: Augmented, best: Answer | None) -> Answer | None:
-    """The best answer over all choices of z and the one that is known."""
+    """Return the best answer over all choices of z and the one that is known."""
     limits = fixed_limits(book, space)
     for choice in _choices(book, space):
         asked = dict(sorted((limits | choice).items()))
@@ -168,7 +168,7 @@ def _better(book: Ledger, space: Augmented, best: Answer | None) -> Answer | Non
 
 
 def fixed_limits(book: Ledger, space: Augmented) -> dict[int, Limit]:
-    """The constraints that do not depend on a choice of z."""
+    """Return the constraints that do not depend on a choice of z."""
     limits = {}
     for n, each in enumerate(book.budgets):
         if isinstance(each, Expected):
@@ -181,7 +181,7 @@ def fixed_limits(book: Ledger, space: Augmented) -> dict[int, Limit]:
 
 
 def _choices(book: Ledger, space: Augmented) -> Iterator[dict[int, Limit]]:
-    """The constraints of CVaR budgets, for every choice of z below the bounds."""
+    """Return the constraints of CVaR budgets, for every choice of z below the bounds."""
     options: dict[int, list[float]] = {}
     for n, each in book.account.items():
         if isinstance(each.budget, CVaR) and not each.surely:
@@ -198,19 +198,19 @@ def _choices(book: Ledger, space: Augmented) -> Iterator[dict[int, Limit]]:
 
 
 def cvar_at(book: Ledger, space: Augmented, n: int, z: float) -> Limit:
-    """The constraint of CVaR budget n for one z."""
+    """Return the constraint of CVaR budget n for one z."""
     each = book.account[n]
     assert isinstance(each.budget, CVaR)
     return cvar_limit(each.budget, space, each.whole.values(book.totals(n, space)), z)
 
 
 def possible_totals(book: Ledger, space: Augmented, n: int) -> Array:
-    """The totals of budget n with which an episode can end, ascending."""
+    """Return the totals of budget n with which an episode can end, ascending."""
     return np.unique(book.totals(n, space)[space.mask[-1] & space.last[:, None]])
 
 
 def constrained(problem: CMDP, space: Augmented, limits: dict[int, Limit]) -> CMDP | None:
-    """The problem with memory and these constraints; None where one is beyond all reach."""
+    """Return the problem with memory and these constraints; None where one is beyond all reach."""
     extra = [each.utility for each in limits.values()]
     threshold = [each.threshold for each in limits.values()]
     if max(threshold, default=0.0) > problem.horizon:
@@ -227,7 +227,7 @@ def constrained(problem: CMDP, space: Augmented, limits: dict[int, Limit]) -> CM
 
 
 def _promises(problem: CMDP, known: Answer) -> bool:
-    """Whether a choice may be better than the one known: by the bound of its multipliers.
+    """Return True if a choice may be better than the one known: by the bound of its multipliers.
 
     max over policies of V[r^0] + sum_n multiplier[n] (V[r^n] - b^n) is above every feasible value.
     One sweep; a solution takes about ten.

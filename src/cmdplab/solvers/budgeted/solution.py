@@ -33,7 +33,7 @@ MOST_MEMORY = 100_000_000  # entries of a policy with memory
 
 
 def conflict(problem: CMDP, budgets: Sequence[Budget]) -> str:
-    """A sentence on budgets that no policy keeps beside the constraints of the problem.
+    """Return a sentence on budgets that no policy keeps beside the constraints of the problem.
 
     Where one cannot be kept alone, it names the least that can be. Else it names a set that cannot
     be kept together although any part of it can: what can be left out is left out, one by one.
@@ -62,7 +62,7 @@ class _Parts(NamedTuple):
 
 
 def _irreducible(problem: CMDP, budgets: Sequence[Budget]) -> _Parts:
-    """A part of what cannot be kept of which nothing can be left out."""
+    """Return a part of what cannot be kept of which nothing can be left out."""
     every = frozenset(range(1, 1 + problem.constraints))
 
     def possible(some: _Parts) -> bool:
@@ -80,7 +80,7 @@ def _irreducible(problem: CMDP, budgets: Sequence[Budget]) -> _Parts:
 
 
 def _why_not_alone(problem: CMDP, budget: Budget) -> str:
-    """The least limit with which a budget can be kept; nothing where it can be as it is."""
+    """Return the least limit with which a budget can be kept; nothing where it can be as it is."""
     book = ledger(problem, [budget], frozenset())
     space = book.space()
     if space is None:
@@ -97,7 +97,7 @@ def _why_not_alone(problem: CMDP, budget: Budget) -> str:
 
 
 def _least_cvar(book: Ledger, space: Augmented, budget: CVaR) -> str:
-    """The least over z and policies, where it is above the bound."""
+    """Return the least over z and policies, where it is above the bound."""
     whole, plain = book.account[0].whole, constrained(book.problem, space, {})
     assert plain is not None
     totals = [whole.value(int(each)) for each in possible_totals(book, space, 0)]
@@ -152,7 +152,7 @@ class BudgetSolution(NamedTuple):
 
     @property
     def duality_gap(self) -> float | None:
-        """The certificate: |dual - primal|."""
+        """Return the certificate: |dual - primal|."""
         if self.dual is None or self.primal is None:
             return None
         return abs(self.dual - self.primal)
@@ -211,14 +211,14 @@ def _kept(best: Answer, n: int, multiplier: float | None) -> Kept:
 
 
 def _largest(book: Ledger, space: Augmented, n: int, visits: Array) -> int:
-    """The largest cost that can occur: of an episode, or so far at any step, in steps."""
+    """Return the largest cost that can occur: of an episode, or so far at any step, in steps."""
     H = book.problem.horizon
     steps = range(H) if book.account[n].anytime else [H - 1]
     return max(int(book.after(n, space, h)[visits[h] > 0.0].max()) for h in steps)
 
 
 def _with_memory(book: Ledger, space: Augmented, policy: Array) -> Policy:
-    """The policy on the problem itself; where no episode comes, every open action alike."""
+    """Return the policy on the problem itself; where no episode comes, every open action alike."""
     memory, opened = book.memory, book.problem.opened
     parts, level = memory.parts, np.zeros_like(space.m)
     if parts:

@@ -124,7 +124,7 @@ def _laid_out(kernel: Array | Sparse) -> Any:
 
 
 def _restricted(problem: StationaryCMDP, at: Indices) -> StationaryCMDP:
-    """The problem over some states, which no action leaves."""
+    """Return the problem over some states, which no action leaves."""
     kernel = problem.transition
     if isinstance(kernel, Sparse):
         place = np.zeros(problem.states, np.int64)
@@ -152,7 +152,7 @@ class Sweeps:
 
     @cached_property
     def signals(self) -> drifts.Signals:
-        """The rewards, four of them side by side."""
+        """Return the rewards, four of them side by side."""
         given, opened = self.scaled.reward, self.scaled.problem.opened
         blocks = -(-len(given) // drifts.WIDTH)
         reward = np.zeros((blocks * drifts.WIDTH, *opened.shape))
@@ -173,7 +173,7 @@ class Sweeps:
 
     @cached_property
     def state(self) -> drifts.State:
-        """The policy and its values."""
+        """Return the policy and its values."""
         return drifts.State.of(self.signals, self.actions)
 
     def best(self, weights: Array) -> Column:
@@ -263,7 +263,7 @@ class Classes:
         return self._column(lambda: self._howard.improve(self._numbers(weights)))
 
     def followed(self, actions: Indices) -> Column:
-        """A policy [X] of one action a state, and its returns; prices go on from there."""
+        """Return a policy [X] of one action a state, and its returns; prices go on from there."""
         return self._column(lambda: self._howard.followed(actions))
 
     def _column(self, work: Callable[[], None]) -> Column:
@@ -277,12 +277,12 @@ class Classes:
         return Column(returns, self._howard.actions.astype(np.min_scalar_type(self.actions)))
 
     def vertex(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
-        """The best policy for a program in fractions."""
+        """Return the best policy for a program in fractions."""
         found = self.best([weight, *multiplier])
         return Vertex(tuple(map(Fraction, found.returns.tolist())), found.policy)
 
     def bound(self, weights: Any) -> Any:
-        """An upper bound on the weighted gain of every policy; a fraction if exact."""
+        """Return an upper bound on the weighted gain of every policy; a fraction if exact."""
         found = self._run(lambda: self._howard.bound(self._numbers(weights)))
         return fraction(found) if self.exact else float(found)
 
@@ -293,7 +293,7 @@ class Classes:
 
 
 def fraction(number: Any) -> Fraction:
-    """A decimal as a fraction of 400 binary places, which keeps programs short."""
+    """Return a decimal as a fraction of 400 binary places, which keeps programs short."""
     return Fraction(round(Fraction(number) * GRID), GRID)
 
 

@@ -54,7 +54,7 @@ class _Best(NamedTuple):
 
 
 def optimum(problem: StationaryCMDP, warm: Iterable[Any], first: Array | None) -> Optimum:
-    """The certified optimum, from policies [X] and multipliers [N] to begin with."""
+    """Return the certified optimum, from policies [X] and multipliers [N] to begin with."""
     scaled = Scaled(problem)
     begun = [each[scaled.at] for each in warm if fits(each, problem.opened)]
     known: list[Pricing] = []
@@ -94,7 +94,7 @@ class Prices:
         self._pricing = self._ways.pop(0)()
 
     def best(self, weights: Array) -> Column:
-        """The best policy for weights of any sign, and its returns."""
+        """Return the best policy for weights of any sign, and its returns."""
         scaled = self.scaled
         while True:
             try:
@@ -123,7 +123,7 @@ class Prices:
 
 
 def _unconstrained(scaled: Scaled, pricing: Pricing, begun: list[Any]) -> Optimum:
-    """The best policy of all."""
+    """Return the best policy of all."""
     for each in begun[:1]:
         pricing.followed(each)
     column, one = pricing.best(np.ones(1)), np.ones(1)
@@ -136,7 +136,7 @@ def _unconstrained(scaled: Scaled, pricing: Pricing, begun: list[Any]) -> Optimu
 
 
 def _in_doubles(scaled: Scaled, pricing: Pricing, begun: list[Any], first: Array | None) -> Optimum:
-    """The best mixture by a search in doubles."""
+    """Return the best mixture by a search in doubles."""
     found: dict[bytes, Column] = {}
 
     def priced(weights: Array) -> Column:
@@ -183,7 +183,7 @@ def _slack(scaled: Scaled, slack: float, pricing: Any, known: Iterable[Column]) 
 
 
 def _exactly(scaled: Scaled) -> Optimum:
-    """The optimum in decimals and fractions, which no rounding can blur."""
+    """Return the optimum in decimals and fractions, which no rounding can blur."""
     pricing = Classes(scaled, True)
     if not scaled.limits:
         return _unconstrained(scaled, pricing, [])
@@ -191,7 +191,7 @@ def _exactly(scaled: Scaled) -> Optimum:
 
 
 def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
-    """The best mixture by a program in fractions, priced in doubles or in decimals."""
+    """Return the best mixture by a program in fractions, priced in doubles or in decimals."""
     if not scaled.limits:
         raise OpenCertificateError("policy iteration does not close")
     price = pricing.vertex if pricing.exact else in_fractions(pricing.best)  # type: ignore[union-attr]
@@ -281,7 +281,7 @@ def _check(doubt: Any, what: str) -> None:
 
 
 def _why(scaled: Scaled, policy: Array, value: float) -> str:
-    """The reason why a policy does not earn what its mixture does."""
+    """Return the reason why a policy does not earn what its mixture does."""
     classes = exact.recurrent(exact.chain(scaled.problem, policy))
     if len(classes) == 1:
         return "its policy is known to less than 1e-9 of the range of the rewards"
@@ -332,7 +332,7 @@ def _infeasible(slack: float) -> Optimum:
 
 
 def _in_units(scaled: Scaled, best: _Best, slack: float | None) -> Optimum:
-    """An optimum in the user's units, whose bound is rounded up."""
+    """Return an optimum in the user's units, whose bound is rounded up."""
     low, size = float(scaled.low[0]), float(scaled.size[0])
     value, dual = low + size * best.value, low + size * best.dual
     dual += EPS * (abs(low) + abs(dual))

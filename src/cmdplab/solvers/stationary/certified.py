@@ -63,7 +63,7 @@ class Search:
         return self.known.setdefault(found.policy.tobytes(), found)
 
     def pool(self, gain: float, warm: Iterable[Any], even: Array | float = 1.0) -> Pool:
-        """A search that begins with policies [X], and compares slacks in units [N]."""
+        """Return a search that begins with policies [X], and compares slacks in units [N]."""
         known = [self.pricing.followed(each) for each in warm]
         return Pool(self.best, self.problem.threshold, (self.size, self.scale), known, gain, even)
 
@@ -110,7 +110,7 @@ def optimum(
     unsure: Array | None = None,
     even: Array | None = None,
 ) -> Optimum:
-    """The certified optimum, from policies [X] and multipliers [N] to begin with.
+    """Return the certified optimum, from policies [X] and multipliers [N] to begin with.
 
     unsure : [N], what doubles leave unsure of the thresholds. even : [N], the units in which the
     slacks of the safest policy are compared, where they differ.
@@ -133,7 +133,7 @@ def optimum(
 
 
 def _quickly(search: Search, first: Array | None, even: Array | None) -> Optimum | None:
-    """The optimum by a search in doubles; None where it leaves a doubt."""
+    """Return the optimum by a search in doubles; None where it leaves a doubt."""
     warm, gain = search.warm, SEARCH[search.large]
     if search.large and not warm:
         warm, first = search.roughly()
@@ -157,13 +157,13 @@ def _quickly(search: Search, first: Array | None, even: Array | None) -> Optimum
 
 
 def _slack(search: Search, pool: Pool, even: Array) -> float:
-    """The largest smallest slack, compared in units [N]."""
+    """Return the largest smallest slack, compared in units [N]."""
     other = search.pool(pool.gain, (each.policy for each in pool.columns), even)
     return other.widest().value
 
 
 def _exactly(search: Search, even: Array | None) -> Optimum:
-    """The optimum by fractions, which no rounding of the search can blur."""
+    """Return the optimum by fractions, which no rounding of the search can blur."""
     problem, tolerance = search.problem, Fraction(SEARCH[search.large] * search.scale)
     thresholds = [Fraction(b) for b in problem.threshold.tolist()]
     program, price = Program(thresholds), in_fractions(search.best)
@@ -194,7 +194,7 @@ def _exactly(search: Search, even: Array | None) -> Optimum:
 
 
 def _wholly(search: Search, unsure: Array | None, even: Array | None) -> Optimum:
-    """The optimum without rounding."""
+    """Return the optimum without rounding."""
     assert search.brief
     price = WholeDiscounted(search.problem, lambda weights: search.best(weights).policy)
     best = rational.optimum(price, search.problem.threshold, unsure, even)
@@ -202,7 +202,7 @@ def _wholly(search: Search, unsure: Array | None, even: Array | None) -> Optimum
 
 
 def _bounded(search: Search, found: Found, safe: Safest | None, lowered: float) -> Optimum:
-    """A mixture's policy with the bounds that it proves, however it was found.
+    """Return a mixture's policy with the bounds that it proves, however it was found.
 
     A policy that falls short by a rounding is worth what is left of it after mixing in as much of
     the safest policy as makes up for that.

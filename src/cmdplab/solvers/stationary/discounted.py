@@ -66,12 +66,12 @@ class Pricing:
         self.right, self.spare = np.empty((X, width)), np.empty((X, width))
 
     def best(self, weights: Array) -> Column:
-        """The best policy, and its returns."""
+        """Return the best policy, and its returns."""
         self.improve(weights)
         return self._column()
 
     def followed(self, actions: Array) -> Column:
-        """A policy [X] of one action a state, and its returns; prices go on from there."""
+        """Return a policy [X] of one action a state, and its returns; prices go on from there."""
         self.actions, self.settled = actions.astype(np.int64), None
         self.evaluate(self.accuracy)
         return self._column()
@@ -86,7 +86,7 @@ class Pricing:
         return self._weighed(self.values, weights)
 
     def bound(self, weights: Array) -> float:
-        """An upper bound on the weighted returns of every policy.
+        """Return an upper bound on the weighted returns of every policy.
 
         start v + max (T v - v) / (1 - gamma) is one for any v at all: T v <= v + e makes
         v + e / (1 - gamma) an upper solution. A constant added to v changes nothing, so that only
@@ -179,7 +179,7 @@ class Pricing:
         return int(better.sum()), float(np.max(most - value))
 
     def evaluate(self, tolerance: float) -> None:
-        """The values of the policy, with residuals below tolerance times rewards."""
+        """Compute the values of the policy, with residuals below tolerance times rewards."""
         if self.table is not None:
             states = np.arange(len(self.actions))
             matrix = self.table[states, self.actions] * -self.discount
@@ -213,7 +213,7 @@ def _table(problem: StationaryCMDP) -> Array | None:
 
 
 def lists_of(problem: StationaryCMDP) -> Sparse:
-    """The kernel as lists, which it has."""
+    """Return the kernel as lists, which it has."""
     kernel = problem.transition
     listed = kernel if isinstance(kernel, Sparse) else lists(Dense(kernel[None]))
     assert listed is not None

@@ -41,7 +41,7 @@ def decimals(numbers: Any) -> Numbers:
 
 
 def decimal(number: Fraction) -> Decimal:
-    """A fraction as a decimal of the digits in use."""
+    """Return a fraction as a decimal of the digits in use."""
     return Decimal(number.numerator) / Decimal(number.denominator)
 
 
@@ -58,7 +58,7 @@ class Howard:
         self.evaluate()
 
     def evaluate(self) -> None:
-        """The gains and biases of the policy."""
+        """Compute the gains and biases of the policy."""
         moves, states = self.moves, np.arange(len(self.actions))
         successor = moves.successor[states, self.actions]
         probability = moves.probability[states, self.actions]
@@ -168,6 +168,6 @@ def _ratio(above: Numbers, below: Numbers, where: Mask) -> Numbers:
 
 
 def in_decimals(work: Callable[[], Any]) -> Any:
-    """The result of work with decimals."""
+    """Return the result of work with decimals."""
     with localcontext(prec=DIGITS):
         return work()

@@ -54,7 +54,7 @@ def improve(successor, probability, reward, discount, value, tie, actions):
 
 @compiled
 def pick(successor, probability, reward, actions, where, share, right):
-    """The rows [X, S] and rewards [X, W] of a policy of one action a state."""
+    """Write the rows [X, S] and rewards [X, W] of a policy of one action a state."""
     for x in range(len(actions)):
         a = actions[x]
         for s in range(where.shape[1]):

@@ -71,14 +71,14 @@ class Attainable:
             self.size, self.short = float(problem.horizon), certified.SHORT * problem.horizon
 
     def best(self, weights: Array) -> Array:
-        """The returns [1 + N] of a best policy for weights [1 + N] of any sign."""
+        """Return the returns [1 + N] of a best policy for weights [1 + N] of any sign."""
         if self._known is not None:
             return self._known.best(weights).returns
         assert self._search is not None
         return self._search.best(weights).returns
 
     def bound(self, weights: Array) -> float:
-        """An upper bound on weights times the returns of every policy, whatever found it."""
+        """Return an upper bound on weights times the returns of every policy, whatever found it."""
         if self._known is not None:
             value, _ = self._known.swept(weights)
             return self._known.proved(weights, value)
@@ -112,7 +112,7 @@ class Attainable:
         return found
 
     def _margin(self, found: Found, chosen: Indices, sizes: Array) -> Margin:
-        """A mixture with what it proves."""
+        """Return a mixture with what it proves."""
         points = tuple(each.policy for each in found.columns)
         weights = np.zeros(len(sizes))
         weights[chosen] = found.multiplier / (found.multiplier.sum() or 1.0)
@@ -123,7 +123,7 @@ class Attainable:
         return Margin(float(slack.min()), bound, weights, returns, points)
 
     def optimum(self, direction: Array, limits: Array, begun: Iterable[Array] = ()) -> Point:
-        """The best returns for weights [1 + N], with utilities of at least limits [N].
+        """Return the best returns for weights [1 + N], with utilities of at least limits [N].
 
         A limit of -inf is none. The others must be met by some policy, but for rounding. begun :
         returns that are known to be attained.

@@ -60,13 +60,13 @@ class Conflict(NamedTuple):
 
     @property
     def instead(self) -> str:
-        """The nearest limits that can be met, in words."""
+        """Return the nearest limits that can be met, in words."""
         each = zip(self.names, self.costs, self.nearest, strict=True)
         return joined([_at(name, cost, float(limit)) for name, cost, limit in each])
 
     @property
     def sentence(self) -> str:
-        """The conflict in one sentence without an end."""
+        """Return the conflict in one sentence without an end."""
         wanted = joined([each.wanted for each in self.limits])
         instead = joined([each.instead for each in self.limits])
         if len(self.limits) == 1:
@@ -76,7 +76,7 @@ class Conflict(NamedTuple):
 
 
 def conflict(problem: CMDP | StationaryCMDP) -> Conflict | None:
-    """An irreducible set of thresholds that conflict; None where all can be met.
+    """Return an irreducible set of thresholds that conflict; None where all can be met.
 
     A threshold counts as met as in `solve`: but for rounding. `nearest` lowers thresholds so that
     the largest change is least, each measured by the range of what policies reach.
@@ -111,7 +111,7 @@ def irreducible(space: Attainable, infeasible: list[int]) -> tuple[list[int], fl
 
 
 def _limit(space: Attainable, n: int, others: list[int]) -> Limit:
-    """A threshold, and the best that is left for it where others are met."""
+    """Return a threshold, and the best that is left for it where others are met."""
     problem = space.problem
     limits, direction = np.full(problem.constraints, -np.inf), np.zeros(problem.constraints + 1)
     limits[others], direction[n + 1] = problem.threshold[others], 1.0

@@ -125,7 +125,7 @@ def published(scale: Scale, ours: float | Array, size: float) -> Array:
 
 
 def found_constraint(problem: CMDP | StationaryCMDP, constraint: int | str) -> int:
-    """The number of a constraint, counted from 1, that a person names."""
+    """Return the number of a constraint, counted from 1, that a person names."""
     check_problem(problem)
     N = problem.constraints
     names = [problem.labels.signal(n + 1).of for n in range(N)]
@@ -172,7 +172,7 @@ class Edge:
         return float(self.last.returns[self.n])
 
     def _toward(self, price: float, begun: tuple[Array, ...]) -> Point:
-        """The best point for the objective plus the utility at a price."""
+        """Return the best point for the objective plus the utility at a price."""
         direction = np.zeros(1 + len(self.limits))
         direction[0] = 0.0 if price == np.inf else 1.0
         direction[self.n] = 1.0 if price == np.inf else price
@@ -193,12 +193,12 @@ class Edge:
             self.last = self.first
 
     def _together(self, left: Point, right: Point) -> bool:
-        """Whether there is no edge between two points but one that is flat or upright."""
+        """Return True if there is no edge between two points but one that is flat or upright."""
         rise = left.returns[0] - right.returns[0]
         return bool(right.returns[self.n] - left.returns[self.n] <= self.tie or rise <= self.tie)
 
     def beyond(self, left: Point, right: Point) -> Point | None:
-        """A point beyond the chord of two points, or none where the chord is an edge."""
+        """Return a point beyond the chord of two points, or none where the chord is an edge."""
         if self._together(left, right):
             return None
         price = self.price(left, right)
@@ -240,7 +240,7 @@ class Edge:
         return float(-value / utility)
 
     def piece(self, limit: float) -> tuple[Point, Point]:
-        """The ends of the edge that holds a threshold between the first and the last."""
+        """Return the ends of the edge that holds a threshold between the first and the last."""
         left, right = self.first, self.last
         while (between := self.beyond(left, right)) is not None:
             if between.returns[self.n] <= limit:
@@ -254,14 +254,14 @@ class Edge:
         return left, right
 
     def _after(self, left: Point) -> Point:
-        """The other end of the edge that begins in a vertex."""
+        """Return the other end of the edge that begins in a vertex."""
         right = self.last
         while (between := self.beyond(left, right)) is not None:
             right = between
         return right
 
     def _before(self, right: Point) -> Point:
-        """The other end of the edge that ends in a vertex."""
+        """Return the other end of the edge that ends in a vertex."""
         left = self.first
         while (between := self.beyond(left, right)) is not None:
             left = between
@@ -288,7 +288,7 @@ class Edge:
         return self.price(left, right), float(right.returns[self.n])
 
     def at(self, limits: Array) -> list[Point]:
-        """The optima at thresholds [points] between the first and the last."""
+        """Return the optima at thresholds [points] between the first and the last."""
         found: list[Point] = []
         for limit in limits.tolist():
             wanted = self.limits.copy()
