@@ -104,6 +104,13 @@ def test_thresholds_around_the_largest_utility(seed):
     assert not solve(at(most + 1e-7)).feasible
 
 
+def test_the_value_of_the_only_policy_is_known_to_its_last_digits():
+    kernel = np.array([[[0.48793769854028307, 0.5120623014597169]], [[1.0, 0.0]]])
+    reward = np.array([[[9276131.66474228], [0.0]]])
+    value = solve(StationaryCMDP(kernel, reward, np.zeros(0), Average())).value
+    assert value == pytest.approx(9276131.66474228 / 1.5120623014597169, rel=4e-16)
+
+
 @pytest.mark.parametrize("unit", [2.0**-60, 1e-9, 1e9])
 def test_all_units_have_the_same_optimum(unit):
     free = problem(3)

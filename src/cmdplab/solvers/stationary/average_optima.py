@@ -131,6 +131,9 @@ def _unconstrained(scaled: Scaled, pricing: Pricing, begun: list[Any]) -> Optimu
     value = column.returns[0]  # sweeps give a lower bound
     _check(bound - value, "the optimum")
     policy = np.eye(scaled.problem.actions)[column.policy]
+    if len(policy) <= SMALL and not pricing.exact:  # elimination knows it to its last digits
+        pairs = exact.visits(scaled.problem, policy).states[:, None] * policy
+        value = max(value, float(np.sum(scaled.reward[0] * pairs)))
     best = _Best(policy, float(value), np.zeros(0), float(bound), (column.policy,))
     return _in_units(scaled, best, None)
 
