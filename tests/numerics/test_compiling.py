@@ -104,7 +104,7 @@ def test_a_solve_on_a_full_disk_prints_its_optimum(tmp_path):
 
 
 def load_all_compiled_code() -> None:
-    from cmdplab.algorithms.families import planner_episode, triple_q  # noqa: F401
+    from cmdplab.engines import families  # noqa: F401
     from cmdplab.gym import dynamics  # noqa: F401
 
 
@@ -146,6 +146,7 @@ def test_whatever_python_calls_has_words_for_what_it_is():
         "storage",
         "boxes",
         "episodes",
+        "planner",
         "session",
         "sorting",
         "vector_math",
