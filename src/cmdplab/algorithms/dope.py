@@ -26,7 +26,7 @@ that of the scripts: docs/algorithms/dope.md. In cmdplab 0.1.0 counts were per s
 1e-3, the tightening 0.5 and K_0 one less.
 Provenance: signals and program [code], [secondary]; widths [code], their logarithm [derived] in
 `printed` and [code] in `released`; K_0 = X^2 A H^3 / gap_0^2 [code] (the theory's power of H is 4
-[memory: unverified]).
+[unverified]).
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ OPT_PRIMAL_DUAL = PrimalDual(
     needs=(EPISODES, SLATER_GAP),
     guarantee="weak regret and weak violation of order sqrt(K)",
     unknown_rewards=IN_PAPER,
-    provenance="steps for N = 1 [code]; for N > 1 [memory: unverified]; bonus [unverified]",
+    provenance="steps for N = 1 [code]; for N > 1 [unverified]; bonus [unverified]",
     unverified="bonus; steps for N > 1",
 )
 

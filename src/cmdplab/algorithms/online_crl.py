@@ -1,4 +1,4 @@
-"""Online-CRL (HasanzadeZonuzy, Bura, Kalathil and Shakkottai, 2021). [memory: unverified]
+"""Online-CRL (HasanzadeZonuzy, Bura, Kalathil and Shakkottai, 2021). [unverified]
 
 The paper's text was not available: everything below is a reconstruction after UCFH (Dann and
 Brunskill 2015), of which Online-CRL is the constrained form. Symbols -> names: eps `epsilon`,
@@ -54,6 +54,6 @@ ONLINE_CRL = Planner(
     paper="HasanzadeZonuzy, Bura, Kalathil and Shakkottai (2021), arXiv:2008.00311",
     needs=(ACCURACY,),
     guarantee="at most X^2 A H^2 epsilon^-2 episodes worse than epsilon, up to logarithms",
-    provenance="reconstructed after UCFH [memory: unverified]; 1024 in m [code hint]",
+    provenance="reconstructed after UCFH [unverified]; 1024 in m [code hint]",
     unverified="all constants and the phase rule",
 )

@@ -30,7 +30,7 @@ L = ln(6 X^2 H K / delta), no scale, and any action where the plan never comes. 
 many optimal policies while the boxes are wide; which of them is played is the solver's choice, and
 decides the regret of the first hundreds of episodes: docs/algorithms/optcmdp.md.
 Provenance: the program of OptCMDP [code] in three repositories; the widths' constants [code], their
-logarithm [derived]: confidence.py; OptCMDP-bonus and OptDual-CMDP [memory: unverified].
+logarithm [derived]: confidence.py; OptCMDP-bonus and OptDual-CMDP [unverified].
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ OPT_CMDP_BONUS = replace(
     objective_bonus=horizon,
     utility_bonus=horizon,
     summary="OptCMDP with a bonus on every reward in place of the choice of a kernel",
-    provenance="program [memory: unverified]; widths [code]; their logarithm [derived]",
+    provenance="program [unverified]; widths [code]; their logarithm [derived]",
     unverified="the program",
 )
 
@@ -96,6 +96,6 @@ OPT_DUAL = replace(
     needs=(EPISODES, SLATER_GAP),
     guarantee="weak regret and weak violation of order sqrt(K)",
     summary="the optimistic plan for multipliers that are updated once an episode",
-    provenance="update [memory: unverified]; step as of OptPrimalDual-CMDP; widths as of OptCMDP",
+    provenance="update [unverified]; step as of OptPrimalDual-CMDP; widths as of OptCMDP",
     unverified="the update",
 )

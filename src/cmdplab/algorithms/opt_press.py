@@ -31,7 +31,7 @@ truncation makes its argmax depend on the order of maximising; ours is a backwar
 no truncation binds.
 Provenance: OptPress-LP [secondary] (a full transcription) and [code]; of OptPress-PD the shapes of
 eps_k and eta^k are [paper] (Ghosh et al. 2024, Appendix K, with constants of their own), its bonus,
-the constant 5 and the role of the gap in eta^k [memory: unverified].
+the constant 5 and the role of the gap in eta^k [unverified].
 """
 
 from __future__ import annotations
@@ -99,6 +99,6 @@ OPT_PRESS_PD = Planner(
     needs=(EPISODES, SLATER_GAP, CONSTRAINT),
     unknown_rewards=IN_PAPER,
     guarantee="regret of order sqrt(K), weak violation bounded by a constant",
-    provenance="shapes of eps_k, eta^k [paper: Ghosh et al. 2024]; the rest [memory: unverified]",
+    provenance="shapes of eps_k, eta^k [paper: Ghosh et al. 2024]; the rest [unverified]",
     unverified="bonus; the constant 5 in eps_k; the gap in eta^k",
 )

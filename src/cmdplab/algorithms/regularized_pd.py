@@ -13,7 +13,7 @@ of order K^0.93 for the paper's steps, which are not ours; not Uniform-PAC, beca
 
 Departures: with known rewards the width for rewards is dropped; lambda_max and the objective's
 bonus carry the factor 1 + tau ln A of the common update; unvisited pairs are held at the optimistic
-cap. Provenance: the structure [secondary], the update and its bonus [memory: unverified]. The
+cap. Provenance: the structure [secondary], the update and its bonus [unverified]. The
 exponents of eta and tau are ours [derived, not a theorem]: with eta = K^-a, tau = K^-b they are the
 least of max(1 - b, 1 - (a - 1/2)/2, 1 - (a - b)/2, a + b); the paper's were not available.
 """
@@ -56,6 +56,6 @@ REGULARIZED_PD = PrimalDual(
     paper="Müller, Alatur, Cevher, Ramponi and He (2024), arXiv:2402.15776",
     needs=(EPISODES, SLATER_GAP),
     guarantee="strong regret and violation of order K^0.93, for the paper's steps (not ours)",
-    provenance="structure [secondary]; update, bonus [memory: unverified]; exponents [derived]",
+    provenance="structure [secondary]; update, bonus [unverified]; exponents [derived]",
     unverified="bonus; step size and temperature",
 )

@@ -21,6 +21,7 @@ from cmdplab.types import Array
 Problem = TypeVar("Problem", CMDP, StationaryCMDP)
 
 LEVEL = 0.125  # a range below this share of the largest reward is told apart from its level
+TINY, HUGE = 2.0**-200, 2.0**200  # sizes of an objective alone that leave sums in range
 ROUNDING = 2.0**-51  # of a sum that a level dominates: what doubles leave unsure of it
 
 
@@ -46,6 +47,8 @@ class Units(NamedTuple):
             level = np.where(high - low < LEVEL * np.maximum(-low, high), low, level)
         size = np.maximum(high - level, level - low)
         steps = total_weight(problem)
+        if not problem.constraints and level[0] == 0.0 and TINY < size[0] < HUGE:
+            return cls(np.ones(1), level, steps, np.zeros(0), np.zeros(0))  # nothing to compare
         limits, unsure = _above_level(problem.threshold, level[1:], size[1:], steps)
         for n, limit in enumerate(limits):
             size[n + 1] = max(size[n + 1], float(abs(limit) / (2 * steps)))
