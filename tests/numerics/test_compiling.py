@@ -20,11 +20,12 @@ PROGRAM = """
 import numpy as np
 from cmdplab import CMDP, algorithm
 from cmdplab.algorithms.task import Task
+from cmdplab.engines.families import session
 kernel = np.full((2, 2, 2), 0.5)
 reward = np.array([[[1.0, 0.0], [0.2, 0.9]], [[0.1, 0.8], [0.7, 0.3]]])
 problem = CMDP(kernel, reward, [0.5], horizon=3)
-session = session("cpu", problem, algorithm("UOpt-RPGPD"), Task.of(problem, 1.0), 0)
-print(repr(float(session.play(50).returns[-1, 0])))
+run = session("cpu", problem, algorithm("UOpt-RPGPD"), Task.of(problem, 1.0), 0)
+print(repr(float(run.play(50).returns[-1, 0])))
 """
 
 
