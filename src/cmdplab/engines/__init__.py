@@ -1,5 +1,5 @@
-"""Engines own the loops: they turn (problem, row, noise) into exact returns, episode after episode.
+"""Engines, which own the loops: they turn (problem, row, noise) into exact returns per episode.
 
-plain/ is written to be read, cpu/ and gpu/ to be fast; all give the same numbers. A formula never
-stands here: it is in algorithms/. Judging what was earned is the work of measures/.
+host.py is written to be read, cpu/ and gpu/ to be fast. All engines give the same numbers. The
+formulas are in algorithms/. The subpackage measures/ judges the returns.
 """

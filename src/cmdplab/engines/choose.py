@@ -1,4 +1,4 @@
-"""Which runs go to the GPU: all, none, or where the work is worth it."""
+"""Choice of the runs that the GPU plays: all, none, or the runs whose work is worth it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TRANSITION_SECONDS = 0.2e-9  # for each of the H X^2 A transitions
 
 
 class Wanted(NamedTuple):
-    """A run that somebody wants."""
+    """A run to be played."""
 
     problem: CMDP
     algorithm: Row
@@ -36,16 +36,17 @@ class Wanted(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Where each run goes, and what is to be said about it."""
+    """The engine of each run, and one sentence about the choice."""
 
     on_gpu: list[bool]
     sentence: str
 
 
 def choose(engine: str, runs: Sequence[Wanted], cores: int) -> Choice:
-    """`gpu` refuses what the card has not; `auto` leaves it, and what is too little, to the cpu.
+    """Choose the engine of each run.
 
-    A run in float32 is the card's or nobody's.
+    `gpu` raises an error for an unsupported run. `auto` leaves unsupported and small runs to the
+    CPU. Runs in float32 go to the GPU or raise an error.
     """
     if engine == "cpu":
         for each in runs:
@@ -72,7 +73,7 @@ def choose(engine: str, runs: Sequence[Wanted], cores: int) -> Choice:
 
 
 def _kind(run: Wanted) -> tuple[object, ...]:
-    """What the runs of one launch have in common."""
+    """Return the key that is equal for all runs of one launch."""
     listed = isinstance(run.problem.transition, Sparse)
     sizes = (run.task.reward.shape, run.episodes)
     told = (run.task.observed, run.task.kernel is not None)
@@ -80,7 +81,7 @@ def _kind(run: Wanted) -> tuple[object, ...]:
 
 
 def _has(run: Wanted) -> bool:
-    """Whether the card has it."""
+    """Return True if the GPU engine supports the run."""
     try:
         _check(run)
     except (InputError, EngineError):
@@ -95,7 +96,10 @@ def _check(run: Wanted) -> None:
 
 
 def _worth(runs: Sequence[Wanted], cores: int) -> set[tuple[object, ...]]:
-    """The kinds that the card has, and that are many enough and long enough."""
+    """Return the kinds of runs to play on the GPU.
+
+    A kind needs GPU support, enough runs, and a long enough estimated CPU time.
+    """
     counts = Counter(_kind(each) for each in runs)
     worth = set()
     for each in {_kind(run): run for run in runs}.values():

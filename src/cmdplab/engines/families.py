@@ -1,4 +1,4 @@
-"""The families of algorithms, and how a run of each is started on an engine."""
+"""The families of algorithms, and the functions that start a run of a family on an engine."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ FAMILIES: dict[type[Row], Family] = {
 
 
 def family(row: Row) -> Family:
-    """Return the family of a row; a coin makes one of the family inside."""
+    """Return the family of a row. For `Safe`, wrap the family of the inner row."""
     return safe_family(family(row.row)) if isinstance(row, Safe) else FAMILIES[type(row)]
 
 
 def state_of(row: Row) -> Any:
-    """Return the class of the states of a row; of a learner from outside, of what is stored."""
+    """Return the class of a row's states. For a custom learner, return `StoredState`."""
     return StoredState if isinstance(row, Custom) else family(row).state
 
 
@@ -91,7 +91,7 @@ def session(
 def live_session(algorithm: Row, task: Task, state: Any = None) -> LiveSession:
     """Start or continue learning from episodes that are played elsewhere.
 
-    The kernel is not known: `act` chooses actions, `observe` learns what came of them.
+    The kernel is unknown: `act` chooses actions, and `observe` learns from the resulting episode.
     """
     algorithm.check(task)
     learning: LiveSession = _cpu(None, algorithm, task, 0, state)

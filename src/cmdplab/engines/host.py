@@ -1,4 +1,4 @@
-"""The host engine: any learner, plain Python, one call an episode. Slow, easy to step through."""
+"""The host engine: any learner, in plain Python, one call per episode. Slow, easy to debug."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cmdplab.types import Array, Indices
 
 
 def roll_out(problem: CMDP, policy: Array, noise: Array) -> Episode:
-    """One episode by inverse CDF: noise [H, 2] chooses the action and the next state of a step."""
+    """Play one episode by inverse CDF: noise [H, 2] draws each action and next state."""
     states, actions = [problem.start], []
     for h, (to_act, to_move) in enumerate(noise):
         actions.append(_draw(policy[h, states[-1]], to_act))
@@ -47,14 +47,14 @@ def sampled(problem: CMDP, episode: Episode, reward_noise: Array, spread: float)
 
 
 def _recorded(episode: Episode, policy: Array) -> Episode:
-    """An episode that was played before, whatever the policy now is."""
+    """Return an episode that was played before, for any policy."""
     return episode
 
 
 class HostSession:
-    """A run of any learner on the host engine; `task` says what it is told of rewards.
+    """A run of any learner on the host engine. `task` decides if rewards are known or observed.
 
-    Without a problem, and then with a task, it can only observe.
+    Without a problem, `task` is required, and the session can only act and observe.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class HostSession:
         return self._follow(problem, (partial(roll_out, problem, noise=each) for each in noise))
 
     def _told(self, problem: CMDP, episode: Episode) -> Episode:
-        """The episode with samples of its rewards, where the learner does not know them."""
+        """Return the episode, with samples of its rewards if the rewards are observed."""
         if not self._task.observed:
             return episode
         drawn = outside.reward_noise(self._task, self._seed, self._state.episode + 1, 1)[0]
@@ -100,7 +100,7 @@ class HostSession:
         return Chunk(np.array(returns), np.array(multipliers, np.float64), np.array(shares))
 
     def _tossed(self, policy: Array) -> tuple[Array, bool]:
-        """What plays the next episode, and whether that is a safe policy by a coin."""
+        """Return the next episode's policy, and True if it is a randomly chosen safe policy."""
         return policy, False
 
     def _played(self) -> Array:
@@ -129,5 +129,5 @@ class HostSession:
         self._learn(Episode(*pair, samples if self._task.observed else None))
 
     def state(self) -> LearnerState:
-        """The learner's state: immutable, so nothing is copied."""
+        """Return the learner's state. It is immutable, so nothing is copied."""
         return self._state

@@ -1,6 +1,6 @@
-"""What the package asks of an engine: sessions that play, and sessions that observe.
+"""The protocols of an engine: sessions that play, and sessions that observe.
 
-A file of its own: a caller can name a session without loading any engine.
+They are a separate module, so that a caller can name a session without loading an engine.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ class Session(Protocol):
     """A run in progress on some engine."""
 
     def play(self, episodes: int) -> Chunk:
-        """Play so many more episodes."""
+        """Play `episodes` more episodes."""
         ...
 
     def state(self) -> Any:
-        """Everything that is needed to go on later."""
+        """Return all data needed to continue later."""
         ...
 
 
 class LiveSession(Protocol):
-    """A learner that meets the world outside: it is asked for actions and told what happened."""
+    """A learner in an external environment: it chooses actions and observes episodes."""
 
     def act(self, h: int, x: int, u: float) -> int:
-        """The action of the policy played next, by inverse CDF of the uniform u."""
+        """Return the action of the current policy, by inverse CDF of the uniform u."""
         ...
 
     def policy(self) -> Array:
-        """[H, X, A], a copy of what is played next."""
+        """Return a copy [H, X, A] of the current policy."""
         ...
 
     def observe(
@@ -45,7 +45,7 @@ class LiveSession(Protocol):
         ...
 
     def state(self) -> Any:
-        """Everything that is needed to go on later."""
+        """Return all data needed to continue later."""
         ...
 
 

@@ -1,4 +1,5 @@
-"""What compiled loops stand on: Numba configured once, aligned arrays, exp and log, random numbers.
+"""Numerics of compiled loops: one configuration of Numba, aligned arrays, exp and log, random
+numbers.
 
-Nothing here knows a problem or an algorithm.
+This subpackage imports no problem and no algorithm.
 """

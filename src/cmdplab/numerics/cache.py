@@ -1,12 +1,12 @@
-"""Keep compiled code on disk, and find it again while nothing that it follows from has changed.
+"""Cache of compiled code on disk. Code is reused while nothing it follows from has changed.
 
-A file holds one function for one signature. Its name is a hash of all that the machine code
-follows from: the bytecode of the function and of every function of cmdplab that it calls, their
-constants, the fields of named tuples, the options of the compiler and the processor. Numba's own
-cache misses an edit in a function that is called, and compiles again after an edit of a docstring.
+A file holds one function for one signature. Its name is a hash of all that determines the machine
+code: bytecode, constants, fields of named tuples, compiler options and the processor. The bytecode
+is that of the function and of every function of cmdplab that it calls. Numba's own cache misses an
+edit in a function that is called, and compiles again after an edit of a docstring.
 
-The files are pickles, so the folder must belong to the user. What cannot be read, or is not as it
-was written, counts as absent. Where nothing can be kept, every process compiles anew and says so.
+The files are pickles, so the folder must belong to the user. A file that is unreadable or changed
+counts as absent. If nothing can be kept, every process compiles again and prints a sentence.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CHECKED = 32  # bytes at the head of a file: the hash of the rest
 
 @cache
 def folder() -> Path | None:
-    """Return the folder of compiled code; None, and a sentence, if it cannot be used."""
+    """Return the folder of compiled code. If it is unusable, print a sentence, return None."""
     try:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         path = Path(os.environ.get("NUMBA_CACHE_DIR") or Path(home) / "cmdplab") / "compiled"
@@ -62,7 +62,7 @@ def _say_unkept(why: str) -> None:
 
 
 def reduce(result: Any) -> Any:
-    """Take a compiled function apart, for `Kept`; None if the code holds addresses."""
+    """Take a compiled function apart, for `Kept`. Return None if the code holds addresses."""
     return None if result.lifted or result.library.has_dynamic_globals else result._reduce()
 
 
@@ -72,7 +72,7 @@ def rebuild(context: Any, parts: Any) -> Any:
 
 
 class Kept(_Cache):  # type: ignore[misc]
-    """The compiled forms of one function, as files; numba and numba-cuda ask by this interface."""
+    """The compiled forms of one function, as files, with the interface of numba and numba-cuda."""
 
     def __init__(
         self,
@@ -130,13 +130,13 @@ class Kept(_Cache):  # type: ignore[misc]
             half.unlink(missing_ok=True)
 
     def enable(self) -> None:
-        """Nothing: a dispatcher has this cache or none."""
+        """Do nothing: a dispatcher has this cache or none."""
 
     def disable(self) -> None:
-        """Nothing, as for `enable`."""
+        """Do nothing, as `enable` does."""
 
     def flush(self) -> None:
-        """Nothing: a file that is out of date has a name that nobody asks for."""
+        """Do nothing: the name of an outdated file is never looked up."""
 
 
 def _fields(type_: Any) -> Iterator[Any]:
@@ -149,10 +149,11 @@ def _fields(type_: Any) -> Iterator[Any]:
 
 
 def fingerprint(function: Callable[..., Any]) -> str:
-    """Hash all that the compiled form of a function follows from; no docstring, comment or line.
+    """Hash all that the compiled form of a function follows from, without docstrings and comments.
 
-    The walk follows names that compiled code looks up: global names, attributes of modules, what
-    a closure holds, and `compiled_with` of functions. Other packages count by their names alone.
+    The walk follows the names that compiled code looks up. These are global names, attributes of
+    modules, the content of a closure, and `compiled_with` of functions. Other packages count by
+    their names alone.
     """
     ours = {"cmdplab", function.__module__.split(".")[0]}
     digest, seen = hashlib.sha256(), set()
@@ -186,7 +187,7 @@ def fingerprint(function: Callable[..., Any]) -> str:
 
 
 def _words(code: CodeType, docstring: str | None) -> list[Any]:
-    """List what the instructions of a function are, without its docstring."""
+    """List the parts of a function's code, without its docstring."""
     constants = [None if each == docstring else each for each in code.co_consts[:1]]
     constants += code.co_consts[1:]
     signature = (code.co_argcount, code.co_kwonlyargcount, code.co_flags, code.co_varnames)
@@ -194,7 +195,7 @@ def _words(code: CodeType, docstring: str | None) -> list[Any]:
 
 
 def _behind(value: Any) -> Iterator[Any]:
-    """Yield all that a function or a class of ours consists of, and all that it names."""
+    """Yield the parts of a function or class of cmdplab, and all objects that it names."""
     if isinstance(value, EnumMeta):
         members: list[Any] = list(value)
         yield [(each.name, each.value) for each in members]
@@ -216,7 +217,7 @@ def _behind(value: Any) -> Iterator[Any]:
 
 
 def _names(code: CodeType) -> Iterator[str]:
-    """Yield the global names and attributes in a function and in those inside it."""
+    """Yield the global names and attributes in a function and in its inner functions."""
     yield from code.co_names
     for each in code.co_consts:
         if isinstance(each, CodeType):

@@ -1,4 +1,4 @@
-"""Decorators of functions that run compiled, and of those that compiled code calls.
+"""Decorators of functions that run compiled, and of functions that compiled code calls.
 
 Numba is loaded by the first call of a compiled function (`lowering.py`), and `cache.py` keeps its
 code on disk. `CMDPLAB_INTERPRETED=1` compiles nothing: every loop then runs in Python, for a
@@ -25,7 +25,7 @@ _CALLED: set[Compiled] = set()
 
 
 class Compiled:
-    """A function that Python calls compiled; Numba is loaded when it is first called."""
+    """A function that runs compiled if Python calls it. Numba is loaded at the first call."""
 
     def __init__(self, function: Callable[..., Any], fastmath: set[str], inline: bool) -> None:
         update_wrapper(self, function)
@@ -34,7 +34,7 @@ class Compiled:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """The dispatcher of Numba, which compiles for the types of its arguments."""
+        """Return the dispatcher of Numba, which compiles for the types of its arguments."""
         return load().dispatcher(self, *self.compiled_with)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -73,16 +73,16 @@ def _compile(function: Function, fastmath: set[str], inline: bool = True) -> Fun
 
 
 def steering(function: Function) -> Function:
-    """Compile a function where compiled code calls it; it is plain Python where Python does.
+    """Compile a function for compiled callers, and leave it plain Python for Python callers.
 
-    Such a function decides which loops run and is nothing beside them: to call it once, compiling
-    takes a thousand times as long as running.
+    Such a function decides which loops run, and takes little time itself. For a single call,
+    compiling would take a thousand times as long as running.
     """
     return _callable(function, FAST, inline=False)
 
 
 def steering_in_order(function: Function) -> Function:
-    """Steer with every sum in the order in which it is written."""
+    """Compile as `steering` does, with every sum in the order in which it is written."""
     return _callable(function, FAST - {"reassoc"}, inline=True)
 
 
@@ -92,7 +92,7 @@ def formula(function: Function) -> Function:
 
 
 def callable_when_compiled(formulas: Iterable[Callable[..., Any]], fastmath: set[str]) -> None:
-    """Let compiled code call plain functions, with this licence."""
+    """Let compiled code call plain functions, compiled with the flags `fastmath`."""
     for formula in formulas:
         _callable(formula, fastmath, inline=None)
 
@@ -104,8 +104,8 @@ def _callable(function: Function, fastmath: set[str], inline: bool | None) -> Fu
 def by_type(bodies: Mapping[Any, Any], otherwise: Any = None) -> Callable[[Function], Function]:
     """Decorate a stub: calls run the body for the class of their first argument.
 
-    bodies : for each NamedTuple; otherwise : for what is an array. This is how one loop serves
-    several ways of storing a table, without a branch when it runs.
+    bodies : the body for each NamedTuple. otherwise : the body for an array. One loop thus serves
+    several ways of storing a table, without a branch at run time.
     """
 
     def decorate(stub: Function) -> Function:
@@ -117,7 +117,7 @@ def by_type(bodies: Mapping[Any, Any], otherwise: Any = None) -> Callable[[Funct
 
 
 def _pending(function: Function, register: str, how: tuple[Any, ...]) -> Function:
-    """Let `load` register a function; `cache.fingerprint` reads how it is compiled."""
+    """Let `load` register a function. `cache.fingerprint` reads the options of its compilation."""
     vars(function)["compiled_with"] = how
     _PENDING.append(lambda lowering: getattr(lowering, register)(function, *how))
     return function

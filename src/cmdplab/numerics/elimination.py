@@ -1,8 +1,8 @@
 """Chains solved state by state without a subtraction, after Grassmann, Taksar and Heyman (1985).
 
-A state that is eliminated hands its probabilities on to the states before it. The probability of
-leaving a state is the sum of the others, never 1 - P(x, x), so that exits of 1e-14 keep all their
-digits. Numbers are doubles or decimals: only +, * and / are asked of them.
+The elimination of a state adds its probabilities to the states before it. The probability of
+leaving a state is the sum of the others, never 1 - P(x, x). Hence exits of 1e-14 keep all their
+digits. Numbers are doubles or decimals: the code uses only +, * and /.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Numbers = npt.NDArray[Any]  # of doubles, or of decimals
 class Passage:
     """The system (I - P) x = b over states that are all left for ever.
 
-    inner : [n, n], the probabilities among the states, whose diagonal is not read. out : [n], the
-    probabilities of leaving them.
+    inner : the probabilities [n, n] among the states. Their diagonal is not read. out : the
+    probabilities [n] of leaving the states.
     """
 
     def __init__(self, inner: Numbers, out: Numbers) -> None:
@@ -44,7 +44,7 @@ class Passage:
         return found
 
     def visits(self, start: Numbers) -> Numbers:
-        """Return x of x (I - P) = start: how often each state is visited, for start [n]."""
+        """Return x of x (I - P) = start: the expected visits of each state, for start [n]."""
         found = start.copy()
         for k in range(len(found) - 1, -1, -1):
             found[k] = found[k] / self.left[k]

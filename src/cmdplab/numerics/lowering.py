@@ -1,4 +1,4 @@
-"""Numba, configured once: dispatchers of functions, and bodies that compiled calls choose by type.
+"""The configuration of Numba: dispatchers of functions, and bodies that calls choose by type.
 
 `compiling.py` imports this module when the first function is compiled, and not before.
 """
@@ -29,12 +29,12 @@ if numba.config.DISABLE_JIT:
 
 
 class _Part(JITCodeLibrary):  # type: ignore[misc]
-    """Code for compiled callers alone: LLVM's code, linked into them, and never a machine's.
+    """Code for compiled callers alone: LLVM code, linked into the callers, without machine code.
 
-    Numba's own libraries hold all that they call, optimised and translated again at every level,
-    which is quadratic in the depth of the calls. Here the caller that Python calls does it once.
-    Only the loops at the bottom are optimised on their own as well: it keeps them vectorised as
-    they were, to the last bit of their sums.
+    Numba's own libraries hold all that they call, optimised and translated again at every level.
+    This is quadratic in the depth of the calls. Here the caller that Python calls translates once.
+    Only the loops at the bottom are also optimised on their own. This keeps their vectorisation,
+    and their sums to the last bit.
     """
 
     def _depth(self) -> int:
@@ -49,28 +49,28 @@ class _Part(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """None: there is no machine code."""
+        """Return 0, because there is no machine code."""
         return 0
 
     @property
     def codegen(self) -> _Part:
-        """Asked for by `set_env` alone."""
+        """Return the part itself, for `set_env` alone."""
         return self
 
     def set_env(self, name: str, environment: object) -> None:
-        """Nothing: what an environment holds (objects to print or raise) no part uses."""
+        """Do nothing: no part uses the objects of an environment (to print or raise)."""
 
 
 _LOOPS = 2  # a loop and the formulas that it calls
 
 
 class _Lean(Compiler):  # type: ignore[misc]
-    """Numba's compiler with two promises: array arguments never overlap, nothing is allocated.
+    """Numba's compiler with two assumptions: array arguments never overlap, nothing is allocated.
 
-    Without the first LLVM checks for overlap before every short loop and leaves those with many
-    arrays scalar; without the second every view counts references atomically. Together with
-    `forceinline` they take an episode from 13.0 to 8.4 us. (Without `forceinline`, functions
-    read back from the disk cache ran at 13 us where the process that compiled them had 10.)
+    Without the first assumption, LLVM checks for overlap before every short loop and leaves loops
+    with many arrays scalar. Without the second, every view counts references atomically. Together
+    with `forceinline` they take an episode from 13.0 to 8.4 us. Without `forceinline`, functions
+    read back from the disk cache ran at 13 us, against 10 us in the process that compiled them.
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -98,9 +98,9 @@ def _options(fastmath: set[str], inline: bool) -> dict[str, Any]:
 
 
 def dispatcher(function: Any, fastmath: set[str], inline: bool) -> Any:
-    """Return what Python calls, kept on disk; compiled callers get a part without a wrapper.
+    """Return the compiled function for Python, kept on disk. Compiled callers get a part instead.
 
-    The wrapper that takes apart the arguments of Python is longer than most functions.
+    The wrapper that unpacks the arguments of Python is longer than most functions. A part has none.
     """
     options = _options(fastmath, inline)
     called = numba.njit(**options)(function.py_func)
@@ -116,7 +116,7 @@ def dispatcher(function: Any, fastmath: set[str], inline: bool) -> Any:
 
 
 def let_type(compiled: type[Any]) -> None:
-    """Let compiled code call what is wrapped in `compiling.Compiled`."""
+    """Let compiled code call the functions in `compiling.Compiled`."""
     typeof_impl.register(compiled)(lambda value, context: types.Dispatcher(value.dispatcher))
 
 
@@ -147,7 +147,7 @@ def let_choose(
 
 
 class _Saying(event.Listener):  # type: ignore[misc]
-    """Tells whoever waits what is being compiled: nothing is, when it is found on disk."""
+    """A listener that announces compilation to the user. It is silent for code found on disk."""
 
     def on_start(self, event: Any) -> None:
         if event.data["dispatcher"] in _CALLED:

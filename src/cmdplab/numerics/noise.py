@@ -1,12 +1,13 @@
-"""Randomness as data: episode k, step h, draw i of a seed is always the same number.
+"""Randomness as data: each episode k, step h and draw i of a seed fixes one number.
 
 Uniforms come from NumPy's counter-based Philox, so that a chunk of episodes is found by seeking,
-not by replaying: neither the chunk size, nor the engine, nor the number of workers, nor an
-interruption changes them. All algorithms on one seed share them (common random numbers).
+not by replaying. The chunk size, the engine, the number of workers and interruptions do not change
+the uniforms. All algorithms on one seed share them (common random numbers).
 
-A GPU computes them where it needs them, by `draw_block`: Philox4x64-10 (Salmon et al. 2011) is
-x = (counter, 0, 0, 0), and ten times x_0, x_1, x_2, x_3 <- hi(M1 x_2) ^ x_1 ^ k_0, lo(M1 x_2),
-hi(M0 x_0) ^ x_3 ^ k_1, lo(M0 x_0), with a key that grows by a constant each time.
+A GPU computes the uniforms in its kernels, by `draw_block`. Philox4x64-10 (Salmon et al. 2011) sets
+x = (counter, 0, 0, 0), and ten times, with a key that grows by a constant each time:
+
+    x_0, x_1, x_2, x_3 <- hi(M1 x_2) ^ x_1 ^ k_0, lo(M1 x_2), hi(M0 x_0) ^ x_3 ^ k_1, lo(M0 x_0)
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ _ULP = 2.0**-53  # a uniform is the upper 53 bits of a word
 
 
 def philox_key(seed: int, stream: int = _EPISODES) -> npt.NDArray[np.uint64]:
-    """[2], the key of a seed's episodes: the same in every NumPy version and order of calls."""
+    """Return the key [2] of a seed's episodes, equal in every NumPy version and order of calls."""
     child = np.random.SeedSequence(seed, spawn_key=(stream,))
     return child.generate_state(2, np.uint64).astype(np.uint64)
 
 
 def blocks_per_episode(horizon: int) -> int:
-    """Counter values that one episode owns: two uniforms a step, rounded up to whole blocks."""
+    """Return the counter values of one episode: two uniforms a step, rounded up to whole blocks."""
     return _blocks(2 * horizon)
 
 
 def uniforms(seed: int, first_episode: int, episodes: int, horizon: int) -> Array:
-    """[episodes, H, 2] for the episodes first_episode, first_episode + 1, ... (counted from 1).
+    """Return uniforms [episodes, H, 2] from episode `first_episode` on, counted from 1.
 
     Entry [., h, 0] chooses the action of step h, entry [., h, 1] the next state.
     """
@@ -52,14 +53,14 @@ def uniforms(seed: int, first_episode: int, episodes: int, horizon: int) -> Arra
 def reward_uniforms(
     seed: int, first_episode: int, episodes: int, horizon: int, rewards: int
 ) -> Array:
-    """[episodes, H, rewards], for samples of rewards: of a stream that no roll-out reads."""
+    """Return uniforms [episodes, H, rewards] for samples of rewards, from a separate stream."""
     key = philox_key(seed, _REWARDS)
     drawn = _drawn(key, first_episode, episodes, horizon * rewards)
     return drawn.reshape(episodes, horizon, rewards)
 
 
 def coin_uniforms(seed: int, first_episode: int, episodes: int) -> Array:
-    """[episodes], one for each: of a stream that nothing else reads."""
+    """Return one uniform per episode, [episodes], from a separate stream."""
     return _drawn(philox_key(seed, _COINS), first_episode, episodes, 1)[:, 0]
 
 
@@ -76,14 +77,14 @@ def _drawn(key: npt.NDArray[np.uint64], first_episode: int, episodes: int, numbe
 
 
 def round_keys(seed: int) -> npt.NDArray[np.uint64]:
-    """[2 * ROUNDS], the two keys of each round, for the episodes of a seed."""
+    """Return the two keys of each round, [2 * ROUNDS], for the episodes of a seed."""
     rounds = np.arange(ROUNDS, dtype=np.uint64)[:, None]
     return np.asarray((philox_key(seed) + rounds * _GROWTH).ravel(), np.uint64)
 
 
 @formula
 def _product(a: Any, b: Any) -> Any:
-    """The upper and the lower word of a b, from products of half words, which cannot overflow."""
+    """Return the upper and the lower word of a b, from products of half words, without overflow."""
     low = (a & _LOW) * (b & _LOW)
     left, right = (a & _LOW) * (b >> _HALF), (a >> _HALF) * (b & _LOW)
     cross = (low >> _HALF) + (left & _LOW) + (right & _LOW)
@@ -93,7 +94,7 @@ def _product(a: Any, b: Any) -> Any:
 
 @formula
 def draw_block(keys: Any, block: Any, out: Any, first: Any) -> None:
-    """out[first : first + 4], block 0, 1, ... of a stream; NumPy counts before it draws."""
+    """Write block 0, 1, ... of a stream to out[first : first + 4]. NumPy counts before it draws."""
     x0, x1 = np.uint64(block) + np.uint64(1), np.uint64(0)
     x2, x3 = np.uint64(0), np.uint64(0)
     for each in range(ROUNDS):

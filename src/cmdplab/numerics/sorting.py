@@ -6,10 +6,12 @@ from cmdplab.numerics.compiling import compiled
 
 @compiled
 def sort_states(values, order):
-    """Order states by value, highest first, ties by number: unique, whatever order it is given.
+    """Sort states by value, highest first, ties by number. The result is unique for any given
+    order.
 
-    An insertion sort: the order of an earlier sweep is nearly right, and sorting it is linear.
-    Where it is not, among many states, a heap is made of them after all: the order is the same.
+    This is an insertion sort: the order of an earlier sweep is nearly right, and sorting it is
+    linear. If many moves are needed, a heap sort replaces the insertion sort and returns an equal
+    order.
     """
     left = PATIENCE * len(order)
     for t in range(1, len(order)):
@@ -31,13 +33,13 @@ PATIENCE = 100  # places that a state may move on average
 
 @compiled
 def comes_later(values, y, z):
-    """Whether y stands behind z in the order."""
+    """Return True if y comes after z in the order."""
     return values[y] < values[z] or (values[y] == values[z] and y > z)
 
 
 @compiled
 def sift(values, order, top, end):
-    """Let the state at `top` of a heap sink to its place: those that come later are above."""
+    """Sift the state at `top` of a heap down to its place, below states that come later."""
     y = order[top]
     child = 2 * top + 1
     while child < end:
@@ -52,7 +54,7 @@ def sift(values, order, top, end):
 
 @compiled
 def sort_by_heap(values, order):
-    """The order of `sort_states` in n ln n steps, in place."""
+    """Sort as `sort_states` in n ln n steps, in place."""
     for top in range(len(order) // 2 - 1, -1, -1):
         sift(values, order, top, len(order))
     for end in range(len(order) - 1, 0, -1):

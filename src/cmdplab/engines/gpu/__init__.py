@@ -1,5 +1,6 @@
-"""The GPU engine: many runs in one launch, one block of threads each; numba-cuda is an extra.
+"""The GPU engine: many runs in one launch, one block of threads each. It needs the extra
+numba-cuda.
 
-batch drives whatever family it is given; a family has a player (primal_dual, triple_q), its kernel
-(`_episode`) and the steps of that kernel. Nothing outside this package imports numba-cuda.
+batch.py drives any family. A family consists of a player (primal_dual, triple_q), a kernel
+(`_episode`) and the steps of the kernel. No other package imports numba-cuda.
 """

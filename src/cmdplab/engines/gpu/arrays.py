@@ -1,6 +1,6 @@
-"""What lies on the card: the arrays of the problems and of the runs, and how much they take.
+"""Arrays on the card: the problems, the runs, and the memory of both.
 
-The first axis of what belongs to a run is the run; N' is the number of constraints, at least 1.
+The first axis of an array of runs is the run. N' is the number of constraints, at least 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Card = Any  # an array on the card
 
 
 class Runs(NamedTuple):
-    """What is to be run side by side, one entry a run."""
+    """The runs of a batch, one entry per run."""
 
     problems: Sequence[CMDP]
     rows: Sequence[Any]
@@ -56,21 +56,21 @@ class Learners(NamedTuple):
 
 
 def run_bytes(form: Form, itemsize: int) -> int:
-    """Bytes on the card for one run's state."""
+    """Return the bytes on the card for the state of one run."""
     H, X, row = form.horizon, form.states, form.row
     return 4 * H * X * row + H * row * (4 + 4 * itemsize) + 8 * (form.columns + 64)
 
 
 def world_bytes(form: Form, itemsize: int) -> int:
-    """Bytes on the card for one problem."""
+    """Return the bytes on the card for one problem."""
     H, X, A, row = form.horizon, form.states, form.actions, form.row
     return itemsize * H * row * (X + form.rewards + 1) + 8 * H * X * A * X
 
 
 def episode_bytes(form: Form) -> int:
-    """Bytes on the card for the returns, multipliers and schedule of one episode of one run.
+    """Return the bytes for the returns, multipliers and schedule of one episode of one run.
 
-    Twice: one launch is read while the next one is played.
+    The factor 2 holds two launches: one is read while the next one is played.
     """
     return 2 * 8 * (form.rewards + form.columns + 4)
 
@@ -78,7 +78,7 @@ def episode_bytes(form: Form) -> int:
 def worlds(
     problems: Sequence[CMDP], tasks: Sequence[Task], form: Form, dtype: npt.DTypeLike
 ) -> Worlds:
-    """Distinct problems on the card, each with the task of one of its runs."""
+    """Send distinct problems to the card, each with the task of one of its runs."""
 
     def sent(each: Sequence[Array], kind: npt.DTypeLike) -> Card:
         return cuda.to_device(np.stack([np.ravel(one) for one in each]).astype(kind))
@@ -99,7 +99,7 @@ def learners(
     form: Form,
     dtype: npt.DTypeLike,
 ) -> Learners:
-    """States on the card; counts of fresh runs are not sent: the kernel `prepare` writes them."""
+    """Send states to the card. The kernel `prepare` writes the counts of fresh runs."""
     B, H, X, row = len(tasks), form.horizon, form.states, form.row
     counts = cuda.device_array((B, H * X * row), np.int32)
     visits = np.zeros((B, H, row), np.int32)
@@ -130,7 +130,7 @@ def _policy(state: PrimalDualState, form: Form, dtype: npt.DTypeLike) -> tuple[A
 def natural_states(
     arrays: Learners, form: Form, runs: slice, episode: int
 ) -> list[PrimalDualState]:
-    """The states of some runs, in natural axes: what the other engines carry."""
+    """Return the states of some runs in natural axes, as the other engines use them."""
     H, X, row, N = form.horizon, form.states, form.row, form.rewards - 1
     host = Learners(*(each[runs].copy_to_host() for each in arrays))
     count = len(host.visits)
@@ -149,7 +149,7 @@ def natural_states(
 
 
 class Told(NamedTuple):
-    """What runs are told of their problems, in the order of a kernel's arguments."""
+    """The thresholds, starts and problem indices of runs, in the order of a kernel's arguments."""
 
     threshold: Card  # [B, N'], doubles
     starts: Card  # [I], 32-bit whole numbers
@@ -157,7 +157,7 @@ class Told(NamedTuple):
 
 
 def distinct(keys: Sequence[Hashable]) -> tuple[Places, list[int]]:
-    """Which of the distinct keys each run has, and the first run that has each."""
+    """Return the index of each run's key among the distinct keys, and the first run of each key."""
     places: dict[Hashable, int] = {}
     first: list[int] = []
     which = np.empty(len(keys), np.int32)
@@ -170,7 +170,7 @@ def distinct(keys: Sequence[Hashable]) -> tuple[Places, list[int]]:
 
 
 def streams(which: Places, seeds: Sequence[int]) -> tuple[Card, Card]:
-    """On the card: which schedule each run has [B], and the keys of its random numbers [B, 20]."""
+    """Send to the card each run's schedule index [B] and keys of random numbers [B, 20]."""
     keys = np.stack([round_keys(seed) for seed in seeds])
     return cuda.to_device(which), cuda.to_device(keys)
 
@@ -178,7 +178,7 @@ def streams(which: Places, seeds: Sequence[int]) -> tuple[Card, Card]:
 def told(
     problems: Sequence[CMDP], tasks: Sequence[Task], columns: int
 ) -> tuple[Told, list[CMDP], list[Task]]:
-    """On the card; and the distinct problems, each with the task of one of its runs."""
+    """Send `Told` to the card. Return it, the distinct problems, and one run's task for each."""
     instance, chosen = distinct([id(each) for each in problems])
     threshold = np.zeros((len(tasks), columns))
     for b, task in enumerate(tasks):

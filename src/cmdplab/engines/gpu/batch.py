@@ -1,8 +1,8 @@
 """The GPU engine: many runs of one family in one launch, one block of threads each.
 
 The runs of a batch may differ in seed, algorithm, hyper-parameters and problem, but not in sizes.
-States stay on the card between chunks. A run equals that of the CPU engine up to rounding, and does
-not depend on the batch it is in, nor on how its episodes are cut into chunks.
+States stay on the card between chunks. A run equals that of the CPU engine up to rounding. It does
+not depend on its batch, nor on the sizes of its chunks.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ _FETCHED = 32  # runs whose states come to the host at a time
 
 
 class CardChunk(NamedTuple):
-    """What one launch gives, on the card, when `played` has happened.
+    """The results of one launch, on the card, complete after the event `played`.
 
-    Who has read it records `read`; only then is its place written again.
+    The reader records `read`. Only after `read` is the memory written again.
     """
 
     returns: Card  # [B, E, 1 + N]
@@ -85,7 +85,7 @@ class GpuBatch:
         self._playing, self._reading = cuda.stream(), cuda.stream()
 
     def play(self, episodes: int) -> Chunk:
-        """So many more episodes of every run: returns [B, E, 1 + N], multipliers [B, E, N]."""
+        """Play `episodes` more of every run: returns [B, E, 1 + N], multipliers [B, E, N]."""
         N = self.form.rewards - 1
         returns = np.empty((self.runs, episodes, 1 + N))
         multiplier = np.empty((self.runs, episodes, N))
@@ -112,7 +112,7 @@ class GpuBatch:
         return np.asarray(found)
 
     def _place(self, episodes: int) -> CardChunk:
-        """Where the next launch writes: not where the one before does."""
+        """Return the memory for the next launch, which is not that of the launch before."""
         if not self._results or self._results[0].returns.shape[1] != episodes:
             self._results = [
                 CardChunk(
@@ -127,10 +127,10 @@ class GpuBatch:
         return self._results[0]
 
     def launch(self, episodes: int) -> CardChunk:
-        """The same as one launch, which is not waited for.
+        """Launch `episodes` more episodes of every run, without waiting for the result.
 
-        While the card works, the schedules of a next launch of the same size are computed. All
-        copies name their stream: one on the default stream would wait for everything.
+        While the card works, the host computes the schedules of a next launch of equal size. All
+        copies name their stream: a copy on the default stream would wait for all streams.
         """
         check_count(int(self._done.max()) + episodes)
         chunk, stream = self._place(episodes), self._playing
@@ -158,7 +158,7 @@ class GpuBatch:
         keep: Callable[[Array], Array] = on_grid,
         before: Sequence[dict[str, Array]] | None = None,
     ) -> CardMeasures:
-        """Measures for `measure`; `before` is what `Measures.arrays` gave, to go on from."""
+        """Return measures for `measure`. `before` of `Measures.arrays` continues earlier ones."""
         thresholds = np.stack([task.threshold for task in self._tasks])
         return CardMeasures(optima, thresholds, self.form.horizon, keep, before)
 
@@ -169,9 +169,10 @@ class GpuBatch:
         measures: CardMeasures | None = None,
         keep: Callable[[Array], Array] = on_grid,
     ) -> CardMeasures:
-        """So many more episodes, judged on the card; `optima` [B] are the values of optima.
+        """Play `episodes` more of every run and judge them on the card. `optima` [B] are the
+        optimal values.
 
-        Given what an earlier call returned, it goes on with that. `keep` says which episodes
+        To continue an earlier call, pass its result as `measures`. `keep` selects the episodes that
         become points of the curves.
         """
         measures = self.judge(optima, keep) if measures is None else measures
@@ -183,12 +184,12 @@ class GpuBatch:
         return measures
 
     def state(self, run: int) -> Any:
-        """The state of a run in natural axes: any engine goes on from it."""
+        """Return the state of a run in natural axes, from which any engine can continue."""
         self._playing.synchronize()
         return self.player.states(slice(run, run + 1), int(self._done[run]))[0]
 
     def states(self) -> Iterator[Any]:
-        """The states of all runs, one after the other, fetched a few at a time."""
+        """Yield the states of all runs, fetched a few at a time."""
         self._playing.synchronize()
         for first in range(0, self.runs, _FETCHED):
             part = slice(first, min(first + _FETCHED, self.runs))
@@ -207,9 +208,9 @@ def measure_many(
     precision: str = "float64",
     keep: Callable[[Array], Array] = on_grid,
 ) -> list[Measures]:
-    """The measures of many runs from their start, in as many batches as the card asks for.
+    """Measure many runs from their start, in as many batches as the card needs.
 
-    `optima` are the values of optima; `keep` says which episodes become points of the curves.
+    `optima` are the optimal values. `keep` selects the episodes that become points of the curves.
     """
     needed()
     found = list[Measures]()

@@ -1,4 +1,4 @@
-"""Numba's CUDA, imported in one place: whether a device can be used, and how a kernel is compiled.
+"""The only import of Numba's CUDA: the check for a device, and the compilation of kernels.
 
 With NUMBA_ENABLE_CUDASIM=1 kernels run in Numba's simulator, in plain Python, without a device.
 """
@@ -37,12 +37,12 @@ _MOST = 255  # registers a thread can have
 
 
 def simulated() -> bool:
-    """Whether kernels run in the simulator."""
+    """Return True if kernels run in the simulator."""
     return bool(config.ENABLE_CUDASIM)
 
 
 def missing() -> str:
-    """Empty where kernels can be run; else why they cannot, as one sentence."""
+    """Return the reason why kernels cannot run, as one sentence, or an empty string if they can."""
     if simulated():
         device = importlib.import_module("numba.cuda.simulator.kernelapi").FakeCUDAModule
         complete = hasattr(device, "shfl_xor_sync")  # the tests add what it lacks
@@ -56,7 +56,7 @@ def missing() -> str:
 
 @cache
 def _trouble() -> str:
-    """What is wrong with compiling and running the smallest of kernels, as one sentence."""
+    """Compile and run a minimal kernel. Return its failure as one sentence, or an empty string."""
 
     def probe(out):  # type: ignore[no-untyped-def]
         out[0] = 1
@@ -72,7 +72,7 @@ def _trouble() -> str:
 
 
 def needed() -> None:
-    """Refuse to go on without a device."""
+    """Raise an error if no device can be used."""
     why = missing()
     if why:
         raise EngineError(f"{why}; the engine cpu works without")
@@ -87,10 +87,10 @@ class _KeptKernel(Kept):
 
 
 def as_kernel(function: Callable[..., None], threads: int, registers: int = _MOST) -> Any:
-    """Make a kernel for blocks of so many threads, with at most so many registers each.
+    """Make a kernel for blocks of `threads` threads, with at most `registers` registers each.
 
-    It is kept on disk by what its closure holds. The key of numba-cuda pickles the closure, which
-    gives other bytes in every process, and forgets the registers.
+    The kernel is kept on disk, by the content of its closure. The key of numba-cuda pickles the
+    closure, which gives other bytes in every process, and omits the number of registers.
     """
     compiling.load()
     if simulated():
@@ -108,7 +108,7 @@ def as_kernel(function: Callable[..., None], threads: int, registers: int = _MOS
 
 
 def card(precision: str) -> dict[str, str]:
-    """The device and its compiler, which decide the last bits, in the words of a manifest."""
+    """Return the device and its compiler for a manifest, because they decide the last bits."""
     if simulated():
         return {"processor": "CUDA simulator", "features": precision}
     device = cuda.get_current_device()
@@ -118,7 +118,7 @@ def card(precision: str) -> dict[str, str]:
 
 
 def free_memory() -> int:
-    """Bytes that can still be allocated on the device."""
+    """Return the bytes that can still be allocated on the device."""
     if simulated():
         return 1 << 30
     context = cuda.current_context()

@@ -1,4 +1,4 @@
-"""The families of algorithms that the GPU engine has: the one list."""
+"""The list of the families of algorithms that the GPU engine supports."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from cmdplab.types import Array, Indices
 class Player(Protocol):
     """Runs of one family, side by side on the card, and the kernel that plays them.
 
-    Its arguments are `fixed`, the schedules, `drawn`, how many episodes each run has done,
-    `learners`, and where returns [B, E, 1 + N] and multipliers [B, E, N'] go.
+    The kernel takes `fixed`, the schedules, `drawn`, the number of episodes each run has done, and
+    `learners`. It writes the returns [B, E, 1 + N] and multipliers [B, E, N'].
     """
 
     kernel: Any
@@ -27,16 +27,16 @@ class Player(Protocol):
     learners: Any  # what the kernel changes
 
     def schedules(self, done: Indices, episodes: int) -> Array:
-        """What the host tells the next episodes, after `done` [B] of them: [D, E, ...]."""
+        """Return the schedules [D, E, ...] of the next episodes, after `done` [B] episodes."""
         ...
 
     def states(self, runs: slice, episode: int) -> list[Any]:
-        """The states of some runs, after so many episodes, in natural axes: any engine goes on."""
+        """Return the states of some runs after `episode` episodes, in natural axes."""
         ...
 
 
 class CardFamily(NamedTuple):
-    """How the rows of one kind are run on the card."""
+    """The functions that run the rows of one kind on the card."""
 
     form: Callable[[tuple[int, int, int, int]], Any]  # of a problem with rewards [1 + N, H, X, A]
     check: Callable[[Any, int], None]  # refuses a form that no block holds, by bytes of a number

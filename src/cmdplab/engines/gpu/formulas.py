@@ -1,4 +1,4 @@
-"""The formulas of equations.py on a card: in the precision of a kernel, rounded as on a CPU."""
+"""The formulas of equations.py on a card, in the precision of a kernel and rounded as on a CPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from cmdplab.engines.gpu.device import simulated
 
 @cache
 def formulas(real: Any) -> SimpleNamespace:
-    """Every function of equations.py, by name, with literals of the type `real`."""
+    """Return every function of equations.py, by name, with literals of the type `real`."""
     plain = equations.formulas()
     if real is np.float64:
         return SimpleNamespace(**plain)
@@ -31,14 +31,14 @@ def formulas(real: Any) -> SimpleNamespace:
 
 
 def _with_literals(function: FunctionType, real: Any, names: dict[str, Any]) -> FunctionType:
-    """The same code with other literals, which calls what `names` holds."""
+    """Copy the function with literals of the type `real`, and with `names` as its globals."""
     code = function.__code__
     literals = tuple(real(each) if isinstance(each, float) else each for each in code.co_consts)
     return FunctionType(code.replace(co_consts=literals), names, function.__name__)
 
 
 def _plain(a: Any, b: Any) -> Any:
-    """a b, in the simulator."""
+    """Return a b, in the simulator."""
     return a * b
 
 
@@ -47,7 +47,7 @@ def _device() -> Any:
 
     @register_jitable  # type: ignore[untyped-decorator]
     def product(a: Any, b: Any) -> Any:
-        """a b of doubles, rounded before anything is added to it."""
+        """Return a b of doubles, rounded before any addition."""
         return rounded(a, b)
 
     return product
@@ -57,7 +57,7 @@ product = _plain if simulated() else _device()
 
 
 class _Products(ast.NodeTransformer):
-    """a * b -> product(a, b)."""
+    """A transformer of a * b into product(a, b)."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
@@ -67,9 +67,9 @@ class _Products(ast.NodeTransformer):
 
 
 def unfused(function: Callable[..., Any], **names: Any) -> Callable[..., Any]:
-    """The function for kernels, with products of doubles that are rounded by themselves.
+    """Return the function for kernels, where each product of doubles is rounded on its own.
 
-    It may be one that was compiled for the CPU. `names` replace what it calls.
+    The function may be compiled for the CPU. `names` replace globals of the function.
     """
     plain = getattr(function, "py_func", function)
     tree = ast.parse(textwrap.dedent(inspect.getsource(plain)))

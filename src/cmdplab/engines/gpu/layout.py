@@ -1,9 +1,9 @@
-"""Arrays as the GPU wants them, and the way there and back.
+"""The layout of arrays on the GPU, and the conversions from and to natural axes.
 
-W neighbouring threads, the lanes, hold one state; each holds J of its actions, so that the sums
-over actions are sums over J registers and exchanges between W lanes. Action a = j W + lane of state
-x sits at j S + x W + lane, where S is X W rounded up to whole sectors of memory. What rounding adds
-is treated as closed actions: it never has any mass, and no loop asks.
+W neighbouring threads, the lanes, hold one state, and each lane holds J of its actions. A sum over
+actions is a sum over J registers and exchanges between W lanes. Action a = j W + lane of state x
+sits at j S + x W + lane. S is X W rounded up to whole sectors of memory. Entries added by rounding
+count as closed actions: they never have any mass, and no loop tests for them.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class Form(NamedTuple):
 
     @property
     def row(self) -> int:
-        """J S, the length of one row of pairs."""
+        """Return J S, the length of one row of pairs."""
         return self.each * self.span
 
     @property
     def columns(self) -> int:
-        """N, and 1 where there is no constraint: no array on the card is empty."""
+        """Return N, or 1 without constraints, because no array on the card may be empty."""
         return max(self.rewards - 1, 1)
 
     def shared_bytes(self, itemsize: int) -> int:
-        """Shared memory of one block: two values of every reward and state, twice, and vectors."""
+        """Return the bytes of shared memory of a block: vectors, 4 values per reward and state."""
         values = 4 * self.states * self.rewards * itemsize
         vectors = (
             32 * max(self.threads, self.horizon) + 16 * self.rewards + 4 * (2 * self.horizon + 1)
@@ -60,7 +60,7 @@ class Form(NamedTuple):
 def form_of(
     shape: tuple[int, int, int, int], lanes: int | None = None, threads: int | None = None
 ) -> Form:
-    """The form of a problem with rewards [1 + N, H, X, A]; `lanes` and `threads` are for tuning."""
+    """Return the form for rewards [1 + N, H, X, A]. `lanes` and `threads` are for tuning."""
     R, H, X, A = shape
     W = 1 if lanes is None else lanes
     while lanes is None and W < _WARP and -(-A // W) > MOST_EACH:
@@ -73,7 +73,7 @@ def form_of(
 
 
 def check_form(form: Form, itemsize: int) -> None:
-    """Refuse what no block can hold."""
+    """Refuse a form that exceeds the shared memory of a block."""
     if form.shared_bytes(itemsize) > _SHARED:
         raise InputError(
             f"{form.states} states with {form.rewards} rewards and {form.horizon} steps need "
@@ -83,24 +83,24 @@ def check_form(form: Form, itemsize: int) -> None:
 
 
 def places(form: Form) -> Indices:
-    """[X, A], where each pair sits in a row."""
+    """Return the place [X, A] of each pair in a row."""
     x, a = np.arange(form.states)[:, None], np.arange(form.actions)
     return np.asarray(a // form.lanes * form.span + x * form.lanes + a % form.lanes, np.int64)
 
 
 def to_card(values: Array, form: Form, fill: float = 0.0) -> Array:
-    """[..., X, A] -> [..., J S], `fill` where no pair sits."""
+    """Convert [..., X, A] to [..., J S], with `fill` at places without a pair."""
     out = np.full((*values.shape[:-2], form.row), fill)
     out[..., places(form)] = values
     return out
 
 
 def from_card(rows: Array, form: Form) -> Array:
-    """[..., J S] -> [..., X, A]."""
+    """Convert [..., J S] to [..., X, A]."""
     return np.ascontiguousarray(rows[..., places(form)], dtype=np.float64)
 
 
 def closed_on_card(closed: Array, form: Form, dtype: npt.DTypeLike) -> Array:
-    """[H, X, A] -> [H, J S], as low as a closed action where no pair sits; in float32 no lower."""
+    """Convert [H, X, A] to [H, J S], closed at places without a pair; in float32 at least -1e30."""
     low = -np.inf if np.dtype(dtype).itemsize == 8 else _CLOSED_SINGLE
     return np.maximum(to_card(closed, form, CLOSED), low)

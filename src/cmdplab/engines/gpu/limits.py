@@ -1,4 +1,4 @@
-"""What the GPU engine can do: rows, precisions, and how many runs the card holds at a time."""
+"""The limits of the GPU engine: rows, precisions, and the number of runs that fit the card."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SPARE = 0.9  # of the free memory may be used
 
 
 def check_precision(precision: str, tolerance: float | None = None) -> None:
-    """Refuse an unknown precision, and one that cannot meet a tolerance."""
+    """Refuse an unknown precision, and a precision that cannot meet a tolerance."""
     if precision not in PRECISIONS:
         raise InputError(f"unknown precision {precision!r}: choose one of {', '.join(PRECISIONS)}")
     if precision == "float32" and tolerance is not None and tolerance < SINGLE_TOLERANCE:
@@ -38,7 +38,7 @@ def check_precision(precision: str, tolerance: float | None = None) -> None:
 def check_run(
     problem: CMDP, row: Row, task: Task, episodes: float = 0, precision: str = "float64"
 ) -> None:
-    """Refuse what this engine does not have or hold, and say which does; inf: until stopped."""
+    """Refuse an unsupported run, and name an engine for it. Infinite `episodes`: until stopped."""
     check_precision(precision)
     check_row(row, task, precision)
     if isinstance(problem.transition, Sparse):  # whose states hold lists too
@@ -63,7 +63,7 @@ def _check_fits(family: CardFamily, form: Any, precision: str) -> None:
 
 
 def check_row(row: Row, task: Task, precision: str = "float64") -> None:
-    """Refuse algorithms and tasks that this engine does not have, and say which does."""
+    """Refuse algorithms and tasks that this engine does not support, and name one that does."""
     family = CARD_FAMILIES.get(type(row))
     if family is None:
         raise InputError(f"the engine gpu has no {row.name}: take the engine cpu")
@@ -81,7 +81,7 @@ def check_row(row: Row, task: Task, precision: str = "float64") -> None:
 def foreseen_memory(
     family: CardFamily, form: Any, precision: str, runs: int, problems: int = 1
 ) -> int:
-    """Bytes on the card for a batch, its measures and a chunk of its episodes included."""
+    """Return the bytes on the card for a batch, with its measures and a chunk of its episodes."""
     itemsize, chunk = np.dtype(PRECISIONS[precision]).itemsize, chunk_size(runs)
     each = family.run_bytes(form, itemsize) + chunk * episode_bytes(form)
     each += measure_bytes(form.rewards - 1, chunk)
@@ -89,12 +89,12 @@ def foreseen_memory(
 
 
 def chunk_size(runs: int) -> int:
-    """Episodes of one launch."""
+    """Return the number of episodes of one launch."""
     return max(1, min(_LONGEST, _IN_FLIGHT // runs))
 
 
 def batches(row: Row, task: Task, precision: str, runs: int, problems: int) -> list[slice]:
-    """Runs like this one in batches that fit the card."""
+    """Split runs like this one into batches that fit the card."""
     family = CARD_FAMILIES[type(row)]
     form = family.form(task.reward.shape)
     _check_fits(family, form, precision)

@@ -1,7 +1,7 @@
-"""Measures that are kept on the card: only rows of the thinned curve and sums ever come back.
+"""Measures computed on the card: only rows of the thinned curve and sums are copied to the host.
 
-One thread judges one run, episode after episode, in the order of `Measures`, so that every
-number is the same to the last bit as if the returns had been copied and judged on the host.
+One thread judges one run, episode after episode, in the order of `Measures`. Every number equals,
+to the last bit, that of returns copied and judged on the host.
 """
 # Numba infers the types of the kernel.
 
@@ -47,7 +47,7 @@ def _judge(
     final,
     rows,
 ):
-    """Gap, largest violation and each violation of every episode, into all accumulators."""
+    """Add the gap and the violations of every episode to all accumulators."""
     b = cuda.grid(1)
     if b >= len(optimum):
         return
@@ -99,7 +99,7 @@ def _judge(
 
 
 class Accumulators(NamedTuple):
-    """What a judge writes, in the order of its arguments; S series, M of them summed."""
+    """The results of a judge, in the order of its arguments: S series, M of them summed."""
 
     sums: Any  # [B, 2, M]: of positive parts, of values
     low: Any  # [B, S], since the last row
@@ -113,28 +113,29 @@ class Accumulators(NamedTuple):
 
 @cache
 def judge_kernel() -> Any:
-    """The kernel, compiled when it is first launched."""
+    """Return the kernel, which is compiled at its first launch."""
     return as_kernel(_judge, WARP, _REGISTERS)
 
 
 def measure_bytes(constraints: int, chunk: int) -> int:
-    """Bytes on the card for the measures of one run, with a row for each episode of a chunk."""
+    """Return the bytes for the measures of one run, with a row per episode of a chunk."""
     judged = 3 if constraints else 1
     kept = TAIL + 2 * judged * 202 + 4 * (constraints + 2) + 8
     return 8 * (kept + chunk * (1 + 3 * (constraints + 2) + 4 + constraints))
 
 
 class Standing(NamedTuple):
-    """Where all runs stood after an episode."""
+    """The gap and the largest violation of all runs after an episode."""
 
     episodes: int
     last: Array  # [B, 1 or 2], gap and largest violation
 
 
 class CardMeasures:
-    """The measures of all runs of a batch, fed with what `GpuBatch.launch` gives.
+    """The measures of all runs of a batch, computed from the results of `GpuBatch.launch`.
 
-    `before` is what `Measures.arrays` gave of each run, to go on from: all of them equally far.
+    To continue, pass the result of `Measures.arrays` of each run as `before`. All runs must have
+    played equally many episodes.
     """
 
     def __init__(
@@ -190,13 +191,14 @@ class CardMeasures:
         return Accumulators(*spread, of("last_mistakes"), tail, multiplier)
 
     def _ring(self) -> Any:
-        """The numbers of the last TAIL episodes."""
+        """Return the numbers of the last TAIL episodes."""
         return np.arange(max(self._episodes - TAIL, 0), self._episodes) + 1
 
     def add(self, chunk: Any, stream: Any) -> None:
-        """The next episodes of every run, a `CardChunk`: judged while others are played.
+        """Judge the next episodes of every run, a `CardChunk`, while others are played.
 
-        One thread a run leaves room for the blocks that play: beside them it takes no time.
+        One thread per run leaves registers for the blocks that play, so the judge takes no extra
+        time.
         """
         self._collect(stream)  # what came before
         B, E, _ = chunk.returns.shape
@@ -215,7 +217,7 @@ class CardMeasures:
         self._episodes += E
 
     def _collect(self, stream: Any) -> None:
-        """Wait for what was judged last, while the card plays on, and fetch what is to be kept."""
+        """Wait for the last judgement, while the card plays on, and fetch the rows to keep."""
         if self._stream is None:
             return
         if self._waiting is not None:
@@ -230,18 +232,18 @@ class CardMeasures:
         self.standing = Standing(self._episodes, last[:, :2])
 
     def broken(self) -> list[int]:
-        """The runs whose values are not finite: a setting of theirs is too large."""
+        """Return the runs whose values are not finite, because a setting is too large."""
         if self._stream is not None:
             self._stream.synchronize()
         good = np.isfinite(self._card.sums.copy_to_host()).all(axis=(1, 2))
         return [int(b) for b in np.flatnonzero(~good)]
 
     def measures(self) -> list[Measures]:
-        """The measures of every run, on the host: as if it had been judged there."""
+        """Return the measures of every run, on the host, as if it had been judged there."""
         return list(self.each())
 
     def each(self) -> Iterator[Measures]:
-        """The same, one after the other."""
+        """Yield the measures of one run after the other, on the host."""
         if self._stream is not None:
             self._collect(self._stream)
         host = Accumulators(*(each.copy_to_host() for each in self._card))
@@ -264,5 +266,5 @@ class CardMeasures:
 
 
 def _padded(columns: Array) -> Array:
-    """[B, N] -> [B, N']: no array on the card is empty."""
+    """Convert [B, N] to [B, N'], because no array on the card may be empty."""
     return columns if columns.shape[1] else np.zeros((len(columns), 1))

@@ -1,4 +1,4 @@
-"""Runs of the primal-dual family on the card: what they carry there, and a launch of them."""
+"""Runs of the primal-dual family on the card: their arrays, their kernel and their schedules."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class PrimalDualPlayer:
         prepare(resolved, *self.learners[:4])
 
     def schedules(self, done: Indices, episodes: int) -> Array:
-        """[D, E, 4], of the distinct algorithms, after `done` [B] episodes."""
+        """Return the schedules [D, E, 4] of the distinct algorithms, after `done` [B] episodes."""
         columns = [
             self._rows[b].schedule(self._tasks[b], int(done[b]) + 1, episodes) for b in self._kinds
         ]
         return np.stack(columns)
 
     def states(self, runs: slice, episode: int) -> list[PrimalDualState]:
-        """The states of some runs in natural axes."""
+        """Return the states of some runs in natural axes."""
         return arrays.natural_states(self.learners, self.form, runs, episode)

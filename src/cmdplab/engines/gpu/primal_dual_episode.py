@@ -1,9 +1,9 @@
 """Episodes of the primal-dual family on a GPU: one block of threads is one run.
 
-A block plays its episodes one after the other: draw the noise, roll out, count, then one backward
-sweep that evaluates pi^k twice, optimistically on the counts and exactly on the true kernel, and
-replaces it. What happens inside a step is in primal_dual_steps.py and primal_dual_sweep.py;
-arrays.py names the shapes.
+A block plays its episodes one after the other. It draws the noise, rolls out and counts. One
+backward sweep then evaluates pi^k twice, optimistically on the counts and exactly on the true
+kernel, and replaces pi^k. primal_dual_steps.py and primal_dual_sweep.py contain the parts of a
+step. arrays.py names the shapes.
 """
 # Numba infers the types of these functions. All that names the device is in this module: the
 # simulator replaces the device in the globals of a kernel's own module only.
@@ -27,18 +27,18 @@ _ALL_LANES = 0xFFFFFFFF
 
 @register_jitable
 def _exchange(each, lanes):
-    """What the thread holds whose number differs in the bits of `lanes`."""
+    """Return `each` of the thread whose lane number is this thread's XOR `lanes`."""
     return cuda.shfl_xor_sync(_ALL_LANES, each, lanes)
 
 
 def _rolling_out(form):
-    """The function that plays one episode, by the whole block."""
+    """Make the function that plays one episode, by the whole block."""
     X, A, H = form.states, form.actions, form.horizon
     W, S, row, threads = form.lanes, form.span, form.row, form.threads
 
     @register_jitable
     def draw_action(policy, h, x, u):
-        """Inverse CDF; rounding may leave u beyond the sum: then the last action with mass."""
+        """Draw by inverse CDF, or the last action with mass if rounding leaves u beyond the sum."""
         total, action, found = 0.0, 0, False
         for a in range(A):
             p = policy[h * row + a // W * S + x * W + a % W]
@@ -48,7 +48,7 @@ def _rolling_out(form):
 
     @register_jitable
     def roll_out(run, cumulative, start, draws, drawn, states, actions, t):
-        """Each thread compares its next states; the barrier that counts them tells all threads."""
+        """Play an episode. Each thread compares its next states, and a barrier counts them."""
         x = start
         for h in range(H):
             a = draw_action(run.policy, h, x, draws[drawn + 2 * h])
@@ -69,14 +69,14 @@ def _rolling_out(form):
 
 
 def _learning(form, real):
-    """The function that counts an episode, by the whole block, and the one of the dual step."""
+    """Make the functions that count an episode, by the whole block, and take the dual step."""
     H, R, threads = form.horizon, form.rewards, form.threads
     W, S, row = form.lanes, form.span, form.row
     tally, settle = counting(form, real, _exchange)
 
     @register_jitable
     def learn(run, numbers, states, actions, roots, deviations, t):
-        """A warp tallies a step at a time; then a thread settles one."""
+        """Tally each step of the episode by a warp, then settle each step by one thread."""
         for h in range(t // WARP, H, threads // WARP):
             i = actions[h] // W * S + states[h] * W + actions[h] % W
             sums = tally(run, numbers, h, i, states[h + 1], t % WARP)
@@ -89,7 +89,7 @@ def _learning(form, real):
 
     @register_jitable
     def step_multipliers(numbers, steps, threshold, values, last, ahead, lam, t):
-        """On the value of pi^k, or (lookahead = 1) on Q~^k averaged with pi^{k+1}."""
+        """Step by the value of pi^k, or (lookahead = 1) by Q~^k averaged with pi^{k+1}."""
         eta, tau, margin = steps[1], steps[2], steps[3]
         cap = multiplier_cap(numbers[PLACE.dual_cap], tau, numbers[PLACE.log_actions])
         for n in range(t, R, threads):
@@ -103,7 +103,7 @@ def _learning(form, real):
 
 @cache
 def play_kernel(form: Form, real: Any, registers: int = 255) -> Any:
-    """The kernel that plays episodes, for problems of one form, in one precision."""
+    """Return the kernel that plays episodes, for problems of one form, in one precision."""
     H, R, threads = form.horizon, form.rewards, form.threads
     blocks, size = blocks_per_episode(H), 2 * form.states * form.rewards
     roll_out, (learn, step_multipliers) = _rolling_out(form), _learning(form, real)
@@ -189,7 +189,7 @@ def play_kernel(form: Form, real: Any, registers: int = 255) -> Any:
 
 @cache
 def prepare_kernel(form: Form, real: Any) -> Any:
-    """The kernel that derives what a state does not hold: bonuses, and rows of the unvisited."""
+    """Return the kernel that derives bonuses and rows of unvisited pairs, which states lack."""
     X, A, H, threads = form.states, form.actions, form.horizon, form.threads
     W, S, row = form.lanes, form.span, form.row
     tally, settle = counting(form, real, _exchange)

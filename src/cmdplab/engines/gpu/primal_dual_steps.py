@@ -1,11 +1,11 @@
-"""What the threads of one run share, and how they count: the sweep is in primal_dual_sweep.py.
+"""The arrays that the threads of one run share, and the functions that count transitions.
 
-Threads hold pairs (see layout.py). Formulas are those of equations.py. Functions are made for
-the sizes of a problem: their short loops then unroll into registers. Nothing here names the device:
-how lanes exchange registers is an argument.
+Threads hold pairs (see layout.py). Formulas are those of equations.py. Functions are made for the
+sizes of a problem: their short loops then unroll into registers. Nothing here names the device: the
+exchange of registers between lanes is an argument. primal_dual_sweep.py contains the sweep.
 
-Index letters: t thread, s place of a thread's state and lane, i place of a pair in a row, h step,
-x state, a action, y next state, n reward, j action of a lane.
+Index letters: t thread, s place of a thread's state and lane, i place of a pair in a row. Further
+letters: h step, x state, a action, y next state, n reward, j action of a lane.
 """
 # Numba infers the types of these functions.
 
@@ -52,28 +52,29 @@ class Space(NamedTuple):
 
 
 def counting(form, real, exchange):
-    """The functions that count a transition and renew the bonus of its pair."""
+    """Make the functions that count a transition and renew the bonus of its pair."""
     X, row, zero = form.states, form.row, real(0.0)
     deviation, count_weight = formulas(real).deviation, formulas(real).count_weight
 
     @register_jitable
     def inverse_of(numbers, visits):
-        """What turns counts into Pbar; in the kernel's precision, as every lane divides."""
+        """Return the factor from counts to Pbar, in the precision of the kernel, for every lane."""
         unvisited = real(numbers[PLACE.unvisited_mass]) / real(X)
         return real(count_weight(real(visits), real(numbers[PLACE.prior_visits]), unvisited))
 
     @register_jitable
     def warp_sum(each):
-        """The sum over the threads of a warp, known to all of them."""
+        """Return the sum over the threads of a warp to every thread of the warp."""
         for half in range(5):
             each += exchange(each, 16 >> half)
         return each
 
     @register_jitable
     def tally(run, numbers, h, i, to, lane):
-        """Count (h, i) -> to, or nothing for to < 0, by a whole warp: the sums of its bonus.
+        """Count (h, i) -> to, or nothing for to < 0, by a whole warp. Return the sums of the pair's
+        bonus.
 
-        An unvisited row is ones or zeros. A sum whose coefficient is zero is not needed.
+        An unvisited row is ones or zeros. A sum whose coefficient is zero is not computed.
         """
         before = run.visits[h * row + i]
         after = before + (1 if to >= 0 else 0)
@@ -100,7 +101,7 @@ def counting(form, real, exchange):
 
     @register_jitable
     def settle(run, numbers, pair, more, roots, deviations):
-        """Visits, 1/n and the bonus of a pair that was tallied, by one thread."""
+        """Write the visits, 1/n and the bonus of a tallied pair, by one thread."""
         visits = run.visits[pair] + more
         n = visits + numbers[PLACE.prior_visits]
         radius = (numbers[PLACE.iterated], numbers[PLACE.log], numbers[PLACE.radius_cap])

@@ -1,7 +1,8 @@
-"""The backward sweep of an episode: evaluate pi^k on the counts and on the true kernel, replace it.
+"""The backward sweep of an episode: evaluate pi^k on the counts and on the true kernel, replace
+pi^k.
 
 The values of the next step lie in shared memory, in two places by turns, so that a step has one
-barrier. Index letters are those of primal_dual_steps.py.
+barrier. primal_dual_steps.py defines the index letters.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from cmdplab.engines.gpu.primal_dual_steps import PLACE
 
 
 def sweeping(form, real, exchange):
-    """The functions that begin a sweep, and that evaluate and improve one step of it."""
+    """Make the functions that begin a sweep, and that evaluate and improve one step."""
     X, H, R = form.states, form.horizon, form.rewards
     W, J, S, row, threads = form.lanes, form.each, form.span, form.row, form.threads
     halvings, share = W.bit_length() - 1, real(1.0 / form.actions)
@@ -33,21 +34,21 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def over_actions(each):
-        """The sum over the lanes of a state."""
+        """Return the sum over the lanes of a state."""
         for half in range(halvings):
             each += exchange(each, W >> (half + 1))
         return each
 
     @register_jitable
     def highest(each):
-        """The maximum over the lanes of a state."""
+        """Return the maximum over the lanes of a state."""
         for half in range(halvings):
             each = max(each, exchange(each, W >> (half + 1)))
         return each
 
     @register_jitable
     def add_next(run, world, at, ahead, values, here, space):
-        """seen += counts V~, true += P V, for one next state: `values` holds V~, then V, of y."""
+        """Add counts V~ to `seen` and P V to `true`, for a next state with V~, V in `values`."""
         mine, theirs = at + np.uint64(ahead * row), here + np.uint64(ahead * 2 * R)
         for n in range(2 * R):
             space.value[n] = values[theirs + np.uint64(n)]
@@ -60,10 +61,10 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def products(run, world, h, s, values, here, space):
-        """The sums over all next states, for each action and reward of a thread.
+        """Sum over all next states, for each action and reward of a thread.
 
-        Six next states a turn, written out: the compiler would leave a loop of six as it is, and
-        a thread would wait for each of its loads. Unsigned places need no test for being negative.
+        Six next states per turn are written out. The compiler would not unroll a loop of six, and a
+        thread would wait for each of its loads. Unsigned places need no test for being negative.
         """
         for m in range(pairs):
             space.seen[m] = zero
@@ -85,7 +86,7 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def evaluate(run, world, numbers, tau, lam, h, s, space):
-        """Q~_h into `seen`, V~_h and V_h into `value`, Q~^0 + sum_n lambda^n Q~^n into `total`."""
+        """Write Q~_h to `seen`, V~_h and V_h to `value`, Q~^0 + sum_n lambda^n Q~^n to `total`."""
         weighting = real(numbers[PLACE.entropy_weighting])
         scale = real(numbers[PLACE.bonus_multiplier])
         entropy, log_actions = (
@@ -113,7 +114,7 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def step_policy(run, numbers, eta, tau, h, s, live, space):
-        """The policy step on `total`, in log space; the new policy is left in `true`."""
+        """Step the policy by `total`, in log space. Leave the new policy in `true`."""
         top, mass = real(-np.inf), zero
         for j in range(J):
             i = np.uint64(h * row + j * S + s)
@@ -139,7 +140,7 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def look_ahead(n, space):
-        """Q~ of reward n averaged with the new policy."""
+        """Return Q~ of reward n averaged with the new policy."""
         averaged = zero
         for j in range(J):
             averaged += space.true[j] * space.seen[j * R + n]
@@ -147,7 +148,7 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def improve(run, world, numbers, steps, lam, h, t, values, here, there, ahead, start, space):
-        """One step of the sweep, for the states of a thread: from `here` in `values` to `there`."""
+        """Sweep one step for the states of a thread, from `here` in `values` to `there`."""
         eta, tau = real(steps[0]), real(steps[2])
         for place in range(t, t + S, threads):
             live = place < S
@@ -169,7 +170,7 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def begin(run, numbers, tau, t, values, here):
-        """V_{H+1}: zero, but for the entropy of pi_H where the row asks for it."""
+        """Write V_{H+1}: zero, or the entropy of pi_H if the row uses terminal entropy."""
         soft = real(tau * numbers[PLACE.terminal_entropy])
         weighting = real(numbers[PLACE.entropy_weighting])
         for place in range(t, t + S, threads):
@@ -193,7 +194,7 @@ _LOAD = "ld.global.L1::no_allocate.b32 $0, [$1];"
 
 
 def _plain(array: Any, place: Any) -> Any:
-    """array[place], in the simulator."""
+    """Return array[place], in the simulator."""
     return array[place]
 
 
@@ -203,7 +204,7 @@ def _intrinsic() -> Any:
 
     @intrinsic
     def streamed(typing: Any, array: Any, place: Any) -> Any:
-        """array[place] of 32-bit whole numbers, for an unsigned place."""
+        """Return array[place] of 32-bit whole numbers, for an unsigned place."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             whole = context.get_value_type(signature.return_type)

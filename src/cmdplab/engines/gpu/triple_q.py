@@ -1,7 +1,4 @@
-"""Runs of Triple-Q on the card: what lies there, and a launch of them.
-
-Doubles only: a greedy choice turns one bit into another action.
-"""
+"""Runs of Triple-Q on the card, in doubles only, because one bit can change a greedy choice."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ MOST_THREADS = 512
 
 
 class TripleQForm(NamedTuple):
-    """The sizes of a problem, and how many threads play it."""
+    """The sizes of a problem, and the number of threads that play the problem."""
 
     states: int  # X
     actions: int  # A
@@ -35,16 +32,16 @@ class TripleQForm(NamedTuple):
 
     @property
     def columns(self) -> int:
-        """N' = N, and 1 where there is no constraint: no array on the card is empty."""
+        """Return N' = N, or 1 without constraints, because no array on the card may be empty."""
         return max(self.rewards - 1, 1)
 
     @property
     def episodes_drawn(self) -> int:
-        """Episodes whose noise is drawn at once, so that no thread idles."""
+        """Return the number of episodes whose noise is drawn at once, so that no thread idles."""
         return max(self.threads // blocks_per_episode(self.horizon), 1)
 
     def shared_bytes(self, itemsize: int) -> int:
-        """Shared memory of one block: mass, noise, chances, queues, values ahead; a trajectory."""
+        """Return the bytes of a block: mass, noise, chances, queues, next values, trajectory."""
         noise = 4 * blocks_per_episode(self.horizon) * self.episodes_drawn
         doubles = 2 * self.states + noise + 2 * (self.actions + 1) + 3 * self.columns
         doubles += self.rewards * (1 + self.horizon)
@@ -52,7 +49,7 @@ class TripleQForm(NamedTuple):
 
 
 class TripleQWorlds(NamedTuple):
-    """The problems, in the order of the kernel's arguments; L = 1 where all are stationary."""
+    """The problems, in the order of the kernel's arguments. L = 1 if all are stationary."""
 
     flows: Card  # [I, L X A X + H X A (1 + N)], the true kernels, then the rewards
     cumulative: Card  # [I, L X A X]
@@ -73,20 +70,20 @@ class TripleQLearners(NamedTuple):
 
 
 def triple_q_form(shape: tuple[int, int, int, int], threads: int | None = None) -> TripleQForm:
-    """The form of a problem with rewards [1 + N, H, X, A]; `threads` is for tuning."""
+    """Return the form of a problem with rewards [1 + N, H, X, A]. `threads` is for tuning."""
     R, H, X, A = shape
     whole = min(-(-(X + R) // WARP) * WARP, MOST_THREADS)
     return TripleQForm(X, A, H, R, whole if threads is None else threads)
 
 
 def run_bytes(form: TripleQForm, itemsize: int) -> int:
-    """Bytes on the card for one run's state."""
+    """Return the bytes on the card for the state of one run."""
     pairs = form.horizon * form.states * form.actions
     return itemsize * (pairs * (2 + form.columns) + 4 * form.columns + 64) + 4 * pairs
 
 
 def world_bytes(form: TripleQForm, itemsize: int) -> int:
-    """Bytes on the card for one problem."""
+    """Return the bytes on the card for one problem."""
     pairs = form.horizon * form.states * form.actions
     return itemsize * pairs * (2 * form.states + form.rewards + 1) + 4 * pairs
 
@@ -104,7 +101,7 @@ def _worlds(problems: Sequence[CMDP], tasks: Sequence[Task], layers: int) -> Tri
 
 
 def _learners(states: Sequence[TripleQState], form: TripleQForm) -> TripleQLearners:
-    """States on the card; what stands for a constraint where there is none is zero."""
+    """Send states to the card, with zeros for the padding of N = 0 to N' = 1."""
     N, pairs = form.rewards - 1, (form.horizon, form.states, form.actions)
     queues = np.zeros((3, len(states), form.columns))
     utility = np.zeros((len(states), form.columns, *pairs))
@@ -143,7 +140,7 @@ class TripleQPlayer:
         self.learners = _learners(begun, form)
 
     def schedules(self, done: Indices, episodes: int) -> Array:
-        """[D, E, 1], the shares of random play of the distinct rows, after `done` [B] episodes."""
+        """Return the shares of random play [D, E, 1] of distinct rows, after `done` [B]."""
         shares = [
             [exploration(float(k), *row) for k in range(done[b] + 1, done[b] + episodes + 1)]
             for b, row in zip(self._first, self._exploration, strict=True)
@@ -151,7 +148,7 @@ class TripleQPlayer:
         return np.array(shares)[..., None]
 
     def states(self, runs: slice, episode: int) -> list[TripleQState]:
-        """The states of some runs in natural axes."""
+        """Return the states of some runs in natural axes."""
         N = self.form.rewards - 1
         host = TripleQLearners._make(each[runs].copy_to_host() for each in self.learners)
         return [

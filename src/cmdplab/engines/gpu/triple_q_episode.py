@@ -1,8 +1,8 @@
 """Episodes of Triple-Q on a GPU: one block of threads is one run.
 
-An episode is: exact returns of the policy about to be played, roll-out, update, and at the end of a
-frame the step of the queues. What happens inside a step is in triple_q_steps.py, with the index
-letters; triple_q.py names the shapes.
+An episode computes the exact returns of the policy to be played, rolls out and updates. At the end
+of a frame it steps the queues. triple_q_steps.py contains the parts of a step and defines the index
+letters. triple_q.py names the shapes.
 """
 # Numba infers the types of these functions. All that names the device is in this module: the
 # simulator replaces the device in the globals of a kernel's own module only.
@@ -30,16 +30,16 @@ from cmdplab.numerics.noise import blocks_per_episode, draw_block
 
 
 def _evaluating(form, layers):
-    """The function of the exact returns, by the whole block."""
+    """Make the function of the exact returns, by the whole block."""
     X, A, H, R, threads = form.states, form.actions, form.horizon, form.rewards, form.threads
     rewards = layers * X * A * X  # where those begin
     column_sum = summing(form)
 
     @register_jitable
     def exact_returns(run, world, play, start, mass, gained, t):
-        """gained[n] = V^pi[P, r^n](start), following its mass forward; `mass` begins at start.
+        """Add V^pi[P, r^n](start) to gained[n], by the forward mass. `mass` begins at start.
 
-        A thread adds a column at a time: the mass of a next state, or what a reward gains. Mass
+        A thread adds one column at a time: the mass of a next state, or the gain of a reward. Mass
         lies in two places by turns, so that a step has one barrier.
         """
         for h in range(H):
@@ -62,13 +62,13 @@ def _evaluating(form, layers):
 
 
 def _rolling_out(form, layers):
-    """The function that plays one episode, by the whole block."""
+    """Make the function that plays one episode, by the whole block."""
     X, A, H, threads = form.states, form.actions, form.horizon, form.threads
     draw_action = drawing(form)
 
     @register_jitable
     def roll_out(run, world, play, start, draws, drawn, states, actions, t):
-        """Each thread compares its next states; the barrier that counts them tells all threads."""
+        """Play an episode. Each thread compares its next states, and a barrier counts them."""
         x = start
         for h in range(H):
             a = draw_action(run, world, play, h, x, draws[drawn + 2 * h])
@@ -88,14 +88,14 @@ def _rolling_out(form, layers):
 
 
 def _learning(form, layers):
-    """The functions that learn from an episode, find greedy actions and end a frame."""
+    """Make the functions that learn from an episode, find greedy actions and end a frame."""
     X, A, H, threads = form.states, form.actions, form.horizon, form.threads
     (look_ahead, update), (renew, step_queue) = updating(form, layers), framing(form)
     N = form.rewards - 1
 
     @register_jitable
     def learn(run, world, numbers, states, actions, ahead, t):
-        """A thread a step: all read the tables of the next step before any is changed."""
+        """Learn each step by one thread. All read the next step's tables before any changes."""
         for h in range(t, H, threads):
             look_ahead(run, states, actions, h, ahead)
         cuda.syncthreads()
@@ -105,14 +105,14 @@ def _learning(form, layers):
 
     @register_jitable
     def find_all(run, t):
-        """Every greedy action."""
+        """Find every greedy action."""
         for i in range(t, H * X, threads):
             find_best(run, i // X, i % X)
         cuda.syncthreads()
 
     @register_jitable
     def next_frame(run, numbers, threshold, t):
-        """Tables and queues, then the greedy actions that follow from them."""
+        """Renew the tables and step the queues, then find the greedy actions of both."""
         for i in range(t, H * X * A, threads):
             renew(run, numbers, i)
         for n in range(t, N, threads):
@@ -124,12 +124,12 @@ def _learning(form, layers):
 
 
 def _beginning(form):
-    """The function that sets up what one episode shares."""
+    """Make the function that sets up the shared arrays of one episode."""
     X, A, R, threads = form.states, form.actions, form.rewards, form.threads
 
     @register_jitable
     def begin(play, start, mass, gained, t):
-        """The chances of actions, all mass at the start, and nothing gained."""
+        """Set the chances of actions, all mass at the start, and zero gains."""
         for many in range(1 + t, A + 1, threads):
             play.chances[2 * many] = action_probability(0.0, play.share, many)
             play.chances[2 * many + 1] = action_probability(1.0, play.share, many)
@@ -143,7 +143,7 @@ def _beginning(form):
 
 @cache
 def play_kernel(form: Any, layers: int, registers: int) -> Any:
-    """The kernel that plays episodes, for problems of one form; layers: 1, or H kernels each."""
+    """Return the kernel that plays episodes of one form, with 1 or H kernels each (`layers`)."""
     H, R, threads = form.horizon, form.rewards, form.threads
     exact_returns, roll_out = _evaluating(form, layers), _rolling_out(form, layers)
     (learn, find_all, next_frame), begin = _learning(form, layers), _beginning(form)

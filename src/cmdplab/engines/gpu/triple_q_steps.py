@@ -1,7 +1,7 @@
-"""Triple-Q inside a step of a GPU's kernel: sums, choices and tables.
+"""The parts of a step of Triple-Q in a GPU's kernel: sums, choices and tables.
 
-Every sum is taken in the order of cpu/triple_q_episode.py, and no product is fused with it, so that
-the bits are those of the CPU. Functions are made for the sizes of a problem. Nothing here names the
+Every sum has the order of the loops on the CPU, and no product is fused with a sum. Therefore the
+bits equal those of the CPU. Functions are made for the sizes of a problem. Nothing here names the
 device: barriers are in triple_q_episode.py, shapes in triple_q.py.
 
 Index letters: t thread, h step, x state, a action, y next state, n reward, i pair.
@@ -26,7 +26,7 @@ width, queue_step = unfused(eq.width, rate=rate), unfused(eq.queue_step)
 
 
 class Run(NamedTuple):
-    """The arrays of one run, and what `find_best` reads of its problem."""
+    """The arrays of one run, and the array of its problem that `find_best` reads."""
 
     objective: Any  # [H, X, A]
     utility: Any  # [N', H, X, A]
@@ -47,7 +47,7 @@ class World(NamedTuple):
 
 
 class Play(NamedTuple):
-    """What an episode plays by."""
+    """The exploration of one episode."""
 
     share: Any  # of random actions
     chances: Any  # [2 (A + 1)], of an action that is not, and is, greedy, by how many are open
@@ -55,7 +55,7 @@ class Play(NamedTuple):
 
 @register_jitable
 def _chance(run, world, play, h, x, a):
-    """pi_h(a | x): nothing for a closed action."""
+    """Return pi_h(a | x), which is 0 for a closed action."""
     if run.closed[h, x, a] != 0.0:
         return 0.0
     greedy = 1 if a == run.best[h, x] else 0
@@ -63,21 +63,21 @@ def _chance(run, world, play, h, x, a):
 
 
 def summing(form):
-    """The function that adds what flows into a column: a next state, or a reward."""
+    """Make the function that sums the flows into a column: a next state, or a reward."""
     A = form.actions
 
     @register_jitable
     def greedy_flow(run, world, h, x, at, step, mass, here):
-        """What one state sends into a column, all by its greedy action."""
+        """Return the flow of one state into a column, all by its greedy action."""
         pair = np.uint64(x * A + run.best[h, x])
         return product(mass[here + x], world.flows[at + pair * step])
 
     @register_jitable
     def greedy_sum(run, world, h, first, last, at, step, mass, here, total):
-        """total + sum_x mass(x) column(x, best).
+        """Return total + sum_x mass(x) column(x, best).
 
-        Six states a turn, written out: a thread would wait for each of its loads otherwise. A
-        state without mass adds zero.
+        Six states per turn are written out, because a thread would otherwise wait for each of its
+        loads. A state without mass adds zero.
         """
         x = first
         while x + 6 <= last:
@@ -97,7 +97,8 @@ def summing(form):
 
     @register_jitable
     def column_sum(run, world, play, h, first, last, at, step, mass, here, total):
-        """total + sum_x mass(x) sum_a pi(a | x) flows[at + (x A + a) step], x from first to last.
+        """Return total + sum_x mass(x) sum_a pi(a | x) flows[at + (x A + a) step], first <= x <
+        last.
 
         Without random play the greedy action has the whole mass. Unsigned places need no test for
         being negative.
@@ -114,12 +115,12 @@ def summing(form):
 
 
 def drawing(form):
-    """The function that draws an action."""
+    """Make the function that draws an action."""
     A = form.actions
 
     @register_jitable
     def draw_action(run, world, play, h, x, u):
-        """Inverse CDF; rounding may leave u beyond the sum: then the last action with mass."""
+        """Draw by inverse CDF, or the last action with mass if rounding leaves u beyond the sum."""
         total, found = 0.0, play.share == 0.0
         action: Any = np.int64(run.best[h, x])
         for a in range(A):
@@ -132,13 +133,13 @@ def drawing(form):
 
 
 def updating(form, layers):
-    """The functions that read, and that learn, one step of an episode."""
+    """Make the functions that read one step of an episode, and learn from it."""
     X, A, H, R = form.states, form.actions, form.horizon, form.rewards
     N, rewards = R - 1, layers * X * A * X
 
     @register_jitable
     def look_ahead(run, states, actions, h, ahead):
-        """ahead[h, n], the values of the next pair; nothing after the end."""
+        """Write the values of the next pair to ahead[h, n], and zeros after the end."""
         for n in range(R):
             ahead[h * R + n] = 0.0
         if h + 1 < H:
@@ -149,7 +150,7 @@ def updating(form, layers):
 
     @register_jitable
     def update(run, world, numbers, x, a, h, ahead):
-        """Both tables of the pair of step h, from `ahead`; then its state's greedy action."""
+        """Update both tables of the pair of step h, from `ahead`, then the greedy action."""
         earned, shift = rewards + ((h * X + x) * A + a) * R, numbers[PLACE.width_shift]
         visits = run.visits[h, x, a] + 1.0
         run.visits[h, x, a] = visits
@@ -170,12 +171,12 @@ def updating(form, layers):
 
 
 def framing(form):
-    """The functions that begin a new frame: for one pair, and for one constraint."""
+    """Make the functions that begin a new frame: for one pair, and for one constraint."""
     X, A, N = form.states, form.actions, form.rewards - 1
 
     @register_jitable
     def renew(run, numbers, i):
-        """Raise or reset the tables of a pair, and forget its visits."""
+        """Raise or reset the tables of a pair, and set its visits to zero."""
         h, x, a = i // (X * A), i // A % X, i % A
         q, most = run.objective[h, x, a] + numbers[PLACE.raised], -np.inf
         for n in range(N):
@@ -190,7 +191,7 @@ def framing(form):
 
     @register_jitable
     def step_queue(run, numbers, b, n):
-        """The queue of a constraint with the threshold b, and its multiplier."""
+        """Step the queue of a constraint with the threshold b, and set its multiplier."""
         margin, frame = numbers[PLACE.margin], numbers[PLACE.frame]
         run.queue[n] = queue_step(run.queue[n], b, margin, run.tally[n], frame)
         run.multiplier[n] = run.queue[n] / numbers[PLACE.eta]
