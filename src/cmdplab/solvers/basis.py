@@ -21,10 +21,10 @@ TIE = 1e-12  # ratios closer than this are equal: the largest of their pivots is
 
 @compiled_apart
 def solve_square(matrix, transposed, right, out, work):
-    """matrix out = right, or its transpose, by elimination; in twice the precision where it must.
+    """Solve matrix out = right, or its transpose, by elimination, if needed in twice the precision.
 
-    Returns the smallest pivot: how nearly the columns depend on each other. Below `ILL` a double
-    would leave too few digits to tell a share that is zero from one that is not.
+    Return the smallest pivot, which measures how nearly the columns depend on each other. Below
+    `ILL` a double would leave too few digits to distinguish a zero share from a nonzero share.
     """
     eliminate(matrix, transposed, right, out, work[0])
     smallest = float("inf")
@@ -37,7 +37,7 @@ def solve_square(matrix, transposed, right, out, work):
 
 @compiled_exactly
 def write_system(matrix, transposed, right, work):
-    """matrix, or its transpose, and the right side beside it."""
+    """Write the matrix, or its transpose, and the right side beside it."""
     size = len(right)
     for r in range(size):
         for c in range(size):
@@ -47,7 +47,7 @@ def write_system(matrix, transposed, right, work):
 
 @compiled_exactly
 def largest_pivot(work, c):
-    """The row, of those from c on, with the largest entry of column c; the first at a tie."""
+    """Return the row >= c with the largest entry of column c, and the first row at a tie."""
     pivot = c
     for r in range(c + 1, len(work)):
         if abs(work[r, c]) > abs(work[pivot, c]):
@@ -57,7 +57,7 @@ def largest_pivot(work, c):
 
 @compiled_apart
 def eliminate(matrix, transposed, right, out, work):
-    """With partial pivoting; the pivots stay on the diagonal of the work space."""
+    """Eliminate with partial pivoting. The pivots stay on the diagonal of the work space."""
     size = len(right)
     write_system(matrix, transposed, right, work)
     for c in range(size):
@@ -77,7 +77,7 @@ def eliminate(matrix, transposed, right, out, work):
 
 @compiled_exactly
 def less_product(a, a_low, b, b_low, c):
-    """(a + a_low) - (b + b_low) c as a sum of two doubles (Dekker's product, Knuth's sum)."""
+    """Return (a + a_low) - (b + b_low) c as a sum of two doubles (by Dekker and Knuth)."""
     split = 134217729.0 * b
     b_high = split - (split - b)
     split = 134217729.0 * c
@@ -95,7 +95,7 @@ def less_product(a, a_low, b, b_low, c):
 
 @compiled_exactly
 def ratio(a, a_low, b, b_low):
-    """(a + a_low) / (b + b_low) as a sum of two doubles."""
+    """Return (a + a_low) / (b + b_low) as a sum of two doubles."""
     first = a / b
     rest, rest_low = less_product(a, a_low, b, b_low, first)
     second = rest / b
@@ -107,7 +107,7 @@ def ratio(a, a_low, b, b_low):
 
 @compiled_apart
 def eliminate_twice(matrix, transposed, right, out, work, low):
-    """`eliminate` in sums of two doubles: some 32 digits."""
+    """Solve as `eliminate` does, in sums of two doubles with some 32 digits."""
     size = len(right)
     write_system(matrix, transposed, right, work)
     low[:] = 0.0
@@ -130,7 +130,7 @@ def eliminate_twice(matrix, transposed, right, out, work, low):
 
 @compiled_apart
 def choose_scale(model, basis):
-    """1 / (the largest return there can be), of the objective and of all utilities together."""
+    """Write 1 / (the largest possible return), of the objective and of all utilities together."""
     basis.scale[:] = 0.0
     for n in range(len(model.reward)):
         largest = abs(model.threshold[n - 1]) if n > 0 else 0.0
@@ -148,7 +148,7 @@ def choose_scale(model, basis):
 
 @steering_in_order
 def excess(utility, threshold, scale):
-    """u - b in the program's units, on the grid if there is one."""
+    """Return u - b in the program's units, on the grid if there is one."""
     found = scale[1] * (utility - threshold)
     return found if scale[2] == 0.0 else math.floor(found / scale[2] + 0.5) * scale[2]
 
@@ -168,7 +168,7 @@ def write_column(kind, returns, threshold, scale, out):
 
 @steering
 def price(basis, columns, threshold, objective, penalty):
-    """Shares and multipliers of the basis; returns what the mixture is worth."""
+    """Compute shares and multipliers of the basis. Return the value of the mixture."""
     for j in range(len(basis.kind)):
         kind, returns = basis.kind[j], columns.returns[basis.place[j]]
         write_column(kind, returns, threshold, basis.scale, basis.matrix[:, j])
@@ -188,7 +188,7 @@ def price(basis, columns, threshold, objective, penalty):
 
 @steering_in_order
 def cheapest_surplus(basis):
-    """The constraint with the most negative multiplier, which pays for a surplus; 0 if none."""
+    """Return the constraint with the most negative multiplier, for a surplus, or 0 if none."""
     found, lowest = 0, -1e-12 * (1.0 + abs(basis.dual[0]))
     for n in range(len(basis.multiplier)):
         if basis.multiplier[n] < lowest:
@@ -198,10 +198,10 @@ def cheapest_surplus(basis):
 
 @steering
 def find_direction(basis):
-    """How the shares change as a column enters; returns what counts as a pivot.
+    """Compute the change of the shares as a column enters. Return the tolerance for a pivot.
 
-    A pivot that is small, but not zero, is looked at again in twice the precision: it may be what
-    tells two nearly parallel constraints apart.
+    A small nonzero pivot is computed again in twice the precision, because it may separate two
+    nearly parallel constraints.
     """
     matrix, entering, direction = basis.matrix, basis.entering, basis.direction
     fine = solve_square(matrix, AS_IT_IS, entering, direction, basis.work) < ILL
@@ -216,7 +216,7 @@ def find_direction(basis):
 
 @steering
 def enter(basis, kind, returns, threshold, objective):
-    """Let a column into the basis; False if no column may leave. A free shortfall never does."""
+    """Enter a column into the basis, or return False if none may leave. A free shortfall stays."""
     free = objective == 0.0
     write_column(kind, returns, threshold, basis.scale, basis.entering)
     pivot = find_direction(basis)
@@ -245,7 +245,7 @@ def enter(basis, kind, returns, threshold, objective):
 def begin(basis, columns, threshold, objective):
     """Begin with the column in the free place, surpluses and, if it lacks one, a shortfall.
 
-    Without an objective there is a shortfall in any case: it is free.
+    Without an objective there is always a shortfall, because it is free.
     """
     last = len(basis.place) - 1
     basis.place[0], basis.place[last] = basis.place[last], basis.place[0]
@@ -271,7 +271,7 @@ def has_shortfall(basis):
 
 @steering_in_order
 def total_share(basis):
-    """Of the policies, those that rounding made negative left out."""
+    """Return the sum of the policies' shares, without shares that rounding made negative."""
     total = 0.0
     for j in range(len(basis.kind)):
         if basis.kind[j] == POLICY:
@@ -293,7 +293,7 @@ def mixed_returns(basis, columns, returns):
 
 @steering
 def smallest_slack(basis, columns, threshold, returns):
-    """min_n (u^n - b^n) of the mixture as it will be played; infinite without constraints."""
+    """Return min_n (u^n - b^n) of the mixture as played, which is infinite without constraints."""
     mixed_returns(basis, columns, returns)
     smallest = float("inf")
     for n in range(len(threshold)):

@@ -34,10 +34,10 @@ DIRECTIONS = {"optimistic": 1.0, "pessimistic": -1.0}
 
 
 class Plan(NamedTuple):
-    """An optimal policy with its kernel, or the one of the largest margin if none is feasible.
+    """An optimal policy with its kernel, or the policy of the largest margin if none is feasible.
 
-    `primal` is what the mixture earns and `dual` a bound on every feasible plan; `gap` is their
-    distance. `margin` is 0 for a feasible plan; else the largest reachable min_n (V[r^n] - b^n).
+    `primal` is the value of the mixture, `dual` a bound on every feasible plan, `gap` their
+    distance. `margin` is 0 for a feasible plan, else the largest reachable min_n (V[r^n] - b^n).
     """
 
     feasible: bool
@@ -53,12 +53,12 @@ class Plan(NamedTuple):
 
     @property
     def value(self) -> float:
-        """What the plan promises to earn."""
+        """Return the value of the plan."""
         return float(self.returns[0])
 
     @property
     def gap(self) -> float:
-        """Return the certificate: |dual - primal|; infinite where a plan is not feasible."""
+        """Return the certificate |dual - primal|, which is infinite if a plan is not feasible."""
         return abs(self.dual - self.primal)
 
 
@@ -69,9 +69,9 @@ def plan(
     start: int = 0,
     multiplier: Array | None = None,
 ) -> Plan:
-    """The optimal plan of a box, from multipliers [N] to start with (those of a similar problem).
+    """Return the optimal plan of a box. The search begins with multipliers [N], if given.
 
-    Rewards [1 + N, H, X, A] may be any finite numbers. Nothing feasible is an answer: see `Plan`.
+    Rewards [1 + N, H, X, A] may be any finite numbers. If no plan is feasible, see `Plan`.
     """
     laid_out, space = _prepared(box, reward, threshold, start)
     N = len(laid_out.threshold)
@@ -83,7 +83,7 @@ def plan(
 
 
 def largest_margin(box: Given, reward: Array, threshold: Array, start: int = 0) -> Plan:
-    """The plan whose smallest slack min_n (V[r^n] - b^n) is largest: its `primal`, for N >= 1."""
+    """Return the plan with the largest smallest slack min_n (V[r^n] - b^n), for N >= 1."""
     laid_out, space = _prepared(box, reward, threshold, start)
     if not len(laid_out.threshold):
         raise InputError("without constraints there is no margin")
@@ -123,9 +123,9 @@ def _written(
 
 
 def _flows(laid_out: Model, space: Planning, start: int, actions: int) -> tuple[Array, Array]:
-    """Occupancy [H, X, A] of the mixture and the kernel z / q that it implies.
+    """Return the occupancy [H, X, A] of the mixture and the kernel z / q that it implies.
 
-    Where the mixture never comes, the kernel is one of the box: that of the last sweep.
+    At pairs without mass, the kernel is one of the box: the kernel of the last sweep.
     """
     H, X, pairs = laid_out.lower.shape
     P = pairs // actions
@@ -151,13 +151,13 @@ def _flows(laid_out: Model, space: Planning, start: int, actions: int) -> tuple[
 
 
 def _rows(laid_out: Model, h: int, order: Indices) -> Array:
-    """[A * P, X]: the rows of the kernel that pours in this order."""
+    """Return the rows [A * P, X] of the kernel that fills states in this order."""
     rows = poured(laid_out.lower[h], laid_out.room[h], laid_out.spare[h], order)
     return np.ascontiguousarray(rows.T)
 
 
 def poured(lower: Array, room: Array, spare: Array | float, order: Indices) -> Array:
-    """[X, ...]: rows of a box, from its lower ends, whose spare mass is poured in this order."""
+    """Return rows [X, ...] of a box: the lower ends, with spare mass added in this order."""
     rows, left = lower.copy(), spare
     for y in order:
         more = np.minimum(room[y], left)
@@ -173,7 +173,7 @@ def policy_bounds(
     start: int = 0,
     direction: Literal["optimistic", "pessimistic"] = "pessimistic",
 ) -> Array:
-    """[1 + N]: the largest or smallest return of a policy, for each reward, over the box."""
+    """Return the largest or smallest return of a policy over the box, for each reward, [1 + N]."""
     if direction not in DIRECTIONS:
         raise InputError(f"unknown direction {direction!r}: choose optimistic or pessimistic")
     laid_out, space = _prepared(box, reward, np.zeros(len(reward) - 1), start)

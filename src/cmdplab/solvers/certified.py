@@ -1,10 +1,9 @@
 """Optima of a known kernel with a certificate that closes, or no answer at all.
 
-What a search finds is judged by code that took no part in it (known.py): its policy is played as it
-is written down, and its multipliers are priced by values that prove their bound. Where that leaves
-a doubt, the program is solved again in rational arithmetic, with policies that are priced without a
-tolerance for ties; where it still does, in whole numbers throughout. A doubt that remains is an
-`OpenCertificateError`.
+Independent code (known.py) judges the result of a search. It evaluates the policy as written, and
+prices the multipliers by values that prove their bound. If a doubt is left, the program is solved
+again in rational arithmetic, with policies priced without a tolerance for ties. If a doubt is still
+left, all arithmetic is in whole numbers. A remaining doubt raises `OpenCertificateError`.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Widest(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """What a search claims to be the best."""
+    """The policy that a search returns as the best."""
 
     policy: Array  # [H, X, A]
     multiplier: Array  # [N]
@@ -74,8 +73,8 @@ def attempt(
 ) -> Optimum | Infeasible:
     """Return the certified optimum, from multipliers to start with.
 
-    unsure : [N], what doubles leave unsure of the thresholds. even : [N], the units in which the
-    slacks of the safest policy are compared, where they differ.
+    unsure : the uncertainty [N] of the thresholds in doubles. even : the units [N] in which the
+    slacks of the safest policy are compared, if the units differ.
     """
     if not len(known.threshold):
         return unconstrained(known)
@@ -95,7 +94,7 @@ def attempt(
 
 
 def _widest(known: Known) -> Widest | None:
-    """Return the largest margin, as a search finds it; None where that leaves a doubt."""
+    """Return the largest margin by a search, or None if a doubt is left."""
     found = _safest(known)
     _, returns = known.returns(found.policy)
     slack = float(np.min(returns[1:] - known.threshold))
@@ -106,7 +105,7 @@ def _widest(known: Known) -> Widest | None:
 
 
 def _safest(known: Known) -> Candidate:
-    """Return the policy of the largest margin, as a search finds it."""
+    """Return the policy of the largest margin, by a search."""
     if known.small:
         p = known.problem
         planned = box.largest_margin(Box.of(p), known.reward, known.threshold, p.start)
@@ -116,7 +115,7 @@ def _safest(known: Known) -> Candidate:
 
 
 def _best(known: Known, first: Array | None) -> Candidate:
-    """Return the optimal policy, as a search finds it, from multipliers to start with."""
+    """Return the optimal policy by a search, from multipliers to start with."""
     if known.small:
         p = known.problem
         planned = box.plan(Box.of(p), known.reward, known.threshold, p.start, first)
@@ -141,7 +140,7 @@ def _widest_exactly(known: Known) -> Widest:
 def _wholly(
     known: Known, unsure: Array | None = None, even: Array | None = None
 ) -> Optimum | Infeasible:
-    """Return the optimum where nothing rounds."""
+    """Return the optimum without any rounding."""
     price = whole.WholeEpisodes(known.problem, known.reward)
     best = rational.optimum(price, known.threshold, unsure, even)
     if best.policy is None:
@@ -152,7 +151,7 @@ def _wholly(
 
 
 def unconstrained(known: Known) -> Optimum | Infeasible:
-    """Return the certified optimum without constraints: one sweep, and what proves its values."""
+    """Return the certified optimum without constraints: one sweep, and a proof of its values."""
     value, actions = known.swept(np.ones(1))
     returns = known.followed(actions).returns
     dual = known.proved(np.ones(1), value)
@@ -161,7 +160,7 @@ def unconstrained(known: Known) -> Optimum | Infeasible:
 
 
 def _optimum(known: Known, safe: Widest, first: Array | None) -> Optimum | Infeasible:
-    """Return the certified optimum of what is feasible."""
+    """Return the certified optimum of a feasible problem."""
     if safe.slack <= SHARP * known.problem.horizon:
         best = _exactly(known, np.zeros(len(known.threshold)))
     else:
@@ -174,7 +173,7 @@ def _optimum(known: Known, safe: Widest, first: Array | None) -> Optimum | Infea
 
 
 def _closed(known: Known, best: Optimum) -> Optimum | Infeasible:
-    """An optimum whose certificate is as close as promised; whole numbers are the last resort."""
+    """Return an optimum whose certificate is within `CLOSED`, if needed by whole numbers."""
     problem, reward = known.problem, known.reward
     unsure = ROUNDING * problem.horizon * float(best.multiplier.sum())
     if not best.doubt + unsure <= CLOSED * known.size and whole.affordable(problem, reward):
@@ -187,8 +186,8 @@ def _closed(known: Known, best: Optimum) -> Optimum | Infeasible:
 def _judged(known: Known, found: Candidate, safe: Widest) -> Optimum:
     """Return a policy with the bounds that it proves, however it was found.
 
-    A policy that falls short by a rounding is worth what is left of it after mixing in as much of
-    the safe policy as makes up for that.
+    If the policy falls short by a rounding, the doubt includes a loss. The loss is the value that
+    mixing in enough of the safe policy would cost.
     """
     _, returns = known.returns(found.policy)
     dual = known.bound(1.0, found.multiplier)
@@ -230,7 +229,7 @@ def _exactly(known: Known, begun: Array) -> Optimum:
 
 
 def _played(known: Known, mixture: Mixture) -> Array:
-    """[H, X, A]: the policy of a mixture; where it never comes, that of its first vertex."""
+    """Return the policy [H, X, A] of a mixture. Where it has no mass, use its first vertex."""
     pairs = sum(
         float(share) * exact.occupancy(known.problem, vertex.policy)
         for vertex, share in zip(mixture.vertices, mixture.shares, strict=True)

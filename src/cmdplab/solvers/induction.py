@@ -1,9 +1,9 @@
 """Policies of a known kernel: backward induction, forward passes, and bounds. Compiled.
 
-Arrays stay as the problem has them, with the successors of a pair side by side: nothing is laid out
-anew, and a stationary kernel is read once. A sweep finds the best policy for the weighted rewards
-together, and a forward pass, which follows one action a state, what it earns of each: A + 1
-products of a row where A (1 + N) would be needed to carry every reward through the sweep.
+Arrays stay as the problem has them, with the successors of a pair side by side. No array is copied,
+and a stationary kernel is read once. A sweep finds the best policy for the weighted sum of rewards.
+A forward pass, of one action a state, gives its return of each reward. Both take A + 1 products of
+a row, where a sweep that carries every reward needs A (1 + N).
 """
 # Numba infers the types of the compiled functions; `Table` and `Lists` name the shapes.
 
@@ -33,13 +33,13 @@ TIE = 1e-14  # relative: of actions that differ by rounding alone, the first is 
 
 
 class Table(NamedTuple):
-    """P(y | x, a) = row[l, x A + a, y]; L is 1 where the kernel is stationary."""
+    """P(y | x, a) = row[l, x A + a, y]. If the kernel is stationary, L is 1."""
 
     row: Array  # [L, X * A, X]
 
 
 class Lists(NamedTuple):
-    """The successors of every pair, and their probabilities; L is 1 where it is stationary."""
+    """The successors of every pair, and their probabilities. If it is stationary, L is 1."""
 
     successor: Ahead  # [X * A, S]
     probability: Array  # [L, X * A, S]
@@ -81,7 +81,7 @@ def _listed(table: Array, most: int) -> Lists:
 
 @compiled
 def expect_table(rows, layer, i, value):
-    """See `expect`."""
+    """Compute `expect` for a table."""
     row, total = rows.row[layer, i], 0.0
     for y in range(len(row)):
         total += row[y] * value[y]
@@ -90,7 +90,7 @@ def expect_table(rows, layer, i, value):
 
 @compiled_in_order
 def expect_listed(rows, layer, i, value):
-    """See `expect`."""
+    """Compute `expect` for lists."""
     successor, probability, total = rows.successor[i], rows.probability[layer, i], 0.0
     for s in range(len(successor)):
         total += probability[s] * value[successor[s]]
@@ -99,7 +99,7 @@ def expect_listed(rows, layer, i, value):
 
 @compiled
 def move_table(rows, layer, i, mass, ahead):
-    """See `move`."""
+    """Move as `move`, by a table."""
     row = rows.row[layer, i]
     for y in range(len(row)):
         ahead[y] += mass * row[y]
@@ -107,26 +107,26 @@ def move_table(rows, layer, i, mass, ahead):
 
 @compiled
 def move_listed(rows, layer, i, mass, ahead):
-    """See `move`."""
+    """Move as `move`, by lists."""
     for s in range(rows.successor.shape[1]):
         ahead[rows.successor[i, s]] += mass * rows.probability[layer, i, s]
 
 
 @by_type({Table: expect_table, Lists: expect_listed})
 def expect(rows: Any, layer: Any, i: Any, value: Any) -> Any:
-    """sum_y P(y | i) value[y] of a pair i."""
+    """Return sum_y P(y | i) value[y] of a pair i."""
     raise NotImplementedError
 
 
 @by_type({Table: move_table, Lists: move_listed})
 def move(rows: Any, layer: Any, i: Any, mass: Any, ahead: Any) -> None:
-    """ahead[y] += mass P(y | i) of a pair i."""
+    """Add mass P(y | i) of a pair i to ahead[y]."""
     raise NotImplementedError
 
 
 @steering
 def layers(rows):
-    """L: one kernel for all steps, or one for each."""
+    """Return L: 1 for one kernel at all steps, or H for one kernel per step."""
     return len(rows[-1])
 
 
@@ -138,14 +138,16 @@ def steady(rows, worth):
 
 @compiled_apart
 def sweep(rows, worth, value, actions, lead):
-    """The best policy for what pairs are worth, one action a state, and its values [H + 1, X].
+    """Compute the best policy for the worth of pairs, one action a state, and its values [H + 1,
+    X].
 
-    worth : [H, X * A], or [1, X * A] for every step; `CLOSED` where a pair is. lead [X] : scratch.
-    A value is the largest there is; of actions that reach it but for rounding the first is taken.
+    worth : [H, X * A], or [1, X * A] for every step, `CLOSED` at closed pairs. lead [X] : scratch.
+    A value is the largest there is. Among actions that reach it but for rounding, the first is
+    taken.
 
-    Where nothing depends on the step, Q_h - Q_{h+1} = P (V_{h+1} - V_{h+2}) lies between the least
-    and the largest change of a value: an action that leads by more than their distance leads still
-    one step before, and the others are not looked at (MacQueen's test).
+    If nothing depends on the step, Q_h - Q_{h+1} = P (V_{h+1} - V_{h+2}) lies between the least and
+    the largest change of a value. An action that leads by more than their distance still leads one
+    step before. The other actions are then skipped (MacQueen's test).
     """
     H, X = actions.shape
     A, lasting, span = worth.shape[1] // X, steady(rows, worth), 0.0
@@ -178,7 +180,7 @@ def sweep(rows, worth, value, actions, lead):
 
 @compiled_apart
 def follow(rows, reward, actions, start, here, ahead, returns):
-    """What a policy of one action a state earns, [1 + N]."""
+    """Write the returns [1 + N] of a policy of one action a state."""
     H, X = actions.shape
     A = reward.shape[2] // X
     returns[:] = 0.0
@@ -199,7 +201,7 @@ def follow(rows, reward, actions, start, here, ahead, returns):
 
 @compiled_apart
 def write_occupancy(rows, policy, start, here, ahead, occupancy):
-    """occupancy[h, i] = w_h(x, a) of any policy [H, X * A]: for the certificate alone."""
+    """Write occupancy[h, i] = w_h(x, a) of any policy [H, X * A], for the certificate alone."""
     H, X = len(policy), len(ahead)
     A = policy.shape[1] // X
     ahead[:] = 0.0
@@ -217,14 +219,15 @@ def write_occupancy(rows, policy, start, here, ahead, occupancy):
 
 
 def bound_by(rows: Rows, worth: Array, value: Array, start: int, step: float) -> float:
-    """A bound on every policy's worth that any values [H + 1, X] prove, however they were found.
+    """Return a bound on every policy's worth that any values [H + 1, X] prove, however found.
 
-    value[0, start] + sum_h max(0, max_i of worth[h, i] + P value[h + 1](i) - value[h, x]): values
-    that nothing exceeds bound the optimum. The most that rounding may have taken from the sums is
-    added. step : the largest worth of a pair, each of its terms taken absolutely.
+        value[0, start] + sum_h max(0, max_i of worth[h, i] + P value[h + 1](i) - value[h, x])
 
-    At long horizons, what values gain in a step on average is first taken from the worth: sums of
-    what is left lose few digits.
+    Values that nothing exceeds bound the optimum. The largest rounding error of the sums is added.
+    step : the largest worth of a pair, with each of its terms taken absolutely.
+
+    At long horizons, the average gain of values per step is first subtracted from the worth. Sums
+    of the remainder lose few digits.
     """
     H, X = len(value) - 1, value.shape[1]
     gain, rounding = 0.0, (rows[-1].shape[-1] + 16) * 2.0**-53
@@ -263,10 +266,11 @@ def bound_by(rows: Rows, worth: Array, value: Array, start: int, step: float) ->
 
 @compiled_apart
 def write_excess(rows, worth, value, tile, excess):
-    """excess[h] = max(0, max_i of what `bound_by` sums), for values [X, H + 1] and a tile [B, H].
+    """Write excess[h] = max(0, max_i of the terms in `bound_by`), for values [X, H + 1], tile [B,
+    H].
 
-    All steps of a pair together, a block of pairs at a time: lists are read once, and the steps of
-    a state lie side by side.
+    All steps of a pair are done together, a block of pairs at a time. Lists are read once, and the
+    steps of a state lie side by side.
     """
     L, pairs, S = rows.probability.shape
     X, H = len(value), len(excess)
@@ -294,11 +298,11 @@ def write_excess(rows, worth, value, tile, excess):
 
 @compiled_apart
 def write_lasting_excess(rows, worth, value, first, last, over, here, later, excess):
-    """The same where nothing depends on the step, for values [H + 1, X].
+    """Write the excess if nothing depends on the step, for values [H + 1, X].
 
     first [X, H - TAIL], last [X, TAIL] : the values after the first and the last steps, by state.
-    over [H], here [TAIL], later [X] : scratch. The last steps of a pair bound what it has at those
-    before them, which are looked at only where that does not settle it.
+    over [H], here [TAIL], later [X] : scratch. The last steps of a pair bound its excess at earlier
+    steps, which are computed only if this bound does not settle them.
     """
     (pairs, S), (X, k) = rows.successor.shape, first.shape
     A = pairs // X
@@ -328,7 +332,7 @@ def write_lasting_excess(rows, worth, value, first, last, over, here, later, exc
 
 @compiled
 def write_later(value, k, later):
-    """later[x] : by how much an excess at x may grow from step k to any step before it.
+    """Write later[x], the most by which an excess at x may grow from step k to any step before it.
 
     r + P V_{h+1} - V_h(x) exceeds r + P V_{k+1} - V_k(x) by at most max_y (V_{h+1} - V_{k+1})(y)
     - (V_h - V_k)(x).
@@ -344,7 +348,7 @@ def write_later(value, k, later):
 
 @compiled_apart
 def write_policy(occupancy, fallback, policy):
-    """policy[h, i] = w_h(x, a) / w_h(x); where the mixture never comes, the fallback's action."""
+    """Write policy[h, i] = w_h(x, a) / w_h(x), and the fallback's action at states without mass."""
     H, X = fallback.shape
     A = policy.shape[1] // X
     for h in range(H):

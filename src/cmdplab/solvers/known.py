@@ -1,7 +1,7 @@
-"""A known kernel with rewards and thresholds: what searches ask of it, and what judges them.
+"""A known kernel with rewards and thresholds, for searches and for independent judges of searches.
 
 Searches call `best`, a compiled sweep and a forward pass. Judges call `returns`, which plays a
-policy as it is written down, and `bound`, which believes no sweep: any values prove a bound.
+policy as written, and `bound`, which trusts no sweep: any values prove a bound.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ QUICK_PRODUCTS = 50_000
 
 
 def largest(values: Array) -> float:
-    """Return the largest absolute value, 0 of none."""
+    """Return the largest absolute value, or 0 for an empty array."""
     return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
 
 
@@ -50,14 +50,14 @@ class Known:
     warm: tuple[Any, ...] = ()  # policies [H, X], one action a state, that searches begin with
 
     def asked(self, reward: Array, threshold: Array, warm: Iterable[Any] = ()) -> Known:
-        """Another question about the same kernel, which is not laid out again."""
+        """Return other rewards and thresholds with this kernel, which is not laid out again."""
         other = replace(self, reward=reward, threshold=threshold, warm=(*self.warm, *warm))
         other.__dict__["rows"] = self.rows
         return other
 
     @cached_property
     def pool(self) -> Pool:
-        """A search that begins with the policies that are known, evaluated for these rewards."""
+        """Return a search that begins with the known policies, evaluated for these rewards."""
         return self.searching()
 
     def searching(self, even: Array | float = 1.0) -> Pool:
@@ -84,12 +84,12 @@ class Known:
 
     @cached_property
     def _pairs(self) -> Array:
-        """[1 + N, H, X * A], or [1 + N, 1, X * A] where rewards are the same at every step."""
+        """Return rewards [1 + N, H, X * A], or [1 + N, 1, X * A] if they are equal at all steps."""
         reward = self.reward[:, :1] if self._lasting else self.reward
         return np.ascontiguousarray(reward).reshape(*reward.shape[:2], -1)
 
     def worth(self, weights: Array) -> Array:
-        """[H, X * A] or [1, X * A]: sum_n weights[n] r^n, and `CLOSED` where a pair is."""
+        """Return sum_n weights[n] r^n, [H, X * A] or [1, X * A], with `CLOSED` at closed pairs."""
         pairs, mask = self._pairs, self.problem.mask
         plain = len(weights) == 1 and weights[0] == 1.0
         total = pairs[0] if plain else (weights @ pairs.reshape(len(pairs), -1))
@@ -100,15 +100,15 @@ class Known:
 
     @property
     def small(self) -> bool:
-        """Whether the learners' planner finds optima: a millisecond, and those that are on record.
+        """Return True if the learners' planner finds optima: in a millisecond, as on record.
 
-        The search over a pool finds them too, to the last digit but not to the last bit.
+        The search over a pool also finds these optima, to the last digit but not to the last bit.
         """
         return self.problem.states < SPARSE_FROM
 
     @cached_property
     def size(self) -> float:
-        """Return the largest value of the objective there can be."""
+        """Return the largest possible value of the objective."""
         return self.problem.horizon * largest(self._pairs[0]) or 1.0
 
     @property
@@ -117,7 +117,7 @@ class Known:
         return [Fraction(b) for b in self.threshold.tolist()]
 
     def swept(self, weights: Array) -> tuple[Array, Any]:
-        """The values [H + 1, X] of the best policy for these weights, and its actions [H, X]."""
+        """Return values [H + 1, X] and actions [H, X] of the best policy for these weights."""
         p = self.problem
         value = np.empty((p.horizon + 1, p.states))
         actions = np.empty((p.horizon, p.states), np.uint8 if p.actions <= 256 else np.int32)
@@ -135,7 +135,7 @@ class Known:
         return self.followed(self.swept(weights)[1])
 
     def occupancy(self, policy: Array) -> Array:
-        """[H, X, A], of any policy."""
+        """Return the occupancy [H, X, A] of any policy."""
         p = self.problem
         pairs, here = np.empty((p.horizon, p.states * p.actions)), np.empty((2, p.states))
         flat = policy.reshape(pairs.shape)
@@ -151,7 +151,7 @@ class Known:
         return pairs, self.reward.reshape(len(self.reward), -1) @ pairs.ravel()
 
     def bound(self, weight: float, multiplier: Array) -> float:
-        """An upper bound on w V[r^0] + sum_n multiplier[n] (V[r^n] - b^n) of every policy."""
+        """Return a bound on w V[r^0] + sum_n multiplier[n] (V[r^n] - b^n) of every policy."""
         weights = np.array([weight, *multiplier])
         value, _ = self.swept(weights)
         owed = multiplier * self.threshold
@@ -164,7 +164,7 @@ class Known:
         return bound_by(*given, self._step(weights))
 
     def rounding(self, weight: float, multiplier: Array) -> float:
-        """About how far `bound` lies above the optimum because its sums are rounded."""
+        """Return about how far `bound` exceeds the optimum because its sums are rounded."""
         H = self.problem.horizon
         unsure = 2.0**-53 * float(self.rows[-1].shape[-1] + 16)
         return unsure * H * (H + 2) * self._step(np.array([weight, *multiplier]))
@@ -181,14 +181,14 @@ class Known:
         return Vertex(tuple(map(Fraction, returns.tolist())), policy)
 
     def chosen(self, actions: Any) -> Array:
-        """[H, X, A]: the policy of one action a state."""
+        """Return the policy [H, X, A] of one action a state."""
         p = self.problem
         policy = np.zeros(p.horizon * p.states * p.actions)
         policy[np.arange(actions.size) * p.actions + actions.ravel()] = 1.0
         return policy.reshape(p.horizon, p.states, p.actions)
 
     def played(self, found: Found) -> Array:
-        """[H, X, A]: the policy of a mixture; where it never comes, that of its first column."""
+        """Return the policy [H, X, A] of a mixture. Where it has no mass, use its first column."""
         pairs = sum(
             share * self.occupancy(self.chosen(each.policy))
             for share, each in zip(found.shares, found.columns, strict=True)

@@ -1,4 +1,4 @@
-"""What the planner works on: a box of kernels with rewards, laid out for the compiled sweeps."""
+"""The input of the planner: a box of kernels with rewards, laid out for the compiled sweeps."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Box(NamedTuple):
 
     @classmethod
     def around(cls, estimate: Array, width: Array, mask: Mask | None = None) -> Box:
-        """|P - estimate| <= width, within [0, 1]."""
+        """Return the box |P - estimate| <= width, within [0, 1]."""
         return cls(np.maximum(estimate - width, 0.0), np.minimum(estimate + width, 1.0), mask)
 
     @classmethod
     def of(cls, problem: CMDP) -> Table | Lists:
-        """What holds the true kernel alone: a table, or lists where rows have few successors."""
+        """Return the true kernel alone: as lists if rows have few successors, else as a table."""
         listed = lists(problem.kernel)
         if listed is not None:
             return Lists(listed, problem.mask)
@@ -53,7 +53,7 @@ class Lists(NamedTuple):
 
 
 class TableModel(NamedTuple):
-    """One kernel and rewards as the sweeps read them; a pair (x, a) sits at a * P + x."""
+    """One kernel and rewards as the sweeps read them. A pair (x, a) sits at a * P + x."""
 
     kernel: Array  # [H, X, A * P], P(y) for y the second axis
     reward: Array  # [1 + N, H, A * P]
@@ -62,7 +62,7 @@ class TableModel(NamedTuple):
 
 
 class ListedModel(NamedTuple):
-    """One kernel and rewards as the sweeps read them; L is 1 where the kernel is stationary."""
+    """One kernel and rewards as the sweeps read them. If the kernel is stationary, L is 1."""
 
     successor: Places  # [S, A * P]
     probability: Array  # [L, S, A * P]
@@ -74,7 +74,7 @@ class ListedModel(NamedTuple):
 class ListedBox(NamedTuple):
     """A box whose rows differ from one pair of ends in few places, and rewards, for the sweeps.
 
-    L is 1 where the steps share one box, else H.
+    L is 1 if the steps share one box, else H.
     """
 
     successor: Places  # [S, A * P], the states with ends of their own; -1 where a place is empty
@@ -89,9 +89,9 @@ class ListedBox(NamedTuple):
 
 
 class SeenBox(NamedTuple):
-    """The same with lists that grow: each pair has places of its own in one pool.
+    """A `ListedBox` with lists that grow: each pair has places of its own in one pool.
 
-    Whose successors they are is the store's knowledge, with which the first three are shared.
+    The store, which shares the first three arrays, knows the owners of the places.
     """
 
     begin: Indices  # [L, A * P], where the places of a pair begin
@@ -108,9 +108,9 @@ class SeenBox(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A box and rewards as the sweeps read them; a pair (x, a) sits at a * P + x.
+    """A box and rewards as the sweeps read them. A pair (x, a) sits at a * P + x.
 
-    L is 1 where the steps share one box, else H.
+    L is 1 if the steps share one box, else H.
     """
 
     lower: Array  # [L, X, A * P], of P(y) for y the second axis
@@ -126,7 +126,7 @@ LaidOut = Model | TableModel | ListedModel
 
 
 class Columns(NamedTuple):
-    """Policies with their kernels: the vertices that a plan mixes, and one to spare."""
+    """Policies with their kernels: the vertices that a plan mixes, and one spare place."""
 
     actions: Indices  # [N + 2, H, P]
     order: Indices  # [N + 2, H, X], states by value, in which the kernel was poured
@@ -134,7 +134,7 @@ class Columns(NamedTuple):
 
 
 class Basis(NamedTuple):
-    """Which columns are mixed: see simplex.py."""
+    """The columns that are mixed: see simplex.py."""
 
     kind: Indices  # [N + 1]: 0 a policy, n a surplus of constraint n, -1 the shortfall
     place: Indices  # [N + 2], where the policies are in `Columns`; the last is free
@@ -168,7 +168,7 @@ class Work(NamedTuple):
 
 
 class Planning(NamedTuple):
-    """All that planning writes to: made once, used in every episode."""
+    """All arrays that planning writes to: made once, used in every episode."""
 
     columns: Columns
     basis: Basis
@@ -178,7 +178,7 @@ class Planning(NamedTuple):
 def planning(
     constraints: int, horizon: int, states: int, actions: int, ordered: bool = True
 ) -> Planning:
-    """Space for planning problems of these sizes; one kernel needs no order of the states."""
+    """Allocate arrays to plan for these sizes. One kernel needs no order of the states."""
     N, H, X, P, pairs = constraints, horizon, states, padded(states), actions * padded(states)
     columns = Columns(
         actions=np.zeros((N + 2, H, P), np.int64),
@@ -217,7 +217,7 @@ def planning(
 
 
 def model(box: Given, reward: Array, threshold: Array, start: int) -> LaidOut:
-    """Return a box and rewards [1 + N, H, X, A], laid out for the sweeps; everything is checked."""
+    """Check a box and rewards [1 + N, H, X, A]. Return them, laid out for the sweeps."""
     reward, threshold = (np.asarray(each, dtype=np.float64) for each in (reward, threshold))
     if reward.ndim != 4 or 0 in reward.shape:
         raise InputError(f"the rewards have the shape {reward.shape}, not [1 + N, H, X, A]")

@@ -1,9 +1,9 @@
-"""The best mixture of policies under constraints, whatever policies are and whoever prices them.
+"""The best mixture of policies under constraints, for any kind of policies and any pricing.
 
-The program of simplex.py over a pool of policies: every one that was found stays in it, so that the
-multipliers are optimal for the pool before a new policy is looked for, and another threshold begins
-with all that is known. What prices is a function of the caller: the best policy for weights on the
-returns. A search that does not close is no harm: what comes out is judged by others.
+This is the program of simplex.py over a pool of policies, in which every policy found stays. The
+multipliers are optimal for the pool before the search for a new policy, and another threshold
+begins with all known policies. Pricing is a function of the caller, which returns the best policy
+for weights on the returns. A search may end without closing, because other code judges its result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PIVOT = 1e-11  # a smaller one is rounding
 
 
 class Column(NamedTuple):
-    """A policy that a mixture may use, and what it earns."""
+    """A policy that a mixture may use, and its returns."""
 
     returns: Array  # [1 + N]
     policy: Any  # whatever the caller calls it
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 
     @property
     def returns(self) -> Array:
-        """[1 + N], of the mixture."""
+        """Return the returns [1 + N] of the mixture."""
         return np.asarray(self.shares @ np.array([each.returns for each in self.columns]))
 
 
@@ -63,7 +63,7 @@ def in_doubles(mixture: Mixture) -> Found:
 
 
 def in_fractions(price: Pricing) -> rational.Pricing:
-    """What prices in doubles, for a program in fractions."""
+    """Convert pricing in doubles to pricing for a program in fractions."""
 
     def priced(weight: Fraction, multiplier: list[Fraction]) -> Vertex:
         found = price(np.array([float(weight), *map(float, multiplier)]))
@@ -73,7 +73,7 @@ def in_fractions(price: Pricing) -> rational.Pricing:
 
 
 def fits(actions: Any, opened: Mask) -> bool:
-    """Whether a policy of one action a state has the shape of a problem and takes open actions."""
+    """Return True if a policy of one action a state has the problem's shape and open actions."""
     if actions.shape != opened.shape[:-1] or actions.max() >= opened.shape[-1]:
         return False
     chosen = np.take_along_axis(opened, actions[..., None].astype(np.int64), axis=-1)
@@ -83,9 +83,9 @@ def fits(actions: Any, opened: Mask) -> bool:
 class Pool:
     """Policies found so far, and the search for better mixtures of them.
 
-    sizes : the largest return of the objective and of the utilities; returns are of order one in
-    the program. threshold : [N]. gain : relative; a policy that is better by less is none. even :
-    [N], the units in which slacks are compared.
+    sizes : the largest return of the objective and of the utilities. In the program, returns are of
+    order one. threshold : [N]. gain : relative gain below which a policy counts as no better. even
+    : the units [N] in which slacks are compared.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Pool:
             self.add(each)
 
     def add(self, column: Column) -> int:
-        """Put a policy into the pool; returns its place in the program."""
+        """Put a policy into the pool. Return its place in the program."""
         over = (column.returns[1:] - self.threshold) / self.sizes[1]
         self._matrix = np.column_stack([self._matrix, np.concatenate([[1.0], over])])
         self._earned = np.append(self._earned, column.returns[0] / self.sizes[0])
@@ -118,7 +118,7 @@ class Pool:
         return len(self._earned) - 1
 
     def widest(self) -> Found:
-        """Return the mixture whose smallest slack is largest; N >= 1."""
+        """Return the mixture whose smallest slack is largest, for N >= 1."""
         N = len(self.threshold)
         if not self.columns:
             self.add(self._price(np.concatenate([[0.0], np.full(N, 1.0 / N)])))
@@ -139,7 +139,7 @@ class Pool:
         return found
 
     def _first(self, free: bool) -> list[int]:
-        """A basis: one policy, surpluses, and the shortfall in place of the one that lacks most."""
+        """Return a basis: a policy, surpluses, and the shortfall for the one that lacks most."""
         N = len(self.threshold)
         basis = [*range(N), len(self._earned) - 1]
         slack = self._matrix[1:, basis[-1]] / self._matrix[1:, N]
@@ -166,13 +166,13 @@ class Pool:
         return self._price(np.array(scaled))
 
     def _worth(self, objective: float, weights: Array, column: Column) -> tuple[float, float]:
-        """w v + sum_n weights[n] (u^n - b^n) of a policy, and the size of its terms."""
+        """Return w v + sum_n weights[n] (u^n - b^n) of a policy, and the size of its terms."""
         over = (column.returns[1:] - self.threshold) / self.sizes[1]
         earned = objective * float(column.returns[0]) / self.sizes[0]
         return earned + float(weights @ over), abs(earned) + float(weights @ np.abs(over))
 
     def _has(self, column: Column) -> bool:
-        """Return True if a policy with the same returns is there already."""
+        """Return True if the pool already has a policy with equal returns."""
         return column.returns.tobytes() in self._seen
 
     def _found(self, objective: float, basis: list[int], share: Array, prices: Array) -> Found:
@@ -188,7 +188,7 @@ class Pool:
         return Found(columns, shares / shares.sum(), multiplier, float(value), short)
 
     def _optimise(self, objective: float, penalty: float, basis: list[int]) -> tuple[Array, Array]:
-        """Pivot over the pool, changing the basis; returns its shares and prices [N + 1]."""
+        """Pivot over the pool, changing the basis. Return its shares and prices [N + 1]."""
         N, free = len(self.threshold), objective == 0.0
         cost = objective * self._earned
         cost[N] = -penalty
@@ -212,7 +212,7 @@ class Pool:
 
 
 def _leaving(basis: list[int], inverse: Array, entering: Array, free: int) -> int:
-    """The row whose share runs out first; at a tie that of the largest pivot. -1 if none does."""
+    """Return the row whose share reaches 0 first, at a tie by the largest pivot, or -1."""
     direction, share = inverse @ entering, np.maximum(inverse[:, 0], 0.0)
     may = direction > PIVOT
     if free in basis:

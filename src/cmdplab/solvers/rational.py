@@ -1,11 +1,10 @@
-"""The program over mixtures of policies in rational arithmetic: the last word.
+"""The program over mixtures of policies in rational arithmetic, for cases that doubles leave open.
 
-The returns of policies are floats, and floats are fractions, so that the program over the policies
-found so far (see simplex.py) is solved exactly: Bland's rule ends, a share that is zero is zero,
-and nearly parallel constraints are as far apart as they are. It has N + 1 rows, which is little
-work. If pricing does not round either (whole.py), nothing does but the policy and the numbers that
-are shown: `optimum` is for small problems near the edge of what can be met, or with prices so large
-that doubles have no digits left.
+The returns of policies are floats, hence fractions. The program over the policies found so far (see
+simplex.py) is therefore solved exactly: Bland's rule ends, a zero share is zero, and nearly
+parallel constraints stay distinct. The program has N + 1 rows, which is little work. If pricing is
+exact too (whole.py), only the policy and the displayed numbers are rounded. `optimum` is for small
+problems near the edge of feasibility, or with prices so large that doubles have no digits left.
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ Pricing = Callable[[Fraction, list[Fraction]], Vertex]  # the best policy for th
 class Program:
     """max w sum_j s_j v_j - M y over mixtures with sum_j s_j (u_j - b) + e y >= 0.
 
-    e [N] are the units in which shortfalls are compared, one unless they are given. With a
-    `penalty` M the shortfall y is nonnegative and w is 1; without one it is free, w = 0 and M = 1:
+    e [N] are the units in which shortfalls are compared, one unless given. With a `penalty` M the
+    shortfall y is nonnegative and w is 1. Without a penalty y is free, w = 0 and M = 1, which gives
     the largest margin -y. Columns are the N surpluses, the shortfall, then the policies.
     """
 
@@ -73,7 +72,7 @@ class Program:
             self.add(vertex)
 
     def add(self, vertex: Vertex) -> bool:
-        """Offer a policy; False if one with the same returns is there already."""
+        """Offer a policy. Return False if a policy with equal returns is already there."""
         if any(vertex.returns == each.returns for each in self.vertices):
             return False
         self.vertices.append(vertex)
@@ -127,7 +126,7 @@ class Program:
         return [_dot(costs, [row[k] for row in inverse]) for k in range(len(basis))]
 
     def _optimise(self, basis: list[int], penalty: Fraction | None) -> list[list[Fraction]]:
-        """Pivot over the known columns, by Bland's rule; returns the inverse of the basis."""
+        """Pivot over the known columns, by Bland's rule. Return the inverse of the basis."""
         free = len(self.threshold) if penalty is None else -1  # a column that never leaves
         inverse = inverted([self.columns[j] for j in basis])
         while True:
@@ -169,7 +168,7 @@ class Program:
 
 
 def penalised(program: Program, price: Pricing, tolerance: Fraction, size: float) -> Mixture:
-    """The best mixture that does not fall short, from a guess of how large multipliers are."""
+    """Return the best mixture that does not fall short, from a guess of the multipliers' size."""
     penalty = Fraction(4 + int(4.0 * size))
     mixture = program.best(penalty, price, tolerance)
     while mixture.shortfall > 0 and penalty < LARGEST_PENALTY:
@@ -183,7 +182,7 @@ def _dot(left: Sequence[Fraction], right: Sequence[Fraction]) -> Fraction:
 
 
 def _pivot(inverse: list[list[Fraction]], direction: list[Fraction], leaving: int) -> None:
-    """The inverse of the basis after a column has entered in place of another."""
+    """Update the inverse of the basis after a column has replaced another."""
     row = [each / direction[leaving] for each in inverse[leaving]]
     for r, factor in enumerate(direction):
         if r != leaving and factor:
@@ -215,15 +214,15 @@ class Whole(Protocol):
         """Return the policy of a mixture, rounded, and its visits."""
 
     def returns(self, policy: Array) -> Sequence[Fraction]:
-        """Return what a policy earns."""
+        """Return the returns of a policy."""
 
     @property
     def unsure(self) -> Fraction:
-        """Return by how much rows that do not quite sum to one may change the last best value."""
+        """Return the most that rows which do not quite sum to one change the last best value."""
 
 
 class Optimum(NamedTuple):
-    """A policy with bounds, and the largest smallest slack; no policy where none is met."""
+    """A policy with bounds, and the largest smallest slack. Without a policy, it is infeasible."""
 
     policy: Array | None
     occupancy: Array | None
@@ -245,9 +244,9 @@ def optimum(
 ) -> Optimum:
     """Return the optimum under thresholds [N].
 
-    unsure : [N], what doubles leave unsure of the thresholds. even : [N], units in which slacks
-    are compared, where they differ. A threshold counts as met if it is missed by less than `SHORT`
-    of the range of what policies earn, or by less than doubles can say.
+    unsure : the uncertainty [N] of the thresholds in doubles. even : units [N] in which slacks are
+    compared, if they differ. A threshold counts as met if the miss is below a tolerance: `SHORT` of
+    the range of returns, or the precision of doubles.
     """
     none, limits = Fraction(0), [Fraction(b) for b in threshold.tolist()]
     rounding = ROUNDING * np.abs(threshold) if unsure is None else unsure
@@ -289,7 +288,7 @@ def optimum(
 
 
 def _tolerances(price: Whole, rounding: Array) -> list[Fraction]:
-    """Return by how much each threshold may be missed and still count as met."""
+    """Return the largest miss of each threshold that still counts as met."""
     found = []
     for n, each in enumerate(rounding.tolist()):
         unit = [Fraction(int(m == n)) for m in range(len(rounding))]

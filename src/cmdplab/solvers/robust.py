@@ -1,16 +1,17 @@
-"""The worst kernel of a box: policies whose promises hold whatever the kernel in it.
+"""The worst kernel of a box: policies whose guarantees hold for every kernel in the box.
 
     max over pi of  min_P V^pi[P, r^0]   subject to   min_P V^pi[P, r^n] >= b^n,  n = 1..N
 
 Each return has a worst kernel of its own, entry by entry inside the box and at every step apart
-((h, x, a)-rectangular). Without constraints this is one dynamic program, and exact. With them it is
-no linear program, and policies and multipliers have no strong duality: what is returned is a policy
-with what it certainly earns (`policy_bounds`), and a bound on what any policy could,
+((h, x, a)-rectangular). Without constraints this is one dynamic program, and exact. With
+constraints it is no linear program, and policies and multipliers have no strong duality. The result
+is a policy with its certain returns (`policy_bounds`), and a bound on the value of any policy,
 
-    D(lambda) = max_pi min_P ( V[r^0] + sum_n lambda_n (V[r^n] - b^n) ),      lambda >= 0,
+    D(lambda) = max_pi min_P ( V[r^0] + sum_n lambda_n (V[r^n] - b^n) ),      lambda >= 0.
 
-which holds since one kernel for all returns is kinder than one for each. The minimum of D is the
-smallest optimum of a CMDP with one kernel of the box. How far the two are apart is said.
+The bound holds because one kernel for all returns is less adverse than one kernel for each. The
+minimum of D is the smallest optimum of a CMDP with one kernel of the box. The result states the
+gap.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ ENOUGH = 1e-9  # relative to H: what rounding may leave
 @display.shown
 @frozen
 class RobustSolution(NamedTuple):
-    """A policy that keeps its promises on every kernel of a box, and how good it could be.
+    """A policy that meets the thresholds on every kernel of a box, and a bound on the best value.
 
-    `value` and `utility` are worst cases, certified one by one; `upper` bounds the worst-case value
-    of every policy that meets the thresholds on every kernel. Where `feasible` is false, either
-    none exists (`upper` is -inf) or none was found; `message` says which.
+    `value` and `utility` are worst cases, certified one by one. `upper` bounds the worst-case value
+    of every policy that meets the thresholds on every kernel. If `feasible` is false, `message`
+    tells if no such policy exists (`upper` is -inf) or if none was found.
     """
 
     feasible: bool
@@ -63,15 +64,15 @@ class RobustSolution(NamedTuple):
 
     @property
     def gap(self) -> float:
-        """How far the bounds are apart; infinite where there is no policy."""
+        """Return the distance of the bounds, or infinity without a feasible policy."""
         return np.inf if self.value is None or not self.feasible else self.upper - self.value
 
 
 def solve_robust(problem: CMDP, box: Box) -> RobustSolution:
     """Return a policy for the worst kernel of a box, with bounds from both sides.
 
-    box : [H, X, A, X], or [X, A, X] for every step; its mask is that of the problem. The problem's
-    own kernel is not read. Exact for N = 0; see the module for what the bounds mean for N >= 1.
+    box : [H, X, A, X], or [X, A, X] for every step. Its mask is that of the problem. The problem's
+    own kernel is not read. The result is exact for N = 0. See the module for the bounds for N >= 1.
     """
     given = _fitting(problem, box)
     if problem.constraints == 0:
@@ -120,7 +121,7 @@ def _fitting(problem: CMDP, box: Box) -> Box:
 
 
 def worst_rows(box: Box, h: int, value: Array) -> Array:
-    """[X, A, X]: the kernel of step h that makes sum_y P(y) value(y) smallest."""
+    """Return the kernel [X, A, X] of step h that minimises sum_y P(y) value(y)."""
     lower = np.moveaxis(box.lower[h], -1, 0)
     room = np.moveaxis(box.upper[h], -1, 0) - lower
     spare = np.maximum(1.0 - lower.sum(axis=0), 0.0)
@@ -128,7 +129,7 @@ def worst_rows(box: Box, h: int, value: Array) -> Array:
 
 
 def pessimistic(problem: CMDP, box: Box, reward: Array) -> tuple[float, Array, Array]:
-    """max_pi min_P V^pi[P, r] of one reward [H, X, A]: value, policy, and its worst kernel."""
+    """Return max_pi min_P V^pi[P, r] of one reward [H, X, A]: value, policy, and worst kernel."""
     policy, kernel = np.zeros_like(reward), np.empty((*reward.shape, problem.states))
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):
@@ -147,10 +148,10 @@ class _Bound(NamedTuple):
 
 
 def _upper(problem: CMDP, box: Box) -> _Bound:
-    """Return the least D(lambda) that kernels and multipliers find, each answering the other.
+    """Return the least D(lambda) that alternating kernels and multipliers find.
 
-    For a kernel, the multipliers of its CMDP; for multipliers, their worst kernel. Neither raises
-    the bound. It may end above the minimum, and is a bound wherever it ends.
+    For a kernel, take the multipliers of its CMDP. For multipliers, take their worst kernel.
+    Neither raises the bound. The bound may end above the minimum, and holds wherever it ends.
     """
     policies, best, multiplier = [], np.inf, np.zeros(problem.constraints)
     kernels = [_middle(box)]
@@ -176,7 +177,7 @@ def _upper(problem: CMDP, box: Box) -> _Bound:
 
 
 def _middle(box: Box) -> Array:
-    """Return a kernel of the box: the same share of every room is filled."""
+    """Return a kernel of the box, where every entry takes an equal share of its width."""
     room = box.upper - box.lower
     spare = 1.0 - box.lower.sum(axis=-1, keepdims=True)
     total = room.sum(axis=-1, keepdims=True)
@@ -184,7 +185,7 @@ def _middle(box: Box) -> Array:
 
 
 def _merit(problem: CMDP, returns: Array) -> tuple[float, float]:
-    """What is compared: first the shortfall, then the value."""
+    """Return the sort key of a policy: first the shortfall, then the value."""
     short = max(float(np.max(problem.threshold - returns[1:])), 0.0)
     return (-short if short > ENOUGH * problem.horizon else 0.0, float(returns[0]))
 
@@ -203,7 +204,7 @@ def _judged(problem: CMDP, box: Box, policy: Array) -> _Judged:
 
 
 def _ascent(problem: CMDP, box: Box, bound: _Bound) -> tuple[Array, Array]:
-    """A good policy: uphill from the best of those met and from the safest for each utility."""
+    """Return a good policy, by ascent from the best known ones and the safest for each utility."""
     safest = [pessimistic(problem, box, each)[1] for each in problem.reward[1:]]
     found = [_judged(problem, box, each) for each in [*bound.policies, *safest]]
     found.sort(key=lambda each: each.merit, reverse=True)
@@ -215,10 +216,10 @@ def _ascent(problem: CMDP, box: Box, bound: _Bound) -> tuple[Array, Array]:
 
 
 def _climbed(problem: CMDP, box: Box, at: _Judged) -> _Judged:
-    """Uphill by linear programs: each step moves to where all worst cases improve to first order.
+    """Climb by linear programs: each step improves all worst cases to first order.
 
-    Thresholds are raised by `more` there, so that what the second order takes away is made up for;
-    it falls where no step improves.
+    The programs raise thresholds by `more`, to make up for the second-order loss. `more` falls if
+    no step improves.
     """
     more = 0.05 * problem.horizon
     for _ in range(STEPS):
@@ -234,7 +235,7 @@ def _climbed(problem: CMDP, box: Box, at: _Judged) -> _Judged:
 
 
 def _longest(problem: CMDP, box: Box, at: _Judged, toward: Array) -> _Judged | None:
-    """The longest step on the way to a policy that improves, halving; None where none does."""
+    """Return the longest improving step on the way to a policy, by halving, or None."""
     for halved in range(12):
         share = 0.5**halved
         found = _judged(problem, box, (1.0 - share) * at.policy + share * toward)
@@ -246,9 +247,9 @@ def _longest(problem: CMDP, box: Box, at: _Judged, toward: Array) -> _Judged | N
 
 
 def _slopes(problem: CMDP, box: Box, policy: Array) -> Array:
-    """[1 + N, H, X, A]: w_h(x) Q_h(x, a) of each return under its worst kernel for the policy.
+    """Return w_h(x) Q_h(x, a), [1 + N, H, X, A], of each return under its own worst kernel.
 
-    The slope of the worst case, where the worst kernel is unique (the envelope theorem).
+    This is the slope of the worst case if the worst kernel is unique (the envelope theorem).
     """
     return np.stack([_slope(problem, box, policy, each) for each in problem.reward])
 
@@ -269,7 +270,7 @@ def _slope(problem: CMDP, box: Box, policy: Array, reward: Array) -> Array:
 
 
 def _direction(problem: CMDP, at: _Judged, slopes: Array, more: float) -> Array:
-    """The policy that is best to first order, with thresholds higher by `more` where possible.
+    """Return the policy that is best to first order, with thresholds higher by `more` if possible.
 
     Rows that no worst kernel visits stay as they are.
     """

@@ -6,13 +6,13 @@ the objective and u_j^n of the utilities:
     max  w sum_j s_j v_j - M y
     s.t. sum_j s_j (u_j^n - b^n) + y - t^n = 0  (n = 1..N),   sum_j s_j = 1,   s, t >= 0
 
-y is the shortfall. It is nonnegative and dear (M) when a plan is sought; free, with w = 0 and
-M = 1, when the largest margin -y is. A basis has N + 1 columns; its multipliers price one sweep,
-which finds the entering policy among all there are or proves optimality. For N = 1 the basis is a
-policy below the threshold and one above it, and the multiplier is where their two lines cross.
+y is the shortfall. In the search for a plan, y is nonnegative and costs M per unit. In the search
+for the largest margin -y, y is free, w = 0 and M = 1. A basis has N + 1 columns. Its multipliers
+price one sweep, which finds the entering policy among all there are or proves optimality. For N = 1
+the basis is a policy below the threshold and one above it. Their two lines cross at the multiplier.
 
-What comes out is judged by what will be played, not by how the search went: a mixture that falls
-short is never called feasible.
+The result is judged by the policy to be played, not by the course of the search. A mixture that
+falls short is never called feasible.
 """
 # Numba infers the types of these functions; layout.py names the shapes.
 
@@ -45,7 +45,7 @@ CLOSED = 1e-10  # relative to the largest value: a certificate that needs no sec
 
 @steering
 def sweep_at(model, start, objective, multiplier, columns, basis, work):
-    """Sweep for w V[r^0] + sum_n multiplier[n] V[r^n], in the program's units; where it is."""
+    """Sweep for w V[r^0] + sum_n multiplier[n] V[r^n], in the program's units. Return the slot."""
     basis.weights[0] = objective * basis.scale[0]
     for n in range(len(multiplier)):
         basis.weights[n + 1] = max(multiplier[n], 0.0) * basis.scale[1]
@@ -65,7 +65,7 @@ def sweep_at(model, start, objective, multiplier, columns, basis, work):
 
 @steering
 def worth(basis, columns, slot, objective, threshold):
-    """w v + sum_n multiplier[n] (u^n - b^n) of a column, and the size of its terms."""
+    """Return w v + sum_n multiplier[n] (u^n - b^n) of a column, and the size of its terms."""
     total = objective * basis.scale[0] * columns.returns[slot, 0]
     size = abs(total)
     for n in range(len(threshold)):
@@ -77,7 +77,7 @@ def worth(basis, columns, slot, objective, threshold):
 
 @steering
 def maximise(model, start, objective, penalty, enough, columns, basis, work):
-    """Pivot until no policy improves the mixture; returns (held, bound, sweeps).
+    """Pivot until no policy improves the mixture. Return (held, bound, sweeps).
 
     Without an objective the shortfall is free, and the search stops when its margin is `enough`.
     """
@@ -106,7 +106,7 @@ def maximise(model, start, objective, penalty, enough, columns, basis, work):
 
 @steering
 def largest_margin(model, start, enough, columns, basis, work):
-    """max over policies and kernels of min_n (V[r^n] - b^n): (what is played, bound, sweeps).
+    """Maximise min_n (V[r^n] - b^n) over policies and kernels. Return (margin, bound, sweeps).
 
     The search ends when the margin reaches `enough`.
     """
@@ -129,7 +129,7 @@ def largest_margin(model, start, enough, columns, basis, work):
 
 @steering_in_order
 def prepare(model, basis):
-    """Units for the program, and every column at its own place."""
+    """Set the units of the program, and put every column at its own place."""
     choose_scale(model, basis)
     for j in range(len(basis.place)):
         basis.place[j] = j
@@ -137,10 +137,10 @@ def prepare(model, basis):
 
 @steering
 def seed(model, start, first, penalty, columns, basis, work):
-    """Offer policies from multipliers a little beside the given ones, one for each constraint.
+    """Offer policies from multipliers near the given ones, one for each constraint.
 
-    Good multipliers make the first policy nearly right; its neighbour across each threshold is
-    then a step away. Four sweeps a plan instead of nine, along a run.
+    Good multipliers make the first policy nearly right. Its neighbour across each threshold is then
+    one step away. Along a run, a plan takes four sweeps instead of nine.
     """
     N, sweeps = len(first), 0
     returns = columns.returns[basis.place[0]]
@@ -161,7 +161,7 @@ def seed(model, start, first, penalty, columns, basis, work):
 
 @steering
 def search(model, start, first, penalty, columns, basis, work):
-    """One search from multipliers in the program's units; returns (held, bound, sweeps)."""
+    """Search once from multipliers in the program's units. Return (held, bound, sweeps)."""
     sweep_at(model, start, 1.0, first, columns, basis, work)
     begin(basis, columns, model.threshold, 1.0)
     more = seed(model, start, first, penalty, columns, basis, work)
@@ -173,8 +173,9 @@ def search(model, start, first, penalty, columns, basis, work):
 def plan(model, start, multiplier, columns, basis, work):
     """Return the optimal mixture, from multipliers to start with: (value, bound, margin, sweeps).
 
-    The margin is 0 if the mixture meets every threshold; below zero nothing does, and the mixture
-    is that of the largest margin. `basis.multiplier` is in the units of the rewards afterwards.
+    The margin is 0 if the mixture meets every threshold. Below zero no mixture does, and the
+    mixture is that of the largest margin. `basis.multiplier` is in the units of the rewards
+    afterwards.
     """
     prepare(model, basis)
     units = basis.scale[0] / basis.scale[1]  # a multiplier of the program per one of the rewards
@@ -212,7 +213,7 @@ def plan(model, start, multiplier, columns, basis, work):
 
 @compiled_apart
 def write_policy(model, start, columns, basis, work, policy, returns):
-    """The policy of the mixture, and its returns; where it never comes, the last sweep's choice."""
+    """Write the policy and returns of the mixture. Without mass, use the last sweep's actions."""
     H, P = len(policy), len(work.here)
     occupancy = work.occupancy
     occupancy[:] = 0.0
