@@ -42,7 +42,7 @@ PRESETS = ("released", "printed")
 
 
 def _paper(base: PrimalDual, primal_dual: PrimalDual) -> tuple[PrimalDual, ...]:
-    """What the paper speaks of, in one preset."""
+    """Return the rows of the paper in one preset."""
     return (
         base,
         uopt.no_regularization(base),
@@ -108,7 +108,7 @@ ALIASES = {
 
 
 def check_settings(rows: Iterable[Row], given: Mapping[str, object]) -> None:
-    """Refuse a setting, by its name, that changes none of these algorithms; None is not given."""
+    """Refuse a setting, by its name, that changes none of these algorithms. None is not given."""
     known = list(rows)
     for name, value in given.items():
         if value is not None and not any(row.reads(name) for row in known):
@@ -119,7 +119,7 @@ def check_settings(rows: Iterable[Row], given: Mapping[str, object]) -> None:
 
 
 def needing_slack() -> list[str]:
-    """The algorithms that must be told a Slater gap or a safe policy: with their preset if one."""
+    """Return the algorithms (or presets) that need a Slater gap or safe policy."""
     rows = [row for row in _ROWS if row.needs_slack]
     both = {row.name for row in _ROWS if not row.needs_slack}
     named = [f"{row.name} ({row.preset})" if row.name in both else row.name for row in rows]
@@ -127,12 +127,12 @@ def needing_slack() -> list[str]:
 
 
 def algorithm(name: str, preset: str | None = None) -> Row:
-    """The row of that name, with the formulas of a preset.
+    """Return the row of that name, with the formulas of a preset.
 
-    `released`: those of published code. For the paper's own algorithms that is the authors'
-    notebook, which holds the five of Figure 1; the other rows apply its formulas to what the paper
-    only speaks of. `printed`: those of the papers. By default `released` where it exists, unless it
-    must be told what a learner does not know of the kernel.
+    `released` has the formulas of published code. For the paper's own algorithms that is the
+    authors' notebook. It holds the five algorithms of Figure 1. The other rows apply its formulas
+    to algorithms that the paper only mentions. `printed` has the formulas of the papers. The
+    default is `released` if it exists and needs no facts of the kernel that a learner lacks.
 
     An installed package may register further names, which have no presets.
     """
@@ -155,13 +155,13 @@ def algorithm(name: str, preset: str | None = None) -> Row:
 
 
 def _inside(name: str) -> str | None:
-    """NAME or NAME:PRESET of Safe(NAME); None of any other name."""
+    """Return NAME or NAME:PRESET of Safe(NAME); None of any other name."""
     found = re.fullmatch(r"safe\((.+)\)", name.strip(), re.IGNORECASE)
     return None if found is None else found[1].strip()
 
 
 def _from_outside(name: str, preset: str | None, ours: dict[str, str]) -> Row:
-    """The row that an installed package registers; what nobody knows is refused with a hint."""
+    """Return the row that an installed package registers. Refuse an unknown name with a hint."""
     outside = {low: one[0].name for low, one in plugins.plugins(plugins.ALGORITHMS).items()}
     if name.lower() in outside and preset is not None:
         raise InputError(f"{name} is {OUTSIDE} and has no presets")
@@ -176,24 +176,24 @@ def _from_outside(name: str, preset: str | None, ours: dict[str, str]) -> Row:
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is of our list, in any case, or an alias of one that is."""
+    """Return True if a name is in our list, in any case, or an alias of one that is."""
     names = {known.lower() for known, _ in ALGORITHMS}
     return name.lower() in names or name.lower() in ALIASES or _inside(name) is not None
 
 
 def is_outside(name: str) -> bool:
-    """Whether a name or an import path is of a learner from outside; nothing is imported."""
+    """Return True if a name or an import path is of a learner from outside. Nothing is imported."""
     head, _, tail = name.partition(":")
     return _inside(name) is None and not is_own(head) and tail not in PRESETS
 
 
 def as_row(given: Given, preset: str | None = None) -> Row:
-    """The row of what a person gives where an algorithm is wanted.
+    """Return the row of a value that stands for an algorithm.
 
-    A row; NAME or NAME:PRESET; Safe(NAME), a coin around it; the import path package.module:name of
-    a learner, which runs that module's code; a learner with `init`, `policy` and `observe`; a
-    function or class that makes one from a `Task`. A learner from outside may not have a name of
-    our own.
+    The value is a row; NAME or NAME:PRESET; Safe(NAME), which wraps the row; the import path
+    package.module:name of a learner, which runs that module's code; a learner with `init`, `policy`
+    and `observe`; a function or class that makes one from a `Task`. A learner from outside may not
+    have a name of our own.
     """
     if isinstance(given, str):
         return _named(given, preset)
@@ -220,7 +220,7 @@ def _named(text: str, preset: str | None) -> Row:
 
 
 def written_name(given: Given) -> str:
-    """How a folder of runs names an algorithm, so that another process finds it again."""
+    """Return the name of an algorithm in a folder of runs, by which other processes find it."""
     if isinstance(given, str):
         return given
     if isinstance(given, Row):
@@ -230,7 +230,7 @@ def written_name(given: Given) -> str:
 
 
 def _found_again(row: Row) -> str:
-    """The name of a row that is registered, ours or from outside, or at its import path."""
+    """Return the name of a row that is registered, ours or from outside, or at its import path."""
     if not isinstance(row, Custom) and ALGORITHMS.get((row.name, row.preset)) == row:
         return f"{row.name}:{row.preset}"
     if isinstance(row, Safe) and algorithm(row.name, row.preset) == row:

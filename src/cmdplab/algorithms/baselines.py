@@ -16,7 +16,7 @@ from cmdplab.types import Array, Mask
 
 
 def safe_baseline(problem: CMDP, solution: Solution, tightening: float = 0.5) -> Baseline:
-    """The default baseline: the optimum for the thresholds b + tightening * (Slater gap)."""
+    """Return the default baseline: the optimum for the thresholds b + tightening * (Slater gap)."""
     tighter = problem.threshold + tightening * told_gap(solution.slater_gap)
     found = attempt(Known(problem, problem.reward, tighter))
     if isinstance(found, Infeasible):
@@ -32,7 +32,7 @@ def task_for(
     baseline: Array | None = None,
     rewards: Feedback = "known",
 ) -> Task:
-    """What a row is told of a problem; `baseline` [H, X, A] replaces the default safe policy."""
+    """Return a row's task on a problem; `baseline` [H, X, A] replaces the default safe policy."""
     safe = None
     if problem.constraints:
         row.check_slack(told_gap(solution.slater_gap))
@@ -64,7 +64,7 @@ def check_stationary(row: Row, problem: CMDP, rewards: Feedback) -> None:
 
 
 def _alike(table: Array, opened: Mask) -> bool:
-    """Whether an open pair has the same row [h, x, a] at all steps."""
+    """Return True if every open pair has the same row [h, x, a] at all its open steps."""
     if table.strides[0] == 0:
         return True
     first = np.argmax(opened, axis=0)
@@ -73,6 +73,6 @@ def _alike(table: Array, opened: Mask) -> bool:
 
 
 def possible_successors(problem: CMDP) -> Mask:
-    """[X, A, X], true where a state follows with a positive probability at some step."""
+    """Return [X, A, X], True if a state follows with a positive probability at some step."""
     table = problem.table[:1] if problem.stationary else problem.table
     return np.asarray((table > 0.0).any(axis=0))

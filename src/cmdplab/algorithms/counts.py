@@ -20,7 +20,7 @@ NO_ENDS = np.zeros((0, 0, 0))  # no visit lacks its successor
 
 
 def as_rows(counts: Array) -> Array:
-    """A table as rows [M, 5]; rows as they are."""
+    """Return a table as rows [M, 5], and rows as they are."""
     if counts.ndim == 2:
         return counts
     at = np.nonzero(counts)
@@ -28,7 +28,7 @@ def as_rows(counts: Array) -> Array:
 
 
 def as_table(counts: Array, layers: int, states: int, actions: int) -> Array:
-    """Rows as a table [L, X, A, X]; a table as it is."""
+    """Return rows as a table [L, X, A, X], and a table as it is."""
     if counts.ndim == 4:
         return counts
     table = np.zeros((layers, states, actions, states))
@@ -37,7 +37,7 @@ def as_table(counts: Array, layers: int, states: int, actions: int) -> Array:
 
 
 def visits_of(counts: Array, layers: int, states: int, actions: int) -> Array:
-    """[L, X, A], the visits of pairs, whatever the form."""
+    """Return [L, X, A], the visits of pairs, for every form."""
     if counts.ndim == 4:
         # Where they are a known kernel, no whole numbers, a resumed run must add in the same order.
         return np.asarray(np.ascontiguousarray(counts).sum(axis=-1))
@@ -47,19 +47,19 @@ def visits_of(counts: Array, layers: int, states: int, actions: int) -> Array:
 
 
 def with_end(ends: Array, shape: tuple[int, ...], place: tuple[int, ...], visit: float) -> Array:
-    """Visits [L, X, A] whose successor is not known, with one more."""
+    """Return the visits [L, X, A] without a known successor, after one more such visit."""
     ends = ends.copy() if len(ends) else np.zeros(shape)
     ends[place] += visit
     return ends
 
 
 def all_visits(moves: Array, ends: Array) -> Array:
-    """[L, X, A], the visits of pairs: those that say where they led, and those that do not."""
+    """Return [L, X, A], all visits of pairs: those with a known successor and those without."""
     return moves + ends if len(ends) else moves
 
 
 def no_rows() -> Array:
-    """Rows of nothing seen."""
+    """Return rows of no visits."""
     return np.zeros((0, 5))
 
 

@@ -48,11 +48,11 @@ class Custom(Row):
     unknown_rewards: str = "its own matter"
 
     def settings(self) -> dict[str, Any]:
-        """Nothing: a learner from outside has no settings that we know."""
+        """Return None for every setting: a learner from outside has no settings that we know."""
         return dict.fromkeys(super().settings())
 
     def reads(self, name: str) -> bool:
-        """Whether a setting changes anything: none does."""
+        """Return False: no setting changes anything."""
         return False
 
     def _may_have(self, name: str) -> bool:
@@ -60,19 +60,19 @@ class Custom(Row):
 
     @property
     def heuristic(self) -> str:
-        """Nothing that we know is proved of it."""
+        """Return that nothing is proved here; empty if the learner has a guarantee."""
         return "" if self.guarantee else f"{OUTSIDE}: nothing is proved here"
 
 
 def is_learner(given: object) -> bool:
-    """Whether something has the three methods of a learner; a class has none yet."""
+    """Return True if an object has the three methods of a learner; a class has none yet."""
     methods = (getattr(given, each, None) for each in ("init", "policy", "observe"))
     return not isinstance(given, type) and all(callable(each) for each in methods)
 
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
-    """A learner that is the same for every task; its own idea of being equal is not asked."""
+    """A learner that is the same for every task, compared by identity."""
 
     learner: Any
 
@@ -87,7 +87,7 @@ class _Ready:
 
 
 def custom(given: object, name: str = "") -> Custom:
-    """A row around a learner, or around a function or class that makes one from a `Task`."""
+    """Return a row around a learner, or around a function or class that makes one from a `Task`."""
     if isinstance(given, Custom):
         return replace(given, name=name) if name else given
     if is_learner(given):
@@ -101,12 +101,12 @@ def custom(given: object, name: str = "") -> Custom:
 
 
 def imported(path: str) -> Custom:
-    """The learner at "package.module:name". Importing runs the module's code."""
+    """Return the learner at "package.module:name". Importing runs the module's code."""
     return custom(plugins.follow(path), path)
 
 
 def registered(name: str) -> Custom | None:
-    """The learner that an installed package registers under a name; its module is imported."""
+    """Return the learner that an installed package registers under a name. Import its module."""
     found = plugins.plugin(plugins.ALGORITHMS, name)
     if found is None:
         return None
@@ -115,7 +115,7 @@ def registered(name: str) -> Custom | None:
 
 
 def recorded(name: str) -> Custom:
-    """The row of a learner that a record names: nothing is imported, so it cannot be played."""
+    """Return the row of a learner that a record names. It is not imported, and cannot be played."""
 
     def make(task: Task) -> Learner:
         raise InputError(not_given(name))
@@ -124,14 +124,14 @@ def recorded(name: str) -> Custom:
 
 
 def not_given(name: str) -> str:
-    """Why a learner that a record names is not played, and what to do."""
+    """Return why a learner that a record names is not played, and the remedy."""
     asked = f"give it again, --algorithm {name}" if plugins.is_path(name) else ""
     install = "install the package that registers it"
     return f"{name} is {OUTSIDE}: {asked + ', or ' if asked else ''}{install}"
 
 
 def import_path(given: object) -> str:
-    """The path by which another process finds the same function, class or row again."""
+    """Return the path by which another process finds the same function, class or row again."""
     name = getattr(given, "__qualname__", "")
     path = f"{getattr(given, '__module__', '')}:{name}"
     found = None
@@ -146,11 +146,11 @@ def import_path(given: object) -> str:
 
 
 class StoredState(SimpleNamespace):
-    """A learner's state as a checkpoint holds it: arrays and numbers by name, of no type yet."""
+    """A learner's state as a checkpoint holds it: arrays and numbers by name, without a type."""
 
 
 class Checked:
-    """A learner that is held to its contract in every episode; what breaks it is a sentence."""
+    """A learner whose contract is checked in every episode. A breach raises one sentence."""
 
     def __init__(self, name: str, learner: Any, task: Task) -> None:
         if not is_learner(learner):
@@ -163,11 +163,11 @@ class Checked:
         self._opened = np.ones(task.reward.shape[1:], bool) if task.mask is None else task.mask
 
     def init(self) -> Any:
-        """The learner's first state."""
+        """Return the learner's first state."""
         return self._state(_held(self._name, "failed in init", self._learner.init), 0)
 
     def policy(self, state: Any) -> Array:
-        """What is played next: probabilities over the open actions, as a copy."""
+        """Return the policy played next: probabilities over the open actions, as a copy."""
         where = f"episode {state.episode + 1}"
         failed = f"failed in {where}"
         given = _held(self._name, failed, lambda: self._learner.policy(state))
@@ -182,7 +182,7 @@ class Checked:
             raise LearnerError(f"{self._name} broke the contract in {where}: {error}") from None
 
     def observe(self, state: Any, episode: Episode) -> Any:
-        """The state after one more episode."""
+        """Return the state after one more episode."""
         done = state.episode + 1
         where = f"failed in episode {done}"
         following = _held(self._name, where, lambda: self._learner.observe(state, episode))
@@ -194,7 +194,7 @@ class Checked:
         return self._state(following, done)
 
     def restored(self, state: Any) -> Any:
-        """The state to go on from: the learner's own, or one that a checkpoint held."""
+        """Return the state to go on from: the learner's own, or one that a checkpoint held."""
         if isinstance(state, StoredState):
             state = unpacked(self._name, self.init(), vars(state))
         return self._state(state, getattr(state, "episode", 0))
@@ -212,12 +212,12 @@ class Checked:
 
 
 def checked_learner(row: Custom, task: Task) -> Checked:
-    """The learner of a row, made for a task."""
+    """Return the learner of a row, made for a task."""
     return Checked(row.name, _held(row.name, "cannot be made", lambda: row.make(task)), task)
 
 
 def _held(name: str, what: str, call: Callable[[], Any]) -> Any:
-    """What somebody else's code gives; what it raises is one sentence."""
+    """Return the result of somebody else's code. Turn its exceptions into one sentence."""
     try:
         return call()
     except InputError:
@@ -227,14 +227,14 @@ def _held(name: str, what: str, call: Callable[[], Any]) -> Any:
 
 
 def _place(error: BaseException) -> str:
-    """Where in somebody else's code an exception came up: the first line that is not ours."""
+    """Return the place of an exception in somebody else's code: the first line that is not ours."""
     frames = extract_tb(error.__traceback__)
     theirs = [each for each in frames if not Path(each.filename).is_relative_to(_PACKAGE)]
     return f" ({Path(theirs[0].filename).name}, line {theirs[0].lineno})" if theirs else ""
 
 
 def _complaint(state: Any, episode: int, constraints: int) -> str:
-    """What is wrong with a state; empty if nothing."""
+    """Return the fault of a state; empty if there is none."""
     missing = [each for each in ("episode", "multiplier") if not hasattr(state, each)]
     if missing:
         return f"its state has no field {missing[0]}"
@@ -250,7 +250,7 @@ def _complaint(state: Any, episode: int, constraints: int) -> str:
 
 
 def packed(name: str, state: Any) -> dict[str, npt.NDArray[Any]]:
-    """A state as named arrays: that of a NamedTuple or a dataclass of arrays and numbers."""
+    """Return a state as named arrays. It is a NamedTuple or a dataclass of arrays and numbers."""
     arrays = {}
     for each, value in _items(name, state).items():
         # A subclass, such as a masked array, would come back as an array and mean something else.
@@ -266,7 +266,7 @@ def packed(name: str, state: Any) -> dict[str, npt.NDArray[Any]]:
 
 
 def unpacked(name: str, first: Any, stored: Mapping[str, Any]) -> Any:
-    """The state of stored arrays and numbers, in the type of the learner's first state."""
+    """Return the state of stored arrays and numbers, in the type of the learner's first state."""
     like = _items(name, first)
     if like.keys() != stored.keys():
         odd = min(like.keys() ^ stored.keys())
@@ -277,7 +277,7 @@ def unpacked(name: str, first: Any, stored: Mapping[str, Any]) -> Any:
 
 
 def _like(first: Any, stored: Any) -> Any:
-    """A stored number or array as what it was before: NumPy's numbers and Python's are apart."""
+    """Return a stored number or array in its first type: NumPy's numbers and Python's are apart."""
     if isinstance(first, np.ndarray) or np.ndim(stored):
         return np.array(stored)
     return np.asarray(stored)[()] if isinstance(first, np.generic) else np.asarray(stored).item()

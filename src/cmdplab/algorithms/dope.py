@@ -42,17 +42,20 @@ from cmdplab.algorithms.schedules import Setting
 
 
 def compensation(s: Setting) -> float:
-    """H^2 / gap_0."""
+    """Return H^2 / gap_0."""
     return s.H**2 / s.baseline_slack
 
 
 def reward_compensation(s: Setting) -> float:
-    """3 H / gap_0 - 1: with the one below the clip [derived] 3 H / gap_0 widths   [code]."""
+    """Return 3 H / gap_0 - 1: with the one below the clip [derived] 3 H / gap_0 widths   [code]."""
     return 3.0 * s.H / s.baseline_slack - 1.0
 
 
 def baseline_phase(s: Setting) -> float:
-    """floor(K_0) + 1 with K_0 = X^2 A H^3 / gap_0^2: the release plays 0, 1, ..., K_0   [code]."""
+    """Return floor(K_0) + 1, K_0 = X^2 A H^3 / gap_0^2   [code].
+
+    The release plays the baseline in the episodes 0, 1, ..., K_0.
+    """
     length = s.X**2 * s.A * s.H**3 / s.baseline_slack**2
     return float(math.floor(length * (1.0 + 1e-9)) + 1)  # rounding in gap_0 takes no episode away
 

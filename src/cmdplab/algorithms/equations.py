@@ -11,29 +11,29 @@ from types import FunctionType
 
 
 def iterated_log(x: float) -> float:
-    """llnp(x) = ln(ln(max(x, e)))   (Section 3)."""
+    """Return llnp(x) = ln(ln(max(x, e)))   (Section 3)."""
     return math.log(math.log(max(x, math.e)))
 
 
 def confidence_radius(n: float, iterated: float, log_term: float, cap: float) -> float:
-    """phi(n) = cap ^ sqrt( (iterated llnp(2n) + log_term) / (n v 1) )   (Eq. 3; cap: H.1)."""
+    """Return phi(n) = cap ^ sqrt((iterated llnp(2n) + log_term) / (n v 1))   (Eq. 3; cap: H.1)."""
     return min(cap, math.sqrt((iterated * iterated_log(2.0 * n) + log_term) / max(n, 1.0)))
 
 
 def count_weight(visits: float, prior: float, unvisited: float) -> float:
-    """1 / (n + prior), which turns counts into Pbar; `unvisited` where n = 0   (Section 3)."""
+    """Return 1 / (n + prior), by which counts become Pbar; `unvisited` if n = 0   (Section 3)."""
     return 1.0 / (visits + prior) if visits > 0.0 else unvisited
 
 
 def deviation(p: float) -> float:
-    """sqrt( p (1 - p) ), the standard deviation in an empirical Bernstein width."""
+    """Return sqrt( p (1 - p) ), the standard deviation in an empirical Bernstein width."""
     return math.sqrt(p * max(1.0 - p, 0.0))
 
 
 def bonus(
     phi: float, roots: float, deviations: float, root: float, dev: float, flat: float, tail: float
 ) -> float:
-    """beta = phi (root S + dev D + flat) + tail phi^2.
+    """Return beta = phi (root S + dev D + flat) + tail phi^2.
 
     S = sum_y sqrt(Pbar(y)) is `roots`, D = sum_y sqrt(Pbar(y)(1 - Pbar(y))) is `deviations`.
     Uniform-PAC (Eq. 3): root = 2, tail = 5X. Bernstein: dev = 2, tail = 14X/3.
@@ -42,12 +42,12 @@ def bonus(
 
 
 def unvisited_bonus(beta: float, visits: float, extra: float) -> float:
-    """beta + extra [n = 0]: an infinite extra holds a pair that was never seen at its cap."""
+    """Return beta + extra [n = 0]: an infinite extra holds an unvisited pair at its cap."""
     return beta + extra if visits == 0.0 else beta
 
 
 def interval_width(p: float, phi: float, flat: float, dev: float, tail: float) -> float:
-    """flat phi ^ ( dev sqrt(Pbar(y)(1 - Pbar(y))) phi + tail phi^2 ), beta(y) without its cap.
+    """Return flat phi ^ (dev sqrt(Pbar(y)(1 - Pbar(y))) phi + tail phi^2), beta(y) without its cap.
 
     Empirical Bernstein: dev = 2, tail = 14/3, flat infinite. Hoeffding: flat alone, tail infinite.
     """
@@ -55,47 +55,47 @@ def interval_width(p: float, phi: float, flat: float, dev: float, tail: float) -
 
 
 def scaled_width(width: float, scale: float, cap: float) -> float:
-    """beta(y) = cap ^ scale width; the theory's scale is 1."""
+    """Return beta(y) = cap ^ scale width; the theory's scale is 1."""
     return min(cap, scale * width)
 
 
 def entropy_range(tau: float, log_actions: float) -> float:
-    """1 + tau ln A, the largest regularised reward of one step   (Algorithm 2)."""
+    """Return 1 + tau ln A, the largest regularised reward of one step   (Algorithm 2)."""
     return 1.0 + tau * log_actions
 
 
 def reward_temperature(n: int, tau: float) -> float:
-    """tau [n = 0]: entropy goes with the objective, not with the utilities   (Algorithm 2)."""
+    """Return tau [n = 0]: entropy goes with the objective, not with utilities   (Algorithm 2)."""
     return tau if n == 0 else 0.0
 
 
 def bonus_weight(multiplier: float, tau: float, entropy: float) -> float:
-    """m (1 + tau e): printed H (1 + tau ln A) for r^0 and H for the others; released 1."""
+    """Return m (1 + tau e): printed H (1 + tau ln A) for r^0 and H for the others; released 1."""
     return multiplier * entropy_range(tau, entropy)
 
 
 def value_cap(steps_left: int, tau: float, log_actions: float) -> float:
-    """(1 + tau ln A) (H - h + 1), the most that is left to earn   (Algorithm 2)."""
+    """Return (1 + tau ln A) (H - h + 1), the largest value of the steps left   (Algorithm 2)."""
     return entropy_range(tau, log_actions) * steps_left
 
 
 def multiplier_cap(cap: float, tau: float, log_actions: float) -> float:
-    """(H / slack) (1 + tau ln A), where the multipliers are clipped   (Eq. 5)."""
+    """Return (H / slack) (1 + tau ln A), at which the multipliers are clipped   (Eq. 5)."""
     return cap * entropy_range(tau, log_actions)
 
 
 def seen_value(now: float, ahead: float, lookahead: float) -> float:
-    """The value in the dual step: of pi^k (lookahead 0), or Q~^k averaged with pi^{k+1} (1)."""
+    """Return the value in the dual step: of pi^k (lookahead 0), or Q~^k under pi^{k+1} (1)."""
     return now + lookahead * (ahead - now)
 
 
 def action_value(r: float, weight: float, beta: float, next_value: float, cap: float) -> float:
-    """Q~_h = min( r_h + weight beta_h + Pbar V~_{h+1}, cap )   (Algorithm 2)."""
+    """Return Q~_h = min( r_h + weight beta_h + Pbar V~_{h+1}, cap )   (Algorithm 2)."""
     return min(r + weight * beta + next_value, cap)
 
 
 def policy_term(p: float, log_p: float, q: float, tau: float, weighting: float) -> float:
-    """pi ( Q~ - tau ln pi (1 - weighting + weighting pi) ), summed over a to V~_h   (Algorithm 2).
+    """Return pi (Q~ - tau ln pi (1 - weighting + weighting pi)), whose sum is V~_h   (Algorithm 2).
 
     weighting = 0 is the printed entropy; 1 weights it by pi once more, as the notebook does.
     """
@@ -103,17 +103,17 @@ def policy_term(p: float, log_p: float, q: float, tau: float, weighting: float) 
 
 
 def mixed_policy(p: float, theta: float, uniform: float) -> float:
-    """(1 - theta) pi + theta / A, where OPDOP's policy step starts   (Ding et al. 2021)."""
+    """Return (1 - theta) pi + theta / A, the start of OPDOP's policy step   (Ding et al. 2021)."""
     return (1.0 - theta) * p + theta * uniform
 
 
 def policy_logit(log_p: float, eta: float, tau: float, q: float) -> float:
-    """(1 - eta tau) ln pi^k + eta Q~^k, whose softmax over a is pi^{k+1}   (Eq. 4)."""
+    """Return (1 - eta tau) ln pi^k + eta Q~^k, whose softmax over a is pi^{k+1}   (Eq. 4)."""
     return (1.0 - eta * tau) * log_p + eta * q
 
 
 def draw_step(a: int, p: float, u: float, total: float, action: int) -> tuple[float, int, bool]:
-    """One action of an inverse CDF: the mass up to it, what is drawn so far, whether u is below.
+    """Return the mass so far of an inverse CDF, the action drawn so far, and True if u is below.
 
     Rounding may leave u beyond the last sum: then the last action with mass is the one drawn.
     """
@@ -123,12 +123,12 @@ def draw_step(a: int, p: float, u: float, total: float, action: int) -> tuple[fl
 
 
 def reward_sample(r: float, u: float, spread: float) -> float:
-    """(1 - spread) r + spread [u < r], of mean r: Bernoulli for spread 1, r itself for 0."""
+    """Return (1 - spread) r + spread [u < r], of mean r: Bernoulli for spread 1, r itself for 0."""
     return (1.0 - spread) * r + spread * (1.0 if u < r else 0.0)
 
 
 def reward_estimate(total: float, n: float, width: float) -> float:
-    """r^ = clip( total / n + width, 0, 1 ), total the sum of n samples; the far end for n = 0.
+    """Return r^ = clip( total / n + width, 0, 1 ), total the sum of n samples.
 
     A width > 0 gives an upper end, 1 if never visited; a width < 0 a lower end, 0 if never visited.
     OPDOP has one more in n, and no width   (Ding et al. 2021).
@@ -139,19 +139,19 @@ def reward_estimate(total: float, n: float, width: float) -> float:
 
 
 def queue_step(queue: float, step: float, b: float, margin: float, value: float) -> float:
-    """[ queue + step (b + margin - V) ]_+, what is still owed to a constraint."""
+    """Return [ queue + step (b + margin - V) ]_+, which grows while V is below b + margin."""
     return max(queue + step * (b + margin - value), 0.0)
 
 
 def multiplier_step(
     lam: float, eta: float, tau: float, b: float, value: float, cap: float
 ) -> float:
-    """lambda^{k+1} = clip( lambda + eta (b - V~_1(x_1) - tau lambda), 0, cap )   (Eq. 5)."""
+    """Return lambda^{k+1} = clip( lambda + eta (b - V~_1(x_1) - tau lambda), 0, cap )   (Eq. 5)."""
     return min(max(lam + eta * (b - value - tau * lam), 0.0), cap)
 
 
 def formulas() -> dict[str, FunctionType]:
-    """Every formula of this module, by its name."""
+    """Return every formula of this module, by its name."""
     return {
         name: each
         for name, each in globals().items()

@@ -26,7 +26,7 @@ from cmdplab.types import Array
 
 
 def margin(k: Array, s: Setting) -> Array:
-    """eps_k = H (k + 3)^(-1/6)   [unverified: the factor H]."""
+    """Return eps_k = H (k + 3)^(-1/6)   [unverified: the factor H]."""
     return np.asarray(s.H * (k + 3.0) ** (-1.0 / 6.0))
 
 

@@ -34,23 +34,23 @@ from cmdplab.algorithms.schedules import Setting
 
 
 def optimistic_width(s: Setting) -> float:
-    """H sqrt( X ln(4 X A H K / delta) )   [paper, its proof; unverified: the factor C_4 = 1]."""
+    """Return H sqrt( X ln(4 X A H K / delta) )   [paper, its proof; unverified: C_4 = 1]."""
     return s.H * math.sqrt(s.X * math.log(4.0 * s.X * s.A * s.H * s.K / s.delta))
 
 
 def softmax_temperature(s: Setting) -> float:
-    """1 / alpha = 4 H / (ln(A) sqrt(K))   [paper]; with one action, whatever it is, 4 H."""
+    """Return 1 / alpha = 4 H / (ln(A) sqrt(K))   [paper]; A = 1 counts as 2, without effect."""
     return 4.0 * s.H / (math.log(max(s.A, 2)) * math.sqrt(s.K))
 
 
 def printed(s: Setting, bonus_scale: float, margin_scale: float) -> Constants:
-    """One width for both signals, no compensation."""
+    """Return the constants with one width for both signals, and no compensation."""
     width = bonus_scale * optimistic_width(s)
     return Constants(width, width, 0.0, 0.0, softmax_temperature(s), math.sqrt(s.K))
 
 
 def released(s: Setting, bonus_scale: float, margin_scale: float) -> Constants:
-    """OPSE's released constants without compensation   [code]."""
+    """Return OPSE's released constants without compensation   [code]."""
     same = released_streaming(s, bonus_scale, bonus_scale)
     return same._replace(compensation_width=0.0, compensation=0.0)
 

@@ -14,9 +14,9 @@ from cmdplab.types import Array, Indices
 
 
 class Episode(NamedTuple):
-    """One trajectory: the last state is the one after the last action.
+    """One trajectory. The last state is the state after the last action.
 
-    It is `counts.NOWHERE` where a learner that pools its steps must not count it.
+    It is `counts.NOWHERE` if a learner that pools its steps must not count it.
     """
 
     states: Indices  # [H + 1]
@@ -26,16 +26,16 @@ class Episode(NamedTuple):
 
 
 class LearnerState(Protocol):
-    """What an engine reads of a learner's state; the rest is the learner's own."""
+    """The fields of a learner's state that an engine reads. All others are the learner's own."""
 
     @property
     def episode(self) -> int:
-        """Episodes done."""
+        """Return the number of episodes done."""
         ...
 
     @property
     def multiplier(self) -> Array:
-        """[N], zeros for a learner without multipliers."""
+        """Return [N], zeros for a learner without multipliers."""
         ...
 
 
@@ -43,20 +43,20 @@ class Learner(Protocol):
     """Anything that learns episode by episode. It never sees the kernel."""
 
     def init(self) -> LearnerState:
-        """The state before the first episode."""
+        """Return the state before the first episode."""
         ...
 
     def policy(self, state: Any) -> Array:
-        """[H, X, A], what to play next."""
+        """Return the policy to play next, [H, X, A]."""
         ...
 
     def observe(self, state: Any, episode: Episode) -> LearnerState:
-        """The state after one more episode, as a new object."""
+        """Return the state after one more episode, as a new object."""
         ...
 
 
 class Chunk(NamedTuple):
-    """What some consecutive episodes gave: exact returns of the policy played in each."""
+    """Results of consecutive episodes: the exact returns of the policy played in each."""
 
     returns: Array  # [E, 1 + N]
     multiplier: Array  # [E, N], after the update of each episode

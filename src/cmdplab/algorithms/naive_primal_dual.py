@@ -29,13 +29,13 @@ from cmdplab.types import Array
 
 
 def policy_step(k: Array, s: Setting) -> Array:
-    """t = sqrt( 2 ln A / (H^2 (1 + N rho)^2 K) ), rho = H / slack."""
+    """Return t = sqrt( 2 ln A / (H^2 (1 + N rho)^2 K) ), rho = H / slack."""
     rho = s.H / s.slack
     return np.full(k.shape, math.sqrt(2.0 * s.log_actions / s.K) / (s.H * (1.0 + s.N * rho)))
 
 
 def dual_step(k: Array, s: Setting) -> Array:
-    """t' = rho / (H sqrt(N K)), rho = H / slack; nothing to step for N = 0."""
+    """Return t' = rho / (H sqrt(N K)), rho = H / slack; nothing to step for N = 0."""
     return np.full(k.shape, 1.0 / (s.slack * math.sqrt(max(s.N, 1) * s.K)))
 
 
@@ -61,10 +61,10 @@ OPT_PRIMAL_DUAL_RELEASED = replace(
 
 
 def appendix_c(row: PrimalDual) -> PrimalDual:
-    """Algorithm 3 with the bonus of Appendix C taken literally, added to each reward as it is.
+    """Return Algorithm 3 with Appendix C's bonus taken literally, added to each reward as it is.
 
-    Appendix C leaves the steps open and does not truncate; ours are those of OptPrimalDual-CMDP,
-    and values are truncated as everywhere in the family.
+    Appendix C leaves the steps open and does not truncate. Our steps are those of
+    OptPrimalDual-CMDP, and values are truncated as everywhere in the family.
     """
     summary = "Appendix C's naive primal-dual, its bonus taken literally"
     return replace(

@@ -32,14 +32,14 @@ from cmdplab.algorithms.schedules import Setting
 
 
 def width(s: Setting) -> Width:
-    """min( sqrt(L / (2n)), sqrt(2 Pbar(1 - Pbar) L / n) + (2/3) L / n )   [unverified]."""
+    """Return min( sqrt(L / (2n)), sqrt(2 Pbar(1 - Pbar) L / n) + (2/3) L / n )   [unverified]."""
     changes = s.H * s.X * s.A * math.log2(max(4.0 * s.X**2 * s.H**2 / s.epsilon**2, 2.0))
     log = math.log(6.0 * 2.0 * changes * (s.N + 1) / s.delta)
     return Width(log=log, flat=math.sqrt(0.5), dev=math.sqrt(2.0), tail=2.0 / 3.0)
 
 
 def phases(s: Setting) -> Replan:
-    """A phase ends at max(m w_min, n) visits, for pairs with n < X m H   [unverified]."""
+    """Return the rule that a phase ends at max(m w_min, n) visits, if n < X m H   [unverified]."""
     m = s.bonus_scale**2 * 1024.0 * s.X * s.H**2 / s.epsilon**2
     least = s.epsilon / (4.0 * s.H * s.X)
     return Replan(first=max(m * least, 1.0), factor=1.0, most=max(s.X * m * s.H, 1.0))

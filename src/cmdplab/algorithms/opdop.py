@@ -37,27 +37,27 @@ from cmdplab.types import Array
 
 
 def bonus(s: Setting) -> Bonus:
-    """beta (n + 1)^(-1/2), beta = C1 H sqrt(X ln(X A H K / p)), C1 = 1   [unverified: C1]."""
+    """Return beta (n + 1)^(-1/2), beta = C1 H sqrt(X ln(X A H K / p)); C1 = 1 [unverified]."""
     return Bonus(flat=1.0, log=s.H**2 * s.X * math.log(s.X * s.A * s.H * s.K / s.delta))
 
 
 def policy_step(k: Array, s: Setting) -> Array:
-    """alpha = sqrt(ln A) / (H^2 sqrt(K))."""
+    """Return alpha = sqrt(ln A) / (H^2 sqrt(K))."""
     return np.full(k.shape, math.sqrt(s.log_actions / s.K) / s.H**2)
 
 
 def dual_step(k: Array, s: Setting) -> Array:
-    """eta = 1 / sqrt(K)."""
+    """Return eta = 1 / sqrt(K)."""
     return np.full(k.shape, 1.0 / math.sqrt(s.K))
 
 
 def mixing(s: Setting) -> float:
-    """theta = 1 / K."""
+    """Return theta = 1 / K."""
     return 1.0 / s.K
 
 
 def dual_cap(s: Setting) -> float:
-    """chi = 2 H / gap."""
+    """Return chi = 2 H / gap."""
     return 2.0 * s.H / s.slack
 
 

@@ -48,18 +48,18 @@ from cmdplab.algorithms.schedules import Setting
 
 
 def concentration(M: float, s: Setting) -> float:
-    """f(M) = (M / 2) sqrt( 2 (X ln 2 + ln(X A H K / delta)) ) + M   [derived]."""
+    """Return f(M) = (M / 2) sqrt( 2 (X ln 2 + ln(X A H K / delta)) ) + M   [derived]."""
     log = s.X * math.log(2.0) + math.log(s.X * s.A * s.H * s.K / s.delta)
     return M * (0.5 * math.sqrt(2.0 * log) + 1.0)
 
 
 def compensation(Cu: float, s: Setting) -> float:
-    """B = 4 Cu H / xi: a mixture with the safe policy is then optimistic   [paper]."""
+    """Return B = 4 Cu H / xi: a mixture with the safe policy is then optimistic   [paper]."""
     return 4.0 * Cu * s.H / s.baseline_slack
 
 
 def temperature(B: float, s: Setting) -> float:
-    """kappa = xi^2 / (32 H_k^2 (B + 1)), H_k = H (1 + kappa ln A): the fixed point   [paper]."""
+    """Return kappa = xi^2 / (32 H_k^2 (B + 1)), H_k = H (1 + kappa ln A): a fixed point [paper]."""
     most = s.baseline_slack**2 / (32.0 * s.H**2 * (B + 1.0))
     low, high = 0.0, most
     for _ in range(200):  # kappa (1 + kappa ln A)^2 = most, and the left side grows
@@ -72,17 +72,17 @@ def temperature(B: float, s: Setting) -> float:
 
 
 def largest_multiplier(B: float, kappa: float, s: Setting) -> float:
-    """C_lam = 8 H_k^2 (B + 1) / xi   [paper]."""
+    """Return C_lam = 8 H_k^2 (B + 1) / xi   [paper]."""
     return 8.0 * soft_horizon(kappa, s) ** 2 * (B + 1.0) / s.baseline_slack
 
 
 def soft_horizon(kappa: float, s: Setting) -> float:
-    """H_k = H (1 + kappa ln A)."""
+    """Return H_k = H (1 + kappa ln A)."""
     return s.H * (1.0 + kappa * s.log_actions)
 
 
 def tabular(s: Setting, bonus_scale: float, margin_scale: float) -> Constants:
-    """The tabular constants: widths [derived], the rest [paper] with equality."""
+    """Return the tabular constants: widths [derived], the rest [paper] with equality."""
     Cu = margin_scale * concentration(s.H, s)
     B = compensation(Cu, s)
     kappa = temperature(B, s)
@@ -92,7 +92,7 @@ def tabular(s: Setting, bonus_scale: float, margin_scale: float) -> Constants:
 
 
 def released_streaming(s: Setting, bonus_scale: float, margin_scale: float) -> Constants:
-    """Cr = Cu = Cd = 2, B = 1, kappa = 0.1, C_lam = 300: no log, no H, no d   [code]."""
+    """Return Cr = Cu = Cd = 2, B = 1, kappa = 0.1, C_lam = 300: no log, no H, no d   [code]."""
     return Constants(2.0 * bonus_scale, 2.0 * margin_scale, 2.0 * bonus_scale, 1.0, 0.1, 300.0)
 
 

@@ -47,7 +47,7 @@ PAPER = "Efroni, Mannor and Pirotta (2020), arXiv:2003.02189"
 
 
 def horizon(s: Setting) -> float:
-    """H, the most that a wrong kernel can cost per unit of width."""
+    """Return H, the largest cost of a wrong kernel per unit of width."""
     return float(s.H)
 
 

@@ -50,23 +50,26 @@ PAPER = "Liu, Zhou, Kalathil, Kumar and Tian (2021), arXiv:2106.02684"
 
 
 def value_range(s: Setting) -> float:
-    """X H."""
+    """Return X H."""
     return float(s.X * s.H)
 
 
 def compensation(s: Setting) -> float:
-    """alpha_r = X H + 4 H (1 + X H) / gap_0."""
+    """Return alpha_r = X H + 4 H (1 + X H) / gap_0."""
     return s.X * s.H + 4.0 * s.H * (1.0 + s.X * s.H) / s.baseline_slack
 
 
 def pessimism(k: Array, s: Setting) -> Array:
-    """eps_k = 5 H^2 sqrt(X^3 A) (ln(k/delta') + 1) / sqrt(k ln(k/delta'))   [unverified: the 5]."""
+    """Return eps_k = 5 H^2 sqrt(X^3 A) (ln(k/delta') + 1) / sqrt(k ln(k/delta')).
+
+    The constant 5 is [unverified].
+    """
     log = np.log(k * 16.0 * s.X**2 * s.A * s.H / s.delta)
     return np.asarray(5.0 * s.H**2 * math.sqrt(s.X**3 * s.A) * (log + 1.0) / np.sqrt(k * log))
 
 
 def queue_weight(k: Array, s: Setting) -> Array:
-    """1 / eta^k = 1 / (gap H sqrt(k))   [unverified: the gap]."""
+    """Return 1 / eta^k = 1 / (gap H sqrt(k))   [unverified: the gap]."""
     return np.asarray(1.0 / (s.slack * s.H * np.sqrt(k)))
 
 

@@ -31,18 +31,18 @@ from cmdplab.types import Array
 
 
 def bonus(s: Setting) -> Bonus:
-    """sqrt( (2 X + 2 ln(X A H K / delta')) / n ), delta' = delta / 3   [unverified]."""
+    """Return sqrt( (2 X + 2 ln(X A H K / delta')) / n ), delta' = delta / 3   [unverified]."""
     log = math.log(s.X * s.A * s.H * s.K * 3.0 / s.delta)
     return Bonus(flat=1.0, log=2.0 * s.X + 2.0 * log)
 
 
 def step(k: Array, s: Setting) -> Array:
-    """eta = K^(-3/4)   [derived]."""
+    """Return eta = K^(-3/4)   [derived]."""
     return np.full(k.shape, s.K**-0.75)
 
 
 def temperature(k: Array, s: Setting) -> Array:
-    """tau = K^(-1/8)   [derived]."""
+    """Return tau = K^(-1/8)   [derived]."""
     return np.full(k.shape, s.K**-0.125)
 
 

@@ -64,14 +64,14 @@ class Row:
                 declared.range.check(name, getattr(self, name))
 
     def setting(self, task: Task) -> Setting:
-        """The sizes and constants that this row's formulas read."""
+        """Return the sizes and constants that this row's formulas read."""
         n, H, X, A = task.reward.shape
         sizes = (X, A, H, n - 1)
         slack = self.slack_factor * task.slater_gap
         return Setting(*sizes, self.tuned_for, self.delta, slack, task.baseline_slack)
 
     def with_settings(self, **settings: Unpack[Settings]) -> Self:
-        """The row with other settings, by name; what is None stays as it is."""
+        """Return the row with other settings, by name; a setting that is None stays as it is."""
         chosen = without_none(settings)
         for name in chosen:
             if name not in SETTINGS or not self._may_have(name):
@@ -83,14 +83,14 @@ class Row:
         return replace(self, **changes)
 
     def settings(self) -> dict[str, Any]:
-        """What `with_settings` takes, with this row's values; None where one has no meaning."""
+        """Return this row's arguments of `with_settings`; None for one without meaning."""
         return {
             name: self._written(name) if self.reads(name) or declared.unread == "kept" else None
             for name, declared in SETTINGS.items()
         }
 
     def reads(self, name: str) -> bool:
-        """Whether a setting changes anything of this algorithm."""
+        """Return True if a setting changes anything of this algorithm."""
         declared = SETTINGS.get(name)
         if declared is None:
             return False
@@ -104,29 +104,29 @@ class Row:
         return mine and (not declared.needs or declared.needs in needed)
 
     def _may_have(self, name: str) -> bool:
-        """Whether a setting may be given: it is read, or does no harm."""
+        """Return True if a setting may be given: it is read, or does no harm."""
         return self.reads(name) or SETTINGS[name].unread != "refused"
 
     def _value(self, name: str) -> Any:
-        """The value of a setting, by default a field of that name."""
+        """Return the value of a setting, by default a field of that name."""
         return getattr(self, name)
 
     def _written(self, name: str) -> Any:
-        """The value of a setting in records: None where a default leaves no trace."""
+        """Return the value of a setting in records: None where a default leaves no trace."""
         declared, value = SETTINGS[name], self._value(name)
         return None if declared.unwritten_default and value == declared.default else value
 
     def _change(self, name: str, value: Any) -> dict[str, Any]:
-        """The fields that a setting changes, by default the one of that name."""
+        """Return the fields that a setting changes, by default the one of that name."""
         return {name: value}
 
     @property
     def pooled(self) -> bool:
-        """Whether the steps share their counts, as stationary dynamics allow."""
+        """Return True if the steps share their counts, as stationary dynamics allow."""
         return self.dynamics == "stationary"
 
     def layers(self, task: Task) -> int:
-        """L: how many steps have counts of their own."""
+        """Return L: how many steps have counts of their own."""
         return 1 if self.pooled else task.reward.shape[1]
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
@@ -135,27 +135,27 @@ class Row:
 
     @property
     def plans(self) -> bool:
-        """Whether it is a planning method: made for a kernel that is known, and no learner."""
+        """Return True for a planning method: it needs a known kernel, and learns nothing."""
         return KERNEL in self.needs
 
     @property
     def knows_kernel(self) -> bool:
-        """Whether it is told the kernel, and learns nothing of it."""
+        """Return True if the row is given the kernel, and learns nothing of it."""
         return self.plans
 
     @property
     def may_plan_rarely(self) -> bool:
-        """Whether `replan="doubling"` would save it most of its plans, and of its time."""
+        """Return True if `replan="doubling"` would save most of the row's plans and time."""
         return False
 
     @property
     def has_margin(self) -> bool:
-        """Whether `margin_scale` multiplies anything."""
+        """Return True if `margin_scale` multiplies anything."""
         return False
 
     @property
     def promise_heuristic(self) -> str:
-        """Why a row that promises no violation may not keep it; empty where it is proved."""
+        """Return why a row with claimed zero violation may violate; empty if it is proved."""
         if self.has_margin and self.margin_scale < 1.0:
             return f"margin scale {self.margin_scale:g}: zero violation is heuristic"
         return self._unproved
@@ -168,11 +168,11 @@ class Row:
 
     @property
     def needs_slack(self) -> bool:
-        """Whether nothing is left of it where thresholds can be met with equality alone."""
+        """Return True if the row has no use where thresholds can be met with equality alone."""
         return SLATER_GAP in self.needs or SAFE_POLICY in self.needs
 
     def check_slack(self, slack: float) -> None:
-        """Refuse a problem whose thresholds leave no room, if that is what this row lives on."""
+        """Refuse a problem whose thresholds leave no slack, if this row needs slack."""
         if self.needs_slack and not slack > 0.0:
             what = SLATER_GAP if SLATER_GAP in self.needs else SAFE_POLICY
             raise InputError(
@@ -181,7 +181,7 @@ class Row:
             )
 
     def meant_for(self, constraints: int) -> bool:
-        """Whether it learns problems with so many constraints: who asks for all gets these."""
+        """Return True if a choice of all algorithms for so many constraints includes this row."""
         if self.plans:
             return False
         if ONE_CONSTRAINT in self.needs and constraints > 1:
@@ -227,7 +227,7 @@ class Row:
 
     @property
     def heuristic(self) -> str:
-        """Empty where the theory's claims hold as they stand; else why they do not."""
+        """Return why the theory's claims do not hold as they stand; empty if they hold."""
         if not self.guarantee:
             return "nothing is proved of this variant"
         if self.knows_kernel and not self.plans:
@@ -240,11 +240,11 @@ class Row:
         return self._unproved
 
     def outside_theorem(self) -> str:
-        """What is outside the paper's theorem about schedules; empty where there is none."""
+        """Return why the paper's theorem about schedules does not apply; empty if there is none."""
         return ""
 
     def tuning_warning(self, episodes: int | None) -> str:
-        """What to say of a run that is longer than the algorithm was tuned for."""
+        """Return a warning about a run that is longer than the algorithm was tuned for, or ""."""
         if EPISODES not in self.needs or (episodes is not None and episodes <= self.tuned_for):
             return ""
         long = "an unlimited run" if episodes is None else f"{episodes:,} episodes"

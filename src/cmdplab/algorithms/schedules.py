@@ -15,7 +15,7 @@ from cmdplab.types import Array
 
 
 class Setting(NamedTuple):
-    """What a formula may know before the first episode, in the paper's symbols."""
+    """Constants that a formula may read before the first episode, in the paper's symbols."""
 
     X: int  # states
     A: int  # actions
@@ -30,22 +30,22 @@ class Setting(NamedTuple):
 
     @property
     def log_actions(self) -> float:
-        """ln A."""
+        """Return ln A."""
         return math.log(self.A)
 
     @property
     def union_log(self) -> float:
-        """ln(4 X^2 A H K / delta): two sides, every (h, x, a, y) and K counts."""
+        """Return ln(4 X^2 A H K / delta): two sides, every (h, x, a, y) and K counts."""
         return math.log(4.0 * self.X**2 * self.A * self.H * self.K / self.delta)
 
     @property
     def uniform_log(self) -> float:
-        """ln(48 X^2 A H / delta): every (h, x, a, y) and all counts at once   (Eq. 3)."""
+        """Return ln(48 X^2 A H / delta): every (h, x, a, y) and all counts at once   (Eq. 3)."""
         return math.log(48.0 * self.X**2 * self.A * self.H / self.delta)
 
     @property
     def visits_log(self) -> float:
-        """ln(4 X A H / delta): every (h, x, a)   (event F^N of Appendix H.1)."""
+        """Return ln(4 X A H / delta): every (h, x, a)   (event F^N of Appendix H.1)."""
         return math.log(4.0 * self.X * self.A * self.H / self.delta)
 
 
@@ -54,7 +54,7 @@ Schedule = Callable[[Array, Setting], Array]  # (k [E], setting) -> [E]
 
 @dataclass(frozen=True)
 class Power:
-    """scale (k + shift)^-exponent, with exponent in (0, 1]. The paper's box has shift = 3."""
+    """A schedule scale (k + shift)^-exponent, exponent in (0, 1]. The paper's box has shift = 3."""
 
     exponent: float
     shift: float = 3.0
@@ -69,7 +69,7 @@ class Power:
 
 @dataclass(frozen=True)
 class Constant:
-    """The same value in every episode."""
+    """A schedule with one value for every episode."""
 
     value: float
 

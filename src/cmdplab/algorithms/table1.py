@@ -25,7 +25,7 @@ class Order(NamedTuple):
     epsilon: float = 0.0  # accuracy
 
     def at(self, X: int, A: int, H: int, K: int, epsilon: float, slack: float) -> float:
-        """The product of powers at a point, summed in logarithms; infinite beyond the floats."""
+        """Return the product of powers at a point, by a sum of logarithms, or infinity."""
         point = (slack, X, A, H, K, epsilon)
         for symbol, number in zip(self._fields, point, strict=True):
             if not 0.0 < number < math.inf:
@@ -34,7 +34,7 @@ class Order(NamedTuple):
         return math.exp(total) if total < _LARGEST_LOG else math.inf
 
     def formula(self) -> str:
-        """The order in one line, such as `slack^-1 X^3/2 A^1/2 H^3 K^1/2`."""
+        """Return the order in one line, such as `slack^-1 X^3/2 A^1/2 H^3 K^1/2`."""
         powers = [_power(symbol, p) for symbol, p in self._asdict().items() if p]
         return " ".join(powers) or "1"
 
@@ -67,7 +67,7 @@ class Guarantee(NamedTuple):
 def evaluated(
     name: str, X: int, A: int, H: int, K: int, epsilon: float, slack: float
 ) -> dict[str, float | str | None]:
-    """The orders of a row, as printed, at a point: numbers for a listing, not bounds on a run."""
+    """Return the printed orders of a row at a point: numbers for a listing, not bounds on a run."""
     if name not in TABLE_1:
         raise InputError(f"{name!r} is not in Table 1: choose from {', '.join(TABLE_1)}")
     row = TABLE_1[name]

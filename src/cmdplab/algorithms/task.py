@@ -53,7 +53,7 @@ class Task(NamedTuple):
         feedback: Feedback = "known",
         support: Mask | None = None,
     ) -> Task:
-        """The task of a problem: its kernel is left out, but for what `support` tells of it.
+        """Return the task of a problem. Of its kernel, the task contains at most the `support`.
 
         `slater_gap` is that of the problem's `Solution`: None without a constraint.
         """
@@ -61,7 +61,7 @@ class Task(NamedTuple):
         return cls(*told, baseline, problem.mask, feedback, support)
 
     def known_rows(self, successors: int | None) -> Array | None:
-        """P [H, X, A, X] as a learner was told it, or [H, X, A, S] as lists; None if it was not.
+        """Return P [H, X, A, X], or [H, X, A, S] as lists; None if the task has no kernel.
 
         `successors` is S of lists.
         """
@@ -76,45 +76,45 @@ class Task(NamedTuple):
 
     @property
     def observed(self) -> bool:
-        """Whether rewards are learnt from samples."""
+        """Return True if rewards are learnt from samples."""
         return self.feedback != "known"
 
     @property
     def spread(self) -> float:
-        """The noise of the samples that an engine draws: see `equations.reward_sample`."""
+        """Return the noise of the samples that an engine draws: see `equations.reward_sample`."""
         return 1.0 if self.feedback == "bernoulli" else 0.0
 
     @property
     def no_samples(self) -> Array:
-        """[1 + N, H, X, A], zero sums of samples; [0, H, X, A] where rewards are known."""
+        """Return [1 + N, H, X, A], zero sums of samples; [0, H, X, A] if rewards are known."""
         rewards, *rest = self.reward.shape
         return np.zeros((rewards if self.observed else 0, *rest))
 
     @property
     def closed(self) -> Array:
-        """[H, X, A]: 0 where an action is open, else too low ever to be taken."""
+        """Return [H, X, A]: 0 for an open action, else too low ever to be taken."""
         return closed_pairs(self.mask, self.reward.shape[1:])
 
     @property
     def uniform(self) -> Array:
-        """[H, X, A], the policy that takes every open action equally often."""
+        """Return [H, X, A], the policy that takes every open action equally often."""
         return exact.even(np.ones(self.reward.shape[1:], bool) if self.mask is None else self.mask)
 
     @property
     def baseline_slack(self) -> float:
-        """The smallest slack of the baseline; infinite where there is none."""
+        """Return the smallest slack of the baseline; infinite if there is none."""
         if self.baseline is None or not len(self.threshold):
             return np.inf
         return float(np.min(self.baseline.returns[1:] - self.threshold))
 
 
 def told_gap(slater_gap: float | None) -> float:
-    """The Slater gap as learners are told it: infinite without a constraint, where it is None."""
+    """Return the Slater gap for a task: infinite without a constraint, whose gap is None."""
     return np.inf if slater_gap is None else slater_gap
 
 
 def checked_baseline(problem: CMDP, policy: Array) -> Baseline:
-    """A policy [H, X, A] as a safe baseline of a problem; one that is not safe is refused."""
+    """Return a policy [H, X, A] as a safe baseline of a problem. Refuse one that is not safe."""
     policy = checked_policy("the baseline", policy, problem.opened)
     returns = exact.returns(problem, policy)
     for n, (value, b) in enumerate(zip(returns[1:], problem.threshold, strict=True)):

@@ -48,30 +48,36 @@ from cmdplab.algorithms.schedules import Setting
 
 
 def no_reset(s: Setting) -> TableRules:
-    """Q += 2 H^3 sqrt(iota) / eta; where Q >= H or C >= H both become H   [paper, Algorithm 2]."""
+    """Return the rule Q += 2 H^3 sqrt(iota) / eta; if Q >= H or C >= H, both become H.
+
+    [paper, Algorithm 2]
+    """
     raised = 2.0 * s.H**3 * math.sqrt(iota(s)) / fifth_root(s)
     at_least = math.nextafter(s.H, 0.0)  # > this is >= H
     return TableRules(s.H, s.H, raised, at_least, at_least, 1.0)
 
 
 def released_eta(s: Setting) -> float:
-    """100 * 1e-4 K^0.2 sqrt(A X H^4)   [code; times 100: derived]."""
+    """Return 100 * 1e-4 K^0.2 sqrt(A X H^4)   [code; times 100: derived]."""
     return 0.01 * fifth_root(s) * math.sqrt(s.A * s.X * s.H**4)
 
 
 def released_margin(s: Setting) -> float:
-    """0.5 at H = 25   [code; as a share of H: derived]."""
+    """Return 0.5 at H = 25   [code; as a share of H: derived]."""
     return 0.02 * s.H
 
 
 def released_widths(s: Setting) -> Widths:
-    """0.2 sqrt(ln K / t) / 100 for Q, 0.01 * 0.2 sqrt(ln K / t) for C   [code; / 100: derived]."""
+    """Return 0.2 sqrt(ln K / t) / 100 for Q, 0.01 * 0.2 sqrt(ln K / t) for C.
+
+    [code; / 100: derived]
+    """
     coefficient = 0.002 * math.sqrt(math.log(s.K))
     return coefficient, coefficient, 0.0
 
 
 def released_tables(s: Setting) -> TableRules:
-    """Q = 800, += 3, reset if Q > 850, each / 100, or C > 25   [code; shares of H: derived]."""
+    """Return Q = 800, += 3, reset if Q > 850, each / 100, or C > 25 [code; share of H: derived]."""
     return TableRules(0.32 * s.H, s.H, 0.0012 * s.H, 0.34 * s.H, s.H, 0.0)
 
 

@@ -44,7 +44,7 @@ UOPT_RPGPD_RELEASED = replace(
 
 
 def no_regularization(row: PrimalDual) -> PrimalDual:
-    """Ablation (i) of Section 5: tau_k = 0."""
+    """Return ablation (i) of Section 5: tau_k = 0."""
     summary = "ablation: no entropy and no multiplier regularisation (tau = 0)"
     return replace(
         row,
@@ -56,7 +56,7 @@ def no_regularization(row: PrimalDual) -> PrimalDual:
 
 
 def no_upac_bonus(row: PrimalDual, naive: PrimalDual) -> PrimalDual:
-    """Ablation (ii) of Section 5: the bonus of a naive row in place of the Uniform-PAC one."""
+    """Return ablation (ii) of Section 5: a naive row's bonus in place of the Uniform-PAC one."""
     return replace(
         row,
         name="No-UPAC-bonus",
@@ -70,7 +70,7 @@ def no_upac_bonus(row: PrimalDual, naive: PrimalDual) -> PrimalDual:
 
 
 def no_adjustment(row: PrimalDual) -> PrimalDual:
-    """Ablation (iii) of Section 5: eta_k = tau_k = 0.1."""
+    """Return ablation (iii) of Section 5: eta_k = tau_k = 0.1."""
     fixed = Constant(0.1)
     return replace(
         row,
@@ -84,7 +84,7 @@ def no_adjustment(row: PrimalDual) -> PrimalDual:
 
 
 def corollary(row: PrimalDual) -> PrimalDual:
-    """The exponents of Corollary 4.2: alpha_eta = 11/14, alpha_tau = 1/7."""
+    """Return the row with the exponents of Corollary 4.2: alpha_eta = 11/14, alpha_tau = 1/7."""
     summary = "UOpt-RPGPD with the corollary's exponents (11/14, 1/7)"
     guarantee = f"{row.guarantee}; regret of order K^(6/7)" if row.guarantee else ""
     return replace(
@@ -96,7 +96,10 @@ def corollary(row: PrimalDual) -> PrimalDual:
 
 
 def failing_schedule(row: PrimalDual, exponent: float, name: str) -> PrimalDual:
-    """eta_k = tau_k = (k + shift)^-exponent: Section 3 says it fails to guarantee Uniform-PAC."""
+    """Return the row with eta_k = tau_k = (k + shift)^-exponent.
+
+    Section 3 says that this schedule fails to guarantee Uniform-PAC.
+    """
     summary = f"eta = tau = k^-{exponent:g}, for which Section 3 has no guarantee"
     failing = row.with_exponents(exponent, exponent)
     return replace(failing, name=name, summary=summary, guarantee="")

@@ -22,7 +22,7 @@ AnyBox = Model | ListedBox | SeenBox
 
 
 def empty_box(task: Task, layers: int, listed: Sparse | None, counts: AnyCounts) -> AnyBox:
-    """The box, to be filled in: in a table, around lists, or around what was seen."""
+    """Return the box, to be filled in: in a table, around lists, or around successors seen."""
     rewards, H, X, A = task.reward.shape
     P = padded(X)
     told = (aligned(rewards, H, A * P), task.threshold.copy(), to_pairs(task.closed))
@@ -42,7 +42,7 @@ def empty_box(task: Task, layers: int, listed: Sparse | None, counts: AnyCounts)
 
 
 def enlarged_box(box: AnyBox, counts: AnyCounts) -> AnyBox:
-    """The box of an enlarged pool; a list that moved is filled in when its pair is counted."""
+    """Return the box of an enlarged pool. A list that moved is filled in at its next visit."""
     if not (isinstance(box, SeenBox) and isinstance(counts, SeenCounts)):
         return box
     more = np.zeros(len(counts.state) - len(box.state))
@@ -52,9 +52,9 @@ def enlarged_box(box: AnyBox, counts: AnyCounts) -> AnyBox:
 
 @compiled_exactly
 def ends(p, phi, visits, most, numbers):
-    """Of one entry of a row: its width for bonus and box, that for margins, lower end, room.
+    """Return one entry's width for bonus and box, its width for margins, its lower end and room.
 
-    `most` is 1, or 0 where the learner was told that the state cannot follow.
+    `room` is upper end minus lower end; `most` is 0 for a state that cannot follow, else 1.
     """
     width = interval_width(p, phi, numbers.flat, numbers.dev, numbers.tail)
     hopeful = scaled_width(width, numbers.bonus_scale, numbers.cap)
@@ -65,7 +65,7 @@ def ends(p, phi, visits, most, numbers):
 
 @compiled_exactly
 def write_ends(model, h, s, i, p, phi, visits, most, numbers):
-    """Write the lower end and the room of place s of a row; both widths and the lower end."""
+    """Write the lower end and the room of place s of a row. Return the widths and the lower end."""
     hopeful, fearful, lower, room = ends(p, phi, visits, most, numbers)
     model.lower[h, s, i], model.room[h, s, i] = lower, room
     return hopeful, fearful, lower
@@ -73,7 +73,7 @@ def write_ends(model, h, s, i, p, phi, visits, most, numbers):
 
 @compiled_exactly
 def possible_states(most, i, states):
-    """How many states can follow a pair; a table of one row is about all states alike."""
+    """Return the number of states that can follow a pair. One row of `most` is for all states."""
     if len(most) == 1:
         return most[0, i] * states
     total = 0.0
@@ -98,10 +98,9 @@ def box_row(counts, most, model, numbers, h, i, visits, phi):
 
 @compiled_exactly
 def listed_row(counts, most, model, numbers, h, i, visits, phi):
-    """See `row_ends`: states that are not listed have no visits, and are all alike.
+    """See `row_ends`. Unlisted states have no visits, and share one entry.
 
-    Lists hold every state that can follow, so that being told it is about the others: `most` has
-    one row here.
+    The lists hold every state that can follow. Hence `most` has one row, for the unlisted states.
     """
     X, seen = len(counts.states), visits > 0.0
     others = X
@@ -123,7 +122,7 @@ def listed_row(counts, most, model, numbers, h, i, visits, phi):
 
 @compiled_exactly
 def seen_row(counts, most, model, numbers, h, i, visits, phi):
-    """See `row_ends`: the same where lists grow; nothing was told of successors then."""
+    """See `row_ends`. Lists grow here, and the task excludes no successor."""
     X, seen = len(counts.states), visits > 0.0
     begin, used = counts.begin[h, i], counts.used[h, i]
     p = 0.0 if seen else 1.0 / X
@@ -143,8 +142,8 @@ def seen_row(counts, most, model, numbers, h, i, visits, phi):
 def row_ends(
     counts: Any, most: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
 ) -> tuple[float, float, float]:
-    """Write the ends of one row of the box; the sums of both widths and of the lower ends.
+    """Write the ends of one row of the box. Return the sums of both widths and of the lower ends.
 
-    The widths of states that cannot follow are in their sums, as in the published code.
+    The sums include the widths of states that cannot follow, as in the published code.
     """
     raise NotImplementedError

@@ -49,32 +49,32 @@ from cmdplab.types import Array
 
 
 def samples_of_width(freedom: float, moves: float, visits: float) -> float:
-    """n in beta(y): a box is about where a pair led, a bonus about how often it was tried."""
+    """Return n of beta(y): a box counts visits with a known successor, a bonus all visits."""
     return moves if freedom > 0.0 else visits
 
 
 def box_half(freedom: float, width: float, visits: float) -> float:
-    """freedom beta(y); freedom itself, which leaves any kernel, for a pair that was never seen."""
+    """Return freedom beta(y); for a pair never seen freedom itself, which allows any kernel."""
     return freedom * (width if visits > 0.0 else 1.0)
 
 
 def box_ends(p: float, half: float, most: float) -> tuple[float, float]:
-    """most ^ (Pbar(y) - half v 0) and most ^ (Pbar(y) + half); most is 0 if y cannot follow."""
+    """Return most ^ (Pbar(y) - half v 0), most ^ (Pbar(y) + half); most = 0: y cannot follow."""
     return min(max(p - half, 0.0), most), min(p + half, most)
 
 
 def signal(r: Any, hope: float, bonus: Any, fear: float, margin: Any) -> Any:
-    """r + w sum_y beta(y) - m sum_y beta'(y), planned with for r; numbers or arrays."""
+    """Return r + w sum_y beta(y) - m sum_y beta'(y), planned with for r; numbers or arrays."""
     return r + hope * bonus - fear * margin
 
 
 def asks_for_plan(visits: float, planned: float, first: float, factor: float, most: float) -> bool:
-    """n' < most and n - n' >= max(first, factor n'), n' the visits at the time of the plan."""
+    """Return n' < most and n - n' >= max(first, factor n'), n' the visits at the last plan."""
     return planned < most and visits - planned >= max(first, factor * planned)
 
 
 def safe_target(b: float, baseline: float, caution: float) -> float:
-    """b + caution (b_0 - b), which the baseline must exceed to be left."""
+    """Return b + caution (b_0 - b). The baseline is left only if its utility exceeds this value."""
     return b + caution * (baseline - b)
 
 
@@ -86,7 +86,7 @@ callable_when_compiled(FORMULAS, set())
 def visited_asks(  # type: ignore[no-untyped-def]
     learner, numbers, P, states, actions
 ):
-    """Whether some pair that was just visited asks for a new plan."""
+    """Return True if a pair of the last episode needs a new plan."""
     for h in range(len(actions)):
         layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
@@ -103,7 +103,7 @@ NEVER = 1e-12  # a plan that comes to a state so rarely does so by rounding
 
 
 class Width(NamedTuple):
-    """beta(y) = cap ^ scale (flat phi ^ (dev sqrt(Pbar(1 - Pbar)) phi + tail phi^2)).
+    """Numbers of beta(y) = cap ^ scale (flat phi ^ (dev sqrt(Pbar(1 - Pbar)) phi + tail phi^2)).
 
     phi = sqrt(log / n): see equations.interval_width and scaled_width.
     """
@@ -116,7 +116,7 @@ class Width(NamedTuple):
 
 
 class Replan(NamedTuple):
-    """Plan anew when a pair was visited max(first, factor n) times since it was at n < most."""
+    """Rule of a new plan: a pair was visited max(first, factor n) times since it had n < most."""
 
     first: float = 1.0
     factor: float = 0.0
@@ -124,12 +124,12 @@ class Replan(NamedTuple):
 
 
 def every_episode(s: Setting) -> Replan:
-    """The default: what a pair has just taught is used at once."""
+    """Return the default rule: every episode leads to a new plan, which uses its data at once."""
     return Replan()
 
 
 def doubling(s: Setting) -> Replan:
-    """When the visits of some pair have doubled since the last plan."""
+    """Return the rule of a new plan when the visits of a pair have doubled since the last plan."""
     return Replan(first=1.0, factor=1.0)
 
 
@@ -137,7 +137,7 @@ REPLANS = dict(zip(SETTINGS["replan"].choices, (every_episode, doubling), strict
 
 
 class Queue(NamedTuple):
-    """How multipliers come about without a search: see the module's docstring."""
+    """Schedules of the multipliers that need no search: see the module's docstring."""
 
     step: Schedule
     weight: Schedule = Constant(1.0)
@@ -145,12 +145,12 @@ class Queue(NamedTuple):
 
 
 def nothing(s: Setting) -> float:
-    """Zero."""
+    """Return zero."""
     return 0.0
 
 
 class PlannerState(NamedTuple):
-    """All that a planner carries from one episode to the next."""
+    """State that a planner carries from one episode to the next."""
 
     counts: Counts  # [L, X, A, X], visits to (h, x, a, y); other forms: counts.py
     planned: Pairs  # [L, X, A], visits when the policy was planned
@@ -184,7 +184,7 @@ class PlannerState(NamedTuple):
 
 
 class PlannerNumbers(NamedTuple):
-    """A row resolved for given sizes: all that a compiled loop needs to know of an algorithm."""
+    """Numbers of a row for given sizes: a compiled loop reads no other data of an algorithm."""
 
     log: float
     flat: float
@@ -212,12 +212,12 @@ class PlannerNumbers(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PlansAnew(Row):
-    """A row whose policy is the answer of a search: made in every episode, or more rarely."""
+    """A row that finds its policy by a search, in every episode or more rarely."""
 
     replan: Callable[[Setting], Replan] = REPLANS[SETTINGS["replan"].default]
 
     def _value(self, name: str) -> Any:
-        """The value of a setting; `replan` is the name of a schedule in `REPLANS`."""
+        """Return the value of a setting; for `replan` the name of its schedule in `REPLANS`."""
         if name != "replan":
             return super()._value(name)
         return next((known for known, each in REPLANS.items() if each is self.replan), None)
@@ -227,7 +227,7 @@ class PlansAnew(Row):
 
     @property
     def may_plan_rarely(self) -> bool:
-        """It plans in every episode, and could as well when visits have doubled."""
+        """Return True if the row plans in every episode, and could plan only at doubled visits."""
         return self.replan is every_episode
 
 
@@ -253,23 +253,23 @@ class Planner(PlansAnew):
 
     @property
     def may_plan_rarely(self) -> bool:
-        """Not with a queue, whose multipliers change in every episode."""
+        """Return False with a queue, because its multipliers change in every episode."""
         return self.queue is None and super().may_plan_rarely
 
     @property
     def has_margin(self) -> bool:
-        """Whether the plan is pessimistic about utilities, or the queue aims above b."""
+        """Return True if the plan is pessimistic about utilities, or the queue aims above b."""
         owed = self.queue is not None and self.queue.margin != Constant(0.0)
         return owed or self.pessimistic
 
     @property
     def pessimistic(self) -> bool:
-        """Whether utilities are planned for at their lower ends."""
+        """Return True if the plan uses the lower ends of the utilities."""
         return self.utility_margin is not nothing
 
     @property
     def promise_heuristic(self) -> str:
-        """Why zero violation may not hold: kernels are then chosen beyond what margins cover."""
+        """Return why zero violation may fail: margins may not cover the chosen kernel, or ""."""
         if self.safe and self.freedom > 0.0 and self.bonus_scale > self.margin_scale >= 1.0:
             return "bonus scale above the margin scale: zero violation is heuristic"
         return super().promise_heuristic
@@ -281,7 +281,7 @@ class Planner(PlansAnew):
         return super().heuristic
 
     def numbers(self, task: Task) -> PlannerNumbers:
-        """This row, resolved for a task."""
+        """Return the numbers of this row for a task."""
         s = self.setting(task)
         width, replan = self.width(s), self.replan(s)
         # Hoeffding's sqrt(log / 2n), with the logarithm of the row's own widths.
@@ -308,7 +308,7 @@ class Planner(PlansAnew):
         )
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
-        """[episodes, 3]: step and margin of each episode's queue, and the weight of the next."""
+        """Return [episodes, 3]: step and margin of each episode's queue, and the next weight."""
         k = np.arange(first_episode, first_episode + episodes, dtype=np.float64)
         if self.queue is None:
             return np.zeros((episodes, 3))

@@ -44,7 +44,7 @@ from cmdplab.types import Array, Indices
 
 @compiled_exactly
 def refresh_rewards(learner, numbers, layer, i, phi):
-    """The ends of one pair's rewards to plan with, where they are observed."""
+    """Write the ends of one pair's rewards for the plan, if rewards are observed."""
     visits = learner.visits[layer, i]
     for n in range(len(learner.reward_sums)):
         width = numbers.objective_width if n == 0 else numbers.utility_width
@@ -55,7 +55,7 @@ def refresh_rewards(learner, numbers, layer, i, phi):
 
 @compiled_exactly
 def share_rewards(learner, layer, steps, i):
-    """The other steps of a layer have the ends of its first one, where rewards are observed."""
+    """Copy a pair's reward ends from a layer's first step to its others, if rewards are unknown."""
     for n in range(len(learner.reward_sums)):
         for h in range(layer + 1, layer + steps):
             learner.reward[n, h, i] = learner.reward[n, layer, i]
@@ -63,7 +63,7 @@ def share_rewards(learner, layer, steps, i):
 
 @compiled_exactly
 def refresh(learner, model, numbers, layer, i):
-    """The box and the signals of one pair, from its counts and samples, at the layer's steps."""
+    """Write a pair's box and signals, from its counts and samples, at the layer's steps."""
     visits, moves = learner.visits[layer, i], learner.moves[layer, i]
     steps = model.reward.shape[1] - len(learner.visits) + 1  # all of them, or one
     phi = confidence_radius(visits, 0.0, numbers.log, float("inf"))
@@ -85,7 +85,7 @@ def refresh(learner, model, numbers, layer, i):
 
 @compiled
 def refresh_all(learner, model, numbers, X, P):
-    """Every pair: at the start of a run and after a resume."""
+    """Refresh every pair, at the start of a run and after a resume."""
     layers, pairs = learner.visits.shape
     for layer in range(layers):
         for a in range(pairs // P):
@@ -95,7 +95,7 @@ def refresh_all(learner, model, numbers, X, P):
 
 @compiled
 def count(learner, model, numbers, P, states, actions, samples):
-    """Add one episode to the counts; only the boxes of visited pairs change."""
+    """Add one episode to the counts. Only the boxes of visited pairs change."""
     for h in range(len(actions)):
         layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
@@ -110,7 +110,7 @@ def count(learner, model, numbers, P, states, actions, samples):
 
 @compiled
 def must_wait(learner, model, numbers, start, episode, work, returns):
-    """Whether the safe policy is played in any case."""
+    """Return True if the safe policy must be played in any case."""
     if learner.has_baseline[0] == 0:
         return False
     if episode < numbers.warm_up:
@@ -127,7 +127,7 @@ def must_wait(learner, model, numbers, start, episode, work, returns):
 
 @compiled
 def play_safe(learner):
-    """The baseline is the policy of the next episode."""
+    """Make the baseline the policy of the next episode."""
     copy(learner.baseline.reshape(-1), learner.policy.reshape(-1))
     copy(learner.baseline_returns, learner.promised)
     learner.on_baseline[0] = 1
@@ -135,7 +135,7 @@ def play_safe(learner):
 
 @compiled
 def greedy_plan(learner, model, numbers, start, weight, columns, basis, work):
-    """One sweep, at the multipliers of the queue."""
+    """Plan by one sweep with the multipliers of the queue."""
     P = len(work.here)
     basis.weights[0] = 1.0
     for n in range(len(learner.queue)):
@@ -151,7 +151,7 @@ def greedy_plan(learner, model, numbers, start, weight, columns, basis, work):
 
 @compiled_in_order
 def complete(policy, occupancy, closed, share, P):
-    """Where a plan never comes, this share of the policy is uniform over the open actions."""
+    """Make this share of the policy uniform over open actions, where a plan never comes."""
     for h in range(len(policy)):
         for x in range(P):
             mass, opened = 0.0, 0.0
@@ -167,7 +167,7 @@ def complete(policy, occupancy, closed, share, P):
 
 @compiled_apart
 def make_plan(learner, model, numbers, start, weight, episode, columns, basis, work):
-    """The policy of the next episode."""
+    """Find the policy of the next episode."""
     P = len(work.here)
     copy(learner.visits.reshape(-1), learner.planned.reshape(-1))
     if must_wait(learner, model, numbers, start, episode, work, learner.promised):
@@ -191,7 +191,7 @@ def make_plan(learner, model, numbers, start, weight, episode, columns, basis, w
 
 @compiled
 def first(learner, numbers, start, scratch, space):
-    """Make the first plan, of no data."""
+    """Make the first plan, without data."""
     model, columns, basis, work = space
     make_plan(learner, model, numbers, start, 0.0, 0, columns, basis, work)
 
@@ -265,7 +265,10 @@ def arrange(
 
 
 def _most(task: Task, listed: Sparse | None) -> Array:
-    """Return 1 for what may follow, as was told; of those outside the lists if there are lists."""
+    """Return 1 for states that can follow a pair, as far as the task says, else 0.
+
+    One row of ones stands for all states. With lists, one row of zeros is for the unlisted states.
+    """
     pairs = task.reward.shape[3] * padded(task.reward.shape[2])
     if task.support is None:
         return np.ones((1, pairs))

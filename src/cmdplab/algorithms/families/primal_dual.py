@@ -36,7 +36,7 @@ from cmdplab.types import Array
 
 
 class PrimalDualState(NamedTuple):
-    """All that a primal-dual learner carries from one episode to the next."""
+    """State that a primal-dual learner carries from one episode to the next."""
 
     counts: Counts  # [L, X, A, X], visits to (h, x, a, y), or P; other forms: counts.py
     log_policy: Pairs  # [H, X, A], ln pi_h(a | x)
@@ -48,10 +48,10 @@ class PrimalDualState(NamedTuple):
 
     @classmethod
     def initial(cls, row: Row, task: Task, counts: Array | None = None) -> PrimalDualState:
-        """Return no visits, the uniform policy and multipliers zero.
+        """Return the state with no visits, the uniform policy and zero multipliers.
 
-        `counts` are a table unless given. A known kernel stands in the place of visits: one visit
-        to every pair, shared out by P.
+        `counts` are a table unless given. A known kernel replaces the visits: one visit to every
+        pair, shared out by P.
         """
         rewards, _, X, A = task.reward.shape
         layers, policy = row.layers(task), task.uniform
@@ -64,9 +64,10 @@ class PrimalDualState(NamedTuple):
 
 
 class Bonus(NamedTuple):
-    """beta = phi (root S + dev D + flat) + tail phi^2, phi = sqrt((iterated llnp(2n) + log) / n).
+    """Numbers of beta = phi (root S + dev D + flat) + tail phi^2.
 
-    S = sum_y sqrt(Pbar(y)), D = sum_y sqrt(Pbar(y)(1 - Pbar(y))): see equations.bonus.
+    phi = sqrt((iterated llnp(2n) + log) / n). S = sum_y sqrt(Pbar(y)),
+    D = sum_y sqrt(Pbar(y)(1 - Pbar(y))): see equations.bonus.
     """
 
     log: float
@@ -78,12 +79,12 @@ class Bonus(NamedTuple):
 
 
 def no_bonus(s: Setting) -> Bonus:
-    """Nothing to explore: beta = 0."""
+    """Return beta = 0: there is nothing to explore."""
     return Bonus(log=0.0)
 
 
 class Unvisited(NamedTuple):
-    """How a pair (x, a) that was never seen at step h is valued."""
+    """Values of a pair (x, a) that was never seen at step h."""
 
     row_mass: float  # Pbar(y) = row_mass / X
     extra_bonus: float  # added to the bonus; infinity holds Q~ at its cap
@@ -95,32 +96,32 @@ OPTIMISTIC_CAP = Unvisited(row_mass=0.0, extra_bonus=math.inf)  # what the unsca
 
 
 def value_range(s: Setting) -> tuple[float, float]:
-    """Printed: the bonus is multiplied by H (1 + tau ln A) for n = 0 and by H for n >= 1."""
+    """Return H and ln A. The printed bonus has the factor H (1 + tau ln A) for n = 0, else H."""
     return float(s.H), s.log_actions
 
 
 def unit(s: Setting) -> tuple[float, float]:
-    """Released: the bonus is taken as it is, for every reward."""
+    """Return 1 and 0. The released bonus has no factor, for every reward."""
     return 1.0, 0.0
 
 
 def slater_cap(s: Setting) -> float:
-    """Printed: the multipliers are clipped at H (1 + tau ln A) / slack."""
+    """Return H / slack. The printed multipliers are clipped at H (1 + tau ln A) / slack."""
     return s.H / s.slack
 
 
 def unmixed(s: Setting) -> float:
-    """The policy step starts from pi^k itself."""
+    """Return theta = 0: the policy step starts from pi^k itself."""
     return 0.0
 
 
 def uncapped(s: Setting) -> float:
-    """Released: the multipliers are only kept above zero."""
+    """Return infinity. The released multipliers are only kept above zero."""
     return math.inf
 
 
 class PrimalDualNumbers(NamedTuple):
-    """A row resolved for given sizes: all that a compiled loop needs to know of an algorithm."""
+    """Numbers of a row for given sizes: a compiled loop reads no other data of an algorithm."""
 
     log: float
     root: float
@@ -185,7 +186,7 @@ class PrimalDual(Row):
             raise InputError(f"{self.name} with a known kernel counts nothing: no dynamics")
 
     def numbers(self, task: Task) -> PrimalDualNumbers:
-        """This row, resolved for a task. A known kernel is the only estimate, and has no bonus."""
+        """Return the numbers of this row for a task. A known kernel has no bonus."""
         if self.knows_kernel:
             return (
                 replace(self, bonus=no_bonus, unvisited=ZERO_ROW, prior_visits=0.0, kernel=None)
@@ -222,7 +223,7 @@ class PrimalDual(Row):
         )
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
-        """[episodes, 4]: policy step, dual step, temperature, margin; episodes count from 1."""
+        """Return [episodes, 4]: policy step, dual step, temperature, margin; k counts from 1."""
         k = np.arange(first_episode, first_episode + episodes, dtype=np.float64)
         setting = self.setting(task)
         columns = (self.policy_step, self.dual_step, self.temperature, self.margin)
@@ -231,7 +232,7 @@ class PrimalDual(Row):
         return steps
 
     def _value(self, name: str) -> Any:
-        """The value of a setting; exponents and constants are those of schedules."""
+        """Return the value of a setting. Exponents and constants are those of schedules."""
         if name in _CONSTANTS:
             schedule = getattr(self, _CONSTANTS[name][0])
             return schedule.value if isinstance(schedule, Constant) else None
@@ -257,7 +258,7 @@ class PrimalDual(Row):
         return {field: replace(each, exponent=value) for field, each in powers.items()}
 
     def reads(self, name: str) -> bool:
-        """Whether a setting changes anything: only a power of k has an exponent."""
+        """Return True if a setting changes anything. Only a power of k has an exponent."""
         if name == "dynamics" and self.knows_kernel:
             return False
         return super().reads(name) and (name not in _EXPONENTS or self._value(name) is not None)
@@ -271,17 +272,17 @@ class PrimalDual(Row):
 
     @property
     def has_margin(self) -> bool:
-        """Whether the dual step aims above the thresholds."""
+        """Return True if the dual step aims above the thresholds."""
         return self.margin != Constant(0.0)
 
     def with_exponents(
         self, alpha_eta: float | None = None, alpha_tau: float | None = None
     ) -> PrimalDual:
-        """The same row with other exponents; only where the step or temperature is a power of k."""
+        """Return the row with other exponents, if its step or temperature is a power of k."""
         return self.with_settings(alpha_eta=alpha_eta, alpha_tau=alpha_tau)
 
     def outside_theorem(self) -> str:
-        """Empty inside the region of Theorem 4.1; else what is outside, as one sentence."""
+        """Return why the row is outside the region of Theorem 4.1, as one sentence, or ""."""
         schedules = (self.policy_step, self.dual_step, self.temperature)
         if not all(isinstance(each, Power) for each in schedules):
             return "the theorem is about steps and temperatures that are powers of k"
@@ -297,9 +298,9 @@ class PrimalDual(Row):
 
 
 def as_released(row: PrimalDual, bonus: Callable[[Setting], Bonus]) -> PrimalDual:
-    """A printed row as the authors' notebook would run it: all their differences but the bonus.
+    """Return a printed row as the authors' notebook would run it. Its bonus is given separately.
 
-    The notebook counts k from 0, so that powers of k are one episode behind.
+    The notebook counts k from 0. Powers of k are therefore one episode behind.
     """
     steps = {
         field: replace(step, shift=step.shift - 1.0)

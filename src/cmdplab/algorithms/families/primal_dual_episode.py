@@ -47,7 +47,7 @@ from cmdplab.types import Array, Indices
 
 @compiled
 def refresh_rewards(learner, numbers, h, i):
-    """The upper ends of one pair's rewards, where they are observed."""
+    """Write the upper ends of one pair's rewards, if rewards are observed."""
     visits = learner.visits[h, i]
     seen = visits + numbers.prior_visits
     for n in range(len(learner.reward_sums)):
@@ -58,7 +58,7 @@ def refresh_rewards(learner, numbers, h, i):
 
 @compiled
 def refresh_bonus(learner, numbers, h, i, row):
-    """The bonus of one pair from its row of counts, gathered first so that the roots vectorise."""
+    """Write the bonus of one pair from its counts, gathered first so that the roots vectorise."""
     visits, inverse = learner.visits[h, i], learner.inverse[h, i]
     times = gather(learner.counts, h, i, inverse, row)
     # A sum whose coefficient is zero is not needed: skipping it saves 0.3 us an episode.
@@ -72,7 +72,7 @@ def refresh_bonus(learner, numbers, h, i, row):
 
 @compiled
 def refresh_all(learner, numbers, row):
-    """Every bonus and estimated reward: at the start of a run and after a resume."""
+    """Refresh every bonus and estimated reward, at the start of a run and after a resume."""
     layers, pairs = learner.visits.shape
     for layer in range(layers):
         for i in range(pairs):
@@ -82,7 +82,7 @@ def refresh_all(learner, numbers, row):
 
 @compiled
 def count(learner, numbers, states, actions, samples, P, row):
-    """Add one episode; only the bonuses and estimated rewards of visited pairs change."""
+    """Add one episode. Only the bonuses and estimated rewards of visited pairs change."""
     for h in range(len(actions)):
         layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
@@ -101,7 +101,7 @@ def count(learner, numbers, states, actions, samples, P, row):
 
 @compiled
 def terms(learner, numbers, n, h, tau):
-    """What evaluating reward n at step h needs."""
+    """Return reward n at step h, its bonus weight, cap, multiplier and temperature."""
     soft = reward_temperature(n, tau)
     lam = 1.0
     if n > 0:  # the row of zeros that makes the number of rewards even has no multiplier
@@ -114,7 +114,7 @@ def terms(learner, numbers, n, h, tau):
 
 @compiled
 def evaluate(learner, numbers, h, tau, scratch):
-    """Q~_h, V~_h of every reward and their total, from the values of step h + 1."""
+    """Write Q~_h, V~_h of every reward and their total, from the values of step h + 1."""
     value, q = scratch.value, scratch.action_value
     layer = min(h, len(learner.visits) - 1)
     copy(learner.closed[h], scratch.total)
@@ -138,7 +138,7 @@ def evaluate(learner, numbers, h, tau, scratch):
 
 @compiled
 def step_multipliers(learner, numbers, start, eta, tau, margin, scratch):
-    """The dual step, on the value of pi^k or (lookahead = 1) on Q~^k averaged with pi^{k+1}."""
+    """Make the dual step, on the value of pi^k or (lookahead = 1) on Q~^k averaged by pi^{k+1}."""
     P = scratch.value.shape[1]
     cap = multiplier_cap(numbers.dual_cap, tau, numbers.log_actions)
     for n in range(len(learner.multiplier)):
@@ -154,7 +154,7 @@ def step_multipliers(learner, numbers, start, eta, tau, margin, scratch):
 
 @compiled
 def improve(learner, numbers, start, steps, scratch):
-    """One backward sweep that evaluates pi^k optimistically and replaces it, then the dual step."""
+    """Evaluate pi^k optimistically and replace it in a backward sweep, then make the dual step."""
     eta, dual_eta, tau, margin = steps
     value, q = scratch.value, scratch.action_value
     last = len(learner.policy) - 1

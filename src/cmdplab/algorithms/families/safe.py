@@ -58,22 +58,22 @@ from cmdplab.types import Array
 
 
 def coin_share(lam: float, w: float, b: float, b_0: float) -> float:
-    """max( lam, (b - w) / (b_0 - w) ) where w < b, else lam: the coin that one more bound asks."""
+    """Return max( lam, (b - w) / (b_0 - w) ) if w < b, else lam: one more bound may raise lam."""
     return max(lam, (b - w) / (b_0 - w)) if w < b else lam
 
 
 def mixed_value(lam: float, own: Any, safe: Any) -> Any:
-    """(1 - lam) V^pihat + lam V^{pi_0}: returns are linear in occupancies, which a coin mixes."""
+    """Return (1 - lam) V^pihat + lam V^{pi_0}: returns are linear in the mixed occupancies."""
     return (1.0 - lam) * own + lam * safe
 
 
 def visits_of_width(n: float) -> float:
-    """(n - 1) v 1, by which the widths of the kernel divide."""
+    """Return (n - 1) v 1, the divisor of the kernel's widths."""
     return max(n - 1.0, 1.0)
 
 
 def utility_width(n: float, log: float, scale: float) -> float:
-    """scale sqrt( 4 u / (n v 1) ), by which an observed utility may be lower than its mean."""
+    """Return scale sqrt( 4 u / (n v 1) ), by which an observed utility may be below its mean."""
     return scale * math.sqrt(4.0 * log / max(n, 1.0))
 
 
@@ -82,12 +82,12 @@ callable_when_compiled(FORMULAS, set())
 
 
 def union_log(s: Setting) -> float:
-    """u = ln( 8 N (X H)^2 A K / delta )."""
+    """Return u = ln( 8 N (X H)^2 A K / delta )."""
     return math.log(8.0 * s.N * (s.X * s.H) ** 2 * s.A * s.K / s.delta)
 
 
 class SafeNumbers(NamedTuple):
-    """A wrapper resolved for given sizes: the widths of its box, as `planner.Width` has them."""
+    """Numbers of a wrapper for given sizes: the widths of its box, as in `planner.Width`."""
 
     log: float
     flat: float
@@ -105,10 +105,10 @@ _OWN = ("margin_scale", "tightening")
 
 @dataclass(frozen=True, kw_only=True)
 class Safe(Row):
-    """The row inside a coin: `Safe(row)`. What is not given is as the row inside has it.
+    """A wrapper that mixes a row with a safe policy: `Safe(row)`.
 
-    `margin_scale` is on the widths of the wrapper's own box, and 1: the theory's. The row inside
-    keeps a margin scale of its own, if it has any.
+    A setting that is not given is that of the row inside, except `margin_scale`. It multiplies the
+    widths of the wrapper's own box, and is 1 in theory. The row inside keeps its own.
     """
 
     row: Row = field(kw_only=False)
@@ -147,7 +147,7 @@ class Safe(Row):
         super().__post_init__()
 
     def with_settings(self, **settings: Unpack[Settings]) -> Self:
-        """The row with other settings: the margin and the safe policy here, the rest inside."""
+        """Return the row with other settings: margin_scale and tightening here, the rest inside."""
         chosen = dict(without_none(settings))
         inside: Any = {k: v for k, v in chosen.items() if k not in _OWN}
         changes: dict[str, Any] = {k: v for k, v in chosen.items() if k in _OWN}
@@ -158,7 +158,7 @@ class Safe(Row):
         return replace(self, row=row, **changes)
 
     def reads(self, name: str) -> bool:
-        """Whether a setting changes anything, here or inside."""
+        """Return True if a setting changes anything, here or inside."""
         if name in (*_OWN, "delta", "tuned_for"):
             return True
         return name != "kernel" and self.row.reads(name)
@@ -168,32 +168,32 @@ class Safe(Row):
 
     @property
     def may_plan_rarely(self) -> bool:
-        """As the row inside; the coin is computed anew in every episode all the same."""
+        """Return the value of the row inside. lam is still computed anew in every episode."""
         return self.row.may_plan_rarely
 
     @property
     def own_episodes_only(self) -> bool:
-        """Whether the learner is not told what the safe policy played."""
+        """Return True if the learner does not see the episodes of the safe policy."""
         return isinstance(self.row, TripleQ)
 
     @property
     def heuristic(self) -> str:
-        """Which of the claims do not hold as they stand; safety needs no optimism inside."""
+        """Return the claims that do not hold as they stand. Safety needs no optimism inside."""
         if self.promise_heuristic or not optimistic(self.row) or self.bonus_scale >= 1.0:
             return self.promise_heuristic
         return f"bonus scale {self.bonus_scale:g}: regret is heuristic, zero violation is not"
 
     def outside_theorem(self) -> str:
-        """What is outside the theorem about the schedules inside."""
+        """Return why the schedules inside are outside their theorem; empty if they are not."""
         return self.row.outside_theorem()
 
     def check(self, task: Task) -> None:
-        """Refuse a task that lacks what the coin or the row inside needs."""
+        """Refuse a task that lacks an input of the wrapper or of the row inside."""
         super().check(task._replace(kernel=None))
         self.row.check(inner_task(task))
 
     def numbers(self, task: Task) -> SafeNumbers:
-        """The widths of the box, resolved for a task."""
+        """Return the widths of the box for a task."""
         scale = self.margin_scale
         log = union_log(self.setting(task))
         return SafeNumbers(log, math.inf, 2.0, 14.0 / 3.0, 1.0, scale, scale, 1.0)
@@ -207,7 +207,7 @@ class Safe(Row):
 
 
 def _check_inside(row: object) -> None:
-    """Refuse what a coin cannot be put around."""
+    """Refuse a row that `Safe` cannot wrap."""
     if not isinstance(row, Row):
         raise InputError(
             f"Safe takes a row, not {row!r}: Safe(algorithm(NAME)), or the name 'Safe(NAME)'"
@@ -230,17 +230,17 @@ STATES: dict[type[Row], Any] = {
 
 
 def optimistic(row: Row) -> bool:
-    """Whether a row plans with an optimistic program in every episode: then regret is bounded."""
+    """Return True if a row plans with an optimistic program: then its regret is bounded."""
     return isinstance(row, Planner) and row.queue is None and not row.pessimistic
 
 
 def inner_task(task: Task) -> Task:
-    """What the row inside is told: neither the safe policy nor the kernel."""
+    """Return the task of the row inside, without the safe policy and the kernel."""
     return task._replace(baseline=None, kernel=None)
 
 
 class SafeFields(NamedTuple):
-    """What a wrapper carries from one episode to the next, beside the state of its learner."""
+    """Fields that a wrapper carries from one episode to the next, beside its learner's state."""
 
     visited: Counts  # [L, X, A, X], visits of every episode, the safe policy's too
     utility_sums: Pairs  # [N, L, X, A] of samples; [0, L, X, A] where rewards are known
@@ -254,29 +254,29 @@ class SafeFields(NamedTuple):
 
     @classmethod
     def first(cls, task: Task, visited: Array) -> SafeFields:
-        """Before the first episode; the candidate and its coin are still to come."""
+        """Return the fields before the first episode. The candidate and its lam are found later."""
         none, sums = np.zeros(len(task.threshold)), task.no_samples[1:, : len(visited)]
         return cls(visited, sums, task.uniform, none, none, 1.0, 0.0, 0, 0)
 
 
 @lru_cache
 def safe_state(inside: Any) -> Any:
-    """The kind of state of a wrapper around a learner whose state is `inside`, a NamedTuple.
+    """Return the type of state of a wrapper whose learner has a state of type `inside`.
 
-    Its own fields, and those inside with `learner_` before their names.
+    It has the fields of `SafeFields`, then those of `inside` with the prefix `learner_`.
     """
     fields = (*SafeFields._fields, *(f"learner_{name}" for name in inside._fields))
     return namedtuple("SafeState", fields)
 
 
 def joined(own: SafeFields, inside: Any) -> Any:
-    """The state of a wrapper and of its learner as one."""
+    """Return the states of a wrapper and of its learner as one state."""
     kind: Any = type(inside)
     return safe_state(kind)(*own, *inside)
 
 
 def parted(row: Safe, state: Any) -> tuple[SafeFields, Any]:
-    """The two parts of a state."""
+    """Return the two parts of a state: that of the wrapper and that of its learner."""
     kind = STATES[type(row.row)]
     own = {name: getattr(state, name) for name in SafeFields._fields}
     inside = {name: getattr(state, f"learner_{name}") for name in kind._fields}
@@ -284,10 +284,10 @@ def parted(row: Safe, state: Any) -> tuple[SafeFields, Any]:
 
 
 def behaviour(task: Task, state: Any) -> Array:
-    """[H, X, A]: the policy of the mixture's occupancy, lam w_0 + (1 - lam) w of the candidate.
+    """Return the policy [H, X, A] whose occupancy is lam w_0 + (1 - lam) w, to export or measure.
 
-    On the kernel of the task where it is told, for whoever exports or measures a policy; else on
-    the estimate, uniform where nothing was seen, and then it is only nearly the mixture.
+    w_0 is the occupancy of the safe policy, w that of the candidate. If `task.kernel` is None, the
+    estimate replaces it, uniform for unseen pairs, and the result is approximate.
     """
     assert task.baseline is not None
     lam, safe, own = float(state.on_baseline), task.baseline.policy, np.array(state.candidate)

@@ -44,7 +44,7 @@ from cmdplab.types import Array, Indices
 
 @compiled_exactly
 def refresh(guard, model, numbers, layer, i):
-    """The box and the utilities of one pair, from its visits and samples."""
+    """Write the box and the utilities of one pair, from its visits and samples."""
     visits = guard.visits[layer, i]
     steps = model.reward.shape[1] - len(guard.visits) + 1  # all of them, or one
     width = utility_width(visits, numbers.log, numbers.margin_scale)
@@ -60,7 +60,7 @@ def refresh(guard, model, numbers, layer, i):
 
 @compiled
 def refresh_all(guard, model, numbers, X, P):
-    """Every pair: at the start of a run and after a resume."""
+    """Refresh every pair, at the start of a run and after a resume."""
     layers, pairs = guard.visits.shape
     for layer in range(layers):
         for a in range(pairs // P):
@@ -70,7 +70,7 @@ def refresh_all(guard, model, numbers, X, P):
 
 @compiled
 def count(guard, model, numbers, P, states, actions, samples):
-    """Add one episode, whoever played it; only the boxes of visited pairs change."""
+    """Add one episode of either policy. Only the boxes of visited pairs change."""
     for h in range(len(actions)):
         layer = min(h, len(guard.visits) - 1)
         i = actions[h] * P + states[h]
@@ -83,7 +83,7 @@ def count(guard, model, numbers, P, states, actions, samples):
 
 @compiled
 def weigh(guard, model, start, work):
-    """w of the candidate, and the coin that makes the mixture safe."""
+    """Find w of the candidate, and the lam that makes the mixture safe."""
     infinite = float("inf")
     evaluate(model, guard.candidate, -1.0, infinite, start, work.order, guard.bound, work)
     lam = 0.0
@@ -95,7 +95,7 @@ def weigh(guard, model, start, work):
 
 @compiled
 def begin(world, guard, start, k, e, changed, noise, scratch, chunk):
-    """Write the exact returns of the mixture, and toss the coin."""
+    """Write the exact returns of the mixture, and draw which policy plays."""
     lam = guard.on_baseline[0]
     copy(guard.candidate.reshape(-1), scratch.policies[0].reshape(-1))
     exact_returns(world, scratch.policies, start, scratch, scratch.returns)
@@ -108,7 +108,7 @@ def begin(world, guard, start, k, e, changed, noise, scratch, chunk):
 
 @compiled
 def act(guard, h, x, u, P):
-    """Draw an action of the policy that the coin chose."""
+    """Draw an action of the policy that plays this episode."""
     played = guard.baseline if guard.tossed[0] == 1 else guard.candidate
     return draw_action(played[h], x, u, P)
 
@@ -120,7 +120,7 @@ def safe_loops(inside: Family) -> Any:
 
     @compiled
     def prepare(guard, start, space):
-        """Find the candidate, its bounds and its coin, for the next episode."""
+        """Find the candidate, its bounds and its lam, for the next episode."""
         write(guard.inside, guard.candidate)
         weigh(guard, space.model, start, space.work)
 
@@ -132,7 +132,7 @@ def safe_loops(inside: Family) -> Any:
 
     @compiled
     def advance(guard, numbers, start, steps, k, states, actions, samples, scratch, space):
-        """Learn an episode that one of the two policies played."""
+        """Learn an episode that either policy played."""
         count(guard, space.model, numbers, len(scratch.top), states, actions, samples)
         guard.given_to_baseline[0] += guard.on_baseline[0]
         guard.baseline_episodes[0] += guard.tossed[0]
@@ -179,7 +179,7 @@ class Space(NamedTuple):
 
 @lru_cache
 def safe_family(inside: Family) -> Family:
-    """Return the family of learners of a family inside a coin."""
+    """Return the family of wrapped learners of a family."""
     kind = safe_state(inside.state)
 
     def start(row: Safe, task: Task, storage: Storage) -> Any:

@@ -54,27 +54,30 @@ from cmdplab.types import Array, Indices
 
 
 def ridge_width(visits: float) -> float:
-    """beta = 1 / sqrt(n + 1)."""
+    """Return beta = 1 / sqrt(n + 1)."""
     return 1.0 / math.sqrt(visits + 1.0)
 
 
 def clip_level(unit: float, steps_left: int, loose: float) -> float:
-    """unit (H - h + loose) with H - h + 1 steps left; loose is 0 in print and 1 in the release."""
+    """Return unit (H - h + loose), H - h + 1 steps left; loose is 0 in print, 1 in the release."""
     return unit * (steps_left - 1.0 + loose)
 
 
 def clipped_value(r: float, bonus: float, ahead: float, level: float, inside: float) -> float:
-    """r + clip(bonus + Phat V, 0, level); inside = 1: clip(r + bonus + Phat V, 0, level)."""
+    """Return r + clip(bonus + Phat V, 0, level); inside = 1: clip(r + bonus + Phat V, 0, level)."""
     return (1.0 - inside) * r + min(max(inside * r + bonus + ahead, 0.0), level)
 
 
 def composite_logit(d: float, r: float, u: float, lam: float, sharpness: float) -> float:
-    """(Qd + Qr + lam Qu) / kappa, whose softmax over a is pi^lam; sharpness is 1 / kappa."""
+    """Return (Qd + Qr + lam Qu) / kappa, whose softmax over a is pi^lam; sharpness is 1 / kappa."""
     return (d + r + lam * u) * sharpness
 
 
 def next_multiplier(low: float, high: float, reach: float, passed: bool) -> float:
-    """The middle of a bracket no wider than `reach`; else that far inside the end found last."""
+    """Return the middle of a bracket no wider than `reach`.
+
+    In a wider bracket, return the point at distance `reach` inside the end found last.
+    """
     if high - low <= reach:
         return (low + high) / 2.0
     return high - reach if passed else low + reach
@@ -98,7 +101,7 @@ class Constants(NamedTuple):
 
 
 class SoftmaxSearchNumbers(NamedTuple):
-    """A row resolved for given sizes: all that the engines know of it."""
+    """Numbers of a row for given sizes: the engines read no other data of the row."""
 
     reward_width: float
     utility_width: float  # with its sign
@@ -140,7 +143,7 @@ class SoftmaxSearch(PlansAnew):
     begins_safe: bool = False  # the first episode is the safe policy's, whatever b (released)
 
     def numbers(self, task: Task) -> SoftmaxSearchNumbers:
-        """This row, resolved for a task."""
+        """Return the numbers of this row for a task."""
         s = self.setting(task)
         c = self.constants(s, self.bonus_scale, self.margin_scale)
         entropy = self.entropy * c.temperature
@@ -167,19 +170,19 @@ class SoftmaxSearch(PlansAnew):
         return SoftmaxSearchNumbers(*map(float, resolved))
 
     def _written(self, name: str) -> Any:
-        """A search in every episode leaves no trace in records, which are older than the choice."""
+        """Return the value of a setting in records; None for a search in every episode."""
         if name == "replan" and self.replan is every_episode:
             return None
         return super()._written(name)
 
     @property
     def has_margin(self) -> bool:
-        """Whether utilities are evaluated pessimistically."""
+        """Return True if utilities are evaluated pessimistically."""
         return self.utility_sign < 0.0
 
 
 class SoftmaxSearchState(NamedTuple):
-    """All that such a learner carries from one episode to the next."""
+    """State that a learner of the family carries from one episode to the next."""
 
     counts: Counts  # [H, X, A, X], visits to (h, x, a, y); other forms: counts.py
     planned: Pairs  # [H, X, A], visits at the time of the search
@@ -207,9 +210,10 @@ exp, log = compiled_exactly(exp_plain), compiled_exactly(log_plain)
 
 @compiled_exactly
 def three_products(matrix, weights, first, second, third):
-    """first[i] = sum_j weights[0, j] matrix[j, i], and the others for weights[1], weights[2].
+    """Write first[i] = sum_j weights[0, j] matrix[j, i]; second, third for weights[1], weights[2].
 
-    The hottest loop. Three products share each load of the matrix, four rows each of the sums.
+    This is the hottest loop. Three products share each load of the matrix, and four rows share
+    each load of the sums.
     """
     first[:] = 0.0
     second[:] = 0.0
@@ -241,7 +245,7 @@ def dense_expected(counts, h, weights, first, second, third):
 
 @compiled_exactly
 def gathered_three(successor, visits, weights, first, second, third):
-    """The sums over lists."""
+    """Write the sums of `expected_three` over lists."""
     first[:] = 0.0
     second[:] = 0.0
     third[:] = 0.0
@@ -261,7 +265,7 @@ def listed_expected(counts, h, weights, first, second, third):
 
 @compiled_exactly
 def seen_three(begin, used, state, visits, weights, first, second, third):
-    """The sums over what was seen."""
+    """Write the sums of `expected_three` over the successors that were seen."""
     for i in range(len(first)):
         left, middle, right = 0.0, 0.0, 0.0
         for place in range(begin[i], begin[i] + used[i]):
@@ -281,7 +285,7 @@ def seen_expected(counts, h, weights, first, second, third):
 
 @by_type({ListedCounts: listed_expected, SeenCounts: seen_expected}, dense_expected)
 def expected_three(counts: Any, h: Any, weights: Any, first: Any, second: Any, third: Any) -> None:
-    """first[i] = sum_y counts_h(y, i) weights[0, y], and the others for weights[1], weights[2]."""
+    """Write first[i] = sum_y counts_h(y, i) weights[0, y]; others for weights[1], weights[2]."""
     raise NotImplementedError
 
 
@@ -289,7 +293,7 @@ def expected_three(counts: Any, h: Any, weights: Any, first: Any, second: Any, t
 def action_values(
     reward, utility, beta, inverse, closed, numbers, left, lam, first, second, third, logit
 ):
-    """Sums over y of counts times V become Qr, Qd, Qu; the logits of pi^lam at a step."""
+    """Replace sums over y of counts times V by Qr, Qd, Qu. Write the logits of pi^lam at a step."""
     of_reward = clip_level(numbers.reward_unit, left, numbers.loose)
     of_compensation = clip_level(numbers.compensation, left, numbers.loose)
     of_utility = clip_level(1.0, left, numbers.loose)
@@ -307,7 +311,7 @@ def action_values(
 
 @compiled_exactly
 def softmax(logit, policy, top, mass):
-    """policy = softmax over a of the logits, which become ln policy: nothing overflows."""
+    """Write policy = softmax over a of the logits, which become ln policy: nothing overflows."""
     P = len(top)
     top[:] = -np.inf
     mass[:] = 0.0
@@ -331,7 +335,7 @@ def softmax(logit, policy, top, mass):
 
 @compiled_exactly
 def policy_values(policy, log_policy, entropy, weighting, r, d, u, reward, compensation, utility):
-    """Vr[x], Vd[x], Vu[x] = sum_a policy_term of Qr, Qd, Qu."""
+    """Write Vr[x], Vd[x], Vu[x] = sum_a policy_term of Qr, Qd, Qu."""
     P = len(reward)
     reward[:] = 0.0
     compensation[:] = 0.0
@@ -347,7 +351,7 @@ def policy_values(policy, log_policy, entropy, weighting, r, d, u, reward, compe
 
 @compiled_exactly
 def evaluate(learner, numbers, start, lam, work):
-    """One backward pass: writes pi^lam into `work.policy`; U(lam)."""
+    """Write pi^lam into `work.policy` by one backward pass, and return U(lam)."""
     H = len(learner.policy)
     q, value = work.action_value, work.value
     q[:] = 0.0
@@ -379,7 +383,7 @@ def evaluate(learner, numbers, start, lam, work):
 
 @compiled
 def keep(policy, learner, lam, on_baseline):
-    """What is played next."""
+    """Store the policy of the next episode."""
     copy(policy.reshape(-1), learner.policy.reshape(-1))
     learner.multiplier[0] = lam
     learner.on_baseline[0] = on_baseline
@@ -387,7 +391,7 @@ def keep(policy, learner, lam, on_baseline):
 
 @compiled
 def fail(learner, numbers, work):
-    """Even the largest multiplier is not enough: the safe policy, or what was just evaluated."""
+    """Store the safe policy, or the policy just evaluated: even the largest multiplier fails."""
     if numbers.fallback > 0.0:
         keep(learner.baseline, learner, numbers.largest, 1)
     else:
@@ -396,7 +400,7 @@ def fail(learner, numbers, work):
 
 @compiled
 def search(learner, numbers, start, work):
-    """The policy of the next episode, from the counts."""
+    """Find the policy of the next episode, from the counts."""
     copy(learner.visits.reshape(-1), learner.planned.reshape(-1))
     low, high, b = 0.0, numbers.largest, learner.threshold[0]
     last, found = learner.multiplier[0], False
@@ -439,14 +443,14 @@ def first(learner, numbers, start, scratch, work):
 
 @compiled_exactly
 def refresh(learner, h, i):
-    """The width of one pair and the factor that makes its counts Phat."""
+    """Write the width of one pair and the factor that turns its counts into Phat."""
     learner.width[h, i] = ridge_width(learner.visits[h, i])
     learner.inverse[h, i] = count_weight(learner.visits[h, i], 1.0, 0.0)
 
 
 @compiled
 def refresh_all(learner):
-    """Every pair: at the start of a run and after a resume."""
+    """Refresh every pair, at the start of a run and after a resume."""
     for h in range(len(learner.visits)):
         for i in range(learner.visits.shape[1]):
             refresh(learner, h, i)
@@ -454,7 +458,7 @@ def refresh_all(learner):
 
 @compiled
 def advance(learner, numbers, start, steps, k, states, actions, samples, scratch, work):
-    """Count episode k, and search if it is time; return True if it was."""
+    """Count episode k, and search if it is time. Return True after a search."""
     P = len(work.top)
     for h in range(len(actions)):
         i = actions[h] * P + states[h]

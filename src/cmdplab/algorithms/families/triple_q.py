@@ -45,43 +45,43 @@ from cmdplab.types import Array, Indices
 
 
 def rate(t: float, shift: float) -> float:
-    """(shift + 1) / (shift + t): with shift = chi the learning rate alpha_t, and alpha_1 = 1."""
+    """Return (shift + 1) / (shift + t): with shift = chi the learning rate alpha_t, alpha_1 = 1."""
     return (shift + 1.0) / (shift + t)
 
 
 def width(coefficient: float, t: float, shift: float) -> float:
-    """w_t = coefficient sqrt( (shift + 1) / (shift + t) )."""
+    """Return w_t = coefficient sqrt( (shift + 1) / (shift + t) )."""
     return coefficient * math.sqrt(rate(t, shift))
 
 
 def learned(old: float, alpha: float, reward: float, ahead: float, bonus: float) -> float:
-    """(1 - alpha) Q_h + alpha ( r_h + Q_{h+1}(x_{h+1}, a_{h+1}) + w )."""
+    """Return (1 - alpha) Q_h + alpha ( r_h + Q_{h+1}(x_{h+1}, a_{h+1}) + w )."""
     return (1.0 - alpha) * old + alpha * (reward + ahead + bonus)
 
 
 def exploration(k: float, first: float, decay: float, every: float, always: float) -> float:
-    """e_k = 1 - (1 - first decay^ceil((k - 1) / every)) (1 - always), the share of random play."""
+    """Return e_k = 1 - (1 - first decay^ceil((k - 1) / every)) (1 - always), the random share."""
     decaying = first * math.pow(decay, float(math.ceil((k - 1.0) / every)))
     return 1.0 - (1.0 - decaying) * (1.0 - always)
 
 
 def action_probability(greedy: float, share: float, actions: int) -> float:
-    """pi(a) = (1 - e_k) [a is greedy] + e_k / A."""
+    """Return pi(a) = (1 - e_k) [a is greedy] + e_k / A."""
     return (1.0 - share) * greedy + share / actions
 
 
 def blend(now: float, then: float, share: float) -> float:
-    """(1 - share) now + share then: exactly the one or the other for share = 0 and 1."""
+    """Return (1 - share) now + share then: exactly `now` for share = 0 and `then` for share = 1."""
     return (1.0 - share) * now + share * then
 
 
 def reset_share(q: float, c: float, objective_limit: float, utility_limit: float) -> float:
-    """[ Q > its limit or max_j C^j > theirs ], at the end of a frame: 1 where tables are reset."""
+    """Return [ Q > its limit or max_j C^j > the limit of C ] at the end of a frame: 1 resets."""
     return 1.0 if q > objective_limit or c > utility_limit else 0.0
 
 
 def queue_step(queue: float, b: float, margin: float, tally: float, frame: float) -> float:
-    """[ Z + b + epsilon - Cbar / K^0.6 ]_+."""
+    """Return [ Z + b + epsilon - Cbar / K^0.6 ]_+."""
     return max(queue + b + margin - tally / frame, 0.0)
 
 
@@ -92,7 +92,7 @@ Widths = tuple[float, float, float]  # coefficient in w_t for Q, the one for C, 
 
 
 class TableRules(NamedTuple):
-    """First values; at the end of a frame Q += raised, and what is beyond a limit is reset."""
+    """First values and limits. A frame ends with Q += raised, and resets values past a limit."""
 
     objective_start: float  # also what a reset gives
     utility_start: float
@@ -112,12 +112,12 @@ class Exploration(NamedTuple):
 
 
 def fifth_root(s: Setting) -> float:
-    """K^0.2: chi in both presets, and the printed eta."""
+    """Return K^0.2: chi in both presets, and the printed eta."""
     return math.pow(s.K, 0.2)
 
 
 def frame_length(s: Setting) -> int:
-    """floor(K^0.6), by whole numbers: as floats 1e5^0.6 is below 1000."""
+    """Return floor(K^0.6), by whole numbers: as floats 1e5^0.6 is below 1000."""
     frame = int(math.pow(s.K, 0.6)) + 1
     while frame**5 > s.K**3:
         frame -= 1
@@ -125,28 +125,28 @@ def frame_length(s: Setting) -> int:
 
 
 def iota(s: Setting) -> float:
-    """128 ln( sqrt(2 X A H) K )   [paper]."""
+    """Return 128 ln( sqrt(2 X A H) K )   [paper]."""
     return 128.0 * math.log(math.sqrt(2.0 * s.X * s.A * s.H) * s.K)
 
 
 def printed_margin(s: Setting) -> float:
-    """8 sqrt(X A H^6 iota^3) / K^0.2   [paper]."""
+    """Return 8 sqrt(X A H^6 iota^3) / K^0.2   [paper]."""
     return 8.0 * math.sqrt(s.X * s.A * s.H**6 * iota(s) ** 3) / fifth_root(s)
 
 
 def printed_widths(s: Setting) -> Widths:
-    """(1/4) sqrt( H^2 iota (chi + 1) / (chi + t) ) for both   [paper]."""
+    """Return the numbers of (1/4) sqrt( H^2 iota (chi + 1) / (chi + t) ) for both   [paper]."""
     coefficient = 0.25 * s.H * math.sqrt(iota(s))
     return coefficient, coefficient, fifth_root(s)
 
 
 def reset(s: Setting) -> TableRules:
-    """Q = C = H at first and after every frame   [paper, Algorithm 1]."""
+    """Return the rule Q = C = H at first and after every frame   [paper, Algorithm 1]."""
     return TableRules(s.H, s.H, 0.0, -math.inf, -math.inf, 1.0)
 
 
 class TripleQNumbers(NamedTuple):
-    """A row resolved for given sizes: all that the engines know of it."""
+    """Numbers of a row for given sizes: the engines read no other data of the row."""
 
     chi: float
     eta: float
@@ -183,7 +183,7 @@ class TripleQ(Row):
     has_margin: ClassVar[bool] = True  # the queue aims above the thresholds
 
     def numbers(self, task: Task) -> TripleQNumbers:
-        """This row, resolved for a task."""
+        """Return the numbers of this row for a task."""
         s = self.setting(task)
         (objective, utility, shift), tables = self.widths(s), self.tables(s)
         resolved = (
@@ -213,14 +213,14 @@ class TripleQ(Row):
 
     @property
     def heuristic(self) -> str:
-        """Empty where the theorem is about this row as it stands; else why it is not."""
+        """Return the reason why the theorem is not about this row as it stands; empty if it is."""
         if not self.guarantee or min(self.margin_scale, self.bonus_scale) < 1.0:
             return super().heuristic
         return "proved only beyond a number of episodes that no run reaches"
 
 
 class TripleQState(NamedTuple):
-    """All that a Triple-Q learner carries from one episode to the next."""
+    """State that a Triple-Q learner carries from one episode to the next."""
 
     objective: Array  # [H, X, A], Q
     utility: Array  # [N, H, X, A], C
@@ -232,7 +232,7 @@ class TripleQState(NamedTuple):
 
     @classmethod
     def initial(cls, row: TripleQ, task: Task, counts: Array | None = None) -> TripleQState:
-        """Return the tables at their first values, no visits and empty queues."""
+        """Return the state with the first values of the tables, no visits and empty queues."""
         n, visits = row.numbers(task), np.zeros(task.reward.shape[1:])
         queue, tally, multiplier = np.zeros((3, len(task.reward) - 1))
         utility = np.full_like(task.reward[1:], n.utility_start)
@@ -241,7 +241,7 @@ class TripleQState(NamedTuple):
 
 @compiled_exactly
 def find_best(tables, h, x):
-    """best = argmax_a Q + sum_n (Z_n / eta) C^n, the first one at a tie."""
+    """Write best = argmax_a Q + sum_n (Z_n / eta) C^n, the first action at a tie."""
     best, action = -np.inf, 0
     for a in range(tables.objective.shape[2]):
         total = tables.closed[h, x, a] + tables.objective[h, x, a]
@@ -254,7 +254,7 @@ def find_best(tables, h, x):
 
 @compiled_exactly
 def find_all(tables):
-    """Every greedy action: at the start of a run, and after a frame."""
+    """Find every greedy action, at the start of a run and after a frame."""
     H, X = tables.best.shape
     for h in range(H):
         for x in range(X):
@@ -263,7 +263,7 @@ def find_all(tables):
 
 @compiled_exactly
 def chance(tables, h, x, a):
-    """pi_h(a | x) of the policy played next: nothing for a closed action."""
+    """Return pi_h(a | x) of the policy played next: 0 for a closed action."""
     if tables.closed[h, x, a] != 0.0:
         return 0.0
     greedy = 1.0 if a == tables.best[h, x] else 0.0
@@ -272,7 +272,7 @@ def chance(tables, h, x, a):
 
 @compiled_exactly
 def write_policy(tables, out):
-    """out[h, x, a] = pi_h(a | x) of the policy played next."""
+    """Write out[h, x, a] = pi_h(a | x) of the policy played next."""
     H, X, A = out.shape
     for h in range(H):
         for x in range(X):
@@ -293,7 +293,7 @@ def write_pairs(tables, out):
 
 @compiled_exactly
 def act(tables, h, x, u, P):
-    """Inverse CDF; rounding may leave u beyond the sum, then the last action with mass is taken."""
+    """Draw by inverse CDF; if rounding leaves u beyond the sum, take the last action with mass."""
     total, action = 0.0, tables.best[h, x]
     for a in range(tables.objective.shape[2]):
         p = chance(tables, h, x, a)
@@ -305,7 +305,7 @@ def act(tables, h, x, u, P):
 
 @compiled_exactly
 def update(tables, numbers, states, actions, samples):
-    """Both tables along an episode, step by step: step h + 1 is read before it is changed."""
+    """Update both tables along an episode. Step h + 1 is read before it is changed."""
     objective, utility = tables.objective, tables.utility
     for h in range(len(actions)):
         x, a, last = states[h], actions[h], h + 1 == len(actions)
@@ -352,7 +352,7 @@ def next_frame(tables, numbers):
 
 @compiled_exactly
 def advance(tables, numbers, start, steps, k, states, actions, samples, scratch, space):
-    """Learn episode k; rewards that are known are their own samples."""
+    """Learn episode k. Known rewards replace their samples."""
     for n in range(len(tables.samples)):
         for h in range(len(actions)):
             mean = tables.reward[n, h, states[h], actions[h]]
@@ -365,7 +365,7 @@ def advance(tables, numbers, start, steps, k, states, actions, samples, scratch,
 
 
 class Tables(NamedTuple):
-    """The learner's arrays, as in `TripleQState`, and what it is told."""
+    """The learner's arrays: those of `TripleQState`, and its inputs."""
 
     objective: Array  # [H, X, A]
     utility: Array  # [N, H, X, A]
@@ -408,7 +408,7 @@ def draw(tables: Tables, h: int, x: int, u: float, P: int) -> int:
 
 
 def policy_of(row: TripleQ, task: Task, state: TripleQState) -> Array:
-    """Return the policy [H, X, A] that is played next: greedy, but for random actions."""
+    """Return the policy [H, X, A] played next: greedy, except for random actions."""
     storage, _ = in_natural_axes(None, task)
     policy = np.empty(task.reward.shape[1:])
     write_policy(

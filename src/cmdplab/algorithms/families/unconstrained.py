@@ -47,14 +47,14 @@ from cmdplab.types import Array, Indices
 
 
 def corner(p: float, arrived: float, most: float, cap: float) -> float:
-    """Phat(y) min( most / n'_{h+1}(y), cap ), cap where y was never seen."""
+    """Return Phat(y) min( most / n'_{h+1}(y), cap ); the minimum is cap if y was never seen."""
     return p * (min(most / arrived, cap) if arrived > 0.0 else cap)
 
 
 def value_bonus(
     n: float, spread: float, corners: float, flat: float, deviation: float, tail: float, edge: float
 ) -> float:
-    """flat / sqrt(n) + sqrt(deviation Var / n) + tail / n + sqrt(edge corners / n)."""
+    """Return flat / sqrt(n) + sqrt(deviation Var / n) + tail / n + sqrt(edge corners / n)."""
     return (
         flat / math.sqrt(n)
         + math.sqrt(deviation * spread / n)
@@ -64,12 +64,12 @@ def value_bonus(
 
 
 def ball_radius(n: float, coefficient: float, log: float, scale: float) -> float:
-    """w = 2 ^ scale sqrt(coefficient log / n), the radius of an L1 ball around Phat."""
+    """Return w = 2 ^ scale sqrt(coefficient log / n), the radius of an L1 ball around Phat."""
     return min(2.0, scale * math.sqrt(coefficient * log / n))
 
 
 def optimistic_value(r: float, ahead: float, bonus: float, before: float, cap: float) -> float:
-    """min( Q of the episode before, cap, r + P' V + bonus )."""
+    """Return min( Q of the episode before, cap, r + P' V + bonus )."""
     return min(before, cap, r + ahead + bonus)
 
 
@@ -78,7 +78,7 @@ callable_when_compiled(FORMULAS, set())
 
 
 class OptimistNumbers(NamedTuple):
-    """A row resolved for given sizes; those of the bonus are scaled, what is zero is not there."""
+    """Numbers of a row for given sizes. Those of the bonus are scaled, and zero drops a term."""
 
     flat: float = 0.0
     deviation: float = 0.0
@@ -94,17 +94,17 @@ class OptimistNumbers(NamedTuple):
 
 
 def ucbvi_log(s: Setting) -> float:
-    """L = ln( 5 X H A T / delta ), T = K H."""
+    """Return L = ln( 5 X H A T / delta ), T = K H."""
     return math.log(5.0 * s.X * s.H * s.A * s.K * s.H / s.delta)
 
 
 def chernoff_hoeffding(s: Setting) -> OptimistNumbers:
-    """7 H L / sqrt(n)."""
+    """Return the numbers of the bonus 7 H L / sqrt(n)."""
     return OptimistNumbers(flat=s.bonus_scale * 7.0 * s.H * ucbvi_log(s))
 
 
 def bernstein_freedman(s: Setting) -> OptimistNumbers:
-    """The bonus of UCBVI-BF: see the module."""
+    """Return the numbers of UCBVI-BF's bonus: see the module."""
     log, scale = ucbvi_log(s), s.bonus_scale
     return OptimistNumbers(
         deviation=scale**2 * 8.0 * log,
@@ -116,7 +116,7 @@ def bernstein_freedman(s: Setting) -> OptimistNumbers:
 
 
 def l1_ball(s: Setting) -> OptimistNumbers:
-    """w = sqrt(14 X ln(2 A H t / delta) / n)."""
+    """Return the numbers of the radius w = sqrt(14 X ln(2 A H t / delta) / n)."""
     log = 2.0 * s.A * s.H / s.delta
     numbers = OptimistNumbers(ball=14.0 * s.X, ball_log=log, ball_scale=s.bonus_scale)
     return numbers._replace(monotone=0.0, doubling=1.0)
@@ -130,19 +130,19 @@ class Optimist(Row):
     unknown_rewards: str = REFUSED
 
     def meant_for(self, constraints: int) -> bool:
-        """A reference for problems without constraints; by its name it plays on others too."""
+        """Return True for a problem without constraints. By its name, the row plays others too."""
         return constraints == 0
 
     def setting(self, task: Task) -> Setting:
         return super().setting(task)._replace(bonus_scale=self.bonus_scale)
 
     def numbers(self, task: Task) -> OptimistNumbers:
-        """This row, resolved for a task."""
+        """Return the numbers of this row for a task."""
         return self.resolved(self.setting(task))
 
 
 class OptimistState(NamedTuple):
-    """All that such a learner carries from one episode to the next."""
+    """State that a learner of the family carries from one episode to the next."""
 
     counts: Array  # [H, X, A, X], visits to (h, x, a, y)
     planned: Array  # [H, X, A], visits when the policy was planned
@@ -153,7 +153,7 @@ class OptimistState(NamedTuple):
 
     @classmethod
     def initial(cls, row: Row, task: Task, counts: Array | None = None) -> OptimistState:
-        """Return nothing seen: every value is the number of steps left."""
+        """Return the state without visits: every value is the number of steps left."""
         n, H, X, A = task.reward.shape
         left = np.broadcast_to(np.arange(H, 0, -1.0)[:, None, None], (H, X, A))
         planned, policy = np.zeros((2, H, X, A))
@@ -162,7 +162,7 @@ class OptimistState(NamedTuple):
 
 @compiled_exactly
 def moved(row, visits, value, order, half):
-    """What a row gains by moving up to `half` of its mass from the worst states to the best."""
+    """Return the gain of moving up to `half` of a row's mass from the worst states to the best."""
     best = order[0]
     left = min(half, 1.0 - row[best] / visits)
     gain = left * value[best]
@@ -178,7 +178,7 @@ def moved(row, visits, value, order, half):
 
 @compiled_exactly
 def find_value(learner, numbers, h, x, a, episode, value, order, arrived):
-    """Q_h(x, a) from the values of step h + 1, whose order is given."""
+    """Return Q_h(x, a) from the values of step h + 1, whose order is given."""
     row, visits = learner.counts[h, x, a], learner.visits[h, x, a]
     H, cap = len(learner.q), float(len(learner.q) - h)
     if visits == 0.0:
@@ -203,7 +203,7 @@ def find_value(learner, numbers, h, x, a, episode, value, order, arrived):
 
 @compiled_exactly
 def plan(learner, numbers, episode, space):
-    """One backward pass: optimistic values, and the greedy policy."""
+    """Write optimistic values and the greedy policy by one backward pass."""
     H, X, A = learner.q.shape
     value, following, arrived = space.value, space.following, space.arrived
     value[:] = 0.0
@@ -233,13 +233,13 @@ def plan(learner, numbers, episode, space):
 
 @compiled_exactly
 def first(learner, numbers, start, scratch, space):
-    """Make the first plan, of no data."""
+    """Make the first plan, without data."""
     plan(learner, numbers, 0, space)
 
 
 @compiled_exactly
 def advance(learner, numbers, start, steps, k, states, actions, samples, scratch, space):
-    """Count episode k, and plan anew if it is time; return True if it was."""
+    """Count episode k, and plan anew if it is time. Return True after a new plan."""
     due = numbers.doubling == 0.0
     for h in range(len(actions)):
         x, a = states[h], actions[h]
@@ -267,7 +267,7 @@ def act(learner, h, x, u, P):
 
 
 class Learner(NamedTuple):
-    """The learner's arrays, as in `OptimistState`, and what it is told."""
+    """The learner's arrays: those of `OptimistState`, and its inputs."""
 
     counts: Array  # [H, X, A, X]
     planned: Array  # [H, X, A]

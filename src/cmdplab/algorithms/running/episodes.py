@@ -34,7 +34,7 @@ class Loops(NamedTuple):
 
 @compiled
 def draw_action(policy, x, u, P):
-    """Inverse CDF; rounding may leave u beyond the sum, then the last action with mass is taken."""
+    """Draw by inverse CDF; if rounding leaves u beyond the sum, take the last action with mass."""
     total, action = 0.0, 0
     for a in range(len(policy) // P):
         total, action, found = draw_step(a, policy[a * P + x], u, total, action)
@@ -45,7 +45,7 @@ def draw_action(policy, x, u, P):
 
 @compiled
 def draw_rewards(world, states, actions, uniforms, spread, samples):
-    """Samples [1 + N, H] of an episode's rewards, from uniforms [H, 1 + N]; none where known."""
+    """Draw samples [1 + N, H] of an episode's rewards from uniforms [H, 1 + N]; none if known."""
     for h in range(len(actions)):
         for n in range(len(samples)):
             mean = mean_reward(world, n, h, states[h], actions[h])
@@ -54,7 +54,7 @@ def draw_rewards(world, states, actions, uniforms, spread, samples):
 
 @compiled
 def nothing_first(learner, numbers, start, scratch, space):
-    """The state of the family holds the first policy."""
+    """Do nothing: the state of the family holds the first policy."""
 
 
 @compiled
@@ -67,8 +67,8 @@ def act_by_policy(learner, h, x, u, P):
 def begin_in_pairs(world, learner, start, k, e, changed, noise, scratch, chunk):
     """Write the exact returns of two episodes at once, an odd and the next even one.
 
-    This takes 1.7 us instead of 3.9. The number of an episode alone decides which of the two places
-    it takes, so that the size of a chunk cannot change a bit.
+    This takes 1.7 us instead of 3.9. The number of an episode alone decides its place of the two.
+    Hence the size of a chunk cannot change a bit.
     """
     place = (k - 1) % 2
     copy(learner.policy.reshape(-1), scratch.policies[place].reshape(-1))
@@ -81,7 +81,7 @@ def begin_in_pairs(world, learner, start, k, e, changed, noise, scratch, chunk):
 
 @compiled
 def begin_if_changed(world, learner, start, k, e, changed, noise, scratch, chunk):
-    """Write the exact returns, which are those of the last episode if the policy is."""
+    """Write the exact returns. If the policy is that of the last episode, so are the returns."""
     if changed:
         copy(learner.policy.reshape(-1), scratch.policies[0].reshape(-1))
         exact_returns(world, scratch.policies, start, scratch, scratch.returns)
@@ -129,7 +129,7 @@ def loops(
     def play(world, learner, numbers, start, steps, noise, done, begun, scratch, space, chunk):
         """Play episodes done + 1, ... on the true kernel.
 
-        The first policy is found here, not by a call of its own: a search is compiled once then.
+        The first policy is found here, so that a search is compiled only once.
         """
         if not begun:
             first(learner, numbers, start, scratch, space)

@@ -34,11 +34,11 @@ Ends = Annotated[Array, ENDS]  # [L, X, A], visits whose successor is not known;
 
 
 class Storage(NamedTuple):
-    """How a run stores its counts: in lists where the kernel has few successors.
+    """The form of the counts of a run: lists if the kernel has few successors.
 
-    A state, which is saved, has tables where the problem was given as a table, so that both
-    engines can go on from it. Where nobody knows the kernel, lists grow with what is seen, unless
-    there are so few states that a table costs no more.
+    A saved state has tables if the problem was given as a table, so that both engines can continue
+    it. If the kernel is unknown, lists grow with the transitions seen. With few states a table
+    costs no more, and is used instead.
     """
 
     listed: Sparse | None  # the lists; None: tables
@@ -48,7 +48,7 @@ class Storage(NamedTuple):
 
     @classmethod
     def of(cls, problem: CMDP | None, task: Task) -> Storage:
-        """What the data of a problem ask for; what a learner was told of successors is a table."""
+        """Return the storage for a problem. Successors that a learner was given are a table."""
         if problem is None:
             large = task.reward.shape[2] > TABLE and task.support is None
             return cls(None, None, None, large)
@@ -58,7 +58,7 @@ class Storage(NamedTuple):
         return cls(listed, None, listed)
 
     def nothing(self, task: Task, layers: int) -> Array:
-        """Natural counts of no visits; a known kernel in their place."""
+        """Return natural counts of no visits, or a known kernel instead."""
         _, _, X, A = task.reward.shape
         known = task.known_rows(self.successors)
         if known is not None:
@@ -66,7 +66,7 @@ class Storage(NamedTuple):
         return no_rows() if self.seen else np.zeros((layers, X, A, self.successors or X))
 
     def stored(self, counts: Array, uniform: Array) -> AnyCounts:
-        """Natural counts as a store; `uniform` [L, X, A] marks rows of ones."""
+        """Return natural counts in the form of a store; `uniform` [L, X, A] marks rows of ones."""
         if self.seen:
             return seen.stored(counts, uniform)
         return stored_counts(counts, uniform, self.listed)
@@ -104,7 +104,7 @@ def axes(state: Any) -> dict[str, Any]:
 def laid_out(
     state: Any, task: Task, storage: Storage, layers: int, uniform: Array | None = None
 ) -> dict[str, Any]:
-    """Return the fields of a state as loops want them; `uniform` [L, X, A] marks rows of ones."""
+    """Return the fields of a state for the loops; `uniform` [L, X, A] marks rows of ones."""
     nowhere = np.zeros((layers, *task.reward.shape[2:])) if uniform is None else uniform
     found: dict[str, Any] = {}
     kind: Any = type(state)
@@ -170,7 +170,7 @@ def successors(problem: CMDP) -> Successors:
 
 
 def world(problem: CMDP, listed: Sparse | None = None) -> World | ListedWorld:
-    """The kernel of a problem, laid out for roll-outs and for exact returns."""
+    """Return the kernel of a problem, laid out for roll-outs and for exact returns."""
     return _dense_world(problem) if listed is None else _listed_world(problem, listed)
 
 
@@ -187,9 +187,9 @@ def _listed_world(problem: CMDP, listed: Sparse) -> ListedWorld:
 
 
 def _last(probability: Array) -> Indices:
-    """[..., X, A]: the last place of positive probability.
+    """Return [..., X, A]: the last place of positive probability.
 
-    From there on a cumulative sum is set beyond every uniform: rounding can then never lead to a
+    From there on a cumulative sum is set beyond every uniform. Rounding can then never lead to a
     state of probability zero.
     """
     places = probability.shape[-1]
@@ -209,7 +209,7 @@ def _dense_world(problem: CMDP) -> World:
 
 
 def scratch(task: Task, storage: Storage, plays: bool) -> Scratch:
-    """Working space for a task; exact returns are for who plays on a kernel."""
+    """Return working space for a task. Only a run on a kernel needs that of exact returns."""
     rewards, H, X, A = task.reward.shape
     P, R = padded(X), rewards + rewards % 2
     row = X if storage.listed is None else storage.listed.successor.shape[2]
@@ -231,14 +231,14 @@ def scratch(task: Task, storage: Storage, plays: bool) -> Scratch:
 
 
 def with_row_for(counts: AnyCounts, scratch: Scratch) -> Scratch:
-    """The scratch with a row for the longest list of what was seen; others know it beforehand."""
+    """Return the scratch with a row for the longest list seen. Other stores know it beforehand."""
     if not isinstance(counts, SeenCounts) or len(scratch.row) >= counts.size[seen.LONGEST]:
         return scratch
     return scratch._replace(row=aligned(padded(2 * int(counts.size[seen.LONGEST]))))
 
 
 def stored_counts(counts: Array, uniform: Array, listed: Sparse | None) -> Array | ListedCounts:
-    """Natural counts [L, X, A, X or S] as a store; `uniform` [L, X, A] marks rows of ones."""
+    """Return natural counts [L, X, A, X or S] as a store; `uniform` [L, X, A] marks unit rows."""
     if listed is None:
         return to_pairs(np.moveaxis(counts + uniform[..., None], 3, 1))
     if counts.shape[-1] != listed.successor.shape[-1]:  # a table: only listed states have visits
@@ -250,7 +250,7 @@ def stored_counts(counts: Array, uniform: Array, listed: Sparse | None) -> Array
 
 
 def used_places(listed: Sparse) -> Mask:
-    """[X, A, S]: which places of the lists are not empty."""
+    """Return [X, A, S]: True for places of the lists that are not empty."""
     positive = listed.probability > 0.0
     return np.asarray(positive if positive.ndim == 3 else positive.any(axis=0))
 
@@ -258,7 +258,7 @@ def used_places(listed: Sparse) -> Mask:
 def natural_counts(
     store: AnyCounts, moves: Array, states: int, actions: int, listed: Sparse | None
 ) -> Array:
-    """[L, X, A, X] or, for lists, [L, X, A, S]; `listed` says where lists are to be tables."""
+    """Return [L, X, A, X] or, for lists, [L, X, A, S]; `listed` given, lists become tables."""
     if isinstance(store, SeenCounts):
         return seen.natural(store, states, actions)
     if isinstance(store, ListedCounts):
@@ -276,6 +276,6 @@ def natural_counts(
 
 
 def natural_ends(visits: Array, moves: Array, states: int, actions: int) -> Array:
-    """[L, X, A], the visits that do not say where they led; empty where all do."""
+    """Return [L, X, A], the visits without a known successor; empty if there are none."""
     ends = from_pairs(visits - moves, states, actions)
     return ends if ends.any() else NO_ENDS

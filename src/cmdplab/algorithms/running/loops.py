@@ -24,17 +24,17 @@ callable_when_compiled(equations.formulas().values(), FAST)
 
 @compiled
 def copy(source, target):
-    """target = source, both one-dimensional; a slice assignment would ask for a temporary."""
+    """Write target = source, both one-dimensional; a slice assignment would ask for a temporary."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
 @compiled
 def pair_product(matrix, weights, first, second):
-    """first[i] = sum_j weights[0, j] matrix[j, i], and second[i] the same for weights[1].
+    """Write first[i] = sum_j weights[0, j] matrix[j, i]; second[i] uses weights[1].
 
-    The hottest loop. Two products share each load of the matrix: one after the other they are
-    limited by the L2 cache (4.4 us for the counts at the paper's size), together by arithmetic
+    This is the hottest loop. Two products share each load of the matrix. One after the other they
+    are limited by the L2 cache (4.4 us for the counts at the paper's size), together by arithmetic
     (2.5 us). Storing counts as 32-bit integers was tried: the conversions cost more (3.2 us).
     """
     first[:] = 0.0
@@ -61,7 +61,7 @@ def pair_product(matrix, weights, first, second):
 
 @compiled
 def spread(mass, policy, P, out):
-    """out[i] = mass[x] policy[i]: the occupancy of pairs from that of states."""
+    """Write out[i] = mass[x] policy[i]: the occupancy of pairs from that of states."""
     for a in range(len(policy) // P):
         for x in range(P):
             out[a * P + x] = mass[x] * policy[a * P + x]
@@ -69,7 +69,7 @@ def spread(mass, policy, P, out):
 
 @compiled
 def sum_of_roots(row):
-    """sum_y sqrt(Pbar(y))."""
+    """Return sum_y sqrt(Pbar(y))."""
     total = 0.0
     for y in range(len(row)):
         total += np.sqrt(row[y])
@@ -78,7 +78,7 @@ def sum_of_roots(row):
 
 @compiled
 def sum_of_deviations(row):
-    """sum_y sqrt(Pbar(y) (1 - Pbar(y)))."""
+    """Return sum_y sqrt(Pbar(y) (1 - Pbar(y)))."""
     total = 0.0
     for y in range(len(row)):
         total += deviation(row[y])
@@ -87,7 +87,7 @@ def sum_of_deviations(row):
 
 @compiled
 def soft_values(policy, log_policy, q, tau, weighting, value):
-    """value[x] = sum_a policy_term."""
+    """Write value[x] = sum_a policy_term."""
     P = len(value)
     value[:] = 0.0
     for a in range(len(policy) // P):
@@ -100,7 +100,7 @@ def soft_values(policy, log_policy, q, tau, weighting, value):
 def evaluate_pair(
     first, second, bonus, inverse, policy, log_policy, weighting, q0, q1, total, value0, value1
 ):
-    """Two rewards in one pass: q = sum_y counts V~ becomes Q~, value its V~, total gains lam Q~.
+    """Turn q = sum_y counts V~ into Q~, add lam Q~ to total and find V~, for two rewards in a pass.
 
     `first` and `second` are (reward [i], bonus weight, cap, lam, tau).
     """
@@ -124,7 +124,7 @@ def evaluate_pair(
 
 @compiled
 def mix(policy, theta, mass, log_policy):
-    """log_policy[i] = ln mixed_policy: the policy step starts from pi mixed with uniform."""
+    """Write log_policy[i] = ln mixed_policy: the policy step starts from pi mixed with uniform."""
     share = 1.0 / (len(policy) // len(mass))
     for i in range(len(policy)):
         log_policy[i] = log_vector(mixed_policy(policy[i], theta, share))
@@ -132,7 +132,7 @@ def mix(policy, theta, mass, log_policy):
 
 @compiled
 def softmax_step(log_policy, policy, eta, tau, total, top, mass):
-    """pi_h <- softmax over a of policy_logit, in log space: nothing overflows."""
+    """Write pi_h <- softmax over a of policy_logit, in log space: nothing overflows."""
     P = len(top)
     A = len(policy) // P
     top[:] = -np.inf

@@ -24,7 +24,7 @@ class Scheduled(Protocol):
     """A row whose numbers change from episode to episode."""
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
-        """[episodes, numbers of one]."""
+        """Return [episodes, numbers of one]."""
         ...
 
 
@@ -33,14 +33,14 @@ Whole = Indices | Sequence[int]
 
 
 def known(world: World | None) -> World:
-    """The true kernel; a session that was made without a problem has none."""
+    """Return the true kernel. A session without a problem has none, and raises an `InputError`."""
     if world is None:
         raise InputError("a session without a problem cannot play: give it episodes to observe")
     return world
 
 
 def checked_place(task: Task, h: int, x: int) -> tuple[int, int]:
-    """A step and a state of the task, counted from zero."""
+    """Return a step and a state of the task, counted from zero, after a check."""
     _, H, X, _ = task.reward.shape
     if not 0 <= h < H:
         raise InputError(f"step {h} is outside 0 to {H - 1}")
@@ -50,16 +50,16 @@ def checked_place(task: Task, h: int, x: int) -> tuple[int, int]:
 
 
 def inside(sizes: tuple[int, int], h: int, x: int) -> bool:
-    """Whether a step and a state are those of sizes (H, X): asked at every step of an episode."""
+    """Return True if h and x are in the sizes (H, X). Every step of an episode calls this."""
     return 0 <= h < sizes[0] and 0 <= x < sizes[1]
 
 
 def checked_episode(
     task: Task, states: Whole, actions: Whole, pooled: bool = False
 ) -> tuple[Indices, Indices]:
-    """States [H + 1] and actions [H] of one episode, from the start on, through open actions.
+    """Return states [H + 1] and actions [H] of one episode, from the start, through open actions.
 
-    pooled : whether the learner's steps share their counts: the last state may be `NOWHERE` then.
+    pooled : True if the learner's steps share their counts. The last state may then be `NOWHERE`.
     """
     _, H, X, A = task.reward.shape
     least = NOWHERE if pooled and len(states) == H + 1 and states[H] == NOWHERE else 0
@@ -84,12 +84,12 @@ def checked_episode(
 
 
 def trajectories(states: Indices, actions: Indices) -> list[Indices]:
-    """Trajectories [E, H + 1] and [E, H] as compiled loops want them."""
+    """Return trajectories [E, H + 1] and [E, H] in the layout of compiled loops."""
     return [np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions)]
 
 
 def checked_rewards(task: Task, rewards: Array | None) -> Array:
-    """Samples [1 + N, H] of one episode; none, [0, H], where rewards are known."""
+    """Return samples [1 + N, H] of one episode; [0, H] if rewards are known."""
     n, H = task.reward.shape[:2]
     if not task.observed:
         return np.empty((0, H))
@@ -105,7 +105,7 @@ def checked_rewards(task: Task, rewards: Array | None) -> Array:
 
 
 def checked_sums(task: Task, sums: Array) -> Array:
-    """The sums of samples in a state, [1 + N, H, X, A]; [0, H, X, A] where rewards are known."""
+    """Return the sums of samples in a state, [1 + N, H, X, A]; [0, ...] if rewards are known."""
     fresh = task.no_samples
     if len(sums) != len(fresh):
         before = "observed" if len(sums) else "known"
@@ -114,7 +114,7 @@ def checked_sums(task: Task, sums: Array) -> Array:
 
 
 def check_layers(row: Row, task: Task, counts: Array) -> None:
-    """Refuse to go on with counts [L, ...] that a row keeps in another way."""
+    """Refuse counts [L, ...] of a state if the row has another number of layers."""
     layers = row.layers(task)
     there = len(counts) if counts.ndim == 4 else layers  # rows say of each visit where it was
     if counts.ndim == 2 and counts[:, 0].max(initial=0.0) >= layers:
@@ -134,7 +134,7 @@ class StepsAhead:
         self._block: Array = np.empty((0, 0))
 
     def __getitem__(self, episode: int) -> Array:
-        """The numbers of one episode, counted from 1."""
+        """Return the numbers of one episode, counted from 1."""
         if not 0 <= episode - self._first < len(self._block):
             self._first = episode
             self._block = self._row.schedule(self._task, episode, self.BLOCK)
@@ -142,7 +142,7 @@ class StepsAhead:
 
 
 class Noise(NamedTuple):
-    """All that an engine draws for some episodes."""
+    """Random numbers of an engine for some episodes."""
 
     uniforms: Array  # [E, H, 2], for actions and next states
     rewards: Array  # [E, H, 1 + N], for samples of rewards; none where they are known
@@ -151,21 +151,21 @@ class Noise(NamedTuple):
 
 
 def noise(task: Task, seed: int, first: int, episodes: int, tossed: bool) -> Noise:
-    """Draw the noise of the episodes from `first` on: it depends on their numbers only."""
+    """Draw the noise of the episodes from `first` on. It depends on their numbers only."""
     drawn = uniforms(seed, first, episodes, task.reward.shape[1])
     coins = coin_uniforms(seed, first, episodes) if tossed else np.zeros(0)
     return Noise(drawn, reward_noise(task, seed, first, episodes), task.spread, coins)
 
 
 def chunk(task: Task, episodes: int) -> Chunk:
-    """Space for what so many episodes give."""
+    """Allocate the arrays for the results of `episodes` episodes."""
     rewards = len(task.reward)
     space = np.empty((episodes, rewards)), np.empty((episodes, rewards - 1))
     return Chunk(*space, np.zeros(episodes))
 
 
 def reward_noise(task: Task, seed: int, first: int, episodes: int) -> Array:
-    """[episodes, H, 1 + N], the uniforms of an engine's samples; none where rewards are known."""
+    """Return [episodes, H, 1 + N], uniforms of an engine's samples; none if rewards are known."""
     rewards, H = task.reward.shape[:2]
     if not task.observed:
         return np.empty((episodes, H, 0))

@@ -38,7 +38,7 @@ class SeenCounts(NamedTuple):
 
 @compiled
 def place_of(counts, layer, i, y):
-    """The place of a successor; -1 where it was never seen."""
+    """Return the place of a successor; -1 if it was never seen."""
     for place in range(counts.begin[layer, i], counts.begin[layer, i] + counts.used[layer, i]):
         if counts.state[place] == y:
             return place
@@ -47,7 +47,7 @@ def place_of(counts, layer, i, y):
 
 @compiled
 def moved_to_the_end(counts, layer, i):
-    """Give a full list twice its room; false where the pool has no more."""
+    """Give a full list twice its room. Return False if the pool is too small."""
     begin, used = counts.begin[layer, i], counts.used[layer, i]
     room, end = max(1, 2 * used), counts.size[TAKEN]
     if end + room > len(counts.state):
@@ -62,7 +62,7 @@ def moved_to_the_end(counts, layer, i):
 
 @compiled
 def make_places(counts, states, actions, P, first):
-    """A place for each transition from step `first` on; gives the step where the pool was full."""
+    """Make a place for each transition from step `first` on. Return the step without one, or H."""
     for h in range(first, len(actions)):
         layer, i = min(h, len(counts.used) - 1), actions[h] * P + states[h]
         if states[h + 1] < 0:  # nobody knows where it led
@@ -81,7 +81,7 @@ def make_places(counts, states, actions, P, first):
 
 @compiled
 def sums_over_seen(begin, used, state, visits, weights, first, second):
-    """first[i] = sum over the successors of visits weights[0], and second[i] for weights[1]."""
+    """Write first[i] = sum over the successors of visits weights[0]; second[i] uses weights[1]."""
     for i in range(len(first)):
         left, right = 0.0, 0.0
         for place in range(begin[i], begin[i] + used[i]):
@@ -94,7 +94,7 @@ def sums_over_seen(begin, used, state, visits, weights, first, second):
 
 @compiled
 def repeated(counts, layer, i, inverse, row):
-    """How often each entry of a row occurs: an unvisited one may count every state once."""
+    """Return how often each entry of a row occurs. An unvisited row may count every state once."""
     if counts.anywhere.shape[1] > 0 and counts.anywhere[layer, i] > 0.0:
         row[0] = inverse
         return float(len(counts.states))
@@ -113,14 +113,14 @@ def seen_gather(counts, layer, i, inverse, row):
 
 @compiled
 def seen_visit(counts, layer, y, i, seen, visit):
-    """See `storage.add_visit`; the place was made before."""
+    """See `storage.add_visit`; the place exists already."""
     if not seen and counts.anywhere.shape[1] > 0:
         counts.anywhere[layer, i] = 0.0
     counts.visits[place_of(counts, layer, i, y)] += visit
 
 
 def stored(counts: Array, uniform: Array) -> SeenCounts:
-    """Natural counts, a table [L, X, A, X] or rows [M, 5]; `uniform` as elsewhere."""
+    """Return the lists of natural counts [L, X, A, X] or [M, 5]; `uniform` marks rows of ones."""
     layers, X, A = uniform.shape
     rows = as_rows(counts)
     layer, x, a, y = rows[:, :4].astype(np.int64).T
@@ -139,7 +139,7 @@ def stored(counts: Array, uniform: Array) -> SeenCounts:
 
 
 def with_places(counts: SeenCounts, states: Indices, actions: Indices) -> SeenCounts:
-    """The store with a place for each transition of an episode, in a larger pool if it must be."""
+    """Return the lists with a place for each transition of an episode, after growth if needed."""
     P, first = padded(len(counts.states)), 0
     while (first := make_places(counts, states, actions, P, first)) < len(actions):
         counts = enlarged(counts)
@@ -147,20 +147,20 @@ def with_places(counts: SeenCounts, states: Indices, actions: Indices) -> SeenCo
 
 
 def grown(learner: Any, states: Indices, actions: Indices) -> Any:
-    """A learner whose counts have a place for each transition, where its lists grow."""
+    """Return a learner with a place for each transition of an episode, if its lists grow."""
     if not isinstance(getattr(learner, "counts", None), SeenCounts):
         return learner
     return learner._replace(counts=with_places(learner.counts, states, actions))
 
 
 def enlarged(counts: SeenCounts) -> SeenCounts:
-    """The same with a pool of twice the size."""
+    """Return the lists with a pool of twice the size."""
     more = [np.concatenate([each, np.zeros_like(each)]) for each in (counts.state, counts.visits)]
     return counts._replace(state=more[0], visits=more[1])
 
 
 def natural(counts: SeenCounts, states: int, actions: int) -> Array:
-    """Rows [M, 5] as of algorithms/counts.py, pair by pair in the order of first visits."""
+    """Return rows [M, 5] as in algorithms/counts.py, pair by pair in the order of first visits."""
     begin, used = (
         np.asarray(from_pairs(each.astype(np.float64), states, actions), np.int64)
         for each in (counts.begin, counts.used)

@@ -55,7 +55,7 @@ def with_places(parts: Parts, states: Indices, actions: Indices) -> Parts:
 
 
 class Family(NamedTuple):
-    """A kind of row: what is its own, from which its runs are derived."""
+    """Functions and types of one kind of row, from which its runs are derived."""
 
     state: Any  # what a checkpoint keeps; its annotations say how arrays are laid out
     arrange: Callable[..., Parts]  # (row, task, storage, state, scratch), as the loops want them
@@ -93,7 +93,7 @@ class Family(NamedTuple):
 
 
 class CpuSession:
-    """A run of a row on a problem; without a problem it can only observe."""
+    """A run of a row on a problem. Without a problem it can only observe."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class CpuSession:
             family.loops.first(self._parts.learner, self._numbers, task.start, *self._parts[1:])
 
     def play(self, episodes: int) -> Chunk:
-        """Play, with noise that depends on the episode's number only."""
+        """Play episodes with noise that depends on the episode's number only."""
         chunk = self._run(self._family.loops.play, episodes, self._begun)
         self._begun = True
         return chunk
@@ -146,7 +146,7 @@ class CpuSession:
         return chunk
 
     def act(self, h: int, x: int, u: float) -> int:
-        """The action of the policy played next, by inverse CDF of the uniform u."""
+        """Return the action of the policy played next, by inverse CDF of the uniform u."""
         if self._row.tosses_coin:
             raise InputError(f"{self._row.name} tosses a coin for an episode, not for a step")
         if not outside.inside(self._sizes, h, x):
@@ -154,7 +154,7 @@ class CpuSession:
         return int(self._family.draw(self._parts.learner, h, x, u, self._P))
 
     def policy(self) -> Array:
-        """[H, X, A], a copy of what is played next."""
+        """Return a copy [H, X, A] of the policy played next."""
         if layout.axes(self._family.state).get("policy") == layout.PAIRS:
             return from_pairs(self._parts.learner.policy, *self._task.reward.shape[2:])
         return self._family.policy(self._row, self._task, self.state())
@@ -173,10 +173,10 @@ class CpuSession:
         self._episode = done
 
     def _check_untossed(self) -> None:
-        """Refuse an episode from outside, which does not say which of two policies played it."""
+        """Refuse an episode from outside, which does not show which of two policies played it."""
         if self._row.tosses_coin:
             raise InputError(f"{self._row.name} learns from episodes that its own coin decided")
 
     def state(self) -> Any:
-        """A copy of the learner's state, in natural axes."""
+        """Return a copy of the learner's state, in natural axes."""
         return self._family.kept(self._parts.learner, self._task, self._storage, self._episode)

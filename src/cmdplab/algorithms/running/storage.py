@@ -32,7 +32,7 @@ class World(NamedTuple):
 
 
 class ListedWorld(NamedTuple):
-    """The same as lists; L is 1 where the kernel is stationary, else H."""
+    """The true kernel as lists; L is 1 if the kernel is stationary, else H."""
 
     successor: Places  # [S, A * P]
     probability: Array  # [L, S, A * P]
@@ -64,7 +64,7 @@ class ListedCounts(NamedTuple):
 
 @compiled
 def draw_state(cumulative, u):
-    """The first place with u < cumulative, by counting: no branch to guess, unlike bisection."""
+    """Return the first place with u < cumulative, by counting, which needs no branch to guess."""
     place = 0
     for each in range(len(cumulative)):
         place += cumulative[each] <= u
@@ -73,7 +73,7 @@ def draw_state(cumulative, u):
 
 @compiled
 def dense_returns(world, policies, start, scratch, out):
-    """The rewards are columns of the kernel, behind the successors: they cost no pass more."""
+    """See `exact_returns`. The rewards are columns of the kernel, and need no pass of their own."""
     here, occupancy = scratch.here, scratch.occupancy
     X, P = world.cumulative.shape[1], scratch.value.shape[1]
     out[:] = 0.0
@@ -91,7 +91,7 @@ def dense_returns(world, policies, start, scratch, out):
 
 @compiled
 def push(successor, probability, reward, mass, policy, ahead, out):
-    """Move the mass of one step on, state by state, leaving out those that have none."""
+    """Move the mass of one step on, state by state, and skip states without mass."""
     P = len(mass)
     for a in range(len(policy) // P):
         for x in range(P):
@@ -107,7 +107,7 @@ def push(successor, probability, reward, mass, policy, ahead, out):
 
 @compiled
 def listed_returns(world, policies, start, scratch, out):
-    """One policy after the other."""
+    """See `exact_returns`. One policy follows the other."""
     P = scratch.value.shape[1]
     out[:] = 0.0
     for s in range(2):
@@ -186,7 +186,7 @@ def dense_expected(counts, h, weights, first, second):
 
 @compiled
 def gathered_pair(successor, visits, weights, first, second):
-    """The sums over lists."""
+    """Write the sums of `expected_pair` over lists."""
     first[:] = 0.0
     second[:] = 0.0
     for s in range(len(successor)):
@@ -198,7 +198,7 @@ def gathered_pair(successor, visits, weights, first, second):
 
 @compiled
 def add_everywhere(anywhere, states, weights, first, second):
-    """The rows that count every state once; the padding of the weights holds no states."""
+    """Add the rows that count every state once. The padding of the weights holds no states."""
     left, right = 0.0, 0.0
     for y in range(states):
         left += weights[0, y]
@@ -260,38 +260,38 @@ def listed_visit(counts, h, y, i, seen, visit):
 
 @by_type({ListedWorld: listed_returns, World: dense_returns})
 def exact_returns(world: Any, policies: Any, start: Any, scratch: Any, out: Any) -> None:
-    """out[s, n] = V^pi[P, r^n](start) of two policies, by a forward pass of their occupancies."""
+    """Write out[s, n] = V^pi[P, r^n](start) of two policies, by a forward pass of occupancies."""
     raise NotImplementedError
 
 
 @by_type({ListedWorld: listed_next, World: dense_next, Successors: natural_next})
 def draw_next(world: Any, h: Any, x: Any, a: Any, u: Any) -> int:
-    """The next state for a uniform u: the first whose cumulative probability is beyond it."""
+    """Return the next state for a uniform u: the first whose cumulative probability exceeds u."""
     raise NotImplementedError
 
 
 @by_type({ListedWorld: listed_reward, World: dense_reward, Successors: natural_reward})
 def mean_reward(world: Any, n: Any, h: Any, x: Any, a: Any) -> float:
-    """r^n_h(x, a)."""
+    """Return r^n_h(x, a)."""
     raise NotImplementedError
 
 
 @by_type({ListedCounts: listed_expected, SeenCounts: seen_expected}, dense_expected)
 def expected_pair(counts: Any, h: Any, weights: Any, first: Any, second: Any) -> None:
-    """first[i] = sum_y counts_h(y, i) weights[0, y], and second[i] the same for weights[1]."""
+    """Write first[i] = sum_y counts_h(y, i) weights[0, y]; second[i] uses weights[1]."""
     raise NotImplementedError
 
 
 @by_type({ListedCounts: listed_gather, SeenCounts: seen_gather}, dense_gather)
 def gather(counts: Any, h: Any, i: Any, inverse: Any, row: Any) -> float:
-    """row = the different entries of Pbar_h(. | i), padded with zeros; how often each occurs."""
+    """Write the different entries of Pbar_h(. | i), padded with zeros. Return their frequency."""
     raise NotImplementedError
 
 
 @by_type({ListedCounts: listed_visit, SeenCounts: seen_visit}, dense_visit)
 def add_visit(counts: Any, h: Any, y: Any, i: Any, seen: Any, visit: Any) -> None:
-    """Count a visit to y; if the pair was never seen, forget what stood for "never seen".
+    """Count a visit to y. If the pair was never seen, clear its row for unvisited pairs first.
 
-    `visit` is what it adds: 1, or 0 where the counts are a known kernel.
+    `visit` is the number added: 1, or 0 if the counts are a known kernel.
     """
     raise NotImplementedError
