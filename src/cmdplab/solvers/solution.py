@@ -1,7 +1,7 @@
 """The certified optimum of a problem, or the reason why there is none.
 
-The policy is evaluated, and the multipliers are priced, by the plain dynamic programs of exact.py:
-what the certificate says does not depend on how the optimum was found (certified.py).
+The plain dynamic programs of exact.py evaluate the policy and price the multipliers. The
+certificate does not depend on the search that found the optimum (certified.py).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _AXES = {2: "X x A", 3: "H x X x A"}  # of a policy
 class Solution:
     """The optimum of a CMDP, or the reason why there is none.
 
-    `primal` is the value of a feasible policy and `dual` an upper bound on every feasible policy's;
-    `duality_gap` is their distance. When `feasible` is false, the numbers that do not exist are
-    None and `message` says why. Where thresholds can be met with equality alone, the Slater gap is
-    0 and `message` says so. Policy and occupancy of a stationary problem are [X, A]; the occupancy
-    sums to 1 / (1 - gamma) where rewards are discounted, and to 1 where they are averaged.
+    `primal` is the value of a feasible policy and `dual` an upper bound on every feasible policy's.
+    `duality_gap` is their distance. If `feasible` is false, missing numbers are None and `message`
+    gives the reason. If thresholds can only be met with equality, the Slater gap is 0 and `message`
+    notes it. Policy and occupancy of a stationary problem are [X, A]. The occupancy sums to 1 / (1
+    - gamma) for discounted rewards, and to 1 for average rewards.
     """
 
     feasible: bool  # some policy meets every threshold, but for rounding
@@ -71,7 +71,7 @@ class Solution:
 
     @cached_property
     def occupancy(self) -> Array | None:
-        """[H, X, A] or [X, A], of `policy`; computed when it is first asked for."""
+        """Return the occupancy [H, X, A] or [X, A] of `policy`, computed at the first access."""
         found = None if self.visits is None else self.visits()
         lock(found)
         return found
@@ -87,10 +87,10 @@ class Solution:
 def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solution:
     """Return the optimum with its certificate.
 
-    A problem that no policy can meet is an answer, not an exception: see `Solution.feasible`. One
-    whose optimum cannot be certified gets none: `OpenCertificateError`. `warm` is the solution of a
-    similar problem (other thresholds, rewards or a few other rows): the search begins with its
-    policies and multipliers. It may save time, and changes nothing that is certified.
+    A problem that no policy can meet is an answer, not an exception: see `Solution.feasible`. An
+    optimum that cannot be certified raises `OpenCertificateError`. `warm` is the solution of a
+    similar problem (other thresholds, rewards or a few other rows). The search begins with its
+    policies and multipliers. This may save time, and does not change what is certified.
     """
     if warm is not None and not isinstance(warm, Solution):
         raise InputError(f"warm is {type(warm).__name__}, not a Solution")
@@ -116,7 +116,7 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
 
 
 def solve_feasible(problem: CMDP | StationaryCMDP) -> Solution:
-    """`solve`, for those who cannot go on without an optimum."""
+    """Solve as `solve` does, and raise an error if there is no optimum."""
     problem = with_an_end(problem)
     solution = solve(problem)
     if not solution.feasible:
@@ -170,12 +170,12 @@ def _spent(problem: StationaryCMDP, policy: Policy) -> Array:
 
 
 def _note(problem: CMDP | StationaryCMDP, slack: float | None) -> str:
-    """What is to be said about thresholds that can be met."""
+    """Return a note on thresholds that can be met."""
     return NO_SLACK if slack == 0.0 else never_bind(problem)
 
 
 def _infeasible(problem: CMDP | StationaryCMDP, slack: float) -> Solution:
-    """No optimum, and the thresholds that conflict."""
+    """Return a solution without optimum, which names the conflicting thresholds."""
     found = conflict(problem)
     why = f"the best falls short by {-slack:.6g}" if found is None else found.sentence
     why = f"no policy meets the thresholds: {why}"

@@ -60,7 +60,7 @@ class Units(NamedTuple):
         return cls(factor, level, steps, threshold, factor[1:] * unsure)
 
     def scaled(self, problem: Problem) -> Problem:
-        """Return the problem in these units; it is the given one where nothing changes."""
+        """Return the problem in these units. If nothing changes, return the given problem."""
         if (self.factor == 1.0).all() and (self.level == 0.0).all():
             return problem
         shape = (-1, *(1,) * (problem.reward.ndim - 1))
@@ -69,12 +69,12 @@ class Units(NamedTuple):
 
     @property
     def even(self) -> Array | None:
-        """[N]: the units of slacks, the largest 1; None where one unit serves all."""
+        """Return the units of slacks [N], the largest 1, or None if one unit serves all."""
         factor = self.factor[1:]
         return None if (factor == factor[:1]).all() else factor / factor.max()
 
     def slack(self, scaled: float, problem: CMDP | StationaryCMDP) -> float:
-        """Return a smallest slack in the units of the problem; 0 if it is a rounding."""
+        """Return a smallest slack in the units of the problem, or 0 if it is a rounding."""
         found = scaled / float(self.factor[1:].max())
         rounding = 4.0 * ROUNDING * float(np.abs(problem.threshold).max())
         return 0.0 if abs(found) <= rounding else found
@@ -88,7 +88,7 @@ class Units(NamedTuple):
     def bound(self, scaled: float, multiplier: Array) -> float:
         """Return an upper bound on the objective in the units of the problem, rounded up.
 
-        multiplier : [N], in these units. Subtracting a level rounds what is left of a signal.
+        multiplier : [N], in these units. Subtracting a level rounds the remainder of a signal.
         """
         if not self.level.any():
             found = scaled / float(self.factor[0])
@@ -114,7 +114,7 @@ class Units(NamedTuple):
 def _above_level(
     threshold: Array, level: Array, size: Array, steps: Fraction
 ) -> tuple[list[Fraction], Array]:
-    """Return thresholds [N] less the worth of levels [N], and what doubles leave unsure of them."""
+    """Return thresholds [N] less the worth of levels [N], and their uncertainty in doubles."""
     found, unsure = [], []
     for limit, each, spread in zip(threshold.tolist(), level.tolist(), size, strict=True):
         exact, whole = Fraction(limit), steps * Fraction(each)

@@ -1,10 +1,10 @@
 """Extended value iteration, compiled: the best policy and the best kernel of a box at once.
 
 A kernel of the box has lower <= P(y) <= lower + room and rows that sum to one. For given values of
-the next step its best row starts at the lower ends and pours the mass that is left, `spare`, into
-the states of the highest value first. The order of the states is common to all pairs (x, a), so
-that pouring is a loop over states with all pairs side by side: 13 us a sweep at X = 30, A = 3,
-H = 10, where sorting and pouring pair by pair took 100. With no room it is value iteration.
+the next step, its best row starts at the lower ends. The remaining mass, `spare`, goes to the
+states of the highest value first. All pairs (x, a) share the order of the states, so that one loop
+over states fills all pairs side by side. This takes 13 us a sweep at X = 30, A = 3, H = 10, where
+sorting and filling pair by pair took 100. With no room it is value iteration.
 """
 # Numba infers the types of the compiled functions; layout.py names the shapes.
 
@@ -23,14 +23,14 @@ FINE = 1e11  # see `coarsen`; a plan loses at most H / FINE by it
 
 @compiled
 def coarsen(values, order):
-    """Values on a grid of 1 / FINE: states that differ by rounding alone are then equal."""
+    """Round values to a grid of 1 / FINE: states that differ by rounding alone become equal."""
     for t in range(len(order)):
         values[t] = np.floor(values[t] * FINE + 0.5)
 
 
 @compiled
 def pour(lower, room, left, row):
-    """row[i] = P(y) of every pair, for the state y whose turn it is; `left` is what remains."""
+    """Write row[i] = P(y) of every pair, for the next state y. Reduce the spare mass `left`."""
     for i in range(len(row)):
         poured = min(room[i], left[i])
         left[i] -= poured
@@ -39,14 +39,14 @@ def pour(lower, room, left, row):
 
 @compiled
 def add_scaled(row, value, q):
-    """q[i] += row[i] value."""
+    """Add row[i] value to q[i]."""
     for i in range(len(q)):
         q[i] += row[i] * value
 
 
 @compiled
 def pour_all(lower, room, spare, order, value, left, row, q):
-    """q[n, i] = sum_y P(y) value[n, y] under the kernel that pours in this order."""
+    """Write q[n, i] = sum_y P(y) value[n, y] under the kernel that fills in this order."""
     for i in range(len(left)):
         left[i] = spare[i]
     q[:] = 0.0
@@ -59,7 +59,7 @@ def pour_all(lower, room, spare, order, value, left, row, q):
 
 @compiled
 def expect_box(model, h, order, value, work, q):
-    """See `expect`."""
+    """Compute `expect` for a box."""
     layer = min(h, len(model.spare) - 1)
     lower, room, spare = model.lower[layer], model.room[layer], model.spare[layer]
     coarsen(work.total, order)
@@ -69,7 +69,7 @@ def expect_box(model, h, order, value, work, q):
 
 @compiled
 def expect_table(model, h, order, value, work, q):
-    """See `expect`. States are taken in the order in which a box is poured: sums are then equal."""
+    """Compute `expect` for a table, with sums in the order in which a box is filled."""
     kernel = model.kernel[h]
     coarsen(work.total, order)
     sort_states(work.total, order)
@@ -82,7 +82,7 @@ def expect_table(model, h, order, value, work, q):
 
 @compiled
 def expect_listed(model, h, order, value, work, q):
-    """See `expect`."""
+    """Compute `expect` for a listed kernel."""
     layer = min(h, len(model.probability) - 1)
     for n in range(len(value)):
         expect_one(model.successor, model.probability[layer], value[n], q[n])
@@ -90,7 +90,7 @@ def expect_listed(model, h, order, value, work, q):
 
 @compiled
 def expect_one(successor, probability, value, q):
-    """q[i] = sum_s probability[s, i] value[successor[s, i]]."""
+    """Write q[i] = sum_s probability[s, i] value[successor[s, i]]."""
     q[:] = 0.0
     for s in range(len(successor)):
         for i in range(len(q)):
@@ -99,7 +99,7 @@ def expect_one(successor, probability, value, q):
 
 @compiled
 def move_in_box(model, h, i, order, mass, ahead):
-    """See `move`."""
+    """Move as `move`, in a box."""
     layer = min(h, len(model.spare) - 1)
     left = model.spare[layer, i]
     for t in range(len(order)):
@@ -111,14 +111,14 @@ def move_in_box(model, h, i, order, mass, ahead):
 
 @compiled
 def move_in_table(model, h, i, order, mass, ahead):
-    """See `move`."""
+    """Move as `move`, in a table."""
     for y in range(model.kernel.shape[1]):
         ahead[y] += mass * model.kernel[h, y, i]
 
 
 @compiled
 def move_listed(model, h, i, order, mass, ahead):
-    """See `move`."""
+    """Move as `move`, in a listed kernel."""
     layer = min(h, len(model.probability) - 1)
     for s in range(len(model.successor)):
         ahead[model.successor[s, i]] += mass * model.probability[layer, s, i]
@@ -126,44 +126,44 @@ def move_listed(model, h, i, order, mass, ahead):
 
 @compiled
 def entries_listed(model, layer, i):
-    """See `entries`."""
+    """Return `entries` of a listed box."""
     return len(model.successor)
 
 
 @compiled
 def entries_seen(model, layer, i):
-    """See `entries`."""
+    """Return `entries` of a box with lists that grow."""
     return model.used[layer, i]
 
 
 @compiled
 def entry_listed(model, layer, i, s):
-    """See `entry`."""
+    """Return `entry` of a listed box."""
     return model.successor[s, i], model.lower[layer, s, i], model.room[layer, s, i]
 
 
 @compiled
 def entry_seen(model, layer, i, s):
-    """See `entry`."""
+    """Return `entry` of a box with lists that grow."""
     place = model.begin[layer, i] + s
     return model.state[place], model.lower[place], model.room[place]
 
 
 @by_type({ListedBox: entries_listed, SeenBox: entries_seen})
 def entries(model: Any, layer: Any, i: Any) -> Any:
-    """How many places the list of a pair has."""
+    """Return the number of places in the list of a pair."""
     raise NotImplementedError
 
 
 @by_type({ListedBox: entry_listed, SeenBox: entry_seen})
 def entry(model: Any, layer: Any, i: Any, s: Any) -> Any:
-    """The state at a place of a pair's list, -1 where it is empty, its lower end and its room."""
+    """Return the state at a place of a pair's list (-1 if empty), its lower end and its room."""
     raise NotImplementedError
 
 
 @compiled
 def room_of(model, layer, i, y):
-    """How much more than its lower end a state may get."""
+    """Return the most that a state may get above its lower end."""
     for s in range(entries(model, layer, i)):
         state, _, room = entry(model, layer, i, s)
         if state == y:
@@ -173,7 +173,7 @@ def room_of(model, layer, i, y):
 
 @compiled
 def expect_in_lists(model, h, order, value, work, q):
-    """See `expect`. Pair by pair: pouring ends after a few states where rows have few."""
+    """Compute `expect` pair by pair: filling ends after a few states if rows have few."""
     layer = min(h, len(model.spare) - 1)
     coarsen(work.total, order)
     sort_states(work.total, order)
@@ -202,7 +202,7 @@ def expect_in_lists(model, h, order, value, work, q):
 
 @compiled
 def move_in_lists(model, h, i, order, mass, ahead):
-    """See `move`."""
+    """Move as `move`, in a box by lists."""
     layer = min(h, len(model.spare) - 1)
     floor = model.floor[layer, i]
     if floor > 0.0:
@@ -231,7 +231,7 @@ def move_in_lists(model, h, i, order, mass, ahead):
     }
 )
 def expect(model: Any, h: Any, order: Any, value: Any, work: Any, q: Any) -> None:
-    """q[n, i] = sum_y P(y) value[n, y], P the best kernel for the values work.total[:X]."""
+    """Write q[n, i] = sum_y P(y) value[n, y], P the best kernel for the values work.total[:X]."""
     raise NotImplementedError
 
 
@@ -245,13 +245,13 @@ def expect(model: Any, h: Any, order: Any, value: Any, work: Any, q: Any) -> Non
     }
 )
 def move(model: Any, h: Any, i: Any, order: Any, mass: Any, ahead: Any) -> None:
-    """ahead[y] += mass P(y) for the kernel of a sweep, whose order of the states is given."""
+    """Add mass P(y) to ahead[y], for the kernel of a sweep with this order of the states."""
     raise NotImplementedError
 
 
 @compiled
 def finish(reward, cap, q):
-    """q[i] = min(q[i] + reward[i], cap)."""
+    """Write q[i] = min(q[i] + reward[i], cap)."""
     for i in range(len(q)):
         q[i] = min(q[i] + reward[i], cap)
 
@@ -261,7 +261,7 @@ TIE = 1e-12  # relative: rounding must not choose between actions that are equal
 
 @compiled
 def choose(total, top, best):
-    """best[x] = the first action that maximises total but for ties, top[x] its value."""
+    """Write best[x], the first action that maximises total but for ties, and top[x], its value."""
     P = len(top)
     for x in range(P):
         top[x] = total[x]
@@ -275,9 +275,9 @@ def choose(total, top, best):
 
 @compiled_apart
 def sweep(model, weights, truncation, start, actions, order, returns, work):
-    """The policy and kernel that maximise sum_n weights[n] V[r^n], and their returns.
+    """Compute the policy and kernel that maximise sum_n weights[n] V[r^n], and their returns.
 
-    Values of step h are truncated at truncation * (H - h); infinity leaves them alone.
+    Values of step h are truncated at truncation * (H - h). Infinity truncates nothing.
     """
     value, q, total = work.value, work.action_value, work.total
     H, P = len(model.closed), value.shape[1]
@@ -302,7 +302,8 @@ def sweep(model, weights, truncation, start, actions, order, returns, work):
 
 @compiled_apart
 def evaluate(model, policy, direction, truncation, start, order, returns, work):
-    """The returns of a policy under the best kernel of the box (direction 1) or the worst (-1).
+    """Write the returns of a policy under the best kernel of the box (direction 1) or the worst
+    (-1).
 
     Each reward has a kernel of its own, so that every return is a bound on the true one.
     """
@@ -324,7 +325,7 @@ def evaluate(model, policy, direction, truncation, start, order, returns, work):
 
 @compiled_apart
 def add_occupancy(model, start, actions, order, share, here, ahead, occupancy):
-    """occupancy[h, i] += share w_h(x, a) of a policy and kernel that a sweep found."""
+    """Add share w_h(x, a) to occupancy[h, i], for a policy and kernel that a sweep found."""
     H, P = len(model.closed), len(here)
     here[:] = 0.0
     here[start] = share

@@ -67,7 +67,7 @@ class WholeEpisodes:
         self._rows = [whole if whole.ndim == 3 else whole[h] for h in range(problem.horizon)]
 
     def __call__(self, weight: Fraction, multiplier: Sequence[Fraction]) -> Vertex:
-        """One backward sweep; ties go to the first action."""
+        """Return the best policy by one backward sweep. Ties go to the first action."""
         p = self._problem
         weights = [scaled(each) for each in (weight, *multiplier)]
         value = np.zeros((len(weights), p.states), dtype=object)
@@ -86,7 +86,7 @@ class WholeEpisodes:
         return Vertex(returns, policy)
 
     def returns(self, policy: Array) -> tuple[Fraction, ...]:
-        """What a policy [H, X, A] earns, its rows made to sum to one."""
+        """Return the returns of a policy [H, X, A], with rows normalised to sum to one."""
         shares = as_whole(policy)
         value = np.zeros((len(self._reward), self._problem.states), dtype=object)
         for h in reversed(range(self._problem.horizon)):
@@ -95,7 +95,7 @@ class WholeEpisodes:
         return tuple(Fraction(int(each), 1 << BITS) for each in value[:, self._problem.start])
 
     def played(self, mixture: Mixture) -> tuple[Array, Array]:
-        """The policy [H, X, A] of a mixture and its visits; elsewhere that of its first vertex."""
+        """Return a mixture's policy [H, X, A] and visits. Without mass, use its first vertex."""
         pairs = sum(
             float(share) * exact.occupancy(self._problem, vertex.policy)
             for vertex, share in zip(mixture.vertices, mixture.shares, strict=True)
@@ -133,7 +133,7 @@ class WholeDiscounted:
         self._values: dict[bytes, tuple[Any, int]] = {}
 
     def __call__(self, weight: Fraction, multiplier: Sequence[Fraction]) -> Vertex:
-        """Policy iteration from the guess of doubles."""
+        """Return the best policy by policy iteration from the guess of doubles."""
         given = [weight, *multiplier]
         actions = np.asarray(self._guess(np.array([float(each) for each in given]))).astype(int)
         least = math.lcm(*(each.denominator for each in given))
@@ -153,7 +153,7 @@ class WholeDiscounted:
             actions = np.where(better, best, actions)
 
     def _evaluated(self, actions: Any) -> tuple[Any, int]:
-        """The values [X, 1 + N] of a policy of one action a state, over a common denominator."""
+        """Return the values [X, 1 + N] of a policy of one action a state, and their denominator."""
         key = actions.tobytes()
         if key not in self._values:
             states = np.arange(len(actions))
@@ -163,7 +163,7 @@ class WholeDiscounted:
         return self._values[key]
 
     def _earned(self, values: Any, common: int) -> tuple[Fraction, ...]:
-        """[1 + N]: the returns that values over a denominator are."""
+        """Return the returns [1 + N] from values over a denominator."""
         digits = self._start_digits + self._reward_digits
         return tuple(Fraction(int(each), common << digits) for each in self._start @ values)
 
@@ -177,7 +177,7 @@ class WholeDiscounted:
         return self._earned(*solved(matrix, right))
 
     def played(self, mixture: Mixture) -> tuple[Array, Array]:
-        """([X, A], [X, A]): the policy with the visits of a mixture, and these."""
+        """Return the policy [X, A] with the visits of a mixture, and the visits [X, A]."""
         shape = self._reward.shape[1:]
         pairs = np.full(shape, Fraction(0), dtype=object)
         states = np.arange(shape[0])
@@ -194,7 +194,7 @@ class WholeDiscounted:
 
 
 def whole(numbers: Array) -> tuple[Any, int]:
-    """Doubles as whole numbers over 2^digits."""
+    """Return doubles as whole numbers over 2^digits, and digits."""
     ratios = [each.as_integer_ratio() for each in numbers.ravel().tolist()]
     digits = max(bottom.bit_length() for _, bottom in ratios) - 1
     found = [top * ((1 << digits) // bottom) for top, bottom in ratios]
@@ -202,7 +202,7 @@ def whole(numbers: Array) -> tuple[Any, int]:
 
 
 def summing_to_one(rows: Any, digits: int) -> int:
-    """Let rows [..., Y] sum to 2^digits, at the cost of their largest entries; what was lacking."""
+    """Make rows [..., Y] sum to 2^digits by their largest entries. Return the largest lack."""
     lacking = (1 << digits) - rows.sum(axis=-1)
     at = np.expand_dims(np.asarray(rows.argmax(axis=-1)), -1)
     np.put_along_axis(rows, at, np.take_along_axis(rows, at, -1) + np.expand_dims(lacking, -1), -1)
@@ -214,7 +214,7 @@ def _unit(size: int) -> Any:
 
 
 def solved(matrix: Any, right: Any) -> tuple[Any, int]:
-    """Return the solution [X, K] of matrix x = right times the determinant, and this.
+    """Return the solution [X, K] of matrix x = right times the determinant, and the determinant.
 
     For diagonally dominant matrices of whole numbers: no pivot is zero (Bareiss, Gauss and Jordan).
     """

@@ -1,5 +1,5 @@
-"""What thresholds cost, and which of them conflict: questions about attainable returns.
+"""The price of thresholds, and their conflicts, both computed from attainable returns.
 
-The returns of all policies are a convex set. It is asked for its best point in a direction, and
-answers to all questions here are made of such points and of bounds that hold for every policy.
+The returns of all policies are a convex set. A search finds the best point in a direction. All
+results consist of such points and of bounds that hold for every policy.
 """

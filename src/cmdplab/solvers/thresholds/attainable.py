@@ -1,9 +1,9 @@
-"""The returns that policies attain, as a convex set that is asked for best points.
+"""The returns that policies attain, as a convex set with a search for best points.
 
-For a problem with N constraints it is a polytope in 1 + N dimensions, with or without an end: what
-prices a policy is the sweep of known.py or the policy iteration of stationary/. Mixtures are found
-by mixtures.py and, where that leaves a doubt, in fractions by rational.py. Every answer comes with
-the distance between a point that is attained and a bound that holds for every policy.
+For a problem with N constraints it is a polytope in 1 + N dimensions, with or without an end. The
+sweep of known.py or the policy iteration of stationary/ prices a policy. Mixtures are found by
+mixtures.py and, if a doubt is left, in fractions by rational.py. Every answer has the distance
+between an attained point and a bound that holds for every policy.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Point(NamedTuple):
 class Attainable:
     """The returns [1 + N] of all policies of a problem.
 
-    size : the largest return of any reward there can be; short : by how much a threshold may be
-    missed and still count as met, as `solve` does.
+    size : the largest possible return of any reward. short : the largest miss of a threshold that
+    still counts as met, as in `solve`.
     """
 
     def __init__(self, problem: CMDP | StationaryCMDP) -> None:
@@ -78,7 +78,7 @@ class Attainable:
         return self._search.best(weights).returns
 
     def bound(self, weights: Array) -> float:
-        """Return an upper bound on weights times the returns of every policy, whatever found it."""
+        """Return an upper bound on weights times the returns of every policy."""
         if self._known is not None:
             value, _ = self._known.swept(weights)
             return self._known.proved(weights, value)
@@ -92,7 +92,7 @@ class Attainable:
         scale: Array | None = None,
         begun: Iterable[Array] = (),
     ) -> Margin:
-        """The largest smallest slack of some thresholds, counted from 0, over their scales [N]."""
+        """Return the largest smallest slack of thresholds `which`, from 0, over scales [N]."""
         chosen, sizes = np.asarray(which), np.ones(self.problem.constraints)
         sizes = sizes if scale is None else scale
         limits = (self.problem.threshold / sizes)[chosen]
@@ -112,7 +112,7 @@ class Attainable:
         return found
 
     def _margin(self, found: Found, chosen: Indices, sizes: Array) -> Margin:
-        """Return a mixture with what it proves."""
+        """Return the margin of a mixture, with the bound that it proves."""
         points = tuple(each.policy for each in found.columns)
         weights = np.zeros(len(sizes))
         weights[chosen] = found.multiplier / (found.multiplier.sum() or 1.0)
@@ -125,7 +125,7 @@ class Attainable:
     def optimum(self, direction: Array, limits: Array, begun: Iterable[Array] = ()) -> Point:
         """Return the best returns for weights [1 + N], with utilities of at least limits [N].
 
-        A limit of -inf is none. The others must be met by some policy, but for rounding. begun :
+        A limit of -inf is none. Some policy must meet the other limits, but for rounding. begun :
         returns that are known to be attained.
         """
         chosen = np.flatnonzero(np.isfinite(limits))
@@ -154,7 +154,7 @@ class Attainable:
         return found
 
     def _exactly(self, price: Pricing, limits: Array, unit: float) -> Mixture:
-        """The best mixture in fractions; thresholds missed by a rounding are lowered by it."""
+        """Return the best mixture in fractions, with thresholds lowered if missed by a rounding."""
         thresholds = [Fraction(b) for b in limits.tolist()]
         tolerance = Fraction(self.size) / (1 << 52)
         program = Program(thresholds)
@@ -166,7 +166,7 @@ class Attainable:
         return penalised(program, price, Fraction(unit) / (1 << 52), 0.0)
 
     def _judged(self, found: Found, direction: Array, limits: Array, chosen: Indices) -> Point:
-        """A mixture with how far it may be from the best; what it misses counts at its price."""
+        """Return a mixture with its doubt, in which a missed threshold counts at its price."""
         points = tuple(each.policy for each in found.columns)
         returns = found.shares @ np.array(points)
         multiplier = np.zeros(len(limits))
@@ -179,11 +179,11 @@ class Attainable:
         return Point(returns, multiplier, doubt if short <= self.short else np.inf, points)
 
     def _weights(self, direction: Array, chosen: Indices, weights: Array, sizes: Array) -> Array:
-        """[1 + N]: weights of the chosen utilities, over their scales, beside a direction."""
+        """Return weights [1 + N]: a direction plus the chosen utilities' over their scales."""
         full = np.array(direction, dtype=np.float64)
         full[chosen + 1] += weights / sizes[chosen]
         return full
 
     def refusal(self, why: str) -> OpenCertificateError:
-        """What is raised where no answer can be certified."""
+        """Return the error to raise if no answer can be certified."""
         return OpenCertificateError(f"{self.problem.name}: {why}")

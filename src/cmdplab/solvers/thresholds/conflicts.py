@@ -1,7 +1,7 @@
-"""An infeasibility explained: thresholds that conflict, none of which can be left out of the blame.
+"""An explanation of infeasibility: an irreducible set of thresholds that conflict.
 
-An irreducible set of thresholds cannot be met together, and all of them but any one can. It is what
-remains of those that the proof of infeasibility weighs, after leaving out one after another.
+An irreducible set of thresholds cannot be met together, and all of them but any one can. The search
+begins with the thresholds that the proof of infeasibility weighs, and leaves out one after another.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class Limit(NamedTuple):
 
     @property
     def wanted(self) -> str:
-        """In words: "energy at most 3"."""
+        """Return the limit in words: "energy at most 3"."""
         return _at(self.name, self.cost, self.threshold)
 
     @property
     def instead(self) -> str:
-        """In words: "energy at least 4.1"."""
+        """Return the reachable limit in words: "energy at least 4.1"."""
         return _at(self.name, not self.cost, self.reachable)
 
 
 @display.shown
 @frozen
 class Conflict(NamedTuple):
-    """Thresholds that no policy meets together; without any one of them the others can be met."""
+    """Thresholds that no policy meets together. Without any one of them the others can be met."""
 
     limits: tuple[Limit, ...]
     short: float  # the least by which the worst of them is missed, in the units of `solve`
@@ -76,7 +76,7 @@ class Conflict(NamedTuple):
 
 
 def conflict(problem: CMDP | StationaryCMDP) -> Conflict | None:
-    """Return an irreducible set of thresholds that conflict; None where all can be met.
+    """Return an irreducible set of thresholds that conflict, or None if all can be met.
 
     A threshold counts as met as in `solve`: but for rounding. `nearest` lowers thresholds so that
     the largest change is least, each measured by the range of what policies reach.
@@ -98,7 +98,7 @@ def conflict(problem: CMDP | StationaryCMDP) -> Conflict | None:
 
 
 def irreducible(space: Attainable, infeasible: list[int]) -> tuple[list[int], float]:
-    """A conflict within thresholds, counted from 0, that conflict, and by how much it is missed."""
+    """Return a conflict within conflicting thresholds, counted from 0, and its shortfall."""
     kept, short = infeasible, space.margin(infeasible).value
     for n in infeasible:
         rest = [m for m in kept if m != n]
@@ -111,7 +111,7 @@ def irreducible(space: Attainable, infeasible: list[int]) -> tuple[list[int], fl
 
 
 def _limit(space: Attainable, n: int, others: list[int]) -> Limit:
-    """Return a threshold, and the best that is left for it where others are met."""
+    """Return a threshold, and the best value of its utility if the others are met."""
     problem = space.problem
     limits, direction = np.full(problem.constraints, -np.inf), np.zeros(problem.constraints + 1)
     limits[others], direction[n + 1] = problem.threshold[others], 1.0
@@ -123,7 +123,7 @@ def _limit(space: Attainable, n: int, others: list[int]) -> Limit:
 
 
 def _nearest(space: Attainable) -> tuple[Array, float]:
-    """Thresholds [N] that can be met, and the largest change as a share of its range."""
+    """Return thresholds [N] that can be met, and the largest change as a share of its range."""
     problem = space.problem
     units = np.eye(problem.constraints + 1)[1:]
     spread = np.array([space.best(e) @ e - space.best(-e) @ e for e in units])
@@ -134,7 +134,7 @@ def _nearest(space: Attainable) -> tuple[Array, float]:
 
 
 def never_bind(problem: CMDP | StationaryCMDP) -> str:
-    """A sentence on thresholds below all that any sum of rewards can be; empty without one."""
+    """Return a sentence on thresholds below any possible sum of rewards, or an empty string."""
     if not problem.constraints:
         return ""
     least = _least(problem)
@@ -151,7 +151,7 @@ def never_bind(problem: CMDP | StationaryCMDP) -> str:
 
 
 def _least(problem: CMDP | StationaryCMDP) -> Array:
-    """[N], what a sum of the least rewards of every step is."""
+    """Return the sum [N] of the least rewards of every step."""
     opened = problem.opened
     least = np.where(opened, problem.reward[1:], np.inf).min(axis=(-2, -1))
     if isinstance(problem, CMDP):
@@ -168,5 +168,5 @@ def _at(name: str, most: bool, limit: float) -> str:
 
 
 def joined(words: list[str]) -> str:
-    """Words as a list in a sentence: "a, b and c"."""
+    """Join words into a list in a sentence: "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

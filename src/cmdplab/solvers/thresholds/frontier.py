@@ -1,9 +1,9 @@
-"""The price of a promise: the optimal value as a function of one threshold.
+"""The price of a threshold: the optimal value as a function of one threshold.
 
-It is concave and piecewise linear: the upper right edge of what policies attain, seen along the
-objective and one utility, with the other thresholds as they are. Its vertices are found by chords:
-the best point in the direction of a chord between two of them either lies beyond it, and is a
-vertex between them, or proves that the chord is an edge. K vertices take 2 K questions.
+It is concave and piecewise linear: the upper right edge of the attainable returns, in the plane of
+the objective and one utility, with the other thresholds as they are. Chords find its vertices. The
+best point in the direction of a chord either lies beyond it, and is a vertex between its ends, or
+proves that the chord is an edge. K vertices take 2 K searches.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ BEYOND = 1e-11  # of the largest return: a vertex that is nearer to a chord is n
 @display.shown
 @frozen
 class Frontier(NamedTuple):
-    """Along thresholds of one constraint, the others as they are.
+    """The optimal value along thresholds of one constraint, the others as they are.
 
-    Where `exact`, thresholds are the breakpoints and values in between lie on straight lines: the
+    If `exact`, thresholds are the breakpoints, and values in between lie on straight lines. The
     multiplier of a breakpoint is the price on the piece that ends there, 0 at the first.
     """
 
@@ -62,7 +62,7 @@ class Frontier(NamedTuple):
         ]
 
     def in_units(self) -> Frontier:
-        """The same in the units of the labels: budgets for a cost, prices per unit of it."""
+        """Convert to the units of the labels: budgets for a cost, prices per unit of a cost."""
         objective, limit = self.units
         most, size = np.abs(self.value).max(), np.abs(self.threshold).max()
         return self._replace(
@@ -83,11 +83,11 @@ def frontier(
     points: int | None = None,
     most: int = MOST_BREAKPOINTS,
 ) -> Frontier:
-    """From where the constraint begins to bind to the largest threshold that can be met.
+    """Return the frontier from the first binding threshold to the largest that can be met.
 
-    The value is concave and falls; its slope is minus the multiplier. Without `points` the
-    thresholds are its breakpoints, of which there may be `most`, else so many at equal distances.
-    A constraint is a number, counted from 1, or the name that labels give it.
+    The value is concave and falls. Its slope is minus the multiplier. Without `points` the
+    thresholds are its breakpoints, at most `most`, else `points` thresholds at equal distances. A
+    constraint is a number, counted from 1, or the name in the labels.
     """
     n = found_constraint(problem, constraint)
     if points is not None and not (is_whole(points) and 2 <= points <= MOST_POINTS):
@@ -115,9 +115,9 @@ def frontier(
 
 
 def published(scale: Scale, ours: float | Array, size: float) -> Array:
-    """Returns in the units of the labels; what rounding leaves of a zero is zero.
+    """Convert returns to the units of the labels. A zero but for rounding becomes 0.
 
-    size : the largest of such returns, in our units.
+    size : the largest of such returns, in solver units.
     """
     found = scale.offset + scale.factor * np.asarray(ours)
     rounding = ROUNDING * (abs(scale.offset) + abs(scale.factor) * size)
@@ -125,7 +125,7 @@ def published(scale: Scale, ours: float | Array, size: float) -> Array:
 
 
 def found_constraint(problem: CMDP | StationaryCMDP, constraint: int | str) -> int:
-    """Return the number of a constraint, counted from 1, that a person names."""
+    """Return the number, counted from 1, of a constraint given by number or name."""
     check_problem(problem)
     N = problem.constraints
     names = [problem.labels.signal(n + 1).of for n in range(N)]
@@ -139,7 +139,7 @@ def found_constraint(problem: CMDP | StationaryCMDP, constraint: int | str) -> i
 
 
 class Edge:
-    """The frontier of one constraint, counted from 1, as far as it was asked for.
+    """The frontier of one constraint, counted from 1, computed as needed.
 
     alone : leave the other constraints aside.
     """
@@ -163,12 +163,12 @@ class Edge:
 
     @property
     def free(self) -> float:
-        """Up to here the constraint costs nothing."""
+        """Return the threshold up to which the constraint costs nothing."""
         return float(self.first.returns[self.n])
 
     @property
     def largest(self) -> float:
-        """Beyond here nothing is feasible."""
+        """Return the threshold beyond which nothing is feasible."""
         return float(self.last.returns[self.n])
 
     def _toward(self, price: float, begun: tuple[Array, ...]) -> Point:
@@ -198,7 +198,7 @@ class Edge:
         return bool(right.returns[self.n] - left.returns[self.n] <= self.tie or rise <= self.tie)
 
     def beyond(self, left: Point, right: Point) -> Point | None:
-        """Return a point beyond the chord of two points, or none where the chord is an edge."""
+        """Return a point beyond the chord of two points, or None if the chord is an edge."""
         if self._together(left, right):
             return None
         price = self.price(left, right)
@@ -211,7 +211,7 @@ class Edge:
         return found
 
     def vertices(self, most: int) -> list[Point]:
-        """Every vertex, from the first to the last."""
+        """Return every vertex, from the first to the last."""
         done, ahead = [self.first], [self.last] if self.last is not self.first else []
         while ahead:
             between = self.beyond(done[-1], ahead[-1])
@@ -229,13 +229,13 @@ class Edge:
         return done
 
     def _straight(self, left: Point, middle: Point, right: Point) -> bool:
-        """Whether a point lies on the chord of its neighbours: best points need not be vertices."""
+        """Return True if a point lies on its neighbours' chord, and thus is no vertex."""
         price = self.price(left, right)
         over = [each.returns[0] + price * each.returns[self.n] for each in (left, middle)]
         return bool(over[1] - over[0] <= self.tie * (1.0 + price))
 
     def price(self, left: Point, right: Point) -> float:
-        """Minus the slope between two points."""
+        """Return minus the slope between two points."""
         value, utility = (right.returns - left.returns)[[0, self.n]]
         return float(-value / utility)
 
@@ -268,7 +268,7 @@ class Edge:
         return left
 
     def loosened(self, limit: float) -> tuple[float, float]:
-        """What a unit less of the threshold buys, and down to which threshold it does."""
+        """Return the gain per unit less of the threshold, and the lowest threshold with it."""
         if limit <= self.free + self.tie:
             return 0.0, -np.inf
         left, right = self.piece(limit)
@@ -277,7 +277,7 @@ class Edge:
         return self.price(left, right), float(left.returns[self.n])
 
     def tightened(self, limit: float) -> tuple[float | None, float]:
-        """What a unit more of the threshold costs, and up to which threshold; None: impossible."""
+        """Return the cost per unit more (None: impossible), and the highest threshold with it."""
         if limit < self.free - self.tie:
             return 0.0, self.free
         if limit >= self.largest - self.tie:

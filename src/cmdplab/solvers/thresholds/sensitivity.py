@@ -1,4 +1,4 @@
-"""What each threshold costs: prices in the user's units, and how far each price holds."""
+"""The price of each threshold in the user's units, and the range in which the price holds."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LIMITS = 1e-9  # of a weight: a smaller one is rounding
 class Price(NamedTuple):
     """One constraint at the optimum, in the units of the labels.
 
-    Looser is a larger budget, or a smaller threshold of what must be reached. A price is what one
-    unit of the limit is worth in units of the objective, better or worse as the limit moves.
+    Looser means a larger budget, or a smaller lower limit. A price is the change of the objective,
+    in its units, for one unit of the limit.
     """
 
     constraint: int  # counted from 1
@@ -44,9 +44,9 @@ class Price(NamedTuple):
 
 
 class Sensitivity(NamedTuple):
-    """What the thresholds of a problem cost, in the units of the labels; `print` it.
+    """The prices of a problem's thresholds, in the units of the labels, to be printed.
 
-    Where no policy meets them, `conflict` says why, and there are no prices.
+    If no policy meets them, `conflict` gives the reason, and there are no prices.
     """
 
     problem: str
@@ -63,7 +63,7 @@ class Sensitivity(NamedTuple):
 
     @property
     def text(self) -> str:
-        """In words: a sentence for each constraint, and one for the joint margin."""
+        """Return the prices in words, a sentence for each constraint, and the joint margin."""
         if self.conflict is not None:
             names = [each.name for each in self.conflict.limits]
             lines = [f"{self.problem}: {self.message}."]
@@ -90,7 +90,7 @@ class Sensitivity(NamedTuple):
         )
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows: a row for each constraint."""
+        """Return the header and the rows, one row for each constraint."""
         header = ["constraint", "limit", "reached", "looser buys", "until", "tighter costs"]
         header += ["until", "free from", "tightest"]
         rows = []
@@ -111,11 +111,11 @@ class Sensitivity(NamedTuple):
 
 
 def sensitivity(problem: CMDP | StationaryCMDP, solution: Solution | None = None) -> Sensitivity:
-    """Prices of all thresholds, how far each holds, which bind, and the largest joint margin.
+    """Return the prices of all thresholds, their ranges, binding thresholds, and the joint margin.
 
-    The price of a threshold is the slope of `frontier`, the others as they are: at a breakpoint
-    a unit tighter costs more than a unit looser buys. Without a policy that meets all thresholds,
-    the answer is the conflict.
+    The price of a threshold is the slope of `frontier`, the others as they are. At a breakpoint a
+    unit tighter costs more than a unit looser buys. Without a policy that meets all thresholds, the
+    answer is the conflict.
     """
     check_problem(problem)
     if not isinstance(solution, Solution | None):
@@ -143,7 +143,7 @@ def sensitivity(problem: CMDP | StationaryCMDP, solution: Solution | None = None
 
 
 def _price(space: Attainable, n: int, solution: Solution, weight: float) -> Price:
-    """One constraint, counted from 1."""
+    """Return the price of one constraint, counted from 1."""
     problem = space.problem
     objective, scale = problem.labels.signal(0), problem.labels.signal(n)
     edge, limit = Edge(space, n), float(problem.threshold[n - 1])
@@ -185,7 +185,7 @@ def _unit(problem: CMDP | StationaryCMDP, n: int) -> np.ndarray:
 
 
 def _priced(price: Price, objective: str) -> str:
-    """One constraint in a sentence."""
+    """Return one constraint in a sentence."""
     more, less = ("more", "less") if price.cost else ("less", "more")
     limit = f"{price.name} {'at most' if price.cost else 'at least'} {price.limit:.6g}"
     if not price.binds:
