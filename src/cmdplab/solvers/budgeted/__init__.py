@@ -1,6 +1,6 @@
-"""Budgets that single episodes keep: a problem whose states remember what was spent, solved.
+"""Budgets that single episodes keep: the solution of a problem whose states store past costs.
 
-`solve` of the finite horizon does the optimisation and certifies it; here its problem is made.
+`solve` of the finite horizon optimises and certifies. This subpackage constructs its problem.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A problem whose states remember what was spent: (x, m) instead of x, where m counts costs.
+"""A problem whose states store past costs: (x, m) instead of x, where m counts costs.
 
     (x, m) -> (y, m') with probability P_h(y | x, a),    m' = m after the cost of (h, x, a)
 
-On it, budgets for every episode are closed actions, and budgets for most episodes are ordinary
-constraints with a utility at the last step, so that `solve` does the rest. Only pairs (x, m) that
+On this problem, budgets for every episode are closed actions. Budgets for most episodes are
+ordinary constraints with a utility at the last step. Hence `solve` applies. Only pairs (x, m) that
 can be reached are numbered.
 """
 
@@ -27,7 +27,7 @@ Closing = Callable[[int, Indices, Indices], Mask]  # (h, x [n], m [n]) -> closed
 
 
 class Augmented(NamedTuple):
-    """The reachable pairs (x, m), numbered, with what each may do."""
+    """The reachable pairs (x, m), numbered, with their actions."""
 
     x: Indices  # [n], the state of the problem
     m: Indices  # [n]
@@ -38,7 +38,7 @@ class Augmented(NamedTuple):
 
     @property
     def sizes(self) -> tuple[int, int, int]:
-        """H, n, A."""
+        """Return H, n, A."""
         H, n, A = self.mask.shape
         return H, n, A
 
@@ -51,9 +51,9 @@ class _Layers(NamedTuple):
 
 
 def augmented(problem: CMDP, memory: Counters, closed: Closing) -> Augmented | None:
-    """Return the problem with memory and without the closed actions; None where no policy is left.
+    """Return the problem with memory and without the closed actions, or None if no policy is left.
 
-    An action that may lead to where no action is left is closed too.
+    An action that may lead to a pair without any action is closed too.
     """
     lists, M = _lists(problem), memory.levels
     if problem.states * M >= 2**62:
@@ -74,7 +74,7 @@ def augmented(problem: CMDP, memory: Counters, closed: Closing) -> Augmented | N
 
 
 class _Walk(NamedTuple):
-    """How (x, m) moves."""
+    """The moves of (x, m)."""
 
     problem: CMDP
     lists: Sparse
@@ -82,12 +82,12 @@ class _Walk(NamedTuple):
 
     @property
     def stationary(self) -> bool:
-        """Return True if it moves in the same way at every step."""
+        """Return True if the moves are equal at every step."""
         steady = (not (each.step != each.step[0]).any() for each in self.memory.parts)
         return self.lists.stationary and all(steady)
 
     def ahead(self, h: int, code: Indices) -> tuple[Indices, Array]:
-        """[n, A, S], the codes that follow each pair, and their probabilities."""
+        """Return the codes [n, A, S] that follow each pair, and their probabilities."""
         _check_size(code.size * self.lists.successor[0].size, len(code))
         M = self.memory.levels
         x, m = np.divmod(code, M)
@@ -103,7 +103,7 @@ def _lists(problem: CMDP) -> Sparse:
 
 
 def _reached(walk: _Walk, closed: Closing) -> _Layers:
-    """Forward from the start, by every action that is not closed."""
+    """Move forward from the start, by every action that is not closed."""
     problem, M = walk.problem, walk.memory.levels
     code = np.array([problem.start * M + walk.memory.start])
     layers = _Layers([], [])
@@ -119,7 +119,7 @@ def _reached(walk: _Walk, closed: Closing) -> _Layers:
 
 
 def _alive(walk: _Walk, layers: _Layers) -> _Layers | None:
-    """Close what may lead to where no action is left, and forget what is no longer reached."""
+    """Close actions that may lead to pairs without actions, and drop pairs no longer reached."""
     mended = False
     for h in reversed(range(len(layers.code) - 1)):
         dead = layers.code[h + 1][~layers.opened[h + 1].any(axis=-1)]
@@ -141,7 +141,7 @@ def _alive(walk: _Walk, layers: _Layers) -> _Layers | None:
 
 
 def _kernel(walk: _Walk, codes: Indices, where: list[Indices], layers: _Layers) -> Sparse:
-    """The lists of successors of the numbered pairs; what is never read leads to any state."""
+    """Return lists of successors of the numbered pairs. Unread lists lead to any state."""
     n, A = len(codes), walk.problem.actions
     last = walk.problem.horizon - 1
     if walk.stationary:
@@ -169,7 +169,7 @@ def _edges(walk: _Walk, codes: Indices, h: int, place: Indices, used: Mask) -> _
 
 
 def _listed(sizes: tuple[int, int], steps: list[_Edges], by_step: bool = True) -> Sparse:
-    """Lists that hold the moves of every step, one kernel for all of them or one for each."""
+    """Return lists with the moves of every step, as one kernel for all or one for each."""
     n, A = sizes
     keys, place = np.unique(
         np.concatenate([each.pair * n + each.state for each in steps]), return_inverse=True
@@ -201,13 +201,13 @@ def _check_size(entries: int, states: int) -> None:
 
 
 def needed(problem: CMDP, step: Indices, closed: Mask, anytime: bool) -> Indices:
-    """[H, X, A], the least budget with which a pair can be followed surely to the end.
+    """Return the least budget [H, X, A] with which a pair can be followed surely to the end.
 
-    need_h(x, a) = c_h(x, a) + max over successors y of need_{h+1}(y)
-    need_h(x)    = min_a need_h(x, a)
+        need_h(x, a) = c_h(x, a) + max over successors y of need_{h+1}(y)
+        need_h(x)    = min_a need_h(x, a)
 
-    where an anytime budget counts max(0, need_{h+1}(y)). `NEVER` and above where a closed pair
-    cannot be avoided.
+    An anytime budget uses max(0, need_{h+1}(y)). If a closed pair cannot be avoided, the value is
+    at least `NEVER`.
     """
     lists, H = _lists(problem), problem.horizon
     need = np.empty(step.shape, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""What a list of budgets makes of a problem: costs in whole steps, meters, closed actions.
+"""The costs in whole steps, meters and closed actions that a list of budgets adds to a problem.
 
 Costs are whole numbers of one unit, so that their sums are exact: 0.1 + 0.2 is 0.3. A table of
-doubles is read as the fractions that a person means: 0.1 is a tenth, 1 - 0.9 too.
+doubles is read as simple fractions: 0.1 is a tenth, and so is 1 - 0.9.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class WholeCosts(NamedTuple):
 
     @property
     def tiny(self) -> float:
-        """What is less than this apart is the same total."""
+        """Return the distance below which two totals count as equal."""
         return ON_THE_GRID * float(self.unit)
 
     def floor(self, budget: float) -> int:
@@ -43,18 +43,18 @@ class WholeCosts(NamedTuple):
         return floor(Fraction(budget) / self.unit + Fraction(ON_THE_GRID))
 
     def values(self, steps: Indices) -> Array:
-        """Numbers of units, in the units of the cost."""
+        """Convert numbers of grid units to the units of the cost."""
         return np.asarray(steps * float(self.unit), dtype=np.float64)
 
     def value(self, steps: int) -> float:
-        """So many units, in the units of the cost."""
+        """Convert `steps` grid units to the units of the cost."""
         return float(self.unit * steps)
 
 
 def whole_costs(cost: Array, opened: Mask, grid: float | None, rounding: str) -> WholeCosts:
-    """Costs [H, X, A] counted on their own grid, or on a given one, rounded up or down.
+    """Count costs [H, X, A] on their own grid, or on a given one, rounded up or down.
 
-    Costs without a grid are refused with the place of the first that does not fit.
+    Without a grid, costs that fit no grid raise an error with the place of the first misfit.
     """
     if grid is None:
         unit = _unit(cost, opened)
@@ -92,7 +92,7 @@ def _unit(cost: Array, opened: Mask) -> Fraction:
 
 
 def _nearby(number: float) -> Fraction:
-    """Return the simple fraction that a double stands for, itself where there is none."""
+    """Return the simple fraction that a double approximates, or the double itself if none."""
     simple = Fraction(number).limit_denominator(FINEST)
     return simple if abs(simple - Fraction(number)) <= SAME * number else Fraction(number)
 
@@ -117,17 +117,17 @@ class Account(NamedTuple):
 
     @property
     def anytime(self) -> bool:
-        """Return True if it is about every step, and not only about the last."""
+        """Return True if the budget holds at every step, and not only at the last."""
         return not isinstance(self.budget, CVaR) and self.budget.anytime
 
     @property
     def sticky(self) -> bool:
-        """Return True if what was exceeded once must be remembered although it can be mended."""
+        """Return True if an excess must be stored although later costs can undo the excess."""
         return self.anytime and not self.surely and bool((self.whole.step < 0).any())
 
 
 class Ledger(NamedTuple):
-    """Budgets, prepared: the meters that count their costs, and what they close."""
+    """Budgets, prepared: the meters that count their costs, and the closed actions."""
 
     problem: CMDP
     budgets: tuple[Budget, ...]
@@ -137,20 +137,20 @@ class Ledger(NamedTuple):
     forbidden: Mask  # [H, X, A]
 
     def spent(self, n: int, m: Indices) -> Indices:
-        """What the meter of budget n counts at m, in steps of its grid."""
+        """Return the count of the meter of budget n at m, in steps of its grid."""
         meter = self.place[n]
         return np.asarray(self.memory.split(m)[meter] - self.memory.parts[meter].start)
 
     def totals(self, n: int, space: Augmented) -> Indices:
-        """[n, A], the total of budget n after the last step."""
+        """Return the total [n, A] of budget n after the last step."""
         return self.after(n, space, self.problem.horizon - 1)
 
     def after(self, n: int, space: Augmented, h: int) -> Indices:
-        """[n, A], what budget n has spent after step h."""
+        """Return the spending [n, A] of budget n after step h."""
         return self.spent(n, self.memory.from_states(h, space.x, space.m))
 
     def space(self) -> Augmented | None:
-        """Return the problem with memory, without what budgets that are kept surely close."""
+        """Return the problem with memory, without the actions that sure budgets close."""
         sure = [(n, self.need(n)) for n, each in self.account.items() if each.surely]
 
         def closed(h: int, x: Indices, m: Indices) -> Mask:
@@ -162,13 +162,13 @@ class Ledger(NamedTuple):
         return augmented(self.problem, self.memory, closed)
 
     def need(self, n: int) -> Indices:
-        """[H, X, A], the least that budget n must have left before each pair, in steps."""
+        """Return the least remaining budget n, [H, X, A], needed before each pair, in steps."""
         each = self.account[n]
         return needed(self.problem, each.whole.step, self.forbidden, each.anytime)
 
 
 def ledger(problem: CMDP, budgets: Sequence[Budget], surely: frozenset[int]) -> Ledger:
-    """Prepare budgets; those whose places are in `surely` are kept by every episode."""
+    """Prepare budgets. Every episode keeps the budgets whose places are in `surely`."""
     account = {
         n: _account(problem, each, n in surely)
         for n, each in enumerate(budgets)
@@ -192,7 +192,7 @@ def _account(problem: CMDP, budget: Counting, surely: bool) -> Account:
 
 
 def _meters(account: dict[int, Account]) -> tuple[tuple[Counter, ...], dict[int, int]]:
-    """One meter for every cost; those that only differ in the budget share it."""
+    """Return one meter for every cost. Budgets that only differ in the limit share a meter."""
     alike: dict[tuple[bytes, int | None], list[int]] = {}
     for n, each in account.items():
         key = (each.whole.step.tobytes(), each.most if each.sticky else None)
@@ -209,15 +209,15 @@ def _meters(account: dict[int, Account]) -> tuple[tuple[Counter, ...], dict[int,
 
 
 def _every_total(account: Account) -> bool:
-    """Return True if totals above the budget have to be told apart."""
+    """Return True if totals above the budget must stay distinct."""
     return isinstance(account.budget, CVaR) and not account.surely
 
 
 def _meter(step: Indices, cap: int | None, sticky: bool) -> Counter:
-    """Return a counter with a level for every sum that steps can have, all above the cap as one.
+    """Return a counter with a level for every possible sum, and one level for all sums above the
+    cap.
 
-    Sums above the cap are told apart where a negative cost can mend them; `sticky` says that
-    nothing does.
+    Sums above the cap stay distinct if a negative cost can reduce them. With `sticky`, none can.
     """
     ends = step.reshape(len(step), -1)
     start = int(-np.minimum(ends.min(axis=1), 0).sum())

@@ -1,14 +1,14 @@
 """The search for the optimum under budgets: one problem with memory for every choice of z.
 
 A budget that is kept surely closes actions of the problem with memory (augmented.py). The others
-are constraints of it: a quantity that must stay within a limit is offset - scale * V[u] for a
-utility u in [0, 1], and the threshold of u is (offset - limit) / scale. CVaR is a union:
-CVaR_level(C) <= bound if for some z
+are constraints of it. A quantity with a limit is offset - scale * V[u] for a utility u in [0, 1],
+and the threshold of u is (offset - limit) / scale. CVaR is a union: CVaR_level(C) <= bound if for
+some z
 
     E (C - z)_+ <= (1 - level) (bound - z)
 
-For a given policy the best z is a quantile of C, hence a total that can occur: the union over
-these is exact, and each z is one problem. For z = bound it says that no episode costs more.
+For a given policy the best z is a quantile of C, hence a possible total. The union over possible
+totals is therefore exact, and each z is one problem. At z = bound, no episode costs more.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Limit(NamedTuple):
 
     @property
     def threshold(self) -> float:
-        """What V[utility] must reach; zero where it always does, above H where it cannot.
+        """Return the least V[utility]: zero if always reached, above H if it cannot be.
 
-        A limit that asks for all of H, as a budget of zero does, asks for no more by a rounding.
+        A limit may require all of H, as a budget of zero does. Then rounding adds nothing to H.
         """
         asked = max((self.offset - self.limit) / self.scale, 0.0)
         most = float(len(self.utility))
@@ -57,21 +57,21 @@ class Limit(NamedTuple):
         return self.offset - self.scale * utility
 
     def least(self, problem: CMDP) -> float:
-        """Return the least that the quantity can be on the problem with memory."""
+        """Return the least possible quantity on the problem with memory."""
         return self.quantity(exact.greedy(problem, self.utility)[0])
 
     def out_of_reach(self, problem: CMDP) -> bool:
-        """Return True if no policy keeps it, alone."""
+        """Return True if no policy meets this limit, even without the other limits."""
         return self.least(problem) > self.limit + SHORT * self.scale
 
 
 def chance_limit(budget: Chance, space: Augmented, total: Indices, most: int) -> Limit:
-    """P(C > B) = 1 - E 1{C <= B}, of the totals [n, A] after the last step."""
+    """Return the limit on P(C > B) = 1 - E 1{C <= B}, of totals [n, A] after the last step."""
     return Limit(_at_the_end(space, total <= most), 1.0, 1.0, budget.probability)
 
 
 def cvar_limit(budget: CVaR, space: Augmented, total: Array, z: float) -> Limit:
-    """E (C - z)_+ <= (1 - level) (bound - z), of the totals [n, A] after the last step."""
+    """Return E (C - z)_+ <= (1 - level) (bound - z), of totals [n, A] after the last step."""
     excess = np.maximum(total - z, 0.0)
     largest = float(excess.max()) or 1.0
     allowed = (1.0 - budget.level) * (budget.bound - z)
@@ -79,7 +79,7 @@ def cvar_limit(budget: CVaR, space: Augmented, total: Array, z: float) -> Limit:
 
 
 def expected_limit(budget: Expected, space: Augmented, problem: CMDP) -> Limit:
-    """E C <= B with u_h = (max c_h - c_h) / the largest range of a step."""
+    """Return E C <= B with u_h = (max c_h - c_h) / the largest range of a step."""
     cost = budget.table(problem)
     top = np.max(cost, axis=(1, 2), initial=-np.inf, where=problem.opened)
     low = np.min(cost, axis=(1, 2), initial=np.inf, where=problem.opened)
@@ -89,7 +89,7 @@ def expected_limit(budget: Expected, space: Augmented, problem: CMDP) -> Limit:
 
 
 def visit_limit(budget: VisitCap, space: Augmented, problem: CMDP) -> Limit:
-    """Return the expected visits, with u = 1 where a step counts and the pair is another one."""
+    """Return the limit on visits, with u = 1 if a step counts and the pair is another one."""
     pairs = budget.pairs(problem)
     counts = np.asarray(pairs.any(axis=(1, 2)))
     utility = (counts[:, None, None] & ~pairs).astype(np.float64)
@@ -97,17 +97,17 @@ def visit_limit(budget: VisitCap, space: Augmented, problem: CMDP) -> Limit:
 
 
 def _at_the_end(space: Augmented, utility: Array | Mask) -> Array:
-    """[H, n, A], a utility [n, A] of the last step, nothing before."""
+    """Return a utility [H, n, A] with values [n, A] at the last step, and zeros before."""
     table = np.zeros(space.sizes)
     table[-1] = utility
     return table
 
 
 def value_at_risk(total: Array, probability: Array, level: float) -> tuple[float, float]:
-    """(VaR, CVaR) of totals with their probabilities: the minimiser and the minimum over z.
+    """Return (VaR, CVaR) of totals with probabilities: the minimiser and the minimum over z.
 
-    z + E (C - z)_+ / (1 - level) is convex and piecewise linear in z, with its kinks at the totals,
-    so that its minimum is at one of them.
+    z + E (C - z)_+ / (1 - level) is convex and piecewise linear in z, with its kinks at the totals.
+    Hence its minimum is at one of the totals.
     """
     values = np.unique(total[probability > 0.0])
     excess = np.maximum(total[None] - values[:, None], 0.0) @ probability
@@ -127,7 +127,7 @@ class Answer(NamedTuple):
 
 
 def best_answer(problem: CMDP, budgets: Sequence[Budget]) -> Answer | None:
-    """Return the best over all choices of z; None where no policy keeps the budgets."""
+    """Return the best over all choices of z, or None if no policy keeps the budgets."""
     best: Answer | None = None
     for book in _books(problem, budgets):
         space = book.space()
@@ -137,9 +137,9 @@ def best_answer(problem: CMDP, budgets: Sequence[Budget]) -> Answer | None:
 
 
 def _books(problem: CMDP, budgets: Sequence[Budget]) -> Iterator[Ledger]:
-    """Return the budgets, and again with CVaR bounds kept surely: the choices z = bound.
+    """Yield the budgets, and again with CVaR bounds kept surely: the choices z = bound.
 
-    That is a choice of its own only where the bound is a total on the grid.
+    Such a choice is distinct only if the bound is a total on the grid.
     """
     first = ledger(problem, budgets, frozenset())
     edges = []
@@ -154,7 +154,7 @@ def _books(problem: CMDP, budgets: Sequence[Budget]) -> Iterator[Ledger]:
 
 
 def _better(book: Ledger, space: Augmented, best: Answer | None) -> Answer | None:
-    """Return the best answer over all choices of z and the one that is known."""
+    """Return the best of the known answer and the answers over all choices of z."""
     limits = fixed_limits(book, space)
     for choice in _choices(book, space):
         asked = dict(sorted((limits | choice).items()))
@@ -181,7 +181,7 @@ def fixed_limits(book: Ledger, space: Augmented) -> dict[int, Limit]:
 
 
 def _choices(book: Ledger, space: Augmented) -> Iterator[dict[int, Limit]]:
-    """Return the constraints of CVaR budgets, for every choice of z below the bounds."""
+    """Yield the constraints of CVaR budgets, for every choice of z below the bounds."""
     options: dict[int, list[float]] = {}
     for n, each in book.account.items():
         if isinstance(each.budget, CVaR) and not each.surely:
@@ -210,7 +210,7 @@ def possible_totals(book: Ledger, space: Augmented, n: int) -> Array:
 
 
 def constrained(problem: CMDP, space: Augmented, limits: dict[int, Limit]) -> CMDP | None:
-    """Return the problem with memory and these constraints; None where one is beyond all reach."""
+    """Return the problem with memory and these constraints, or None if one cannot be reached."""
     extra = [each.utility for each in limits.values()]
     threshold = [each.threshold for each in limits.values()]
     if max(threshold, default=0.0) > problem.horizon:
@@ -227,10 +227,10 @@ def constrained(problem: CMDP, space: Augmented, limits: dict[int, Limit]) -> CM
 
 
 def _promises(problem: CMDP, known: Answer) -> bool:
-    """Return True if a choice may be better than the one known: by the bound of its multipliers.
+    """Return True if a choice may beat the known answer, by the bound of its multipliers.
 
     max over policies of V[r^0] + sum_n multiplier[n] (V[r^n] - b^n) is above every feasible value.
-    One sweep; a solution takes about ten.
+    The bound takes one sweep, and a solution about ten.
     """
     multiplier = known.solution.multiplier
     assert multiplier is not None

@@ -1,4 +1,4 @@
-"""The certified optimum under budgets of every kind, how each is kept, or why some cannot be."""
+"""The certified optimum under budgets of every kind, the use of each, or reasons for a conflict."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ MOST_MEMORY = 100_000_000  # entries of a policy with memory
 def conflict(problem: CMDP, budgets: Sequence[Budget]) -> str:
     """Return a sentence on budgets that no policy keeps beside the constraints of the problem.
 
-    Where one cannot be kept alone, it names the least that can be. Else it names a set that cannot
-    be kept together although any part of it can: what can be left out is left out, one by one.
+    If a budget cannot be kept alone, the sentence names its least possible limit. Else it names a
+    set that cannot be kept together, while any part of the set can. The search drops budgets one by
+    one.
     """
     free = without(problem, range(1, 1 + problem.constraints))
     lacking = [
@@ -62,7 +63,7 @@ class _Parts(NamedTuple):
 
 
 def _irreducible(problem: CMDP, budgets: Sequence[Budget]) -> _Parts:
-    """Return a part of what cannot be kept of which nothing can be left out."""
+    """Return an infeasible part of budgets and constraints, from which nothing can be dropped."""
     every = frozenset(range(1, 1 + problem.constraints))
 
     def possible(some: _Parts) -> bool:
@@ -80,7 +81,7 @@ def _irreducible(problem: CMDP, budgets: Sequence[Budget]) -> _Parts:
 
 
 def _why_not_alone(problem: CMDP, budget: Budget) -> str:
-    """Return the least limit with which a budget can be kept; nothing where it can be as it is."""
+    """Return the least possible limit of a budget, or an empty string if it can be kept."""
     book = ledger(problem, [budget], frozenset())
     space = book.space()
     if space is None:
@@ -97,7 +98,7 @@ def _why_not_alone(problem: CMDP, budget: Budget) -> str:
 
 
 def _least_cvar(book: Ledger, space: Augmented, budget: CVaR) -> str:
-    """Return the least over z and policies, where it is above the bound."""
+    """Return the least CVaR over z and policies in words, if it exceeds the bound."""
     whole, plain = book.account[0].whole, constrained(book.problem, space, {})
     assert plain is not None
     totals = [whole.value(int(each)) for each in possible_totals(book, space, 0)]
@@ -106,7 +107,7 @@ def _least_cvar(book: Ledger, space: Augmented, budget: CVaR) -> str:
 
 
 class Kept(NamedTuple):
-    """How a budget is kept by the policy found."""
+    """The cost that the policy found spends of one budget, and the budget's price."""
 
     budget: Budget
     reached: float  # the largest cost, the probability, the CVaR or the expectation
@@ -125,7 +126,7 @@ class Kept(NamedTuple):
 class BudgetSolution(NamedTuple):
     """The optimum of a CMDP under budgets, or the reason why there is none.
 
-    Numbers that do not exist are None where `feasible` is false, and `message` says why.
+    If `feasible` is false, missing numbers are None and `message` gives the reason.
     """
 
     feasible: bool
@@ -159,7 +160,7 @@ class BudgetSolution(NamedTuple):
 
 
 def solve_budgets(problem: CMDP, *budgets: Budget) -> BudgetSolution:
-    """The optimum among all policies, with memory too, that keep the budgets and the constraints.
+    """Return the best of all policies, also with memory, that keep the budgets and constraints.
 
     Budgets that no policy keeps are an answer, not an exception: see `feasible` and `message`.
     """
@@ -177,7 +178,7 @@ def solve_budgets(problem: CMDP, *budgets: Budget) -> BudgetSolution:
 
 
 def _reported(best: Answer) -> BudgetSolution:
-    """What a person reads of an answer."""
+    """Return the solution in the units of the problem, from an answer."""
     book, space, s = best.book, best.space, best.solution
     assert s.multiplier is not None
     assert s.policy is not None
@@ -211,14 +212,14 @@ def _kept(best: Answer, n: int, multiplier: float | None) -> Kept:
 
 
 def _largest(book: Ledger, space: Augmented, n: int, visits: Array) -> int:
-    """Return the largest cost that can occur: of an episode, or so far at any step, in steps."""
+    """Return the largest possible cost, of an episode or up to any step, in grid steps."""
     H = book.problem.horizon
     steps = range(H) if book.account[n].anytime else [H - 1]
     return max(int(book.after(n, space, h)[visits[h] > 0.0].max()) for h in steps)
 
 
 def _with_memory(book: Ledger, space: Augmented, policy: Array) -> Policy:
-    """Return the policy on the problem itself; where no episode comes, every open action alike."""
+    """Return the policy on the problem itself, uniform over open actions at unvisited pairs."""
     memory, opened = book.memory, book.problem.opened
     parts, level = memory.parts, np.zeros_like(space.m)
     if parts:
@@ -241,9 +242,9 @@ def _with_memory(book: Ledger, space: Augmented, policy: Array) -> Policy:
 
 
 def _few_levels(memory: Counters, space: Augmented) -> Iterator[tuple[Counter, Indices]]:
-    """Each counter with the sums alone that can occur, and the level [n] of every pair (x, m).
+    """Yield each counter with its possible sums alone, and the level [n] of every pair (x, m).
 
-    Sums that one step makes of them are among them, whatever the action.
+    The possible sums include every sum after one more step, for any action.
     """
     steps = range(len(space.mask))
     after = [memory.split(memory.from_states(h, space.x, space.m)) for h in steps]

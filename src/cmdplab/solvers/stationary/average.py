@@ -1,9 +1,9 @@
 """Optima of average rewards: prices by sweeps, by Howard's iteration, and by it in decimals.
 
-Every signal is shifted and scaled to [0, 1] by its own range, and so are thresholds; what comes out
-is in the user's units. A way of pricing gives the best policy for weights, and an upper bound that
-holds whatever it found. The next way is asked where one leaves a doubt: sweeps while they close,
-policy iteration on the exact classes, and decimals where the chain is small enough.
+Every signal is shifted and scaled to [0, 1] by its own range, and so are thresholds. Results are in
+the user's units. A way of pricing gives the best policy for weights, and an upper bound that holds
+for any search. The next way is used if one leaves a doubt: sweeps while they close, policy
+iteration on the exact classes, and decimals if the chain is small enough.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Scaled:
         ]
 
     def weighted(self, weights: Array) -> Array:
-        """[X, A]: the weighted rewards, -inf where an action is closed."""
+        """Return the weighted rewards [X, A], with -inf at closed actions."""
         if len(weights) == 1 and weights[0] == 1.0 and self.problem.mask is None:
             return np.asarray(self.reward[0])
         found: Array = np.tensordot(weights, self.reward, axes=1)
@@ -83,7 +83,7 @@ class Scaled:
         return np.asarray(found)
 
     def moves(self, exact: bool) -> Moves:
-        """Pairs for Howard's iteration."""
+        """Return the pairs for Howard's iteration."""
         problem, X = self.problem, self.problem.states
         if isinstance(self.kernel, drifts.Listed):
             successor, probability = self.kernel.successor, self.kernel.probability
@@ -105,13 +105,13 @@ class Scaled:
         return Moves(successor, probability, reward, start, problem.opened, loose)
 
     def full(self, policy: Array) -> Array:
-        """[X, A] of all states: where it never comes, the first open action."""
+        """Return a policy [X, A] of all states, with the first open action at unvisited states."""
         found = np.eye(self.whole.actions)[np.argmax(self.whole.opened, axis=1)]
         found[self.at] = policy
         return np.asarray(found)
 
     def full_actions(self, actions: Indices) -> Indices:
-        """[X] of all states: where it never comes, the first open action."""
+        """Return actions [X] of all states, with the first open action at unvisited states."""
         found = np.argmax(self.whole.opened, axis=1).astype(actions.dtype)
         found[self.at] = actions
         return np.asarray(found)
@@ -164,7 +164,7 @@ class Sweeps:
 
     @cached_property
     def chain(self) -> Any:
-        """Space for the rows of a policy."""
+        """Return empty arrays for the rows of a policy."""
         kernel = self.scaled.kernel
         if isinstance(kernel, drifts.Listed):
             row = kernel.successor[:, :1]
@@ -192,7 +192,7 @@ class Sweeps:
         return self._column()
 
     def followed(self, actions: Indices) -> Column:
-        """Return a policy [X] of one action a state with its returns; prices go on from there."""
+        """Return a policy [X] of one action a state with its returns. Pricing continues from it."""
         self.actions[:] = actions
         drifts.pick(self.scaled.kernel, self.signals, self.chain, self.state)
         given = (self.chain, self.signals, self.state, drifts.SHARP, self.most)
@@ -236,7 +236,7 @@ class Sweeps:
         return np.asarray(found.ravel()[: len(self.scaled.reward)])
 
     def _chain(self, policy: Array) -> Any:
-        """Return the rows of a policy [X, A] as those of a single action."""
+        """Return the rows of a policy [X, A] as a kernel with a single action."""
         kernel, X = self.scaled.kernel, len(policy)
         if not isinstance(kernel, drifts.Listed):
             return np.matmul(policy[:, None], kernel)
@@ -259,11 +259,11 @@ class Classes:
         return in_decimals(work) if self.exact else work()
 
     def best(self, weights: Any) -> Column:
-        """The best policy for weights, fractions if exact; its returns are then fractions too."""
+        """Return the best policy and its returns. If exact, weights and returns are fractions."""
         return self._column(lambda: self._howard.improve(self._numbers(weights)))
 
     def followed(self, actions: Indices) -> Column:
-        """Return a policy [X] of one action a state, and its returns; prices go on from there."""
+        """Return a policy [X] of one action a state, and its returns. Pricing continues from it."""
         return self._column(lambda: self._howard.followed(actions))
 
     def _column(self, work: Callable[[], None]) -> Column:
@@ -282,7 +282,7 @@ class Classes:
         return Vertex(tuple(map(Fraction, found.returns.tolist())), found.policy)
 
     def bound(self, weights: Any) -> Any:
-        """Return an upper bound on the weighted gain of every policy; a fraction if exact."""
+        """Return an upper bound on the weighted gain of every policy, as a fraction if exact."""
         found = self._run(lambda: self._howard.bound(self._numbers(weights)))
         return fraction(found) if self.exact else float(found)
 

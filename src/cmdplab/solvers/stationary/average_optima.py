@@ -33,7 +33,7 @@ Pricing = Sweeps | Classes
 
 
 class Optimum(NamedTuple):
-    """A policy with bounds in the user's units; no policy where no threshold is met."""
+    """A policy with bounds in the user's units. If infeasible, there is no policy."""
 
     policy: Array | None  # [X, A]
     value: float
@@ -44,7 +44,7 @@ class Optimum(NamedTuple):
 
 
 class _Best(NamedTuple):
-    """What a search found, in the ranges of the signals."""
+    """The result of a search, in the ranges of the signals."""
 
     policy: Array  # [X, A] of the states that are reached
     value: float
@@ -108,7 +108,7 @@ class Prices:
                 return Column(returns, scaled.full_actions(found.policy))
 
     def bound(self, weight: float, multiplier: Array) -> float:
-        """An upper bound on w J[r^0] + sum_n multiplier[n] (J[r^n] - b^n) of every policy."""
+        """Return a bound on w J[r^0] + sum_n multiplier[n] (J[r^n] - b^n) of every policy."""
         weights = np.append(weight, multiplier)
         self.best(weights)
         size = float(np.abs(weights * self.scaled.size).sum()) or 1.0
@@ -117,7 +117,7 @@ class Prices:
         return found - float(multiplier @ self.scaled.whole.threshold)
 
     def _scaled(self, weights: Array) -> Array:
-        """Weights of the scaled signals, whose sizes sum to one."""
+        """Return the weights of the scaled signals, whose absolute values sum to one."""
         found = weights * self.scaled.size
         return np.asarray(found / (np.abs(found).sum() or 1.0))
 
@@ -170,7 +170,7 @@ def _in_doubles(scaled: Scaled, pricing: Pricing, begun: list[Any], first: Array
 
 
 def _slack(scaled: Scaled, slack: float, pricing: Any, known: Iterable[Column]) -> float:
-    """The largest smallest slack in the user's units, where these differ from signal to signal."""
+    """Return the largest smallest slack in the user's units, which may differ by signal."""
     size = scaled.size[1:]
     unit = float(size.max())
     if (size == unit).all():
@@ -250,7 +250,7 @@ def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
 
 
 def _ranges(scaled: Scaled, price: Any) -> list[Fraction]:
-    """[N]: the ranges of what policies earn; where rounding is larger, 1e9 times that."""
+    """Return the ranges [N] of policies' returns, plus 1e9 times the rounding of the signals."""
     N, found = len(scaled.limits), []
     problem = scaled.problem
     for n in range(N):
@@ -284,7 +284,7 @@ def _check(doubt: Any, what: str) -> None:
 
 
 def _why(scaled: Scaled, policy: Array, value: float) -> str:
-    """Return the reason why a policy does not earn what its mixture does."""
+    """Return the reason why a policy earns less than its mixture."""
     classes = exact.recurrent(exact.chain(scaled.problem, policy))
     if len(classes) == 1:
         return "its policy is known to less than 1e-9 of the range of the rewards"
@@ -301,10 +301,11 @@ def _why(scaled: Scaled, policy: Array, value: float) -> str:
 
 
 def _played(scaled: Scaled, found: Found, pricing: Pricing) -> tuple[Array, Array]:
-    """[X, A]: one policy with the visits of a mixture, elsewhere its first; and its gains [1 + N].
+    """Return a policy [X, A] with the visits of a mixture, else of its first, and its gains [1 +
+    N].
 
-    States that a mixture spends no time in but passes are passed as it passes them: that is what
-    decides where it ends up (Kallenberg's rule). The gains are lower bounds where sweeps give them.
+    In states that the mixture only passes, the policy acts as the mixture does when it passes.
+    These states decide where it ends up (Kallenberg's rule). Gains from sweeps are lower bounds.
     """
     problem, X, A = scaled.problem, scaled.problem.states, scaled.problem.actions
     states, pairs, passed = np.arange(X), np.zeros((X, A)), np.zeros((X, A))
@@ -335,7 +336,7 @@ def _infeasible(slack: float) -> Optimum:
 
 
 def _in_units(scaled: Scaled, best: _Best, slack: float | None) -> Optimum:
-    """Return an optimum in the user's units, whose bound is rounded up."""
+    """Return an optimum in the user's units, with its bound rounded up."""
     low, size = float(scaled.low[0]), float(scaled.size[0])
     value, dual = low + size * best.value, low + size * best.dual
     dual += EPS * (abs(low) + abs(dual))

@@ -1,9 +1,9 @@
 """Optima of discounted problems with a certificate that closes, or no answer at all.
 
 The program over mixtures of deterministic policies is solved in doubles (mixtures.py), and in
-fractions (rational.py) where these leave a doubt. What it finds becomes one stationary policy,
-which is evaluated by the plain code of exact_stationary.py; the multipliers are priced by a bound
-that holds for any value function at all. A doubt that remains is an `OpenCertificateError`.
+fractions (rational.py) if these leave a doubt. The result becomes one stationary policy. The plain
+code of exact_stationary.py evaluates it. A bound that holds for any value function prices the
+multipliers. A remaining doubt raises `OpenCertificateError`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Safest(NamedTuple):
 
 
 class Search:
-    """One problem with what pricing remembers, and policies [X] to begin with."""
+    """One problem with the memory of its pricing, and policies [X] to begin with."""
 
     def __init__(self, problem: StationaryCMDP, warm: Iterable[Any] = ()) -> None:
         self.problem = problem
@@ -58,7 +58,7 @@ class Search:
         self.warm = [each for each in warm if fits(each, problem.opened)]
 
     def best(self, weights: Array) -> Column:
-        """The best policy for weights on the returns; the same column when it comes again."""
+        """Return the best policy for weights on the returns, as one column per policy."""
         found = self.pricing.best(weights)
         return self.known.setdefault(found.policy.tobytes(), found)
 
@@ -68,7 +68,7 @@ class Search:
         return Pool(self.best, self.problem.threshold, (self.size, self.scale), known, gain, even)
 
     def roughly(self) -> tuple[list[Any], Array]:
-        """Policies and multipliers near the optimum, at a third of its price."""
+        """Return policies and multipliers near the optimum, at a third of its price."""
         accuracy, gain = ROUGH
         accuracy, self.pricing.accuracy = self.pricing.accuracy, accuracy
         pool = self.pool(gain, ())
@@ -79,13 +79,13 @@ class Search:
         return [each.policy for each in (*safe.columns, *best.columns)], best.multiplier
 
     def bound(self, weight: float, multiplier: Array) -> float:
-        """An upper bound on w J[r^0] + sum_n multiplier[n] (J[r^n] - b^n) of every policy."""
+        """Return a bound on w J[r^0] + sum_n multiplier[n] (J[r^n] - b^n) of every policy."""
         weights, owed = np.array([weight, *multiplier]), multiplier * self.problem.threshold
         unsure = 2.0**-50 * len(weights) * float(np.abs(owed).sum())
         return self.pricing.bound(weights) - float(owed.sum()) + unsure
 
     def played(self, found: Found) -> tuple[Array, Array | None]:
-        """[X, A]: one policy with the visits of a mixture, elsewhere its first; and the visits."""
+        """Return a policy [X, A] with a mixture's visits, else of its first, and the visits."""
         X, A = self.problem.states, self.problem.actions
         states, pairs = np.arange(X), np.zeros((X, A))
         policy, visited = np.zeros((X, A)), None
@@ -112,8 +112,8 @@ def optimum(
 ) -> Optimum:
     """Return the certified optimum, from policies [X] and multipliers [N] to begin with.
 
-    unsure : [N], what doubles leave unsure of the thresholds. even : [N], the units in which the
-    slacks of the safest policy are compared, where they differ.
+    unsure : the uncertainty [N] of the thresholds in doubles. even : the units [N] in which the
+    slacks of the safest policy are compared, if the units differ.
     """
     search = Search(problem, warm)
     if not problem.constraints:
@@ -133,7 +133,7 @@ def optimum(
 
 
 def _quickly(search: Search, first: Array | None, even: Array | None) -> Optimum | None:
-    """Return the optimum by a search in doubles; None where it leaves a doubt."""
+    """Return the optimum by a search in doubles, or None if a doubt is left."""
     warm, gain = search.warm, SEARCH[search.large]
     if search.large and not warm:
         warm, first = search.roughly()
@@ -163,7 +163,7 @@ def _slack(search: Search, pool: Pool, even: Array) -> float:
 
 
 def _exactly(search: Search, even: Array | None) -> Optimum:
-    """Return the optimum by fractions, which no rounding of the search can blur."""
+    """Return the optimum by fractions, so that the search does not round."""
     problem, tolerance = search.problem, Fraction(SEARCH[search.large] * search.scale)
     thresholds = [Fraction(b) for b in problem.threshold.tolist()]
     program, price = Program(thresholds), in_fractions(search.best)
@@ -204,8 +204,8 @@ def _wholly(search: Search, unsure: Array | None, even: Array | None) -> Optimum
 def _bounded(search: Search, found: Found, safe: Safest | None, lowered: float) -> Optimum:
     """Return a mixture's policy with the bounds that it proves, however it was found.
 
-    A policy that falls short by a rounding is worth what is left of it after mixing in as much of
-    the safest policy as makes up for that.
+    If the policy falls short by a rounding, the doubt includes a loss. The loss is the value that
+    mixing in enough of the safest policy would cost.
     """
     problem, multiplier = search.problem, found.multiplier
     policy, begun = search.played(found)
@@ -227,7 +227,7 @@ def _bounded(search: Search, found: Found, safe: Safest | None, lowered: float) 
 
 
 def _judged(search: Search, best: Optimum) -> Optimum:
-    """The optimum, or the reason why its bounds are too far apart."""
+    """Return the optimum, or raise an error if its bounds are too far apart."""
     if not best.doubt <= CLOSED[search.large] * search.size:
         raise _refusal(search.problem, _open(search.problem, best.doubt / search.size))
     return best

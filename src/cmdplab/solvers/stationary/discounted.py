@@ -1,7 +1,7 @@
-"""The best policy for given weights of discounted rewards: policy iteration that remembers.
+"""The best policy for given weights of discounted rewards: policy iteration with memory.
 
-The values of all 1 + N rewards of the last policy are kept. For other weights they are its exact
-values at once, so that a price asked for next to the last one takes a policy or two.
+The values of all 1 + N rewards of the last policy are kept. For other weights they give its exact
+values at once. A price near the last one then takes one or two policies.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Pricing:
             self._lay_out(lists_of(problem))
 
     def _lay_out(self, listed: Sparse) -> None:
-        """Lists in 32 bits, and room for the rows of one policy."""
+        """Store lists in 32 bits, and allocate arrays for the rows of one policy."""
         self.successor = listed.successor.astype(np.int32)
         self.probability = listed.probability
         _, X, width = self.values.shape
@@ -71,7 +71,7 @@ class Pricing:
         return self._column()
 
     def followed(self, actions: Array) -> Column:
-        """Return a policy [X] of one action a state, and its returns; prices go on from there."""
+        """Return a policy [X] of one action a state, and its returns. Pricing continues from it."""
         self.actions, self.settled = actions.astype(np.int64), None
         self.evaluate(self.accuracy)
         return self._column()
@@ -82,16 +82,17 @@ class Pricing:
         return Column(returns[: len(self.problem.reward)], policy)
 
     def value(self, weights: Array) -> Array:
-        """[X]: the weighted values of the last policy."""
+        """Return the weighted values [X] of the last policy."""
         return self._weighed(self.values, weights)
 
     def bound(self, weights: Array) -> float:
         """Return an upper bound on the weighted returns of every policy.
 
-        start v + max (T v - v) / (1 - gamma) is one for any v at all: T v <= v + e makes
-        v + e / (1 - gamma) an upper solution. A constant added to v changes nothing, so that only
-        the differences of values lose digits. What rounding may have taken from the sums, or from
-        rows that sum to one, is added.
+            start v + max (T v - v) / (1 - gamma)
+
+        This is a bound for any v: T v <= v + e makes v + e / (1 - gamma) an upper solution. A
+        constant added to v changes nothing, so that only the differences of values lose digits. The
+        bound adds the largest rounding error of the sums, and of rows that do not quite sum to one.
         """
         self.improve(weights)
         problem, gamma, value = self.problem, self.discount, self.value(weights)
@@ -110,12 +111,12 @@ class Pricing:
 
     @cached_property
     def _loose(self) -> float:
-        """By how much the sum of a row may differ from one."""
+        """Return the most by which the sum of a row may differ from one."""
         rows = _rows(self.problem)
         return float(np.abs(rows.sum(axis=2) - 1.0).max()) + 2.0**-53
 
     def _weighed(self, given: Array, weights: Array) -> Array:
-        """sum_n weights[n] given[..., n] over the blocks."""
+        """Return sum_n weights[n] given[..., n] over the blocks."""
         blocks, width = len(given), given.shape[-1]
         if width == len(weights):
             return np.asarray(given[0] @ weights)
@@ -125,7 +126,7 @@ class Pricing:
         return np.asarray(sum(each @ w for each, w in zip(given, parts, strict=True)))
 
     def improve(self, weights: Array) -> None:
-        """Policy iteration from the last policy."""
+        """Iterate policies from the last policy."""
         if self.settled is not None and np.array_equal(self.settled, weights):
             return
         self.settled = weights
@@ -149,7 +150,7 @@ class Pricing:
             value = self.value(weights)
 
     def _first(self, reward: Array) -> Array:
-        """Values [X] to begin with: those of a few steps where that is cheap."""
+        """Return values [X] to begin with: of a few steps for tables, else zeros."""
         value = np.zeros(self.problem.states)
         if self.table is not None:
             for _ in range(FIRST_SWEEPS):
@@ -157,7 +158,7 @@ class Pricing:
         return value
 
     def _ahead(self, reward: Array, value: Array) -> Array:
-        """[X, A]: reward + gamma P value, by tables."""
+        """Return reward + gamma P value, [X, A], by tables."""
         assert self.table is not None
         found = (self.table.reshape(reward.size, -1) @ value).reshape(reward.shape)
         found *= self.discount
@@ -197,13 +198,13 @@ class Pricing:
 
 
 def _rows(problem: StationaryCMDP) -> Array:
-    """[X, A, S]: the probabilities, of listed successors or of all states."""
+    """Return the probabilities [X, A, S], of listed successors or of all states."""
     kernel = problem.transition
     return kernel.probability if isinstance(kernel, Sparse) else kernel
 
 
 def _table(problem: StationaryCMDP) -> Array | None:
-    """[X, A, X] where tables are factorised: few states, or rows with many successors."""
+    """Return [X, A, X] if tables are factorised: few states, or rows with many successors."""
     kernel = problem.transition
     if problem.states <= TABLES:
         return kernel.dense() if isinstance(kernel, Sparse) else kernel
@@ -213,7 +214,7 @@ def _table(problem: StationaryCMDP) -> Array | None:
 
 
 def lists_of(problem: StationaryCMDP) -> Sparse:
-    """Return the kernel as lists, which it has."""
+    """Return the kernel as lists, which must exist."""
     kernel = problem.transition
     listed = kernel if isinstance(kernel, Sparse) else lists(Dense(kernel[None]))
     assert listed is not None

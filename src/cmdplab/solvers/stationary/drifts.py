@@ -1,9 +1,9 @@
-"""Compiled sweeps over average rewards: relative values, and how far they are from the best.
+"""Compiled sweeps over average rewards: relative values, and their distance from the best.
 
-What an action gains by moving is a sum of differences, sum_y p(y) (v(y) - v(x)), so that neither
-the size of v nor a rare exit loses digits, and P(x, x) is not read. For any v, no policy has a gain
-above the largest excess r + drift of a pair, and the greedy policy has none below the smallest of
-its own. Sweeps are damped, so that periodic chains converge. The values of four rewards lie side by
+The drift of an action is a sum of differences, sum_y p(y) (v(y) - v(x)). Hence neither the size of
+v nor a rare exit loses digits, and P(x, x) is not read. For any v, no policy has a gain above the
+largest excess r + drift of a pair. The gain of the greedy policy is at least its own smallest
+excess. Sweeps are damped, so that periodic chains converge. The values of four rewards lie side by
 side, [X, 4]: a successor is looked up once for all of them.
 """
 # Numba infers the types of the compiled functions; the docstrings name the shapes.
@@ -32,7 +32,7 @@ MOST_LEAPS, ALIKE = 8, 1e-3  # leaps that change nothing: regions are classes of
 
 
 class Listed(NamedTuple):
-    """A kernel by lists of successors; empty places have probability zero."""
+    """A kernel by lists of successors. Empty places have probability zero."""
 
     successor: Indices  # [X, A, S]
     probability: Array  # [X, A, S]
@@ -40,7 +40,7 @@ class Listed(NamedTuple):
 
 @compiled
 def drift_listed(kernel, x, a, value):
-    """See `drift`."""
+    """Return `drift` by lists."""
     total, here = 0.0, value[x]
     for s in range(kernel.successor.shape[2]):
         total += kernel.probability[x, a, s] * (value[kernel.successor[x, a, s]] - here)
@@ -49,7 +49,7 @@ def drift_listed(kernel, x, a, value):
 
 @compiled
 def drift_table(kernel, x, a, value):
-    """See `drift`."""
+    """Return `drift` by a table."""
     total, here, row = 0.0, value[x], kernel[x, a]
     for y in range(len(row)):
         total += row[y] * (value[y] - here)
@@ -58,13 +58,13 @@ def drift_table(kernel, x, a, value):
 
 @by_type({Listed: drift_listed}, drift_table)
 def drift(kernel: Any, x: Any, a: Any, value: Any) -> Any:
-    """sum_y P(y | x, a) (value[y] - value[x])."""
+    """Return sum_y P(y | x, a) (value[y] - value[x])."""
     raise NotImplementedError
 
 
 @compiled
 def drifts_listed(chain, x, value):
-    """See `drifts`."""
+    """Return `drifts` by lists."""
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     for s in range(chain.successor.shape[2]):
         y, p = chain.successor[x, 0, s], chain.probability[x, 0, s]
@@ -77,7 +77,7 @@ def drifts_listed(chain, x, value):
 
 @compiled
 def drifts_table(chain, x, value):
-    """See `drifts`."""
+    """Return `drifts` by a table."""
     first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
     for y in range(chain.shape[2]):
         p = chain[x, 0, y]
@@ -124,8 +124,8 @@ def improve(kernel, reward, value, shift, step, tie, actions, following):
 def close(kernel, reward, value, spare, most, actions):
     """Improve until the excesses of all states agree, or `most` sweeps are done.
 
-    Where regions compete whose best gains are close, excesses stay as they are while values drift
-    apart: then one sweep is taken as many times as doubles the range of the values.
+    If regions with close best gains compete, excesses stay equal while values drift apart. Then one
+    sweep is applied as many times as doubles the range of the values.
     """
     low = high = 0.0
     best, since, last, same = np.inf, 0, np.inf, 0
@@ -190,9 +190,9 @@ class State(NamedTuple):
 
 @compiled
 def settle(kernel, signals, weights, chain, state, most):
-    """Improve a policy for weights [B, 4] until nothing is left to gain; False if that fails.
+    """Improve a policy for weights [B, 4] until no gain is left. Return False if that fails.
 
-    chain : where the rows of the policy are written, a kernel of one action.
+    chain : the output for the rows of the policy, a kernel of one action.
     """
     size, top = 0.0, 0.0
     for b in range(weights.shape[0]):
@@ -229,7 +229,7 @@ def pick(kernel, signals, chain, state):
 
 @compiled
 def copy_listed(kernel, x, a, chain):
-    """See `copy_row`."""
+    """Copy as `copy_row`, by lists."""
     for s in range(kernel.successor.shape[2]):
         chain.successor[x, 0, s] = kernel.successor[x, a, s]
         chain.probability[x, 0, s] = kernel.probability[x, a, s]
@@ -237,20 +237,20 @@ def copy_listed(kernel, x, a, chain):
 
 @compiled
 def copy_table(kernel, x, a, chain):
-    """See `copy_row`."""
+    """Copy as `copy_row`, by a table."""
     for y in range(kernel.shape[2]):
         chain[x, 0, y] = kernel[x, a, y]
 
 
 @by_type({Listed: copy_listed}, copy_table)
 def copy_row(kernel: Any, x: Any, a: Any, chain: Any) -> Any:
-    """Write the row of a pair as that of the only action."""
+    """Write the row of a pair as the row of the only action."""
     raise NotImplementedError
 
 
 @compiled
 def weigh(signals, weights, worth):
-    """Write the weighted rewards [X, A], -inf where an action is closed."""
+    """Write the weighted rewards [X, A], with -inf at closed actions."""
     for x in range(worth.shape[0]):
         for a in range(worth.shape[1]):
             total = 0.0 if signals.opened[x, a] else -np.inf
@@ -262,7 +262,7 @@ def weigh(signals, weights, worth):
 
 @compiled
 def combine(values, weights, value):
-    """Write the weighted values [X]; return the least and the largest."""
+    """Write the weighted values [X]. Return the least and the largest."""
     least, largest = np.inf, -np.inf
     for x in range(len(value)):
         total = 0.0
@@ -276,7 +276,7 @@ def combine(values, weights, value):
 
 @compiled
 def evaluate(chain, signals, state, limit, most):
-    """Follow the policy until the excesses of each reward agree; return False if they do not."""
+    """Follow the policy until the excesses of each reward agree. Return False if they do not."""
     for b in range(len(state.values)):
         for k in range(WIDTH):
             least, largest = np.inf, -np.inf
@@ -302,7 +302,7 @@ def evaluate(chain, signals, state, limit, most):
 
 @compiled
 def follow(chain, reward, value, step, following, limit, low, high):
-    """Sweep a policy for four rewards; return True if the excesses agree to limits [4].
+    """Sweep a policy for four rewards. Return True if the excesses agree to limits [4].
 
     low, high : [4], of the last sweep, and then of this one.
     """
@@ -332,7 +332,7 @@ def follow(chain, reward, value, step, following, limit, low, high):
 
 @compiled
 def spend(chain, here, spare, most):
-    """Sweep the visits [X] of a chain [X, 1] until they settle; return False if they do not."""
+    """Sweep the visits [X] of a chain [X, 1] until they settle. Return False if they do not."""
     for turn in range(most):
         step = STEP if turn < EARLY else LATER
         now, after = (spare, here) if turn % 2 else (here, spare)
@@ -350,7 +350,7 @@ def spend(chain, here, spare, most):
 
 @compiled
 def move_listed(chain, x, mass, after):
-    """See `move`."""
+    """Move as `move`, by lists."""
     for s in range(chain.successor.shape[2]):
         part = mass * chain.probability[x, 0, s]
         after[chain.successor[x, 0, s]] += part
@@ -359,7 +359,7 @@ def move_listed(chain, x, mass, after):
 
 @compiled
 def move_table(chain, x, mass, after):
-    """See `move`."""
+    """Move as `move`, by a table."""
     for y in range(chain.shape[2]):
         part = mass * chain[x, 0, y]
         after[y] += part
@@ -374,7 +374,7 @@ def move(chain: Any, x: Any, mass: Any, after: Any) -> Any:
 
 @compiled
 def reach(kernel, found, waiting, count):
-    """Mark the states that some policy reaches; `waiting` holds the first `count`; count them."""
+    """Mark and count the states that some policy reaches, from the first `count` of `waiting`."""
     left = count
     while left > 0 and count < len(found):
         left -= 1
@@ -384,7 +384,7 @@ def reach(kernel, found, waiting, count):
 
 @compiled
 def spread_listed(kernel, x, found, waiting, count, left):
-    """See `spread`."""
+    """Spread as `spread`, by lists."""
     for a in range(kernel.successor.shape[1]):
         for s in range(kernel.successor.shape[2]):
             y = kernel.successor[x, a, s]
@@ -397,7 +397,7 @@ def spread_listed(kernel, x, found, waiting, count, left):
 
 @compiled
 def spread_table(kernel, x, found, waiting, count, left):
-    """See `spread`."""
+    """Spread as `spread`, by a table."""
     for a in range(kernel.shape[1]):
         for y in range(kernel.shape[2]):
             if kernel[x, a, y] > 0.0 and not found[y]:
@@ -409,5 +409,5 @@ def spread_table(kernel, x, found, waiting, count, left):
 
 @by_type({Listed: spread_listed}, spread_table)
 def spread(kernel: Any, x: Any, found: Any, waiting: Any, count: Any, left: Any) -> Any:
-    """Mark the successors of a state, and put those that are new on the stack `waiting`."""
+    """Mark the successors of a state, and put the new ones on the stack `waiting`."""
     raise NotImplementedError

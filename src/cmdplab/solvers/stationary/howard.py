@@ -1,7 +1,7 @@
 """Howard's policy iteration for average rewards, with several recurrent classes and rare exits.
 
-Classes are those of the support, and chains are solved without a subtraction (elimination.py), in
-doubles or in decimals of so many digits that no exit is rare.
+The support determines the classes. Chains are solved without a subtraction (elimination.py), in
+doubles or in decimals with enough digits for rare exits.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Moves(NamedTuple):
 
 
 def decimals(numbers: Any) -> Numbers:
-    """Numbers as decimals, all of their digits."""
+    """Convert numbers to decimals with all of their digits."""
     return np.asarray(np.vectorize(Decimal, otypes=[object])(numbers))
 
 
@@ -48,7 +48,7 @@ def decimal(number: Fraction) -> Decimal:
 class Howard:
     """Policies for weights [1 + N] of the rewards, with gains and biases [X, 1 + N] of the last.
 
-    The weights are numbers of the kind of the moves; decimals want a context of DIGITS.
+    The weights are numbers of the kind of the moves. Decimals need a context of DIGITS.
     """
 
     def __init__(self, moves: Moves, actions: Indices) -> None:
@@ -72,12 +72,12 @@ class Howard:
         self.gains, self.biases = gains_and_biases_of(follow, right)
 
     def followed(self, actions: Indices) -> None:
-        """Go on from a policy [X]."""
+        """Continue from a policy [X]."""
         self.actions = actions.astype(np.int64)
         self.evaluate()
 
     def improve(self, weights: Numbers) -> None:
-        """Policy iteration from the last policy: more gain first, then more bias."""
+        """Iterate policies from the last policy: more gain first, then more bias."""
         opened, states = self.moves.opened, np.arange(len(self.actions))
         for _ in range(MOST_POLICIES):
             scale, noise = 1 + abs(weights).sum(), NOISE * self.rounding
@@ -102,13 +102,13 @@ class Howard:
         raise OpenCertificateError("policy iteration does not end")
 
     def bound(self, weights: Numbers) -> Any:
-        """An upper bound on the weighted gain of every policy, whatever was found.
+        """Return an upper bound on the weighted gain of every policy, for any search.
 
-        g >= P g and g + h + e >= r + P h for all pairs make start g + e one. Where h lacks because
-        an action gives up gain, a multiple of g is added to it. Where a row fails by a rounding of
-        its own terms, the row with its probabilities changed by a share t does not; and entries of
-        a chain that are changed by a share t change what it earns by at most (1 - t)^-(X - 1), as
-        they are sums of products of so many (the trees of Freidlin and Wentzell).
+        If g >= P g and g + h + e >= r + P h for all pairs, start g + e is a bound. If h lacks
+        because an action gives up gain, a multiple of g is added to h. A row may fail by a rounding
+        of its own terms. Then the row with its probabilities changed by a share t does not fail.
+        Entries of a chain changed by a share t change its gain by at most (1 - t)^-(X - 1), as
+        gains are sums of products of so many entries (the trees of Freidlin and Wentzell).
         """
         opened, X, eps = self.moves.opened, len(self.actions), self.rounding
         gain, bias = self._snapped(weights), self.biases @ weights
@@ -140,7 +140,7 @@ class Howard:
         return low + above
 
     def _snapped(self, weights: Numbers) -> Numbers:
-        """[X]: weighted gains, equal where they differ by rounding."""
+        """Return weighted gains [X], made equal if they differ by rounding."""
         gain = self.gains @ weights
         order = np.argsort(gain)
         near = np.diff(gain[order]) <= NOISE * self.rounding * (1 + abs(weights).sum())
@@ -149,19 +149,19 @@ class Howard:
         return np.asarray(gain)
 
     def _ahead(self, value: Numbers) -> tuple[Numbers, Numbers]:
-        """[X, A]: sum_y P(y) (value[y] - value[x]), and the sum of the sizes of its terms."""
+        """Return sum_y P(y) (value[y] - value[x]), [X, A], and the sum of its terms' sizes."""
         terms = value[self.moves.successor] - value[:, None, None]
         terms = self.moves.probability * terms
         return terms.sum(axis=2), abs(terms).sum(axis=2)
 
     def _excess(self, weights: Numbers, gain: Numbers, bias: Numbers) -> tuple[Numbers, Numbers]:
-        """[X, A]: r + P h - h - g, and the size of the terms of P h - h."""
+        """Return r + P h - h - g, [X, A], and the size of the terms of P h - h."""
         ahead, size = self._ahead(bias)
         return self.moves.reward @ weights + ahead - gain[:, None], size
 
 
 def _ratio(above: Numbers, below: Numbers, where: Mask) -> Numbers:
-    """above / below where that is wanted, else zero."""
+    """Return above / below at `where`, and zero elsewhere."""
     found = above * 0
     found[where] = above[where] / below[where]
     return found

@@ -1,10 +1,10 @@
 """The values of one policy over lists of successors: sweeps while they gain, else BiCGSTAB.
 
 A sweep v -> r + gamma P v moves every value by between `low` and `high`. A shift by the middle
-leaves residuals of gamma (high - low) / 2, so that only the differences of values have to converge,
-and in a chain that mixes they do so quickly, whatever gamma is (MacQueen's bounds). Where they do
-not, a step of BiCGSTAB costs as much as seven sweeps and pays. Values of four rewards lie side by
-side, [X, 4]: a successor is looked up once for all of them. The value of a single reward is [X, 1].
+leaves residuals of gamma (high - low) / 2, so that only the differences of values must converge. In
+a chain that mixes, the differences converge quickly for any gamma (MacQueen's bounds). Otherwise a
+step of BiCGSTAB costs as much as seven sweeps and pays. Values of four rewards lie side by side,
+[X, 4]: a successor is looked up once for all of them. The value of a single reward is [X, 1].
 """
 # Numba infers the types of the compiled functions; the docstrings name the shapes.
 
@@ -27,10 +27,10 @@ WIDTH = 4  # rewards in one array, where there are several
 
 @compiled
 def improve(successor, probability, reward, discount, value, tie, actions):
-    """Better actions [X] for a value [X], in place; returns (how many changed, max (T v - v)).
+    """Improve actions [X] for a value [X], in place. Return (number of changes, max (T v - v)).
 
-    reward : [X, A], -inf where an action is closed. An action is kept unless another is better by
-    more than `tie`: rounding must not turn policies in circles.
+    reward : [X, A], -inf at closed actions. An action is kept unless another is better by more than
+    `tie`: rounding must not turn policies in circles.
     """
     changed, excess = 0, -float("inf")
     for x in range(successor.shape[0]):
@@ -66,7 +66,7 @@ def pick(successor, probability, reward, actions, where, share, right):
 
 @compiled
 def back_one(where, share, discount, right, value, out, low, high):
-    """out = right + gamma P value for one reward; low and high [1] of out - value."""
+    """Write out = right + gamma P value for one reward, and low and high [1] of out - value."""
     least, most = float("inf"), -float("inf")
     for x in range(where.shape[0]):
         total = 0.0
@@ -81,7 +81,7 @@ def back_one(where, share, discount, right, value, out, low, high):
 
 @compiled
 def back_four(where, share, discount, right, value, out, low, high):
-    """The same for four rewards: 0.9 ms for 100,000 states where a loop over them takes 3."""
+    """Do as `back_one` for four rewards: 0.9 ms for 100,000 states. A loop takes 3."""
     low[:] = float("inf")
     high[:] = -float("inf")
     for x in range(where.shape[0]):
@@ -103,7 +103,7 @@ def back_four(where, share, discount, right, value, out, low, high):
 
 @compiled
 def operate(successor, probability, discount, given, with_given, out, dots):
-    """out = u - gamma P u for u = given [X, K]; dots[0] = w . out, dots[1] = out . out, by column.
+    """Write out = u - gamma P u for u = given [X, K], and dots = (w . out, out . out), by column.
 
     successor, probability : [X, S], of one policy. with_given : [X, K], the w.
     """
@@ -122,7 +122,7 @@ def operate(successor, probability, discount, given, with_given, out, dots):
 
 @compiled
 def half_step(left, along, alpha):
-    """left -= alpha along, by column."""
+    """Subtract alpha along from left, by column."""
     for x in range(left.shape[0]):
         for k in range(left.shape[1]):
             left[x, k] -= alpha[k] * along[x, k]
@@ -130,7 +130,7 @@ def half_step(left, along, alpha):
 
 @compiled
 def whole_step(value, left, first, direction, image, alpha, omega, dots):
-    """value += alpha direction + omega left; left -= omega image.
+    """Compute value += alpha direction + omega left, then left -= omega image.
 
     dots = (first . left, max |left|), by column.
     """
@@ -145,7 +145,7 @@ def whole_step(value, left, first, direction, image, alpha, omega, dots):
 
 @compiled
 def turn(direction, left, image, beta, omega):
-    """direction = left + beta (direction - omega image), by column."""
+    """Write direction = left + beta (direction - omega image), by column."""
     for x in range(left.shape[0]):
         for k in range(left.shape[1]):
             direction[x, k] = left[x, k] + beta[k] * (direction[x, k] - omega[k] * image[x, k])
@@ -160,14 +160,14 @@ class System(NamedTuple):
     right: Array  # [X, K]
 
     def residual(self, value: Array) -> Array:
-        """[X, K]: what is left of the right sides."""
+        """Return the residuals [X, K] of the right sides."""
         left, dots = np.empty_like(self.right), np.zeros((2, self.right.shape[1]))
         operate(*self[:3], value, self.right, left, dots)
         return self.right - left
 
 
 def solved(system: System, value: Array, spare: Array, limit: Array) -> None:
-    """The values [X, K], in place, to residuals of limit [K]; spare [X, K] is overwritten."""
+    """Solve for the values [X, K] in place, to residuals of limit [K]. Overwrite spare [X, K]."""
     if _swept(system, value, spare, limit):
         return
     for _ in range(RESTARTS):
@@ -177,7 +177,7 @@ def solved(system: System, value: Array, spare: Array, limit: Array) -> None:
 
 
 def _swept(system: System, value: Array, spare: Array, limit: Array) -> bool:
-    """Sweep for as long as that halves the spread; whether it came as close as wanted."""
+    """Sweep while that halves the spread. Return True if the values are within limit."""
     discount, one = system.discount, system.right.shape[1] == 1
     back: Callable[..., None] = back_one if one else back_four
     low, high, before, now, after = np.empty_like(limit), np.empty_like(limit), np.inf, value, spare
@@ -200,7 +200,7 @@ def _swept(system: System, value: Array, spare: Array, limit: Array) -> bool:
 
 
 def _closer(system: System, value: Array, limit: Array) -> bool:
-    """BiCGSTAB from where it is, until it is done (true) or goes in circles (false)."""
+    """Iterate BiCGSTAB from `value`. Return True if done, False if it goes in circles."""
     left, rows = system.residual(value), system[:3]
     image, other, dots = np.empty_like(left), np.empty_like(left), np.zeros((2, len(limit)))
     first, direction = left.copy(), left.copy()
