@@ -1,7 +1,7 @@
 """The one list of algorithms: (name, preset) -> row. A new algorithm is a line here.
 
-`as_row` takes whatever a person gives where an algorithm is wanted: a row, a name, a learner from
-outside or the import path of one.
+`as_row` accepts each form of an algorithm: a row, a name, a learner from outside or the import path
+of one.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def written_name(given: Given) -> str:
         return given
     if isinstance(given, Row):
         return _found_again(given)
-    custom(given)  # refuses what is no algorithm
+    custom(given)  # refuses an object that is no algorithm
     return import_path(given)
 
 

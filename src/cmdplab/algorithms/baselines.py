@@ -1,4 +1,4 @@
-"""What learners are told about a problem before they start, the safe policy of some included."""
+"""Inputs of learners about a problem before the first episode, with the safe policy of some."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def task_for(
 
 
 def check_stationary(row: Row, problem: CMDP, rewards: Feedback) -> None:
-    """Refuse a problem whose steps differ in what a row estimates for all of them together."""
+    """Refuse a problem whose steps differ in quantities that a row estimates for all of them."""
     kernel = problem.transition
     table = kernel.probability if isinstance(kernel, Sparse) else kernel
     estimated = {"transitions": np.broadcast_to(table, (problem.horizon, *table.shape[-3:]))}

@@ -1,12 +1,12 @@
-"""The natural forms of what a learner has counted, as its state keeps them.
+"""The natural forms of a learner's counts, as its state keeps them.
 
-A table [L, X, A, X] of visits to (layer, x, a, y); lists [L, X, A, S] where a known kernel has few
-successors; or rows [M, 5] of (layer, x, a, y, visits), one for each transition that was seen, where
-nobody knows the kernel and a table would be large. L is H, or 1 where steps share their counts.
+A table [L, X, A, X] has the visits to (layer, x, a, y). If a known kernel has few successors, lists
+[L, X, A, S] replace it. If the kernel is unknown and a table would be large, rows [M, 5] do: one
+(layer, x, a, y, visits) for each transition seen. L is H, or 1 if steps share their counts.
 
-Outside, the last of H steps does not say where it led: many environments end there because the time
-is over. Where steps share their counts that would be a wrong transition of the others. Such a visit
-is counted apart, in `ends`: it is one to the pair, with its rewards, and none to any successor.
+Outside, the last of H steps has no known successor: many environments end there because the time
+is over. If steps share their counts, that would be a wrong transition of the other steps. Hence
+`ends` counts such a visit: it is one to the pair, with its rewards, and none to any successor.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from cmdplab.types import Array, Indices
 
-NOWHERE = -1  # the state after the last step, where nobody knows it
+NOWHERE = -1  # the state after the last step, if it is unknown
 NO_ENDS = np.zeros((0, 0, 0))  # no visit lacks its successor
 
 

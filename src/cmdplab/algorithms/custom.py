@@ -1,12 +1,12 @@
-"""Learners from outside as rows: what has `init`, `policy` and `observe` runs like our own.
+"""Learners from outside as rows: objects with `init`, `policy` and `observe` run like our own.
 
     cmdplab.run(problem, make_learner, 10_000)        # a function, or a class, Task -> Learner
-    cmdplab.run(problem, MyLearner(), 10_000)         # an object that needs to be told nothing
+    cmdplab.run(problem, MyLearner(), 10_000)         # an object that needs no task
     cmdplab run PROBLEM --algorithm package.module:make_learner
 
-In every episode such a learner is held to the contract (`Checked`). An import path is followed only
-where a person gives it; a record that merely names a learner gives a row that can be read, labelled
-and drawn, but not played.
+`Checked` checks the contract of such a learner in every episode. An import path is followed only if
+a person gives it. A record that merely names a learner gives a row that can be read, labelled and
+drawn, but not played.
 """
 
 from __future__ import annotations

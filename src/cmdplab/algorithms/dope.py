@@ -20,8 +20,8 @@ OptPress-LP.
 the three-state example. They play pi_b in the episodes 0, 1, ..., K_0, so K_0 + 1 times: `warm_up`
 is 12,501 and 676 there, and 9,451 for the inventory, whose script has other widths and no bonus.
 Their pi_b is optimal for a fifth of the budget C, which is `tightening` 0.8 where the least cost is
-0. All steps share their counts, successors are restricted to the true support, which is knowledge
-that a learner does not have, and a plan plays any action where it never comes. Its regret is then
+0. All steps share their counts, and successors are restricted to the true support, which a learner
+does not know. A plan plays any action at states that it never reaches. Its regret is then
 that of the scripts: docs/algorithms/dope.md. In cmdplab 0.1.0 counts were per step, the scales
 1e-3, the tightening 0.5 and K_0 one less.
 Provenance: signals and program [code], [secondary]; widths [code], their logarithm [derived] in
@@ -86,7 +86,7 @@ DOPE_RELEASED = replace(
     dynamics="stationary",
     uniform_elsewhere=1.0,
     needs=(*DOPE.needs, STATIONARY, SUPPORT),
-    guarantee="",  # its logarithm has fewer factors than a union bound asks for
+    guarantee="",  # its logarithm has fewer factors than a union bound needs
     safe=False,
     provenance="signals, program, widths, scales, counts, support, K_0 and safe policy [code]",
 )

@@ -1,9 +1,9 @@
 """The formulas that every engine shares: scalars in, scalar out, `math` only.
 
-Each docstring is the equation. Symbols are the paper's, in ASCII (docs/notation.md); equation and
-section numbers refer to Kitamura et al. (2024). Where the paper's text and its released notebook
+Each docstring states the equation. Symbols are the paper's, in ASCII (docs/notation.md). Equation
+and section numbers refer to Kitamura et al. (2024). If the paper's text and its released notebook
 differ, the difference is an argument here, never a second function (docs/deviations.md).
-Plain Python calls these as they are; numerics/compiling.py makes them callable from compiled code.
+Plain Python calls these functions, and numerics/compiling.py makes them callable when compiled.
 """
 
 import math

@@ -11,7 +11,7 @@ constraint, known rewards; neither a safe policy nor Slater's condition. Guarant
 strong ("hard") violation of order sqrt(X^2 A H^3 T), T = H K, with probability 1 - delta.
 
 Departures of `printed`. The paper raises Y from 0 by eta = O(K^-(H+1)) until U(Y) >= b or Y = Y_max
-and plans anew at each value: up to K^(H + 1.5) plans an episode, which nobody can do. Ours bisects
+and plans anew at each value: up to K^(H + 1.5) plans an episode, which is infeasible. Ours bisects
 [0, Y_max]: the same Y to Y_max / 2^23 where U grows with Y, as it does on an exact model. Line 13
 tests V_h; it must be V_1(x_1). The constant C_4 is left open there; ours is 1 [unverified].
 Theorem 3 prints the width without its H, the proof with it [paper].

@@ -1,7 +1,7 @@
-"""What passes between a learner, an engine and a measure: the contract of every algorithm.
+"""Types that pass between a learner, an engine and a measure: the contract of every algorithm.
 
-A learner never sees the kernel. An engine plays its policy, tells it the episode, and hands the
-exact returns of what was played to the measures.
+A learner never sees the kernel. An engine plays the learner's policy and passes the episode to the
+learner. It passes the exact returns of the policy to the measures.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Episode(NamedTuple):
     states: Indices  # [H + 1]
     actions: Indices  # [H]
     rewards: Array | None = None  # [1 + N, H], samples, for a learner that does not know the means
-    by_baseline: bool = False  # whether a coin let the safe policy play
+    by_baseline: bool = False  # True if a random choice let the safe policy play
 
 
 class LearnerState(Protocol):
@@ -40,7 +40,7 @@ class LearnerState(Protocol):
 
 
 class Learner(Protocol):
-    """Anything that learns episode by episode. It never sees the kernel."""
+    """An object that learns episode by episode. It never sees the kernel."""
 
     def init(self) -> LearnerState:
         """Return the state before the first episode."""
@@ -60,4 +60,4 @@ class Chunk(NamedTuple):
 
     returns: Array  # [E, 1 + N]
     multiplier: Array  # [E, N], after the update of each episode
-    on_baseline: Array = np.zeros(0)  # [E], how probably the safe policy played; empty: not told
+    on_baseline: Array = np.zeros(0)  # [E], probability of the safe policy; empty: unknown

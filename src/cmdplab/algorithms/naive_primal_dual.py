@@ -9,8 +9,8 @@ OptPrimalDual-CMDP (Efroni, Mannor and Pirotta, 2020) with known rewards, rho = 
 Needs: the number of episodes K and the Slater gap. Guarantees: weak regret and weak violation of
 order sqrt(K); the iterates may oscillate for ever.
 Provenance: the steps for N = 1 and the bonus of `released` [code]; the dependence on N
-[unverified]; the bonus of `printed` [unverified]. We deploy pi^k before its update, as the
-definition of n^k asks, and the dual step uses the value of pi^k (`printed`) or of pi^{k+1}
+[unverified]; the bonus of `printed` [unverified]. We deploy pi^k before its update, by the
+definition of n^k. The dual step uses the value of pi^k (`printed`) or of pi^{k+1}
 (`released`).
 """
 

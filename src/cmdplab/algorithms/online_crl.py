@@ -15,7 +15,7 @@ Guarantees: with probability 1 - delta at most X^2 A H^2 eps^-2 episodes, up to 
 gap or violation exceeds eps.
 
 Departures: the kernel may depend on h, so that counts are kept for each step (hence the H in
-U_max), for which the order above is not proved; m has no polylogarithmic factor; at the end of a
+U_max). For this the order above is not proved; m has no polylogarithmic factor; at the end of a
 phase all pairs are brought up to date, not only the one that ended it; UCFH's non-linear constraint
 on the standard deviation is dropped; m is multiplied by the square of bonus_scale, because narrower
 widths need fewer visits [derived]. bonus_scale defaults to 0.1

@@ -6,7 +6,7 @@ Gamma the bonus, Y the multiplier. In episode k:
     pi~ = (1 - theta) pi^{k-1} + theta / A,   pi^k prop. to pi~ exp(alpha (Q^0 + sum_n Y^n Q^n))
     Y^{k,n} = Proj_[0, chi]( Y^n + eta (b^n - V^n_1(x_1)) )
     Q_h = min( r_h + Gamma + Phat V_{h+1}, H - h + 1 ),  Phat = n(x, a, y) / (n + 1)
-    where rewards are observed: r^_h + 2 Gamma in the place of r_h + Gamma, r^ = sum / (n + 1)
+    if rewards are observed: r^_h + 2 Gamma in the place of r_h + Gamma, r^ = sum / (n + 1)
     Gamma = beta (n + 1)^(-1/2),  beta = C1 H sqrt(X ln(X A T / p)),  T = H K,  C1 = 1
     alpha = sqrt(ln A) / (H^2 sqrt(K)),  eta = 1 / sqrt(K),  theta = 1 / K,  chi = 2 H / gap
 
@@ -14,8 +14,8 @@ Needs: the number of episodes K and the Slater gap. Guarantees, with probability
 and weak violation of order X A^(1/2) H^3 K^(1/2).
 
 Departures: evaluation uses the counts including the episode just played, as everywhere in this
-family; a pair that was never seen is held at the optimistic cap, which is what the unscaled bonus
-gives; with known rewards one Gamma, for the kernel, instead of the two of the paper, whose rewards
+family; a pair that was never seen is held at the optimistic cap, as by the unscaled
+bonus; with known rewards one Gamma, for the kernel, instead of the two of the paper, whose rewards
 are observed [derived]; N > 1: a multiplier for each constraint [derived].
 Provenance: [paper], with one correction: the theorems print alpha = sqrt(ln A) / (H^2 K), the
 lemmas that prove them set sqrt(K), which is used here. C1 is an absolute constant that the paper

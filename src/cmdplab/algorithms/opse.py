@@ -25,7 +25,7 @@ in L1 for all (h, x, a) and up to K counts, uniform over values in [0, M], centr
 
 `bonus_scale` multiplies Cr and Cd, `margin_scale` Cu and with it B. The paper's T is of order H,
 with logarithms of C_lam / kappa, some 50 at scale 1. Ours is 23, and each search begins at the last
-multiplier, which it resolves as finely [ours]: what is played has passed the test all the same.
+multiplier, which it resolves as finely [ours]: the policy played has still passed the test.
 
 `released` [code] is the authors' repository (matsuolab/Episode-Wise-Safe-Linear-CMDP), with the
 constants of its streaming experiment: Cr = Cu = Cd = 2 (bonus_scale and margin_scale 0.5 are its

@@ -20,14 +20,14 @@ The bonus_scale of OptCMDP and OptDual-CMDP defaults to 1e-2, not to 1e-3 as els
 optimism is in the choice of the kernel alone, and with smaller boxes they can stay with a bad
 policy. The scales of all algorithms come from decades on five problems: docs/algorithms/scales.md.
 
-Departures: where the program has no solution (off the good event, or with bonus_scale < 1) the
-policy of the largest margin is played, not the last one; states that the optimistic plan never
+Departures: without a solution of the program (off the good event, or with bonus_scale < 1) the
+policy of the largest margin is played, not the last one. States that the optimistic plan never
 visits take the action that is greedy for its multipliers.
 
-`released` is what the DOPE repository runs as OptCMDP: all steps share their counts, the successors
-are restricted to the true support of the kernel, which is knowledge that a learner does not have,
-L = ln(6 X^2 H K / delta), no scale, and any action where the plan never comes. Its programs have
-many optimal policies while the boxes are wide; which of them is played is the solver's choice, and
+`released` is OptCMDP as the DOPE repository runs it. All steps share their counts. The successors
+are restricted to the true support of the kernel, which a learner does not know. It has
+L = ln(6 X^2 H K / delta) and no scale, and plays any action where the plan never comes. Its program
+has many optimal policies while the boxes are wide. The solver chooses one of them, and its choice
 decides the regret of the first hundreds of episodes: docs/algorithms/optcmdp.md.
 Provenance: the program of OptCMDP [code] in three repositories; the widths' constants [code], their
 logarithm [derived]: confidence.py; OptCMDP-bonus and OptDual-CMDP [unverified].

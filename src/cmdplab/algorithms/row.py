@@ -1,4 +1,4 @@
-"""What every row of every family has: a name, scales, and what its paper says about it."""
+"""Fields and methods of every row of every family: a name, scales, and the claims of its paper."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Row:
     dynamics: str = SETTINGS["dynamics"].default
     summary: str = ""  # one line for `cmdplab list algorithms`
     paper: str = ""
-    needs: tuple[str, ...] = ()  # what the learner must be told beyond the task's arrays
+    needs: tuple[str, ...] = ()  # inputs of the learner beyond the task's arrays
     guarantee: str = ""  # as its paper claims, at scale 1
-    safe: bool = False  # whether the paper promises that no episode violates
-    unknown_rewards: str = OUR_EXTENSION  # whether the paper treats rewards that are only observed
+    safe: bool = False  # True if the paper claims that no episode violates
+    unknown_rewards: str = OUR_EXTENSION  # does the paper treat rewards that are only observed?
     provenance: str = ""  # where the update and each constant come from
     unverified: str = ""  # which constants no source confirms; shown wherever the row is
-    tosses_coin: ClassVar[bool] = False  # whether one of two policies plays, by a coin
+    tosses_coin: ClassVar[bool] = False  # True if one of two policies plays, at random
 
     def __post_init__(self) -> None:
         for name, declared in SETTINGS.items():
@@ -126,7 +126,7 @@ class Row:
         return self.dynamics == "stationary"
 
     def layers(self, task: Task) -> int:
-        """Return L: how many steps have counts of their own."""
+        """Return L, the number of steps with counts of their own."""
         return 1 if self.pooled else task.reward.shape[1]
 
     def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
@@ -189,7 +189,7 @@ class Row:
         return constraints > 0 or CONSTRAINT not in self.needs
 
     def check(self, task: Task) -> None:
-        """Refuse a task that lacks what this algorithm needs to know."""
+        """Refuse a task that lacks an input of this algorithm."""
         if task.feedback not in FEEDBACK:
             raise InputError(
                 f"unknown rewards {task.feedback!r}: choose one of {', '.join(FEEDBACK)}"

@@ -1,6 +1,6 @@
 """RPG-PD: regularised primal-dual planning for a known kernel (Ding, Wei, Zhang, Ribeiro, 2023).
 
-It learns nothing: an "episode" is one iteration on the exact values, whoever plays what. With
+It learns nothing: an "episode" is one iteration on the exact values, for any policy played. With
 v_t^n = b^n - V[r^n] of the policy pi_t, and Q_t,tau of r^0 + sum_n l_t^n r^n plus its entropy:
 
     pi_{t+1} ~ pi_t^(1 - eta tau) exp( eta Q_t,tau )

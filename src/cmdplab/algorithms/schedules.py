@@ -24,8 +24,8 @@ class Setting(NamedTuple):
     K: int  # the number of episodes an algorithm is tuned for; UOpt-RPGPD never reads it
     delta: float  # failure probability
     slack: float  # Slater gap: max over policies of the smallest slack; infinite for N = 0
-    baseline_slack: float = math.inf  # the smallest slack of the safe policy, where there is one
-    epsilon: float = 0.1  # accuracy, where the algorithm asks for one
+    baseline_slack: float = math.inf  # the smallest slack of the safe policy, if there is one
+    epsilon: float = 0.1  # accuracy, if the algorithm needs one
     bonus_scale: float = 1.0
 
     @property

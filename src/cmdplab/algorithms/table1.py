@@ -1,8 +1,8 @@
-"""The paper's Table 1 as data: what is proved of ten online CMDP algorithms, with N = 1 constraint.
+"""The paper's Table 1 as data: proved orders of ten online CMDP algorithms, with N = 1 constraint.
 
 An order is a product of powers, up to constants and logarithms. The orders are kept as the table
-prints them; where that is a slip or a rounding, the source's order stands beside it as `corrected`.
-A bound says how a quantity grows, not how large it is: its constants are hidden.
+prints them. If that is a slip or a rounding, `corrected` has the order of the source.
+A bound gives the growth of a quantity, not its size: its constants are hidden.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class Guarantee(NamedTuple):
     violation: Violation = "none"  # same: the order of the regret; constant: free of K
     violation_strong: bool = False
     pac: Order | None = None  # episodes that miss by more than epsilon, in value or violation
-    last_iterate: bool = False  # whether the iterates converge to optimal policies
+    last_iterate: bool = False  # True if the iterates converge to optimal policies
     corrected: Order | None = None  # the regret of the source, where the table's differs
     corrected_pac: Order | None = None
-    slip: str = ""  # what the reader of the row should know
+    slip: str = ""  # a note for the reader of the row
 
 
 def evaluated(
@@ -83,7 +83,7 @@ def _power(symbol: str, exponent: float) -> str:
 _EFRONI = "Efroni, Mannor and Pirotta (2020), arXiv:2003.02189"
 _LIU = "Liu, Zhou, Kalathil, Kumar and Tian (2021), arXiv:2106.02684"
 
-# Whether the regret is strong, the violation, whether that is strong.
+# Strong regret (True or False), the violation, strong violation (True or False).
 _STRONG: tuple[bool, Violation, bool] = (True, "same", True)
 _WEAK: tuple[bool, Violation, bool] = (False, "same", False)
 _SAFE: tuple[bool, Violation, bool] = (False, "zero", True)

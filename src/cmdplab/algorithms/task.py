@@ -1,4 +1,4 @@
-"""What a learner is told about a problem, and the safe policy that some learners need."""
+"""Inputs of a learner about a problem, and the safe policy that some learners need."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cmdplab.cmdp.transitions import Kernel, Sparse
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask
 
-# What a learner learns of rewards: their means from the first; samples of 0 and 1 with those means;
-# samples in [0, 1] from outside, which on an engine are the means themselves.
+# Feedback on rewards. known: their means from the first. bernoulli: samples of 0 and 1 with those
+# means. bounded: samples in [0, 1] from outside, which on an engine are the means themselves.
 Feedback = Literal["known", "bernoulli", "bounded"]
 FEEDBACK: tuple[Feedback, ...] = ("known", "bernoulli", "bounded")
 
@@ -27,11 +27,11 @@ class Baseline(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a learner is told: everything but the kernel, which few know (the setting `kernel`).
+    """Inputs of a learner: all data but the kernel, which few know (the setting `kernel`).
 
-    Where rewards are observed, `reward` gives a learner no more than its shape. `slater_gap`
-    is an input of the algorithms that clip or scale by it; `baseline` one of the algorithms
-    that promise never to violate.
+    If rewards are observed, `reward` gives a learner no more than its shape. `slater_gap` is an
+    input of the algorithms that clip or scale by it. `baseline` is an input of the algorithms
+    that claim never to violate.
     """
 
     reward: Array  # [1 + N, H, X, A]
@@ -41,8 +41,8 @@ class Task(NamedTuple):
     baseline: Baseline | None = None
     mask: Mask | None = None  # [H, X, A], true where an action may be taken; None: everywhere
     feedback: Feedback = "known"
-    support: Mask | None = None  # [X, A, X], true where a state can follow; None: nobody said
-    kernel: Kernel | None = None  # None: it is not told
+    support: Mask | None = None  # [X, A, X], true where a state can follow; None: unknown
+    kernel: Kernel | None = None  # None: unknown
 
     @classmethod
     def of(

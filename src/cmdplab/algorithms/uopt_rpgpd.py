@@ -12,8 +12,8 @@ Guarantees: Uniform-PAC, hence convergence, sublinear strong regret and PAC, for
 and exponents inside the theorem's region. The experiment scales every bonus by 1e-3, as does our
 default: the guarantee is then heuristic.
 
-`printed` is the paper's text, with unvisited pairs held at the optimistic cap (which is what the
-unscaled bonus gives; docs/deviations.md tells why). `released` is what the authors' notebook runs.
+`printed` is the paper's text, with unvisited pairs held at the optimistic cap, as by the unscaled
+bonus (docs/deviations.md has the reason). `released` has the formulas of the authors' notebook.
 """
 
 from __future__ import annotations

@@ -4,26 +4,26 @@ Every member keeps counts, an estimate Pbar and widths beta(y) around it, and pl
 
     r^0 + w^0 sum_y beta(y),   r^n + w^n sum_y beta(y) - m^n sum_y beta'(y)
 
-over the kernels |P' - Pbar| <= freedom beta, where beta is scaled by bonus_scale and beta' by
-margin_scale before they are capped; it plans
+over the kernels |P' - Pbar| <= freedom beta. Here bonus_scale multiplies beta and margin_scale
+beta' before they are capped. The plan is
 
 either for the optimal multipliers (an optimistic linear program, solved by solvers/simplex.py), or
-greedily for multipliers that a queue of what is owed to each constraint provides:
+greedy for multipliers from a queue, which sums the shortfalls of each constraint:
 
     Q^{k+1,n} = [ Q^{k,n} + step_k (b^n + margin_k - V~^n) ]_+,   multiplier = weight_k Q^{k,n}
 
-Where rewards are observed, r^n above is an end of its interval: r^ = clip(mean + width, 0, 1), the
-lower end for utilities that are planned for pessimistically.
+If rewards are observed, r^n above is an end of its interval: r^ = clip(mean + width, 0, 1). The
+lower end is for utilities with a pessimistic plan.
 
-A pair that was never visited has a uniform estimate; where the kernel is chosen (freedom 1) it may
-be any, whatever the scale, which keeps scaled algorithms exploring; where it is not (freedom 0) the
+A pair that was never visited has a uniform estimate. If the kernel is chosen (freedom 1), the pair
+may have any kernel at any scale, which keeps scaled algorithms exploring. If not (freedom 0), the
 pair has its scaled bonus only.
 
-L below is H where each step has counts of its own, and 1 where a stationary kernel lets the steps
-share them: step h then reads layer min(h, L - 1) of every array of counts.
+L below is H if each step has counts of its own, and 1 if a stationary kernel lets the steps share
+them. Then step h reads layer min(h, L - 1) of every array of counts.
 
-Some members start from a safe policy and play it until their plan is provably safe. What differs is
-a field of `Planner`; `numbers` resolves a row for given sizes, and the engines see only those.
+Some members start from a safe policy and play it until their plan is provably safe. Members differ
+in fields of `Planner`. `numbers` resolves a row for given sizes, and the engines see only numbers.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def visited_asks(  # type: ignore[no-untyped-def]
 
 Coefficient = Callable[[Setting], float]
 
-NEVER = 1e-12  # a plan that comes to a state so rarely does so by rounding
+NEVER = 1e-12  # a plan that reaches a state so rarely reaches it by rounding
 
 
 class Width(NamedTuple):
@@ -159,7 +159,7 @@ class PlannerState(NamedTuple):
     queue: Array  # [N]
     multiplier: Array  # [N], with which the policy was planned
     on_baseline: int  # 1 if the policy is the safe baseline
-    baseline_episodes: int  # how many episodes the baseline was played
+    baseline_episodes: int  # the number of episodes of the baseline
     episode: int  # episodes done
     reward_sums: Pairs = np.zeros((0, 0, 0, 0))  # [1 + N, L, X, A] of samples; empty if known
     ends: Ends = NO_ENDS  # [L, X, A], visits whose successor is not known; empty if there are none

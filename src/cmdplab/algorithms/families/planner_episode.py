@@ -73,7 +73,7 @@ def refresh(learner, model, numbers, layer, i):
     samples = samples_of_width(numbers.freedom, moves, visits)
     phi = confidence_radius(samples, 0.0, numbers.log, float("inf"))
     bonus, margin, lowest = row_ends(*counted, model, numbers, layer, i, moves, phi)
-    # A kernel that is not chosen has no room: what rounding leaves would be offered to every state.
+    # A fixed kernel has no spare mass: every state could otherwise get a remainder of rounding.
     model.spare[layer, i] = max(1.0 - lowest, 0.0) if numbers.freedom > 0.0 else 0.0
     for h in range(layer, layer + steps):
         r, more = learner.reward[0, h, i], numbers.objective_bonus
@@ -99,7 +99,7 @@ def count(learner, model, numbers, P, states, actions, samples):
     for h in range(len(actions)):
         layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
-        if states[h + 1] >= 0:  # else nobody knows where it led
+        if states[h + 1] >= 0:  # else the successor is unknown
             add_visit(learner.counts, layer, states[h + 1], i, True, 1.0)
             learner.moves[layer, i] += 1.0
         learner.visits[layer, i] += 1.0

@@ -3,17 +3,17 @@
 Every episode k of every member does the same four things (paper, Algorithms 1 and 2):
 
     play pi^k, count the visited transitions,
-    (and, where rewards are observed, replace them by r^ = clip(mean + width, 0, 1))
+    (and, if rewards are observed, replace them by r^ = clip(mean + width, 0, 1))
     evaluate pi^k on Pbar^k for each reward n:  Q~^n = min(r^n + m^n beta + Pbar V~^n, cap^n)
     pi^{k+1} prop. to (pi^k)^{1 - eta tau} exp(eta (Q~^0 + sum_n lambda^n Q~^n))
     lambda^{k+1,n} = clip(lambda^n + eta' (b^n - V~^n_1(x_1) - tau lambda^n), 0, dual cap)
 
-What differs between algorithms, and between the paper's text and its released notebook, is a field
-of `PrimalDual`. `numbers` resolves a row for given sizes; the engines see only those numbers, so
-that no choice of algorithm or hyper-parameter ever compiles anything again.
+Algorithms, and the paper's text and its released notebook, differ in fields of `PrimalDual`.
+`numbers` resolves a row for given sizes. The engines see only those numbers, so that no choice of
+algorithm or hyper-parameter ever compiles anything again.
 
-L below is H where each step has counts of its own, and 1 where stationary dynamics let the steps
-share them: step h then reads layer min(h, L - 1) of every array of counts.
+L below is H if each step has counts of its own, and 1 if stationary dynamics let the steps share
+them. Then step h reads layer min(h, L - 1) of every array of counts.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Unvisited(NamedTuple):
 
 ZERO_ROW = Unvisited(row_mass=0.0, extra_bonus=0.0)  # the printed definition of Pbar
 UNIFORM_ROW = Unvisited(row_mass=1.0, extra_bonus=0.0)  # the released notebook
-OPTIMISTIC_CAP = Unvisited(row_mass=0.0, extra_bonus=math.inf)  # what the unscaled bonus gives
+OPTIMISTIC_CAP = Unvisited(row_mass=0.0, extra_bonus=math.inf)  # the result of the unscaled bonus
 
 
 def value_range(s: Setting) -> tuple[float, float]:
@@ -142,7 +142,7 @@ class PrimalDualNumbers(NamedTuple):
     prior_visits: float
     mixing: float
     reward_scale: float
-    visit: float  # what a visit adds to the counts: 1, or 0 where the kernel is known
+    visit: float  # added to the counts by a visit: 1, or 0 if the kernel is known
 
 
 # The fields whose exponents are settings.

@@ -86,7 +86,7 @@ def count(learner, numbers, states, actions, samples, P, row):
     for h in range(len(actions)):
         layer = min(h, len(learner.visits) - 1)
         i = actions[h] * P + states[h]
-        if states[h + 1] >= 0:  # else nobody knows where it led
+        if states[h + 1] >= 0:  # else the successor is unknown
             seen = learner.moves[layer, i] > 0.0
             add_visit(learner.counts, layer, states[h + 1], i, seen, numbers.visit)
             learner.moves[layer, i] += numbers.visit
@@ -206,7 +206,7 @@ class Learner(NamedTuple):
     log_policy: Array  # [H, A * P]
     policy: Array  # [H, A * P]
     multiplier: Array  # [N]
-    reward: Array  # [R, H, A * P], as told; [R, L, A * P] where rewards are observed
+    reward: Array  # [R, H, A * P], as given; [R, L, A * P] if rewards are observed
     threshold: Array  # [N]
     closed: Array  # [H, A * P], zero where an action is open, else too low ever to be taken
     reward_sums: Array  # [1 + N, L, A * P], of samples; none where rewards are known

@@ -1,4 +1,4 @@
-"""Safe(row): a coin between an optimistic learner and a safe policy, so that no episode violates.
+"""Safe(row): a random choice between a learner and a safe policy, so that no episode violates.
 
 S-OPS (Stradi, Castiglioni, Marchesi and Gatti, 2025) in the form of Zuo and Stradi (2026), around
 any row that counts visits. Symbols -> names: pi_0 `baseline` with utilities b_0, pihat `candidate`,
@@ -6,27 +6,28 @@ w^n `bound`, lam `on_baseline`, d `baseline_slack`. In every episode
 
     w^n = min over P' in the box of V^pihat[P', r^n]         extended value iteration, a kernel each
     lam = max over n with w^n < b^n of (b^n - w^n) / (b_0^n - w^n), and 0 if there is none
-    one coin: pi_0 with probability lam, else pihat, followed for all H steps
+    one draw: pi_0 with probability lam, else pihat, followed for all H steps
 
-so that lam b_0^n + (1 - lam) w^n >= b^n: what is safe is the mixture, over its coin. It is what is
-measured, recorded and exported; a policy that mixes actions in every step is another one. Box:
+so that lam b_0^n + (1 - lam) w^n >= b^n: the mixture is safe, over its draw. Measures, records and
+exports hold this mixture. A policy that mixes actions in every step is another one. Box:
 
     |P' - Pbar| <= 2 sqrt(Pbar (1 - Pbar) u / (n - 1)) + (14/3) u / (n - 1),    n - 1 at least 1
     u = ln(8 N (X H)^2 A K / delta)
 
-Where rewards are observed, r^n is the lower end clip(mean - sqrt(4 u / n), 0, 1).
+If rewards are observed, r^n is the lower end clip(mean - sqrt(4 u / n), 0, 1).
 
 Needs: K and a safe policy with its utilities, which exceed every threshold. Guarantees: with
-probability 1 - delta no episode violates, in expectation over its coin, whatever the learner does.
+probability 1 - delta no episode violates, in expectation over its draw, for every learner.
 Its regret is of order sqrt(K) / d around a planner that is optimistic in every episode [derived].
 Whether it is sublinear around a regularised primal-dual learner, or Triple-Q, is open.
 
 Departures: w is the value of one kernel for each n, never lower than the sum of upper occupancies
 of S-OPS, and as valid [derived]; Pbar (1 - Pbar) stands for Pbar, never wider, from the same
 inequality (Maurer and Pontil) [derived]; Pi_0 is never forced by an optimistic program without a
-solution: the plan is then any policy, whose coin is as safe [derived]. Losses are not adversarial:
-the learner is the row's. Triple-Q, which learns from the actions that follow, learns from its own
-episodes alone; the others from all. Provenance: coin, widths, u [paper]; the rest [derived].
+solution: the plan is then any policy, whose mixture is as safe [derived]. Losses are not
+adversarial: the learner is the row's. Triple-Q learns from the actions that follow, and hence from
+its own episodes alone. Other rows learn from all. Provenance: draw, widths, u [paper]; the rest
+[derived].
 """
 
 from __future__ import annotations
@@ -244,12 +245,12 @@ class SafeFields(NamedTuple):
 
     visited: Counts  # [L, X, A, X], visits of every episode, the safe policy's too
     utility_sums: Pairs  # [N, L, X, A] of samples; [0, L, X, A] where rewards are known
-    candidate: Pairs  # [H, X, A], the learner's policy, played next unless the coin says otherwise
+    candidate: Pairs  # [H, X, A], the learner's policy, played next with probability 1 - lam
     bound: Array  # [N], w of the candidate
     multiplier: Array  # [N], the learner's
     on_baseline: float  # lam, the probability of the safe policy in the next episode
     given_to_baseline: float  # the sum of lam over the episodes done
-    baseline_episodes: int  # how often the coin said so
+    baseline_episodes: int  # the number of episodes of the safe policy
     episode: int  # episodes done
 
     @classmethod

@@ -1,7 +1,7 @@
-"""One episode of a learner inside a coin, compiled: see safe.py.
+"""One episode of a learner inside `Safe`, compiled: see safe.py.
 
 The learner inside has the arrays and the parts of its own family. The guard beside it counts the
-episodes of both policies, bounds the candidate's utilities, and sets the coin.
+episodes of both policies, bounds the candidate's utilities, and sets lam.
 """
 # Numba infers the types of the compiled functions; the classes name the shapes.
 
@@ -152,7 +152,7 @@ class Guard(NamedTuple):
 
     visited: AnyCounts  # [L, X, A * P], visits to (h, y, pair) of every episode
     visits: Array  # [L, A * P]
-    most: Array  # [1, A * P], ones: nothing is told of successors
+    most: Array  # [1, A * P], ones: any state may follow
     candidate: Array  # [H, A * P]
     baseline: Array  # [H, A * P]
     baseline_returns: Array  # [1 + N]

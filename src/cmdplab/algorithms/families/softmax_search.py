@@ -12,15 +12,15 @@ and one backward pass evaluates a policy while it builds it, h = H, ..., 1, with
     pi^lam_h(. | x) = softmax_a( (Qd + Qr + lam Qu)(x, .) / kappa )
     Vr = sum_a pi (Qr - kappa ln pi),  Vd = sum_a pi Qd,  Vu = sum_a pi Qu,    U(lam) = Vu_1(x_1)
 
-An episode searches the smallest lam in [0, C_lam] with U(lam) >= b and plays the upper end of the
-last bracket, the one whose U was found >= b; where even C_lam fails, the safe policy or pi^C_lam.
+An episode searches the smallest lam in [0, C_lam] with U(lam) >= b. It plays the upper end of the
+last bracket, whose U was found >= b. If even C_lam fails, it plays the safe policy or pi^C_lam.
 With `replan="doubling"` it searches when the visits of a pair have doubled, and keeps its policy in
-between: what passed the test on fewer visits is as safe, since the bounds hold for all counts.
+between. A policy that passed the test on fewer visits is as safe: the bounds hold for all counts.
 With `near` > 0 the bisection begins at the multiplier of the last episode, and with a bracket that
 grows from `near` times it: kappa may be 1e-6 and C_lam 1e5, which 23 halvings do not resolve.
-What differs between members is a field of `SoftmaxSearch`; `numbers` resolves a row for given
-sizes, and the engines see only those. N = 1: with several constraints U need not be monotone along
-any one multiplier, and the papers leave the search open.
+Members differ in fields of `SoftmaxSearch`. `numbers` resolves a row for given sizes, and the
+engines see only numbers. N = 1: with several constraints U need not be monotone along any one
+multiplier, and the papers leave the search open.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class SoftmaxSearchState(NamedTuple):
     policy: Pairs  # [H, X, A], played next
     multiplier: Array  # [1], the lam of that policy; C_lam where the safe policy is played
     on_baseline: int  # 1 if the policy is the safe one
-    baseline_episodes: int  # how many episodes it was played
+    baseline_episodes: int  # the number of its episodes
     episode: int  # episodes done
 
     @classmethod

@@ -10,12 +10,12 @@ Z / eta -> multiplier, rho -> threshold b, epsilon -> margin, K^0.6 -> frame. Ep
     Cbar += C_1(x_1, a_1), and every K^0.6 episodes: N = 0, the tables are raised,
     Z <- [Z + b + epsilon - Cbar / K^0.6]_+, Cbar = 0
 
-An update reads step h + 1 as it was before the episode (SARSA), and no step already left is asked
+An update reads step h + 1 as it was before the episode (SARSA), and no step already left is read
 again: an episode plays one Markov policy, known before it begins.
 
 Every sum is taken in the order of plain Python. The greedy policy jumps at a tie, so that one bit
 of difference would become another action. The greedy action of a state is kept, and sought anew
-only where its tables change: step and update cost O(H (A + ln X)) an episode. Exact returns cost
+only if its tables change: step and update cost O(H (A + ln X)) an episode. Exact returns cost
 more: a forward pass over the states with mass and the actions with probability.
 """
 
@@ -94,7 +94,7 @@ Widths = tuple[float, float, float]  # coefficient in w_t for Q, the one for C, 
 class TableRules(NamedTuple):
     """First values and limits. A frame ends with Q += raised, and resets values past a limit."""
 
-    objective_start: float  # also what a reset gives
+    objective_start: float  # also the value after a reset
     utility_start: float
     raised: float
     objective_limit: float
@@ -376,7 +376,7 @@ class Tables(NamedTuple):
     reward: Array  # [1 + N, H, X, A]
     threshold: Array  # [N]
     closed: Array  # [H, X, A], zero where an action is open, else too low ever to be the best
-    opened: Indices  # [H, X], how many actions are open
+    opened: Indices  # [H, X], the number of open actions
     best: Indices  # [H, X], the greedy action
     share: Array  # [1], of random play in the next episode
     samples: Array  # [1 + N, H], of rewards

@@ -1,8 +1,8 @@
 """UCBVI and UCRL2: optimistic value iteration for one reward, the zero point of unconstrained RL.
 
-They look at r^0 alone: with constraints they learn as if there were none, and are no rivals.
-Symbols -> names: n `visits` of (h, x, a), n'_{h+1}(y) those of y at the next step, V the values of
-step h + 1, Var(V) their variance under Phat, L `log`. For h = H..1, with the steps left as a cap:
+They use r^0 alone: with constraints they learn as if there were none, and are no rivals.
+Symbols -> names: n `visits` of (h, x, a), n'_{h+1}(y) those of y at the next step, L `log`. V is
+the value of step h + 1, Var(V) its variance under Phat. For h = H..1, with the steps left as a cap:
 
     Q_h = min( Q_h of the episode before, H - h + 1, r_h + Phat_h V + bonus ),   H - h + 1 if n = 0
     UCBVI-CH   bonus = 7 H L / sqrt(n)

@@ -1,7 +1,7 @@
-"""Arrays as the compiled loops want them, and the way there and back.
+"""Layout of arrays for the compiled loops, and conversions to it and back.
 
-The vectorised axis is the state: a pair (x, a) sits at a * P + x, where P is X rounded up to a
-multiple of 8, and C is X + 1 + N rounded up likewise. Every array starts on a 64-byte boundary:
+The vectorised axis is the state: a pair (x, a) is at a * P + x. P is X rounded up to a multiple
+of 8, and C is X + 1 + N rounded up likewise. Every array starts on a 64-byte boundary:
 unaligned, each 64-byte load touches two cache lines and the products take 20 % longer. Rewards are
 evaluated in pairs, so their number R is rounded up to an even one with a row of zeros.
 """
@@ -25,8 +25,8 @@ from cmdplab.types import Array, Indices, Mask
 
 AnyCounts = Array | ListedCounts | SeenCounts
 
-# Axes of the arrays in a state, as annotations: how `laid_out` and `natural` bring them to the
-# loops and back. A plain Array keeps its axes; a number becomes an array of one, which loops write.
+# Axes of the arrays in a state, as annotations, by which `laid_out` and `natural` convert them. A
+# plain Array keeps its axes. A number becomes an array of one, into which the loops write.
 COUNTS, PAIRS, ENDS = "counts", "pairs", "ends"
 Counts = Annotated[Array, COUNTS]  # [L, X, A, X], visits to (h, x, a, y); other forms: counts.py
 Pairs = Annotated[Array, PAIRS]  # [..., X, A]
@@ -44,7 +44,7 @@ class Storage(NamedTuple):
     listed: Sparse | None  # the lists; None: tables
     successors: int | None  # S, where a state keeps lists too
     written: Sparse | None  # the lists, where a state has tables nevertheless
-    seen: bool = False  # whether lists grow with what is seen
+    seen: bool = False  # True if lists grow with the transitions seen
 
     @classmethod
     def of(cls, problem: CMDP | None, task: Task) -> Storage:

@@ -1,7 +1,7 @@
-"""Episodes from outside, one at a time: what is checked before compiled code, which checks nothing.
+"""Checks of episodes from outside, one at a time, before compiled code, which checks nothing.
 
-A session made without a problem does not know the kernel: it chooses actions (`act`) and learns
-from what came of them (`observe`), but cannot play, nor say what its policies are worth.
+A session without a problem does not know the kernel. It chooses actions (`act`) and learns from
+their episodes (`observe`), but can neither play nor find the returns of its policies.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Noise(NamedTuple):
     uniforms: Array  # [E, H, 2], for actions and next states
     rewards: Array  # [E, H, 1 + N], for samples of rewards; none where they are known
     spread: float  # of those samples
-    coins: Array  # [E], for a row that tosses a coin; none for the others
+    coins: Array  # [E], for a row that chooses a policy at random; else none
 
 
 def noise(task: Task, seed: int, first: int, episodes: int, tossed: bool) -> Noise:

@@ -1,9 +1,9 @@
-"""Counts as lists of the successors that were seen: memory and time follow what was visited.
+"""Counts as lists of the successors that were seen: memory and time follow the visits.
 
-For a kernel that nobody knows, so that no list can be made beforehand. Each pair has places in one
-pool, in the order in which its successors were first seen; a list that is full moves to the end of
-the pool, with twice the room. Places are made before an episode is counted (`make_places`): Python
-enlarges the pool where it is too small, compiled loops never allocate.
+They serve an unknown kernel, whose lists cannot be made beforehand. Each pair has places in one
+pool, in the order in which its successors were first seen. A full list moves to the end of the
+pool, with twice its places. `make_places` makes places before an episode is counted. Python
+enlarges a pool that is too small, because compiled loops never allocate.
 """
 # Numba infers the types of the compiled functions; the class below names the shapes.
 
@@ -27,8 +27,8 @@ class SeenCounts(NamedTuple):
     """Visits to the successors of each pair that were seen; L is that of the row."""
 
     begin: Indices  # [L, A * P], where the places of a pair begin
-    used: Indices  # [L, A * P], how many successors it has
-    room: Indices  # [L, A * P], how many places it has
+    used: Indices  # [L, A * P], the number of its successors
+    room: Indices  # [L, A * P], the number of its places
     size: Indices  # [2]: places that are given to pairs, and the length of the longest list
     state: Indices  # [E], the successor of a place
     visits: Array  # [E]
@@ -65,7 +65,7 @@ def make_places(counts, states, actions, P, first):
     """Make a place for each transition from step `first` on. Return the step without one, or H."""
     for h in range(first, len(actions)):
         layer, i = min(h, len(counts.used) - 1), actions[h] * P + states[h]
-        if states[h + 1] < 0:  # nobody knows where it led
+        if states[h + 1] < 0:  # the successor is unknown
             continue
         if place_of(counts, layer, i, states[h + 1]) >= 0:
             continue
@@ -103,7 +103,7 @@ def repeated(counts, layer, i, inverse, row):
 
 @compiled
 def seen_gather(counts, layer, i, inverse, row):
-    """See `storage.gather`; the row has room for the longest list."""
+    """See `storage.gather`; the row is as long as the longest list or longer."""
     row[:] = 0.0
     begin = counts.begin[layer, i]
     for s in range(counts.used[layer, i]):

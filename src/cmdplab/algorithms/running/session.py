@@ -1,7 +1,7 @@
 """Runs on the cores, derived once for all families: play, replay, observe, state and resume.
 
-A `Family` declares its parts. A session lays out a state for the compiled loops, calls them, and
-brings the state back to natural axes, in which checkpoints and other engines have it.
+A `Family` declares its parts. A session lays out a state for the compiled loops and calls them. It
+brings the state back to natural axes, the form of checkpoints and other engines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from cmdplab.types import Array, Indices
 class Parts(NamedTuple):
     """The arrays of a run."""
 
-    learner: Any  # what is learnt and told, laid out
+    learner: Any  # the learner's state and inputs, laid out
     scratch: layout.Scratch
     space: Any = None  # of the family; None if the scratch is enough
 
@@ -57,7 +57,7 @@ def with_places(parts: Parts, states: Indices, actions: Indices) -> Parts:
 class Family(NamedTuple):
     """Functions and types of one kind of row, from which its runs are derived."""
 
-    state: Any  # what a checkpoint keeps; its annotations say how arrays are laid out
+    state: Any  # of a checkpoint; its annotations define the layout of arrays
     arrange: Callable[..., Parts]  # (row, task, storage, state, scratch), as the loops want them
     loops: Loops
     world: Callable[..., Any] = layout.in_pairs  # (problem, task): storage, true kernel
@@ -86,7 +86,7 @@ class Family(NamedTuple):
         return self.arrange(row, task, storage, state, scratch)
 
     def kept(self, learner: Any, task: Task, storage: layout.Storage, episode: int) -> Any:
-        """Return a copy of what is learnt, in natural axes."""
+        """Return a copy of the learner's state, in natural axes."""
         if self.keep is not None:
             return self.keep(learner, task, storage, episode)
         return layout.natural(self.state, learner, task, storage, episode)
@@ -111,11 +111,11 @@ class CpuSession:
         self._sizes, self._P = task.reward.shape[1:3], padded(task.reward.shape[2])
         self._storage, self._world = family.world(problem, task)
         self._episode = 0 if state is None else int(state.episode)
-        self._begun = state is not None  # whether there is a policy to play
+        self._begun = state is not None  # True if there is a policy to play
         begun = state if self._begun else family.initial(row, task, self._storage)
         space = layout.scratch(task, self._storage, problem is not None)
         self._parts = family.arranged(row, task, self._storage, begun, space)
-        if row.tosses_coin and problem is not None:  # to say what the mixture is worth
+        if row.tosses_coin and problem is not None:  # for the returns of the mixture
             self._task = task._replace(kernel=problem.kernel)
         if problem is not None:
             self.play(0)  # compiles, or loads what an earlier process compiled, before anyone times
@@ -150,7 +150,7 @@ class CpuSession:
         if self._row.tosses_coin:
             raise InputError(f"{self._row.name} tosses a coin for an episode, not for a step")
         if not outside.inside(self._sizes, h, x):
-            outside.checked_place(self._task, h, x)  # says what is wrong
+            outside.checked_place(self._task, h, x)  # raises an error that names the fault
         return int(self._family.draw(self._parts.learner, h, x, u, self._P))
 
     def policy(self) -> Array:

@@ -1,10 +1,10 @@
-"""How a kernel and the counts of its transitions are stored; the type chooses the loop.
+"""Stores of a kernel and of the counts of its transitions; the type chooses the loop.
 
-Dense tables hold every successor of a pair; lists hold the S that some kernel allows. Lists take
-memory and time in proportion to S, where tables take X: they are for grids, queues and chains.
-Which states are listed is the engine's knowledge. The learner counts what it sees, and a state
-that cannot follow has no visits in either store. Where nobody knows the kernel, lists grow with
-what is seen: seen.py.
+Dense tables hold every successor of a pair, and lists hold the S that some kernel allows. Lists
+take memory and time in proportion to S, and tables to X: lists are for grids, queues and chains.
+Only the engine knows the listed states. The learner counts the transitions that it sees, and a
+state that cannot follow has no visits in either store. If the kernel is unknown, lists grow with
+the transitions seen: seen.py.
 """
 # Numba infers the types of the compiled functions; the classes below name the shapes.
 
