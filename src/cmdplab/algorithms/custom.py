@@ -34,7 +34,7 @@ CUSTOM = "custom"  # the preset of every learner from outside
 OUTSIDE = "from outside cmdplab"
 _PACKAGE = Path(__file__).resolve().parents[1]
 MakeLearner = Callable[[Task], Learner]
-Given = Row | str | Learner | MakeLearner  # where an algorithm is wanted: `algorithms.as_row`
+Given = Row | str | Learner | MakeLearner  # the forms of an algorithm: `algorithms.as_row`
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ OptPress-LP.
 `released` has the logarithm, delta and scales (1) of the published scripts for media streaming and
 the three-state example. They play pi_b in the episodes 0, 1, ..., K_0, so K_0 + 1 times: `warm_up`
 is 12,501 and 676 there, and 9,451 for the inventory, whose script has other widths and no bonus.
-Their pi_b is optimal for a fifth of the budget C, which is `tightening` 0.8 where the least cost is
+Their pi_b is optimal for a fifth of the budget C, which is `tightening` 0.8 if the least cost is
 0. All steps share their counts, and successors are restricted to the true support, which a learner
 does not know. A plan plays any action at states that it never reaches. Its regret is then
 that of the scripts: docs/algorithms/dope.md. In cmdplab 0.1.0 counts were per step, the scales
@@ -79,7 +79,7 @@ DOPE_RELEASED = replace(
     preset="released",
     width=confidence.bernstein_width_dope,
     warm_up=baseline_phase,
-    tightening=0.8,  # a budget of C / 5 where the least cost is 0
+    tightening=0.8,  # a budget of C / 5 if the least cost is 0
     bonus_scale=1.0,
     margin_scale=1.0,
     delta=0.01,

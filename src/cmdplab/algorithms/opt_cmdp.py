@@ -72,7 +72,7 @@ OPT_CMDP_RELEASED = replace(
     dynamics="stationary",
     uniform_elsewhere=1.0,
     needs=(EPISODES, STATIONARY, SUPPORT),
-    guarantee="",  # its logarithm has fewer factors than a union bound asks for
+    guarantee="",  # its logarithm has fewer factors than a union bound needs
     provenance="program, widths, pooled counts and support [code]",
 )
 

@@ -54,7 +54,7 @@ class Row:
     guarantee: str = ""  # as its paper claims, at scale 1
     safe: bool = False  # True if the paper claims that no episode violates
     unknown_rewards: str = OUR_EXTENSION  # does the paper treat rewards that are only observed?
-    provenance: str = ""  # where the update and each constant come from
+    provenance: str = ""  # the sources of the update and each constant
     unverified: str = ""  # which constants no source confirms; shown wherever the row is
     tosses_coin: ClassVar[bool] = False  # True if one of two policies plays, at random
 
@@ -98,7 +98,7 @@ class Row:
         needed = (*self.needs, MARGIN) if self.has_margin else self.needs
         mine = not declared.families or not families.isdisjoint(declared.families)
         if name == "dynamics" and STATIONARY in self.needs:
-            return False  # a preset that counts all steps together, whatever is asked for
+            return False  # a preset that counts all steps together in any case
         if name in ("bonus_scale", "delta") and self.plans:
             return False  # nothing is uncertain
         return mine and (not declared.needs or declared.needs in needed)
@@ -112,7 +112,7 @@ class Row:
         return getattr(self, name)
 
     def _written(self, name: str) -> Any:
-        """Return the value of a setting in records: None where a default leaves no trace."""
+        """Return the value of a setting in records: None if a default is not recorded."""
         declared, value = SETTINGS[name], self._value(name)
         return None if declared.unwritten_default and value == declared.default else value
 
@@ -168,7 +168,7 @@ class Row:
 
     @property
     def needs_slack(self) -> bool:
-        """Return True if the row has no use where thresholds can be met with equality alone."""
+        """Return True if the row needs thresholds that leave slack."""
         return SLATER_GAP in self.needs or SAFE_POLICY in self.needs
 
     def check_slack(self, slack: float) -> None:

@@ -15,7 +15,7 @@ from cmdplab.errors import InputError
 
 
 class Order(NamedTuple):
-    """O~( slack^. X^. A^. H^. K^. epsilon^. ), given by its exponents."""
+    """An order O~( slack^. X^. A^. H^. K^. epsilon^. ), given by its exponents."""
 
     slack: float = 0.0  # Slater gap
     X: float = 0.0  # states
@@ -59,7 +59,7 @@ class Guarantee(NamedTuple):
     violation_strong: bool = False
     pac: Order | None = None  # episodes that miss by more than epsilon, in value or violation
     last_iterate: bool = False  # True if the iterates converge to optimal policies
-    corrected: Order | None = None  # the regret of the source, where the table's differs
+    corrected: Order | None = None  # the regret of the source, if the table's differs
     corrected_pac: Order | None = None
     slip: str = ""  # a note for the reader of the row
 

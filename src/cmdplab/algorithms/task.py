@@ -39,9 +39,9 @@ class Task(NamedTuple):
     start: int
     slater_gap: float  # infinite without a constraint
     baseline: Baseline | None = None
-    mask: Mask | None = None  # [H, X, A], true where an action may be taken; None: everywhere
+    mask: Mask | None = None  # [H, X, A], true if an action may be taken; None: everywhere
     feedback: Feedback = "known"
-    support: Mask | None = None  # [X, A, X], true where a state can follow; None: unknown
+    support: Mask | None = None  # [X, A, X], true if a state can follow; None: unknown
     kernel: Kernel | None = None  # None: unknown
 
     @classmethod

@@ -27,7 +27,7 @@ kept as shares of H [derived: there is one H to go by].
 
 Departures. Ties go to the first action [derived]; the notebook draws among them [code].
 The notebook's curves are of a test policy with the 3 % only; ours of the policy that was played.
-N > 1: one C and Z a constraint [paper, conclusion], reset where any C is over its limit [derived].
+N > 1: one C and Z a constraint [paper, conclusion], reset if any C is over its limit [derived].
 """
 
 from __future__ import annotations

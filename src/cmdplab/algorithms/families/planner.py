@@ -64,7 +64,7 @@ def box_ends(p: float, half: float, most: float) -> tuple[float, float]:
 
 
 def signal(r: Any, hope: float, bonus: Any, fear: float, margin: Any) -> Any:
-    """Return r + w sum_y beta(y) - m sum_y beta'(y), planned with for r; numbers or arrays."""
+    """Return r + w sum_y beta(y) - m sum_y beta'(y), used as r in the plan; numbers or arrays."""
     return r + hope * bonus - fear * margin
 
 
@@ -240,7 +240,7 @@ class Planner(PlansAnew):
     objective_bonus: Coefficient = nothing  # w^0
     utility_bonus: Coefficient = nothing  # w^n
     utility_margin: Coefficient = nothing  # m^n
-    reward_bonus: Coefficient = nothing  # where rewards are observed: this many more widths on r^0
+    reward_bonus: Coefficient = nothing  # if rewards are observed: this many more widths on r^0
     truncation: float = math.inf  # 1: values are truncated at the steps left
     queue: Queue | None = None  # None: the multipliers are the optimal ones
     caution: float = -math.inf  # the baseline must exceed b + caution (b_0 - b) to be left

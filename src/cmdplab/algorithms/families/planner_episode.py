@@ -214,13 +214,13 @@ def advance(learner, numbers, start, steps, k, states, actions, samples, scratch
 
 
 class Learner(NamedTuple):
-    """The learner's arrays; a pair (x, a) sits at a * P + x, L is that of the row."""
+    """The learner's arrays; a pair (x, a) is at a * P + x, L is that of the row."""
 
     counts: AnyCounts  # [L, X, A * P], visits to (h, y, pair)
     visits: Array  # [L, A * P]
-    moves: Array  # [L, A * P], those that say where they led
+    moves: Array  # [L, A * P], visits with a known successor
     planned: Array  # [L, A * P]
-    most: Array  # [X, A * P], 0 where a state is known not to follow, else 1; or [1, A * P]
+    most: Array  # [X, A * P], 0 if a state is known not to follow, else 1; or [1, A * P]
     policy: Array  # [H, A * P]
     promised: Array  # [1 + N]
     queue: Array  # [N]
@@ -231,7 +231,7 @@ class Learner(NamedTuple):
     reward: Array  # [1 + N, H, A * P]
     baseline: Array  # [H, A * P]
     baseline_returns: Array  # [1 + N]
-    reward_sums: Array  # [1 + N, L, A * P], of samples; [0, L, A * P] where rewards are known
+    reward_sums: Array  # [1 + N, L, A * P], of samples; [0, L, A * P] if rewards are known
 
 
 class Space(NamedTuple):

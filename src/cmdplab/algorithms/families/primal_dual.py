@@ -167,7 +167,7 @@ class PrimalDual(Row):
     bonus_multiplier: Callable[[Setting], tuple[float, float]] = value_range
     radius_cap: float = math.inf  # the cap on phi: infinite in Section 3, 1 in Appendix H.1
     prior_visits: float = 0.0  # Pbar, phi and means of observed rewards divide by n + prior_visits
-    reward_bonus: float = 0.0  # > 0: so many bonuses more where rewards are observed, and no width
+    reward_bonus: float = 0.0  # > 0: so many bonuses more if rewards are observed, and no width
     unvisited: Unvisited = OPTIMISTIC_CAP
     mixing: Callable[[Setting], float] = unmixed  # theta: pi^k is mixed with it before each step
     dual_cap: Callable[[Setting], float] = slater_cap
@@ -197,7 +197,7 @@ class PrimalDual(Row):
         bonus = self.bonus(setting)
         multiplier, entropy = self.bonus_multiplier(setting)
         scale = self.bonus_scale * (1.0 + self.reward_bonus * task.observed)
-        # Hoeffding's sqrt(log / 2n) for a known K; phi itself where it holds for all n at once.
+        # Hoeffding's sqrt(log / 2n) for a known K; phi itself if it holds for all n at once.
         width = self.bonus_scale * (1.0 if bonus.iterated else math.sqrt(0.5))
         return PrimalDualNumbers(
             log=bonus.log,

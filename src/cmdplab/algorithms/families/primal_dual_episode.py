@@ -138,7 +138,7 @@ def evaluate(learner, numbers, h, tau, scratch):
 
 @compiled
 def step_multipliers(learner, numbers, start, eta, tau, margin, scratch):
-    """Make the dual step, on the value of pi^k or (lookahead = 1) on Q~^k averaged by pi^{k+1}."""
+    """Make the dual step on V~ of pi^k, or (lookahead = 1) on Q~^k averaged with pi^{k+1}."""
     P = scratch.value.shape[1]
     cap = multiplier_cap(numbers.dual_cap, tau, numbers.log_actions)
     for n in range(len(learner.multiplier)):
@@ -195,21 +195,21 @@ def advance(learner, numbers, start, steps, k, states, actions, samples, scratch
 class Learner(NamedTuple):
     """The learner's arrays: H X P A + (6 + R) H P A doubles and some vectors; H S P A for lists.
 
-    L is that of the row: H, or 1 where steps share their counts.
+    L is that of the row: H, or 1 if steps share their counts.
     """
 
     counts: AnyCounts  # [L, X, A * P], visits; ones in an unvisited uniform row
     inverse: Array  # [L, A * P], Pbar = counts * inverse
     visits: Array  # [L, A * P]
-    moves: Array  # [L, A * P], those that say where they led
+    moves: Array  # [L, A * P], visits with a known successor
     bonus: Array  # [L, A * P]
     log_policy: Array  # [H, A * P]
     policy: Array  # [H, A * P]
     multiplier: Array  # [N]
     reward: Array  # [R, H, A * P], as given; [R, L, A * P] if rewards are observed
     threshold: Array  # [N]
-    closed: Array  # [H, A * P], zero where an action is open, else too low ever to be taken
-    reward_sums: Array  # [1 + N, L, A * P], of samples; none where rewards are known
+    closed: Array  # [H, A * P], zero if an action is open, else too low ever to be taken
+    reward_sums: Array  # [1 + N, L, A * P], of samples; none if rewards are known
 
 
 def arrange(

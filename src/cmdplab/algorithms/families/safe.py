@@ -244,7 +244,7 @@ class SafeFields(NamedTuple):
     """Fields that a wrapper carries from one episode to the next, beside its learner's state."""
 
     visited: Counts  # [L, X, A, X], visits of every episode, the safe policy's too
-    utility_sums: Pairs  # [N, L, X, A] of samples; [0, L, X, A] where rewards are known
+    utility_sums: Pairs  # [N, L, X, A] of samples; [0, L, X, A] if rewards are known
     candidate: Pairs  # [H, X, A], the learner's policy, played next with probability 1 - lam
     bound: Array  # [N], w of the candidate
     multiplier: Array  # [N], the learner's

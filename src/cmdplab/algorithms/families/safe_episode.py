@@ -148,7 +148,7 @@ def safe_loops(inside: Family) -> Any:
 
 
 class Guard(NamedTuple):
-    """The guard of a learner; a pair (x, a) sits at a * P + x, L is that of the row inside."""
+    """The guard of a learner; a pair (x, a) is at a * P + x, L is that of the row inside."""
 
     visited: AnyCounts  # [L, X, A * P], visits to (h, y, pair) of every episode
     visits: Array  # [L, A * P]
@@ -164,7 +164,7 @@ class Guard(NamedTuple):
     own_episodes: Indices  # [1], of the learner inside
     own_only: Indices  # [1], 1 if the learner does not see episodes of the safe policy
     tossed: Indices  # [1], 1 if the safe policy plays
-    utility_sums: Array  # [N, L, A * P], of samples; [0, L, A * P] where rewards are known
+    utility_sums: Array  # [N, L, A * P], of samples; [0, L, A * P] if rewards are known
     inside: Any  # the arrays of the learner inside
     numbers: Any  # of the row inside
 

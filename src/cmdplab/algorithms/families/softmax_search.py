@@ -138,7 +138,7 @@ class SoftmaxSearch(PlansAnew):
     tested: bool = True  # both ends of [0, C_lam] are tried first
     bisections: int = 23  # with the two tests 25 passes
     near: float = 0.0  # > 0: the search begins at the last multiplier, and so close to it
-    fallback: bool = True  # the safe policy is played where even C_lam fails
+    fallback: bool = True  # the safe policy is played if even C_lam fails
     terminal_entropy: float = 0.0  # 1: Vr_{H+1} is the entropy of a uniform choice (released)
     begins_safe: bool = False  # the first episode is the safe policy's, whatever b (released)
 
@@ -187,7 +187,7 @@ class SoftmaxSearchState(NamedTuple):
     counts: Counts  # [H, X, A, X], visits to (h, x, a, y); other forms: counts.py
     planned: Pairs  # [H, X, A], visits at the time of the search
     policy: Pairs  # [H, X, A], played next
-    multiplier: Array  # [1], the lam of that policy; C_lam where the safe policy is played
+    multiplier: Array  # [1], the lam of that policy; C_lam if the safe policy is played
     on_baseline: int  # 1 if the policy is the safe one
     baseline_episodes: int  # the number of its episodes
     episode: int  # episodes done
@@ -473,7 +473,7 @@ def advance(learner, numbers, start, steps, k, states, actions, samples, scratch
 
 
 class Learner(NamedTuple):
-    """The learner's arrays; a pair (x, a) sits at a * P + x."""
+    """The learner's arrays; a pair (x, a) is at a * P + x."""
 
     counts: AnyCounts  # [H, X, A * P], visits to (h, y, pair)
     visits: Array  # [H, A * P]
@@ -487,7 +487,7 @@ class Learner(NamedTuple):
     baseline_episodes: Indices  # [1]
     reward: Array  # [2, H, A * P]
     threshold: Array  # [1]
-    closed: Array  # [H, A * P], zero where an action is open, else too low ever to be taken
+    closed: Array  # [H, A * P], zero if an action is open, else too low ever to be taken
 
 
 class Work(NamedTuple):

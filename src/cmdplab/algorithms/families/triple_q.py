@@ -99,7 +99,7 @@ class TableRules(NamedTuple):
     raised: float
     objective_limit: float
     utility_limit: float
-    utility_reset: float  # where Q is reset: 0: C stays as it is; 1: it is reset too
+    utility_reset: float  # if Q is reset: 0: C stays as it is; 1: C is reset too
 
 
 class Exploration(NamedTuple):
@@ -352,7 +352,7 @@ def next_frame(tables, numbers):
 
 @compiled_exactly
 def advance(tables, numbers, start, steps, k, states, actions, samples, scratch, space):
-    """Learn episode k. Known rewards replace their samples."""
+    """Learn episode k. Known rewards take the place of samples."""
     for n in range(len(tables.samples)):
         for h in range(len(actions)):
             mean = tables.reward[n, h, states[h], actions[h]]
@@ -375,7 +375,7 @@ class Tables(NamedTuple):
     multiplier: Array  # [N]
     reward: Array  # [1 + N, H, X, A]
     threshold: Array  # [N]
-    closed: Array  # [H, X, A], zero where an action is open, else too low ever to be the best
+    closed: Array  # [H, X, A], zero if an action is open, else too low ever to be the best
     opened: Indices  # [H, X], the number of open actions
     best: Indices  # [H, X], the greedy action
     share: Array  # [1], of random play in the next episode

@@ -277,7 +277,7 @@ class Learner(NamedTuple):
     visits: Array  # [H, X, A]
     best: Indices  # [H, X], the greedy action
     reward: Array  # [H, X, A], of the objective
-    closed: Array  # [H, X, A], zero where an action is open, else too low ever to be the best
+    closed: Array  # [H, X, A], zero if an action is open, else too low ever to be the best
 
 
 class Space(NamedTuple):

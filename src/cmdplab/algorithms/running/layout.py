@@ -42,8 +42,8 @@ class Storage(NamedTuple):
     """
 
     listed: Sparse | None  # the lists; None: tables
-    successors: int | None  # S, where a state keeps lists too
-    written: Sparse | None  # the lists, where a state has tables nevertheless
+    successors: int | None  # S, if a state keeps lists too
+    written: Sparse | None  # the lists, if a state has tables nevertheless
     seen: bool = False  # True if lists grow with the transitions seen
 
     @classmethod
@@ -87,7 +87,7 @@ class Scratch(NamedTuple):
     returns: Array  # [2, 1 + N]
     states: Indices  # [H + 1]
     actions: Indices  # [H]
-    samples: Array  # [1 + N, H], of rewards; [0, H] where they are known
+    samples: Array  # [1 + N, H], of rewards; [0, H] if they are known
 
 
 @cache

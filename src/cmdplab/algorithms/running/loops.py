@@ -2,7 +2,7 @@
 
 Arrays are separate arguments here and never members of a tuple. Only then can LLVM exclude that
 they overlap, drop its checks and vectorise (evaluating one reward: 1.1 us instead of 2.0).
-Pairs (x, a) sit at i = a * P + x with P states, padding included: see layout.py.
+Pairs (x, a) are at i = a * P + x with P states, padding included: see layout.py.
 """
 # Numba infers the types of these functions; layout.py names the shapes.
 

@@ -116,7 +116,7 @@ def checked_sums(task: Task, sums: Array) -> Array:
 def check_layers(row: Row, task: Task, counts: Array) -> None:
     """Refuse counts [L, ...] of a state if the row has another number of layers."""
     layers = row.layers(task)
-    there = len(counts) if counts.ndim == 4 else layers  # rows say of each visit where it was
+    there = len(counts) if counts.ndim == 4 else layers  # rows name the layer of each visit
     if counts.ndim == 2 and counts[:, 0].max(initial=0.0) >= layers:
         there = int(counts[:, 0].max()) + 1
     if there != layers:
@@ -145,7 +145,7 @@ class Noise(NamedTuple):
     """Random numbers of an engine for some episodes."""
 
     uniforms: Array  # [E, H, 2], for actions and next states
-    rewards: Array  # [E, H, 1 + N], for samples of rewards; none where they are known
+    rewards: Array  # [E, H, 1 + N], for samples of rewards; none if they are known
     spread: float  # of those samples
     coins: Array  # [E], for a row that chooses a policy at random; else none
 

@@ -32,7 +32,7 @@ class SeenCounts(NamedTuple):
     size: Indices  # [2]: places that are given to pairs, and the length of the longest list
     state: Indices  # [E], the successor of a place
     visits: Array  # [E]
-    anywhere: Array  # [L, A * P], one where an unvisited row counts every state once; or [L, 0]
+    anywhere: Array  # [L, A * P], one if an unvisited row counts every state once; or [L, 0]
     states: Array  # [X], zeros: only their number matters
 
 

@@ -58,7 +58,7 @@ class ListedCounts(NamedTuple):
 
     successor: Places  # [S, A * P]
     visits: Array  # [L, S, A * P]
-    anywhere: Array  # [L, A * P], one where an unvisited row counts every state once; or [L, 0]
+    anywhere: Array  # [L, A * P], one if an unvisited row counts every state once; or [L, 0]
     states: Array  # [X], zeros: only their number matters
 
 
