@@ -68,7 +68,7 @@ class HostSession:
         self._problem, self._seed, self._learner = problem, seed, learner
         self._task = task if task is not None else Task.of(outside.known(problem), 0.0)
         self._state = state if state is not None else learner.init()
-        self._next: Array | None = None  # the policy of the state, once somebody has asked for it
+        self._next: Array | None = None  # the policy of the state, once computed
 
     def play(self, episodes: int) -> Chunk:
         problem = outside.known(self._problem)

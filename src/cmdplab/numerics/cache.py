@@ -85,7 +85,7 @@ class Kept(_Cache):  # type: ignore[misc]
         self._reduce, self._rebuild = reduce, rebuild
 
     @cached_property
-    def _fingerprint(self) -> str:  # when first asked for: all that is called is defined by then
+    def _fingerprint(self) -> str:  # at first use: all called functions are defined by then
         return fingerprint(self._function)
 
     @property

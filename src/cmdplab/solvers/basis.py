@@ -2,7 +2,7 @@
 
 The program (simplex.py) is kept in units of its own, in which returns are of order one: `scale[0]`
 multiplies the objective, `scale[1]` every utility and threshold, and `scale[2]` is the grid that
-utilities are rounded to, if there is one. Tolerances are in those units.
+utilities are rounded to, if there is one. Tolerances are in these units.
 """
 # Numba infers the types of these functions; layout.py names the shapes.
 

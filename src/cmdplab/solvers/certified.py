@@ -22,7 +22,7 @@ from cmdplab.solvers.rational import Mixture, Program, penalised
 from cmdplab.types import Array
 
 SHARP = 1e-12  # of H times the largest reward: a doubt below it is not looked at again
-CLOSED = 1e-9  # of the same: the certificate that is promised
+CLOSED = 1e-9  # of the same: the largest gap of a certificate
 ROUNDING = 1e-15  # of H: what doubles leave unsure of a utility; multipliers price it
 LOOSEST = 1e-7  # what they may leave unsure of an optimum, where whole numbers take too long
 EDGE = 1e-8  # of H: a slack below it is found again in rational arithmetic
@@ -229,7 +229,7 @@ def _exactly(known: Known, begun: Array) -> Optimum:
 
 
 def _played(known: Known, mixture: Mixture) -> Array:
-    """Return the policy [H, X, A] of a mixture. Where it has no mass, use its first vertex."""
+    """Return the policy [H, X, A] of a mixture, with its first vertex at states without mass."""
     pairs = sum(
         float(share) * exact.occupancy(known.problem, vertex.policy)
         for vertex, share in zip(mixture.vertices, mixture.shares, strict=True)

@@ -100,7 +100,7 @@ class Known:
 
     @property
     def small(self) -> bool:
-        """Return True if the learners' planner finds optima: in a millisecond, as on record.
+        """Return True if the learners' planner finds optima, in a millisecond and as recorded.
 
         The search over a pool also finds these optima, to the last digit but not to the last bit.
         """
@@ -188,7 +188,9 @@ class Known:
         return policy.reshape(p.horizon, p.states, p.actions)
 
     def played(self, found: Found) -> Array:
-        """Return the policy [H, X, A] of a mixture. Where it has no mass, use its first column."""
+        """Return the policy [H, X, A] of a mixture, with its first column at states without
+        mass.
+        """
         pairs = sum(
             share * self.occupancy(self.chosen(each.policy))
             for share, each in zip(found.shares, found.columns, strict=True)

@@ -129,7 +129,7 @@ class Columns(NamedTuple):
     """Policies with their kernels: the vertices that a plan mixes, and one spare place."""
 
     actions: Indices  # [N + 2, H, P]
-    order: Indices  # [N + 2, H, X], states by value, in which the kernel was poured
+    order: Indices  # [N + 2, H, X], states by value, in which the kernel was filled
     returns: Array  # [N + 2, 1 + N]
 
 

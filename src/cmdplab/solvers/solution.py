@@ -90,7 +90,7 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
     A problem that no policy can meet is an answer, not an exception: see `Solution.feasible`. An
     optimum that cannot be certified raises `OpenCertificateError`. `warm` is the solution of a
     similar problem (other thresholds, rewards or a few other rows). The search begins with its
-    policies and multipliers. This may save time, and does not change what is certified.
+    policies and multipliers. This may save time, and does not change the certificate.
     """
     if warm is not None and not isinstance(warm, Solution):
         raise InputError(f"warm is {type(warm).__name__}, not a Solution")

@@ -1,6 +1,6 @@
 """Units in which every reward of a problem has a range of about one.
 
-A tolerance is a share of what it judges. Solvers therefore see each signal in a unit of its own: a
+A tolerance is a share of the judged value. Solvers see each signal in a unit of its own: a
 power of two, so that no digit is lost. Without an end, a level far above the range is subtracted
 first, because sums of doubles would spend their digits on the level. Rows of probabilities count
 as summing to one, whatever their doubles do. Answers return to the units of the problem.
@@ -20,7 +20,7 @@ from cmdplab.types import Array
 
 Problem = TypeVar("Problem", CMDP, StationaryCMDP)
 
-LEVEL = 0.125  # a range below this share of the largest reward is told apart from its level
+LEVEL = 0.125  # a range below this share of the largest reward is separated from its level
 TINY, HUGE = 2.0**-200, 2.0**200  # sizes of an objective alone that leave sums in range
 ROUNDING = 2.0**-51  # of a sum that a level dominates: what doubles leave unsure of it
 

@@ -1,6 +1,6 @@
 """The arrays that the threads of one run share, and the functions that count transitions.
 
-Threads hold pairs (see layout.py). Formulas are those of equations.py. Functions are made for the
+Threads hold pairs (see layout.py). Formulas are from equations.py. Functions are made for the
 sizes of a problem: their short loops then unroll into registers. Nothing here names the device: the
 exchange of registers between lanes is an argument. primal_dual_sweep.py contains the sweep.
 

@@ -1,8 +1,8 @@
 """The parts of a step of Triple-Q in a GPU's kernel: sums, choices and tables.
 
 Every sum has the order of the loops on the CPU, and no product is fused with a sum. Therefore the
-bits equal those of the CPU. Functions are made for the sizes of a problem. Nothing here names the
-device: barriers are in triple_q_episode.py, shapes in triple_q.py.
+bits equal the bits of the CPU. Functions are made for the sizes of a problem. No code here names
+the device: barriers are in triple_q_episode.py, shapes in triple_q.py.
 
 Index letters: t thread, h step, x state, a action, y next state, n reward, i pair.
 """

@@ -21,7 +21,7 @@ from cmdplab.solvers.budgeted.augmented import Augmented, augmented, needed
 from cmdplab.types import Array, Indices, Mask
 
 SAME = 1e-12  # of the largest cost: numbers that differ by less are the same
-FINEST = 100_000  # steps of the grid in the largest cost; a finer one has to be asked for
+FINEST = 100_000  # steps of the grid in the largest cost; a finer one needs `grid`
 LARGEST = 2**52  # whole numbers up to here are exact in doubles
 ON_THE_GRID = 1e-9  # of a step: a budget so close below a multiple is that multiple
 
@@ -162,7 +162,7 @@ class Ledger(NamedTuple):
         return augmented(self.problem, self.memory, closed)
 
     def need(self, n: int) -> Indices:
-        """Return the least remaining budget n, [H, X, A], needed before each pair, in steps."""
+        """Return the least remainder of budget n, [H, X, A], needed before each pair, in steps."""
         each = self.account[n]
         return needed(self.problem, each.whole.step, self.forbidden, each.anytime)
 

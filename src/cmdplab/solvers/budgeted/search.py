@@ -1,9 +1,9 @@
 """The search for the optimum under budgets: one problem with memory for every choice of z.
 
 A budget that is kept surely closes actions of the problem with memory (augmented.py). The others
-are constraints of it. A quantity with a limit is offset - scale * V[u] for a utility u in [0, 1],
-and the threshold of u is (offset - limit) / scale. CVaR is a union: CVaR_level(C) <= bound if for
-some z
+are constraints of it. A quantity with a limit is offset - scale * V[u] for a utility u in [0, 1].
+The threshold of u is (offset - limit) / scale. CVaR is a union: CVaR_level(C) <= bound if for some
+z
 
     E (C - z)_+ <= (1 - level) (bound - z)
 
@@ -30,7 +30,7 @@ from cmdplab.solvers.solution import Solution, solve
 from cmdplab.types import Array, Indices, Mask
 
 MOST_CHOICES = 10_000  # of z, all CVaR budgets together
-BETTER = 1e-12  # of H: what a further choice of z must promise to be looked at
+BETTER = 1e-12  # of H: the least possible gain of a further choice of z that is searched
 SHORT = 1e-9  # of the scale: a limit that is missed by less is kept but for rounding
 
 

@@ -1,4 +1,4 @@
-"""The certified optimum under budgets of every kind, the use of each, or reasons for a conflict."""
+"""The certified optimum under budgets of every kind, the use of each budget, or the conflict."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _least_cvar(book: Ledger, space: Augmented, budget: CVaR) -> str:
 
 
 class Kept(NamedTuple):
-    """The cost that the policy found spends of one budget, and the budget's price."""
+    """The use of one budget by the policy found: the quantity reached, and its price."""
 
     budget: Budget
     reached: float  # the largest cost, the probability, the CVaR or the expectation
@@ -178,7 +178,7 @@ def solve_budgets(problem: CMDP, *budgets: Budget) -> BudgetSolution:
 
 
 def _reported(best: Answer) -> BudgetSolution:
-    """Return the solution in the units of the problem, from an answer."""
+    """Return the `BudgetSolution` of an answer."""
     book, space, s = best.book, best.space, best.solution
     assert s.multiplier is not None
     assert s.policy is not None

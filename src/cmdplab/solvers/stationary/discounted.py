@@ -36,7 +36,7 @@ class Pricing:
         assert isinstance(problem.criterion, Discounted)
         self.problem, self.discount = problem, problem.criterion.discount
         # Of residuals, relative to rewards. Values are of size 1 / (1 - gamma): what is less than
-        # their rounding cannot be told from it, and would turn policies in circles.
+        # their rounding cannot be distinguished from it, and would turn policies in circles.
         self.accuracy = max(accuracy, ROUNDING / (1.0 - self.discount))
         self.table = _table(problem)
         X, A, K = problem.states, problem.actions, len(problem.reward)

@@ -106,9 +106,10 @@ class Howard:
 
         If g >= P g and g + h + e >= r + P h for all pairs, start g + e is a bound. If h lacks
         because an action gives up gain, a multiple of g is added to h. A row may fail by a rounding
-        of its own terms. Then the row with its probabilities changed by a share t does not fail.
-        Entries of a chain changed by a share t change its gain by at most (1 - t)^-(X - 1), as
-        gains are sums of products of so many entries (the trees of Freidlin and Wentzell).
+        of its own terms. Then the row with its probabilities changed by a share t does not fail. If
+        entries of a chain change by a share t, its gain changes by at most (1 - t)^-(X - 1). The
+        reason is that gains are sums of products of so many entries (the trees of Freidlin and
+        Wentzell).
         """
         opened, X, eps = self.moves.opened, len(self.actions), self.rounding
         gain, bias = self._snapped(weights), self.biases @ weights

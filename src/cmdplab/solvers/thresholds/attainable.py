@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from cmdplab.solvers.stationary import average_optima, certified as stationary
 
 SHARP = 1e-12  # of the largest return: a doubt below it is not looked at again
-CLOSED = 1e-8  # of the same: the certificate that is promised
+CLOSED = 1e-8  # of the same: the largest gap of a certificate
 
 
 class Margin(NamedTuple):

@@ -48,7 +48,7 @@ class Conflict(NamedTuple):
     limits: tuple[Limit, ...]
     short: float  # the least by which the worst of them is missed, in the units of `solve`
     nearest: Array  # [N], thresholds that can be met, in the units of the labels
-    share: float  # by which part of its range the most changed of these differs from what was asked
+    share: float  # the largest change of a threshold, as a part of its range
     names: tuple[str, ...]  # [N]
     costs: tuple[bool, ...]  # [N], whether each is a budget, which must not be exceeded
 
@@ -79,7 +79,7 @@ def conflict(problem: CMDP | StationaryCMDP) -> Conflict | None:
     """Return an irreducible set of thresholds that conflict, or None if all can be met.
 
     A threshold counts as met as in `solve`: but for rounding. `nearest` lowers thresholds so that
-    the largest change is least, each measured by the range of what policies reach.
+    the largest change is least, each measured by the range of attained values.
     """
     check_problem(problem)
     if not problem.constraints:

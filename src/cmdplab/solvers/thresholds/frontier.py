@@ -2,8 +2,8 @@
 
 It is concave and piecewise linear: the upper right edge of the attainable returns, in the plane of
 the objective and one utility, with the other thresholds as they are. Chords find its vertices. The
-best point in the direction of a chord either lies beyond it, and is a vertex between its ends, or
-proves that the chord is an edge. K vertices take 2 K searches.
+best point in the direction of a chord may lie beyond the chord. Then it is a vertex between both
+ends. Otherwise the chord is an edge. K vertices take 2 K searches.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cmdplab.types import Array, frozen
 MOST_POINTS = 10_000
 MOST_BREAKPOINTS = 1_000  # that are looked for unless one asks for more: two questions each
 ROUNDING = 1e-13  # of the largest return: what is less is zero
-BEYOND = 1e-11  # of the largest return: a vertex that is nearer to a chord is not told from it
+BEYOND = 1e-11  # of the largest return: a vertex nearer to a chord counts as on it
 
 
 @display.shown
