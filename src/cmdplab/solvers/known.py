@@ -188,9 +188,7 @@ class Known:
         return policy.reshape(p.horizon, p.states, p.actions)
 
     def played(self, found: Found) -> Array:
-        """Return the policy [H, X, A] of a mixture, with its first column at states without
-        mass.
-        """
+        """Return a mixture's policy [H, X, A], with its first column at states without mass."""
         pairs = sum(
             share * self.occupancy(self.chosen(each.policy))
             for share, each in zip(found.shares, found.columns, strict=True)

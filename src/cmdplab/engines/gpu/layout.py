@@ -101,6 +101,6 @@ def from_card(rows: Array, form: Form) -> Array:
 
 
 def closed_on_card(closed: Array, form: Form, dtype: npt.DTypeLike) -> Array:
-    """Convert [H, X, A] to [H, J S], closed at places without a pair; in float32 at least -1e30."""
+    """Convert [H, X, A] to [H, J S], closed at places without a pair, at least -1e30 in float32."""
     low = -np.inf if np.dtype(dtype).itemsize == 8 else _CLOSED_SINGLE
     return np.maximum(to_card(closed, form, CLOSED), low)
