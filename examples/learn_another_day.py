@@ -40,7 +40,7 @@ class Machine:
 
 
 def logged(episodes: int) -> list[list[tuple]]:
-    """What somebody wrote down: (state, action, reward, cost, next state), no next after an end."""
+    """Return logged steps (state, action, reward, cost, next state), no next after an end."""
     env, rng, found = Machine(), np.random.default_rng(7), []
     for _ in range(episodes):
         steps, (state, _), ended = [], env.reset(), False

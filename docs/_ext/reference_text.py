@@ -21,7 +21,7 @@ OTHER = "and also"
 
 
 def groups() -> dict[str, list[str]]:
-    """The public names by what they are for, as docs/python.md has them; none is left out."""
+    """Return the public names by what they are for, as docs/python.md has them."""
     text = (DOCS / "python.md").read_text()
     table = text.partition("| to | names |")[2].partition("\n\n")[0]
     found: dict[str, list[str]] = {}
@@ -38,7 +38,7 @@ def groups() -> dict[str, list[str]]:
 
 
 def exported(subpackage: str) -> list[str]:
-    """The names that a subpackage exports and that are no names of `cmdplab` itself."""
+    """Return the names that a subpackage exports and that are no names of `cmdplab` itself."""
     module = import_module(f"cmdplab.{subpackage}")
     names = getattr(module, "__all__", [])
     same = {name for name in cmdplab.__all__ if name in names}
@@ -46,7 +46,7 @@ def exported(subpackage: str) -> list[str]:
 
 
 def modules(subpackage: str) -> list[tuple[str, str]]:
-    """The modules of a subpackage, each with the first sentence of its docstring."""
+    """Return the modules of a subpackage, each with the first sentence of its docstring."""
     home = Path(str(import_module(f"cmdplab.{subpackage}").__file__))
     if home.name != "__init__.py":
         return []
@@ -116,7 +116,7 @@ def write_api() -> None:
 
 
 def first_paragraph(text: str) -> str:
-    """The first paragraph of a docstring, on one line."""
+    """Return the first paragraph of a docstring, on one line."""
     return escaped(" ".join(text.split("\n\n")[0].split()))
 
 
@@ -210,7 +210,7 @@ def paragraphs(text: list[str]) -> list[list[str]]:
 
 
 def _listed(lines: list[str]) -> list[str]:
-    """A list whose items stand on one line each, apart from what leads to it."""
+    """Return a list whose items stand on one line each, apart from what leads to it."""
     items: list[str] = []
     for line in lines:
         if line.startswith("- ") and items and not items[-1].startswith("- "):
@@ -223,7 +223,7 @@ def _listed(lines: list[str]) -> list[str]:
 
 
 def commands_text() -> str:
-    """The commands as Markdown: a section each."""
+    """Return the commands as Markdown: a section each."""
     group: Any = typer.main.get_command(cli)
     return "\n".join(_command(name, each) for name, each in group.commands.items())
 

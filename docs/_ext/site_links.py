@@ -45,7 +45,7 @@ class Page(HTMLParser):
 
 
 def problems(folder: Path) -> list[str]:
-    """A sentence for every link that leads nowhere, and for what is loaded from outside."""
+    """Return a sentence for every link that leads nowhere, and for what is loaded from outside."""
     pages = {
         file: Page(file.read_text())
         for file in sorted(folder.rglob("*.html"))
