@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_up_records import records
-from test_report import NASTY, data_of, decode, swept  # noqa: F401
+from test_report import NASTY, NASTY_NAME, data_of, decode, swept  # noqa: F401
 
 from cmdplab.algorithms import FIGURE_1
 from cmdplab.experiments.records.tables import read_curves
@@ -343,13 +343,13 @@ def test_printing(visit, file, shots):
 
 def test_names_stay_text(visit, tmp_path):
     names = (NASTY, "UOpt-RPGPD")
-    made = records(tmp_path / "nasty", names=names, seeds=2, episodes=3000, problem=NASTY)
+    made = records(tmp_path / "nasty", names=names, seeds=2, episodes=3000, problem=NASTY_NAME)
     page = visit(write_report(made))
     seen = page.locator("#summary tbody th").first.text_content()
     assert NASTY in seen
     assert page.locator("#legend button").first.text_content() == NASTY
     assert page.locator("script").count() == 2
-    assert page.locator("#facts dd").first.text_content() == NASTY
+    assert page.locator("#facts dd").first.text_content() == NASTY_NAME
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
