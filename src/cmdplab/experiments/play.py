@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -282,7 +282,7 @@ def play_one(
     store.close(playing.reached() if playing.episodes else None, playing.seconds)
 
 
-def part(arrays: Snapshot, mark: str) -> Snapshot:
+def part(arrays: Mapping[str, Any], mark: str) -> dict[str, Any]:
     """Return the arrays whose names begin with a mark, without it."""
     return {k.removeprefix(mark): v for k, v in arrays.items() if k.startswith(mark)}
 

@@ -18,7 +18,7 @@ from cmdplab.algorithms.row import Row
 from cmdplab.cmdp.policy import Policy
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments import checkpoint
-from cmdplab.experiments.play import saved_state
+from cmdplab.experiments.play import part, saved_state
 from cmdplab.files import parse_json, read_sealed_npz, write_sealed_npz
 from cmdplab.files.write import writable_folder
 from cmdplab.live.codes import described, restored
@@ -96,11 +96,6 @@ def find(
     told = arrays["told"].astype(np.bool_) if "told" in arrays else None
     kept = (tally, int(arrays["cut"]), seen, steps, earlier, told)
     return Saved(saved_state(row, arrays), *kept), found.complaints
-
-
-def part(arrays: dict[str, Any], mark: str) -> dict[str, Any]:
-    """Return the arrays whose names begin with a mark, named without it."""
-    return {k.removeprefix(mark): v for k, v in arrays.items() if k.startswith(mark)}
 
 
 FORMAT = "cmdplab-learned-1"

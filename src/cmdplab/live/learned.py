@@ -197,7 +197,7 @@ class Learned(Known):
 @frozen
 @dataclass(frozen=True, eq=False)
 class Fitted(Known):
-    """What logged episodes say: a model, a plan, and their notes. Nothing was played."""
+    """A model and a plan estimated from logged episodes, with notes. Nothing was played."""
 
     policy: Policy  # [H, X, A], the plan
     planned: Planned
