@@ -17,6 +17,8 @@ from cmdplab.cli import sweep as commands
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.experiments import durable, manifest, status as index
 from cmdplab.experiments.durable import CURVES, FILES, LOCK, MISTAKES, held, is_held, run_in_folder
+from cmdplab.experiments.executors import local
+from cmdplab.experiments.executors.worker import Interrupt
 from cmdplab.experiments.experiment import problems, read_experiment
 from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.records import columns
@@ -24,7 +26,7 @@ from cmdplab.experiments.records.groups import gather as gather_audit
 from cmdplab.experiments.run import run
 from cmdplab.experiments.status import status_of
 from cmdplab.experiments.sweep import prepare, sweep
-from cmdplab.experiments.work import Entries
+from cmdplab.experiments.work import Entries, Event
 from cmdplab.files import file_digest
 from cmdplab.files.write import written_whole
 from cmdplab.report import gather as gather_report
@@ -119,6 +121,36 @@ def test_a_changed_file_is_noticed_behind_the_index(swept, name):
     assert found == [each.status for each in map(status_of, works)]
     again = sweep_again(swept)
     assert {each.status for each in again} == {"done"}
+
+
+def test_a_worker_that_is_done_gets_its_next_run_at_once(swept, monkeypatch):
+    class AtOnce:
+        """A worker that has done its run as soon as it has it."""
+
+        def __init__(self, every):
+            self.work, self.pipe = None, self
+
+        def give(self, work):
+            self.work = work
+
+        def listen(self):
+            done, self.work = self.work, None
+            return done and Event(done.folder.name, "done")
+
+        def dismiss(self, at_once):
+            assert self.work is None
+
+        def join(self):
+            pass
+
+    for name in local._THREADS:
+        monkeypatch.setenv(name, "1")  # set back at the end
+    ended = []
+    monkeypatch.setattr(local, "Worker", AtOnce)
+    monkeypatch.setattr(local, "wait", lambda *_, **__: pytest.fail("nobody is busy"))
+    works = works_of(swept)
+    local.run_locally(works, 3, ended.append, Interrupt(), 30.0)
+    assert [each.folder for each in ended] == [work.folder.name for work in works]
 
 
 def sweep_again(out):

@@ -74,7 +74,9 @@ def run_locally(
                         waiting.append(worker.last)  # somebody stopped this worker alone
                     else:
                         on_event(event)
-            wait([worker.pipe for worker in crew if worker.work], timeout=0.2)
+            busy = [worker.pipe for worker in crew if worker.work]
+            if len(busy) == len(crew) or (busy and not waiting):  # else somebody can begin now
+                wait(busy, timeout=0.2)
     finally:
         for worker in crew:
             worker.dismiss(at_once=interrupt.asked > 1)
