@@ -16,7 +16,7 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines.families import session
-from cmdplab.environments.slippery_grid import slippery_grid
+from cmdplab.environments.mazes import slippery_grid
 from cmdplab.solvers import solve
 
 SIZES = (20, 40, 60, 80, 100)

@@ -17,7 +17,7 @@ import cmdplab
 import cmdplab.gym
 from cmdplab import CMDP, Job, Labels, Policy, StationaryCMDP, algorithm, formats
 from cmdplab.cmdp.labels import Scale
-from cmdplab.environments.river_swim import river_swim
+from cmdplab.environments.levels import river_swim
 from cmdplab.errors import InputError
 
 HUGE = 10**400

@@ -21,8 +21,8 @@ from cmdplab.cmdp.horizons import (
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.environments import make
-from cmdplab.environments.paradox import paradox_arrays
-from cmdplab.environments.queue import THRESHOLDS, queue, queue_arrays
+from cmdplab.environments.chains import paradox_arrays
+from cmdplab.environments.levels import THRESHOLDS, queue, queue_arrays
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 

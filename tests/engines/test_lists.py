@@ -20,7 +20,7 @@ from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Dense, Sparse, lists
 from cmdplab.environments import make
 from cmdplab.environments.grids import deterministic, landings, slippery, slippery_lists
-from cmdplab.environments.slippery_grid import slippery_grid
+from cmdplab.environments.mazes import slippery_grid
 from cmdplab.errors import InputError
 from cmdplab.solvers import Box, plan, solve
 from cmdplab.solvers.layout import Lists

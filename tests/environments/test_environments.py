@@ -17,17 +17,13 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.environments import ENVIRONMENTS, catalogue, make, named
-from cmdplab.environments.box import box
-from cmdplab.environments.cliff import cliff
-from cmdplab.environments.cost_chain import cost_chain
+from cmdplab.environments.chains import cost_chain
+from cmdplab.environments.discounted import five_by_five, random_tight
 from cmdplab.environments.episode_wise import opse_streaming
-from cmdplab.environments.five_by_five import five_by_five
-from cmdplab.environments.mars_rover import mars_rover
+from cmdplab.environments.levels import osband_river_swim, river_swim
+from cmdplab.environments.mazes import box, cliff, mars_rover, triple_q_grid
 from cmdplab.environments.random_cmdp import binds, printed_rewards, random_cmdp
-from cmdplab.environments.random_tight import random_tight
 from cmdplab.environments.resource_gathering import resource_gems
-from cmdplab.environments.river_swim import osband_river_swim, river_swim
-from cmdplab.environments.triple_q_grid import triple_q_grid
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 

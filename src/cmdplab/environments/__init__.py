@@ -1,16 +1,15 @@
-"""The one list of environments: name -> how to make it. A new environment is a file and a line."""
+"""Environments by name. A new one is a function in a module here, and a row in rows.py."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from importlib import import_module
 
 from cmdplab import plugins
 from cmdplab.checks import whole_number
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments.entry import Certified, Environment, Published, Scale, registered
+from cmdplab.environments.rows import ENVIRONMENTS
 from cmdplab.errors import InputError
 
 __all__ = [
@@ -23,59 +22,6 @@ __all__ = [
     "named",
     "no_instances",
 ]
-
-_HOMES = {  # module -> the names in its ENTRIES
-    "published": ["published"],
-    "random_cmdp": [
-        "random-printed",
-        "random-released",
-        "random-independent",
-        "random-printed-binding",
-        "random-independent-binding",
-    ],
-    "random_dann": ["random-dann"],
-    "random_tight": ["random-tight"],
-    "media_streaming": ["media-streaming"],
-    "three_state": ["three-state", "three-state-uniform"],
-    "inventory": ["inventory", "inventory-corrected"],
-    "job_scheduling": ["job-scheduling"],
-    "mars_rover": ["mars-rover"],
-    "box": ["box"],
-    "triple_q_grid": ["triple-q-grid", "triple-q-grid-binding"],
-    "cliff": ["cliff"],
-    "six_state": ["six-state"],
-    "cost_chain": ["cost-chain-3", "cost-chain-11"],
-    "river_swim": ["river-swim", "river-swim-osband"],
-    "paradox": ["paradox"],
-    "five_by_five": ["five-by-five", "five-by-five-3"],
-    "uniform_random": ["uniform-random-3", "uniform-random-4"],
-    "queue": ["queue"],
-    "resource_gathering": ["resource-attacks", "resource-gems"],
-    "slippery_grid": ["slippery-grid"],
-    "episode_wise": ["opse-streaming", "opse-streaming-random", "opse-tabular", "opse-linear"],
-}
-
-
-class _Environments(Mapping[str, Environment]):
-    """Map each name to its environment, and import the module of one at first use."""
-
-    _home = {name: home for home, names in _HOMES.items() for name in names}  # noqa: RUF012
-
-    def __getitem__(self, name: str) -> Environment:
-        found: Environment = import_module(f"{__name__}.{self._home[name]}").ENTRIES[name]
-        return found
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._home)
-
-    def __len__(self) -> int:
-        return len(self._home)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._home
-
-
-ENVIRONMENTS: Mapping[str, Environment] = _Environments()
 
 
 def named(name: str) -> Environment | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import partial
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,32 +70,31 @@ class Environment(NamedTuple):
         return Published(objective(optimum), tuple(prices), objective(unconstrained))
 
 
-def fixed(
-    make: Callable[[], CMDP],
+def row(
+    function: str,
     summary: str,
     source: str,
-    units: tuple[Scale, ...],
-    certified: Certified,
+    units: tuple[Scale, ...] = (),
+    certified: Certified | None = None,
+    given: tuple[Any, ...] = (),
     version: int = 0,
     tail: float | None = None,
     unverified: str = "",
 ) -> Environment:
-    """Return an environment that is one instance and ignores the instance seed."""
+    """Return an environment of a function of this subpackage, named as "module.function".
+
+    Without certified values the environment is random, and the function takes the instance seed.
+    `given` are other arguments. The module is imported when a problem is made.
+    """
+    module, _, name = function.partition(".")
+
+    def make(seed: int) -> CMDP:
+        found = getattr(import_module(f"{__package__}.{module}"), name)
+        problem: CMDP = found(*given, seed=seed) if certified is None else found(*given)
+        return problem
+
     known = (units, certified, tail, unverified)
-    return Environment(lambda seed: make(), False, summary, source, version, *known)
-
-
-def drawn(
-    name: str,
-    make: Callable[..., CMDP],
-    summary: str,
-    source: str,
-    units: tuple[Scale, ...] = (),
-    tail: float | None = None,
-) -> dict[str, Environment]:
-    """Return {name: environment}. The environment calls `make(name, instance_seed)`."""
-    made = Environment(partial(make, name), True, summary, source, units=units, tail=tail)
-    return {name: made}
+    return Environment(make, certified is None, summary, source, version, *known)
 
 
 def stationary_costs(

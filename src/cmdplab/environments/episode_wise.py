@@ -26,15 +26,12 @@ import numpy as np
 
 from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import Certified, Scale, checked_sizes, drawn, fixed
+from cmdplab.environments.entry import checked_sizes
 from cmdplab.environments.grids import neighbours
 from cmdplab.environments.random_cmdp import CONCENTRATION, at_share, stream
 
 HORIZON = 4
 LEVELS = 6
-SLOW = 1
-SHARE, LINEAR_SHARE = 0.6, 0.68  # of the largest utility
-ONES = 0.1  # the probability of a reward that is one
 LABELS = Labels(tuple(f"buffer {n}" for n in range(LEVELS)), ("fast link", "slow link"))
 
 
@@ -44,12 +41,12 @@ def opse_streaming(mu: float = 0.7, rho: float = 0.25, name: str = "opse-streami
     up, down = (1.0 - rho) * rate, rho * (1.0 - rate)
     kernel = neighbours(up, down, 1.0 - up - down)
     reward = np.zeros((2, HORIZON, LEVELS, 2))
-    reward[0, :, 1:], reward[1, :, :, SLOW] = 1.0, 1.0
-    threshold = np.array([SHARE * HORIZON])
+    reward[0, :, 1:], reward[1, :, :, 1] = 1.0, 1.0
+    threshold = np.array([0.6 * HORIZON])
     return CMDP(kernel, reward, threshold, 0, name=name, labels=LABELS)
 
 
-def random_streaming(name: str, seed: int = 0) -> CMDP:
+def random_streaming(name: str = "opse-streaming-random", seed: int = 0) -> CMDP:
     """Draw the instance of a seed. It stays the same in every version of NumPy."""
     random = stream(seed)
     mu, rho = random.uniform(0.5, 0.9), random.uniform(0.1, 0.4)
@@ -57,20 +54,24 @@ def random_streaming(name: str, seed: int = 0) -> CMDP:
 
 
 def opse_tabular(
-    name: str, seed: int = 0, states: int = 5, actions: int = 3, horizon: int = HORIZON
+    name: str = "opse-tabular",
+    seed: int = 0,
+    states: int = 5,
+    actions: int = 3,
+    horizon: int = HORIZON,
 ) -> CMDP:
     """Draw the instance of a seed. It stays the same in every version of NumPy."""
     checked_sizes(states=states, actions=actions, horizon=horizon)
     random = stream(seed)
     shape = (horizon, states, actions)
-    reward = (random.random_sample((2, *shape)) < ONES).astype(np.float64)
+    reward = (random.random_sample((2, *shape)) < 0.1).astype(np.float64)
     kernel = random.dirichlet(np.full(states, CONCENTRATION), shape)
     start = int(random.randint(states))
-    return at_share(SHARE, kernel, reward, start, f"{name} (seed {seed})")
+    return at_share(0.6, kernel, reward, start, f"{name} (seed {seed})")
 
 
 def opse_linear(
-    name: str,
+    name: str = "opse-linear",
     seed: int = 0,
     states: int = 100,
     actions: int = 3,
@@ -88,18 +89,4 @@ def opse_linear(
     reward = np.einsum("xad,nhd->nhxa", phi, theta)
     reward /= reward.max(axis=(1, 2, 3), keepdims=True)
     start = int(random.randint(states))
-    return at_share(LINEAR_SHARE, kernel, reward, start, f"{name} (seed {seed})")
-
-
-_SOURCE = "Kitamura et al. (2025), code"
-UNITS = (Scale("steps at levels above 0"), Scale("steps on the slow link"))
-OPTIMUM = Certified(1.900171875, (0.3,), 1.6, 2.099671875)
-
-ENTRIES = {
-    "opse-streaming": fixed(
-        opse_streaming, "a short buffer, two links", f"{_SOURCE}; rates ours", UNITS, OPTIMUM
-    ),
-    **drawn("opse-streaming-random", random_streaming, "the same with random rates", _SOURCE),
-    **drawn("opse-tabular", opse_tabular, "few rewards and utilities, 0 or 1", _SOURCE),
-    **drawn("opse-linear", opse_linear, "linear in five features, many states", _SOURCE),
-}
+    return at_share(0.68, kernel, reward, start, f"{name} (seed {seed})")

@@ -1,31 +1,38 @@
-"""The paper's random CMDP (Appendix D), in three forms.
-
-P_h(. | x, a) ~ Dirichlet(0.1, ..., 0.1), independent over h, x, a; the start state is drawn once;
-b = half of the largest attainable utility. The forms differ in the rewards:
-
-- printed: r^0 is 0 with probability 1/2, else uniform on [0, 1]; r^1 = 1 - r^0   (the paper's text)
-- released: r^0 is 0 or 1 with probability 1/2 each; r^1 = 1 - r^0   (the authors' notebook)
-- independent: r^0 as printed, and r^1 drawn the same way but independently of r^0   (ours)
-
-With r^1 = 1 - r^0 the values of every policy add up to H, so that gap and violation are one number
-and the optimal multiplier is 1 whenever the constraint binds; the third form has no such shortcut.
-
-The constraint of an instance need not bind. With `accept=binds` the instance is drawn again, from
-the same stream, until it does; the first draw is that of the plain form.
-"""
+"""Random CMDPs without structure, and the very instance behind the paper's Figure 1."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from importlib.resources import files
 
 import numpy as np
 
 from cmdplab.cmdp.exact import greedy
+from cmdplab.cmdp.horizons import with_random_start
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import checked_sizes, drawn
+from cmdplab.environments.entry import checked_sizes
 from cmdplab.errors import InputError
 from cmdplab.types import Array
+
+
+def published() -> CMDP:
+    """Make the very CMDP behind the paper's Figure 1: X = 30, A = 3, H = 10, one constraint.
+
+    The arrays are numbers regenerated from the released generator's seed 12; no code came along.
+    They were float32, so the rows of the kernel are normalised here in float64. The threshold is
+    used as the notebook rounded it. Optimum 5.18840, multiplier 1, largest utility 2b to 1e-6.
+    """
+    file = files("cmdplab") / "data" / "published.npz"  # ours as much as the code: no guard
+    with file.open("rb") as stream, np.load(stream) as archive:
+        arrays = dict(archive)
+    kernel = arrays["transition"].astype(np.float64)
+    kernel /= kernel.sum(axis=-1, keepdims=True)
+    objective = arrays["objective"].astype(np.float64)
+    reward = np.stack([objective, 1.0 - objective])
+    start = int(arrays["start"])
+    return CMDP(kernel, reward, arrays["threshold"], start, name="published")
+
 
 CONCENTRATION = 0.1
 DRAWS = 1000  # before giving up on an instance that is accepted
@@ -68,7 +75,24 @@ def random_cmdp(
     horizon: int = 10,
     accept: Accept = anything,
 ) -> CMDP:
-    """Draw the instance of a seed. It stays the same in every version of NumPy."""
+    """Draw the paper's random CMDP (Appendix D), in three forms. A seed gives the same instance in
+    every version of NumPy.
+
+    P_h(. | x, a) ~ Dirichlet(0.1, ..., 0.1), independent over h, x, a; the start state is drawn
+    once; b = half of the largest attainable utility. The forms differ in the rewards:
+
+    - printed: r^0 is 0 with probability 1/2, else uniform on [0, 1]; r^1 = 1 - r^0   (the paper's
+      text)
+    - released: r^0 is 0 or 1 with probability 1/2 each; r^1 = 1 - r^0   (the authors' notebook)
+    - independent: r^0 as printed, and r^1 drawn the same way but independently of r^0   (ours)
+
+    With r^1 = 1 - r^0 the values of every policy add up to H, so that gap and violation are one
+    number and the optimal multiplier is 1 whenever the constraint binds; the third form has no such
+    shortcut.
+
+    The constraint of an instance need not bind. With `accept=binds` the instance is drawn again,
+    from the same stream, until it does; the first draw is that of the plain form.
+    """
     checked_sizes(states=states, actions=actions, horizon=horizon)
     random = stream(seed)
     shape = (horizon, states, actions)
@@ -127,25 +151,36 @@ def binds(problem: CMDP) -> bool:
     return False
 
 
-_PAPER = "Kitamura et al. (2024), Appendix D"
-_CODE = "Kitamura et al. (2024), code"
-_printed = partial(random_cmdp, printed_rewards)
-_released = partial(random_cmdp, released_rewards)
-_independent = partial(random_cmdp, independent_rewards)
-_printed_binding = partial(_printed, accept=binds)
-_independent_binding = partial(_independent, accept=binds)
-_EITHER = "reward and utility independent, each 0 or uniform"
-_REDRAWN = "form, redrawn until it binds"
+printed = partial(random_cmdp, printed_rewards, "random-printed")
+released = partial(random_cmdp, released_rewards, "random-released")
+independent = partial(random_cmdp, independent_rewards, "random-independent")
+printed_binding = partial(random_cmdp, printed_rewards, "random-printed-binding", accept=binds)
+independent_binding = partial(
+    random_cmdp, independent_rewards, "random-independent-binding", accept=binds
+)
 
-ENTRIES = {
-    **drawn("random-printed", _printed, "rewards 0 or uniform, utility 1 - reward", _PAPER),
-    **drawn("random-released", _released, "rewards 0 or 1, utility 1 - reward", _CODE),
-    **drawn("random-independent", _independent, _EITHER, "ours"),
-    **drawn(
-        "random-printed-binding",
-        _printed_binding,
-        f"the first {_REDRAWN}",
-        f"{_PAPER}; redrawing ours",
-    ),
-    **drawn("random-independent-binding", _independent_binding, f"the third {_REDRAWN}", "ours"),
-}
+
+def random_dann(
+    name: str = "random-dann", seed: int = 0, states: int = 50, actions: int = 3, horizon: int = 10
+) -> CMDP:
+    """Draw the random MDP of Dann, Lattimore & Brunskill (2017), with a utility: X = 51, A = 3,
+    H = 11.
+
+    Origin: the generator released with UBEV: S states (5, 50 or 200; here 50), 3 actions, 10 steps.
+    P_h(. | x, a) ~ Dirichlet(0.1, ..., 0.1), independent over h, x, a; rewards are 0 with
+    probability 0.85, else uniform on [0, 1]; the start distribution is drawn from Dirichlet(0.1,
+    ..., 0.1). Three differences from the paper's random CMDP: sparser rewards, a random start,
+    other sizes.
+
+    The source has no constraint. Ours: a utility drawn like the reward, independently of it, and
+    half of its largest value as the threshold. The random start is a step of its own, from state
+    50, without reward, so that H = 11. The stream of random numbers is ours.
+    """
+    checked_sizes(states=states, actions=actions, horizon=horizon)
+    random = stream(seed)
+    shape = (horizon, states, actions)
+    concentration = np.full(states, CONCENTRATION)
+    kernel = random.dirichlet(concentration, shape)
+    first = random.dirichlet(concentration)
+    reward = np.stack([zero_or_uniform(random, shape, 0.85) for _ in range(2)])
+    return at_share(0.5, *with_random_start(kernel, reward, first), f"{name} (seed {seed})")

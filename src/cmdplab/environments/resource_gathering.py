@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.environments.entry import Certified, Scale, checked_sizes, fixed, stationary_costs
+from cmdplab.environments.entry import checked_sizes, stationary_costs
 from cmdplab.types import Array, Mask
 
 SIDE = 5
@@ -37,8 +37,6 @@ HOME, GOLD, GEM = (3, 1), (3, 5), (5, 4)
 ENEMIES = ((4, 5), (3, 4))
 ATTACK = 0.1
 MOVES = ((0, 1), (0, -1), (-1, 0), (1, 0))  # up, down, left, right
-HORIZON = 50
-ATTACKS, GEMS = 0.3, 2.0
 
 
 class Place(NamedTuple):
@@ -59,14 +57,14 @@ class Model(NamedTuple):
     mask: Mask  # [X, A]: moves that stay on the grid
 
 
-def resource_attacks(horizon: int = HORIZON, budget: float = ATTACKS) -> CMDP:
+def resource_attacks(horizon: int = 50, budget: float = 0.3) -> CMDP:
     """Make the problem of gathering gold with a budget of attacks."""
     checked_sizes(horizon=horizon)
     kernel, (gold, _), attacked, mask = resource_model()
     return stationary_costs(kernel, gold, attacked, budget, horizon, 0, "resource-attacks", mask)
 
 
-def resource_gems(horizon: int = HORIZON, gems: float = GEMS) -> CMDP:
+def resource_gems(horizon: int = 50, gems: float = 2.0) -> CMDP:
     """Make the problem of gathering gold with a demand for gems."""
     kernel, delivered, _, mask = resource_model()
     return CMDP(kernel, delivered, np.array([gems]), 0, horizon, "resource-gems", mask)
@@ -113,23 +111,3 @@ def _arrays(states: list[Place], moved: list[list[Place | None]]) -> Model:
             if there.cell == HOME:
                 delivered[:, n, a] = state.gold, state.gem
     return Model(kernel, delivered, attacked, mask)
-
-
-_SOURCE = "QVBS model resource-gathering; horizon and constraint ours"
-
-ENTRIES = {
-    "resource-attacks": fixed(
-        resource_attacks,
-        "fetch gold past enemies, with few attacks",
-        _SOURCE,
-        units=(Scale("gold"), Scale("attacks", -1.0, HORIZON)),
-        certified=Certified(4.43872485, (1.4624162,), 0.3, 5.22624883),
-    ),
-    "resource-gems": fixed(
-        resource_gems,
-        "fetch gold past enemies, and enough gems",
-        _SOURCE,
-        units=(Scale("gold"), Scale("gems")),
-        certified=Certified(4.50733098, (0.45079983,), 3.0, 5.22624883),
-    ),
-}
