@@ -29,12 +29,12 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.triple_q import TRIPLE_Q
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.gpu.batch import GpuBatch
 from cmdplab.engines.gpu.device import cuda, missing, simulated
 from cmdplab.engines.gpu.layout import Form, form_of
 from cmdplab.engines.gpu.limits import chunk_size
 from cmdplab.environments import make
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.solvers import solve_feasible
 
 ROW = algorithm("UOpt-RPGPD", "released")

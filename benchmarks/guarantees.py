@@ -23,7 +23,7 @@ from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.families.primal_dual import PrimalDualState
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
-from cmdplab.cmdp.random import random_problem
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.solvers import policy_bounds
 from cmdplab.statistics import binomial_interval
 

@@ -13,9 +13,9 @@ from itertools import product
 
 from cmdplab import CMDP, algorithm, quiet
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines.families import live_session, session
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.solvers import solve, solve_feasible
 
 # Of about equal length. What has a second word needs no lists: it plays a table, or learns live.

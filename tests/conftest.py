@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, settings, strategies as st
 from cmdplab import cli
 from cmdplab.cmdp.exact import greedy
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.random import SHAPES, random_problem
+from cmdplab.environments.random_cmdp import SHAPES, random_problem
 from cmdplab.experiments.durable import do_one
 from cmdplab.experiments.work import Entries
 from cmdplab.solvers import solve

@@ -34,8 +34,8 @@ from cmdplab.algorithms.task import checked_baseline
 from cmdplab.audit import events
 from cmdplab.cli.run import _policy
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import run_in_folder

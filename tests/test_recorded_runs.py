@@ -16,7 +16,7 @@ import pytest
 import cmdplab
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.row import ONE_CONSTRAINT
-from cmdplab.cmdp.random import random_problem
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.experiments.manifest import machine
 
 RECORD = Path(__file__).parent / "data" / "recorded_runs.json"

@@ -20,9 +20,9 @@ from cmdplab.algorithms.families.primal_dual import PrimalDual
 from cmdplab.algorithms.families.safe import SafeFields, coin_share, mixed_value, parted, union_log
 from cmdplab.algorithms.families.triple_q import TripleQ
 from cmdplab.cmdp import exact
-from cmdplab.cmdp.random import SHAPES
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines.families import live_session
+from cmdplab.environments.random_cmdp import SHAPES
 from cmdplab.errors import InputError
 from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.solvers import Box, policy_bounds, solve_feasible

@@ -58,7 +58,7 @@ def test_a_policy_with_memory_is_evaluated_and_explained_at_a_level(call, tmp_pa
     [
         (("solve", "three-state", "--policy", "OUT/it.txt"), "is no .npz, .csv or .json"),
         (("evaluate", "three-state", "OUT/none.csv"), "none.csv does not exist"),
-        (("evaluate", "media-streaming", "OUT/it.csv"), "row 1 of the table: there is no"),
+        (("evaluate", "media-streaming", "OUT/it.csv"), "line 2: there is no"),
         (("evaluate", "media-streaming", "OUT/it.npz"), "3 states and 2 actions, but media-str"),
         (("explain", "three-state", "9"), "there is no state 9: the states are 0..2"),
         (("explain", "three-state", "0", "--step", "6"), "there is no step 6: the steps are 0..5"),

@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from cmdplab.algorithms.task import checked_baseline
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.random import random_problem
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve
 from cmdplab.theory.saddle import saddle_point

@@ -103,17 +103,17 @@ ROWS = [
     [
         (lambda rows: rows[:8] + rows[10:], "no row for step late, state busy, which its policy"),
         (lambda rows: rows[1:], "step early, state idle, from row 1 on, sum to 0.5, not to 1"),
-        (lambda rows: [*rows, rows[2]], "row 13 of the table says .*wait again, after row 3"),
+        (lambda rows: [*rows, rows[2]], "row 13 says .*wait again, after row 3"),
         (
             lambda rows: [*rows[:2], rows[2] | {"state": "lost"}],
-            "row 3 .* no state 'lost': .* named ",
+            "row 3: .* no state 'lost': .* named ",
         ),
-        (lambda rows: [rows[0] | {"probability": 1.5}], "row 1 of the table: 1.5 is not a prob"),
-        (lambda rows: [{"state": 0, "action": 1}], "row 1 of the table: None is not a prob"),
-        (lambda rows: [*rows[:1], {"step": 0, "action": 0}], "row 2 of the table has no 'state'"),
-        (lambda rows: [], "has no rows"),
-        (lambda rows: "text", "must be a list of rows"),
-        (lambda rows: [3], "row 1 of the table is no mapping"),
+        (lambda rows: [rows[0] | {"probability": 1.5}], "row 1: 1.5 is not a prob"),
+        (lambda rows: [{"state": 0, "action": 1}], "no column 'probability'; it has state, action"),
+        (lambda rows: [*rows[:1], {"step": 0, "action": 0}], "row 2: there is no state ''"),
+        (lambda rows: [], "the table is empty"),
+        (lambda rows: b"text", "or a list of dictionaries"),
+        (lambda rows: [3], "or a list of dictionaries"),
     ],
 )
 def test_what_is_wrong_is_named_by_its_row(change, words):
@@ -124,9 +124,10 @@ def test_what_is_wrong_is_named_by_its_row(change, words):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("it.csv", "step,state,action,probability\n0,0,0\n", "row 1 .* another number of columns"),
+        ("it.csv", "step,state,action,probability\n0,0,0\n", "line 2: 3 cells, but 4 columns"),
         ("it.json", "[]", "it is not a policy"),
         ("it.json", '{"format": "cmdplab-policy-1", "rows": [], "counter": [1]}', "needs both"),
+        ("it.json", '{"format": "cmdplab-policy-1", "rows": "other.csv"}', "it is not a policy"),
         ("it.csv", "", "has no rows"),
     ],
 )

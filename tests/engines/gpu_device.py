@@ -7,10 +7,10 @@ from gpu_cases import batch, check_equals_cpu, check_judged, check_same_bits, fa
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.families.triple_q import TripleQ
-from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.gpu import device
 from cmdplab.engines.gpu.limits import SINGLE_TOLERANCE
 from cmdplab.environments import make
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.errors import EngineError
 
 if device.missing():

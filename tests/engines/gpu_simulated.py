@@ -20,10 +20,10 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.families.triple_q import TripleQ
 from cmdplab.algorithms.triple_q import TRIPLE_Q_NO_RESET
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.gpu.batch import GpuBatch
 from cmdplab.engines.gpu.layout import form_of
 from cmdplab.engines.gpu.triple_q import triple_q_form
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.solvers import solve_feasible
 
 RELEASED = algorithm("UOpt-RPGPD", "released")

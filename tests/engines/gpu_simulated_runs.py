@@ -14,9 +14,9 @@ from conftest import ROOT
 from cmdplab import CMDP
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.engines import choose
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.errors import InputError
 from cmdplab.experiments import checkpoint, manifest, run_on_gpu
 from cmdplab.experiments.durable import CURVES, Recorded, held, run_in_folder

@@ -12,8 +12,8 @@ import pytest
 
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.families import session
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.solvers import solve_feasible
 
 ROWS = (

@@ -16,11 +16,11 @@ from cmdplab.algorithms.families.softmax_search import SoftmaxSearch
 from cmdplab.algorithms.row import ONE_CONSTRAINT, STATIONARY
 from cmdplab.algorithms.running.layout import Storage
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Dense, Sparse, lists
 from cmdplab.environments import make
 from cmdplab.environments.grids import deterministic, landings, slippery, slippery_lists
 from cmdplab.environments.mazes import slippery_grid
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.errors import InputError
 from cmdplab.solvers import Box, plan, solve
 from cmdplab.solvers.layout import Lists

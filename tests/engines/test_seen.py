@@ -10,8 +10,8 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.counts import as_rows, as_table, visits_of
 from cmdplab.algorithms.running import seen
 from cmdplab.algorithms.task import Task
-from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.families import live_session, session
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.numerics.sorting import sort_by_heap, sort_states
 
 X, A, H = 40, 3, 4

@@ -10,8 +10,8 @@ import pytest
 import cmdplab
 from cmdplab import Counter, InputError, Labels, Policy
 from cmdplab.cmdp.labels import Scale
-from cmdplab.cmdp.random import random_problem
 from cmdplab.cmdp.transitions import Sparse
+from cmdplab.environments.random_cmdp import random_problem
 
 
 def some_rows(problem, seed=0):

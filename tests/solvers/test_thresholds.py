@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 
 import cmdplab
 from cmdplab import CMDP, Average, Discounted, InputError, StationaryCMDP
-from cmdplab.cmdp.random import random_problem
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.formats import from_state_first
 from cmdplab.solvers import solve, solve_feasible
 

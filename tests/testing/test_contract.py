@@ -31,8 +31,8 @@ from cmdplab.algorithms.families.softmax_search import SoftmaxSearch
 from cmdplab.algorithms.row import CONSTRAINT, ONE_CONSTRAINT, STATIONARY
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
-from cmdplab.cmdp.random import SHAPES
 from cmdplab.engines.host import HostSession
+from cmdplab.environments.random_cmdp import SHAPES
 from cmdplab.errors import InputError
 from cmdplab.solvers import solve, solve_feasible
 from cmdplab.testing.contract import ContractError, check_learner

@@ -14,8 +14,8 @@ from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.families import session
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.formats import find
 from cmdplab.solvers import solve
 from cmdplab.theory import bounds, constants, conversions, events

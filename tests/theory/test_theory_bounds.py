@@ -12,7 +12,7 @@ from hypothesis import example, given, strategies as st
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.schedules import Constant, Setting
 from cmdplab.algorithms.uopt_rpgpd import UOPT_RPGPD
-from cmdplab.cmdp.random import random_problem
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.errors import InputError
 from cmdplab.theory import bounds, constants, conversions
 from cmdplab.theory.bounds import COROLLARY, EXPERIMENT, Exponents

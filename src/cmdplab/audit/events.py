@@ -22,8 +22,8 @@ from cmdplab.algorithms.task import Task
 from cmdplab.checks import whole_number
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.random import random_problem
 from cmdplab.engines.families import session
+from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.errors import InputError
 from cmdplab.experiments.experiment import first_complaint
 from cmdplab.experiments.play import check_counts

@@ -12,8 +12,7 @@ as its steps, and as levels, start and limit; a counter without a limit has the 
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,19 +20,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.checks import is_whole
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.bundle import check_format, check_problem
 from cmdplab.cmdp.checks import POLICY_TOLERANCE
-from cmdplab.cmdp.labels import AXES, Labels, choices
+from cmdplab.cmdp.columns import columns_of, numbers, places, repeated
+from cmdplab.cmdp.labels import AXES, Labels
 from cmdplab.cmdp.memory import Counter, Counters, Memory, counted_occupancy, mass_by_next_level
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import InputError, printable
-from cmdplab.files import read_json, read_sealed_npz, read_text, write_sealed_npz
-from cmdplab.files.tables import csv_rows, csv_text
+from cmdplab.files import read_json, read_sealed_npz, write_sealed_npz
+from cmdplab.files.tables import csv_text
 from cmdplab.files.write import to_json, write_text
-from cmdplab.types import Array, Mask
+from cmdplab.types import Array, Indices, Mask
 
 Row = dict[str, Any]
 LARGEST = 500_000_000  # numbers of a policy: 4 GB
@@ -61,84 +60,37 @@ def written_rows(array: Array, axes: str, labels: Labels, kept: Mask | None = No
 def read_rows(table: Any, problem: CMDP | StationaryCMDP, counter: Memory | None = None) -> Array:
     """Return the probabilities of a table, for the sizes and names of a problem.
 
-    table : rows as mappings, or a DataFrame of pandas. Without a column "step" the policy is
-    stationary. Errors count the rows from 1.
+    columns.py lists the kinds of tables. Without a column "step" the policy is stationary.
     """
     check_problem(problem)
-    records = _records(table)
-    opened = problem.opened
-    stepwise = opened.ndim == 3 and any("step" in each for each in records)
+    given, opened = columns_of(table), problem.opened
+    stepwise = opened.ndim == 3 and "step" in given.values
     axes = ("h" if stepwise else "") + ("k" if counter is not None else "") + "xa"
     sizes = {"h": len(opened), "x": problem.states, "a": problem.actions}
     sizes["k"] = 1 if counter is None else counter.levels
-    shape = [sizes[axis] for axis in axes]
+    shape = tuple(sizes[axis] for axis in axes)
     if prod(shape) > LARGEST:
         raise InputError(f"a policy of {' x '.join(map(str, shape))} numbers is too large")
-    array, first = np.zeros(shape), dict[tuple[int, ...], int]()
-    finds = [_finder(axis, sizes[axis], problem.labels) for axis in axes]
-    for number, record in enumerate(records, start=1):
-        index = tuple(find(record, number) for find in finds)
-        if index in first:
-            where = problem.labels.in_words(axes, index)
-            raise InputError(
-                f"row {number} of the table says {where} again, after row {first[index]}"
-            )
-        first[index] = number
-        array[index] = _probability(record, number)
-    _fill(array, axes, first, problem, counter)
+    index = tuple(places(given, AXES[e], e, problem.labels, sizes[e]) for e in axes)
+    twice = repeated(zip(*index, strict=True))
+    if twice is not None:
+        number, first = twice
+        where = problem.labels.in_words(axes, [int(each[number]) for each in index])
+        raise InputError(f"{given.rows[number]} says {where} again, after {given.rows[first]}")
+    array, chance = np.zeros(shape), numbers(given, "probability")
+    wrong = np.flatnonzero(~((chance >= 0.0) & (chance <= 1.0 + POLICY_TOLERANCE)))
+    if len(wrong):
+        raise InputError(f"{given.rows[wrong[0]]}: {chance[wrong[0]]:g} is not a probability")
+    array[index] = chance
+    _fill(array, axes, given.rows, index, problem, counter)
     return array
-
-
-def _records(table: Any) -> list[Mapping[str, Any]]:
-    if hasattr(table, "to_dict"):
-        table = table.to_dict("records")
-    if not isinstance(table, Iterable) or isinstance(table, str | bytes | Mapping):
-        raise InputError("a table of a policy must be a list of rows, or a DataFrame")
-    records = list(table)
-    for number, each in enumerate(records, start=1):
-        if not isinstance(each, Mapping):
-            raise InputError(f"row {number} of the table is no mapping of columns to values")
-    if not records:
-        raise InputError("the table of the policy has no rows")
-    return records
-
-
-def _finder(axis: str, size: int, labels: Labels) -> Callable[[Mapping[str, Any], int], int]:
-    """Return a function from a row and its number to the place along an axis."""
-    what = AXES[axis]
-    known: dict[Any, int] = {str(n): n for n in range(size)}
-    known |= {name: n for n, name in enumerate(labels.along(axis))}
-
-    def find(record: Mapping[str, Any], number: int) -> int:
-        if what not in record:
-            raise InputError(f"row {number} of the table has no {what!r}")
-        given = record[what]
-        if is_whole(given) or (isinstance(given, float | np.floating) and given.is_integer()):
-            given = int(given)  # names that are digits come back from pandas as numbers
-        found = known.get(str(given)) if isinstance(given, int | str) else None
-        if found is None:
-            say = choices(what, labels.along(axis), size)
-            raise InputError(f"row {number} of the table: there is no {what} {given!r}: {say}")
-        return found
-
-    return find
-
-
-def _probability(record: Mapping[str, Any], number: int) -> float:
-    given = record.get("probability")
-    try:
-        p = float(given)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        p = np.nan
-    if isinstance(given, bool) or not 0.0 <= p <= 1.0 + POLICY_TOLERANCE:
-        raise InputError(f"row {number} of the table: {given!r} is not a probability")
-    return p
 
 
 def _fill(
     array: Array,
     axes: str,
-    first: dict[tuple[int, ...], int],
+    rows: list[str],
+    index: tuple[Indices, ...],
     problem: CMDP | StationaryCMDP,
     counter: Memory | None,
 ) -> None:
@@ -147,16 +99,15 @@ def _fill(
     Refuse a table that lacks a state the policy reaches, or whose rows have a wrong sum.
     """
     said = np.zeros(array.shape[:-1], dtype=bool)
-    for index in first:
-        said[index[:-1]] = True
+    said[index[:-1]] = True
     total = array.sum(axis=-1)
     wrong = np.argwhere(said & (np.abs(total - 1.0) > POLICY_TOLERANCE))
     if len(wrong):
-        index = tuple(wrong[0].tolist())
-        number = min(n for place, n in first.items() if place[:-1] == index)
-        where = problem.labels.in_words(axes, index)
+        place = tuple(wrong[0].tolist())
+        first = np.all([each == n for each, n in zip(index, place, strict=False)], axis=0).argmax()
+        where = problem.labels.in_words(axes, place)
         raise InputError(
-            f"the rows of {where}, from row {number} on, sum to {total[index]:.9g}, not to 1"
+            f"the rows of {where}, from {rows[first]} on, sum to {total[place]:.9g}, not to 1"
         )
     opened = problem.opened
     if opened.ndim == 3 and "h" not in axes:
@@ -170,19 +121,6 @@ def _fill(
     if len(missing):
         where = problem.labels.in_words(axes, missing[0].tolist())
         raise InputError(f"the table has no row for {where}, which its policy reaches")
-
-
-def rows_of_csv(text: str) -> list[Row]:
-    """Return the rows of comma-separated values; the first line names the columns."""
-    try:
-        header, *rows = csv_rows(text) or [[]]
-    except csv.Error as error:
-        raise InputError(f"it cannot be read as .csv: {error}") from None
-    rows = [row for row in rows if row]
-    for number, row in enumerate(rows, start=1):
-        if len(row) != len(header):
-            raise InputError(f"row {number} of the table has another number of columns")
-    return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 def reached(problem: CMDP | StationaryCMDP, array: Array, counter: Memory | None) -> Mask:
@@ -266,7 +204,7 @@ def read(path: str | Path, problem: CMDP | StationaryCMDP | None) -> Parts:
     if problem is None:
         raise InputError(f"a policy in a {kind} file is read with its problem")
     if kind == ".csv":
-        array = read_rows(rows_of_csv(read_text(path)), problem)
+        array = read_rows(path, problem)
         return Parts(array, problem.labels, printable(Path(path).stem), None)
     return _from_written(read_json(path), problem)
 
@@ -277,7 +215,11 @@ def _rows(policy: Parts) -> list[dict[str, Any]]:
 
 
 def _from_written(values: Any, problem: CMDP | StationaryCMDP) -> Parts:
-    if not isinstance(values, dict) or values.get("format") != FORMAT or "rows" not in values:
+    if (
+        not isinstance(values, dict)
+        or values.get("format") != FORMAT
+        or not isinstance(values.get("rows"), list)
+    ):
         raise InputError(f"it is not a policy: an object of format {FORMAT!r} and rows")
     try:
         arrays = {name: np.asarray(values[name]) for name in COUNTER if name in values}

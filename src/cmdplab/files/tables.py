@@ -156,9 +156,13 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def csv_rows(text: str) -> list[list[str]]:
-    """Return the rows of comma-separated values; `csv.Error` if the text has none."""
-    return [[_read(cell) for cell in row] for row in csv.reader(io.StringIO(text), strict=True)]
+def csv_rows(text: str) -> list[tuple[int, list[str]]]:
+    """Return the rows of comma-separated values, each with the line on which it ends."""
+    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    try:
+        return [(reader.line_num, [_read(cell) for cell in row]) for row in reader]
+    except csv.Error as error:
+        raise InputError(f"line {reader.line_num}: {error}") from None
 
 
 def _written(cell: Any) -> str:

@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from cmdplab.checks import real_number, whole_horizon
 from cmdplab.cmdp.bundle import Bundle, check_problem
-from cmdplab.cmdp.labels import AXES, Labels, Scale, choices
+from cmdplab.cmdp.columns import Columns, columns_of, kept, limits, names, numbers, ordered, places
+from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Discounted
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import Listed, Problem, Signal, judged, problem_of
-from cmdplab.formats.columns import Columns, columns_of, kept, limits, names, numbers, ordered
 from cmdplab.formats.estimates import Data, Estimated, boxed, check_steps, frequencies
 from cmdplab.formats.kernels import LARGEST
 from cmdplab.formats.tables import start_of
@@ -187,8 +187,11 @@ def log_of(data: Any, signals: list[str], known: Bundle | None = None) -> Log:
         sizes = (len(states), len(actions))
     else:
         labels, sizes = known.labels, (known.states, known.actions)
-    given = {"state": (state, "x"), "action": (action, "a"), "next": (following, "x")}
-    at = {what: _known(rows, what, *each, labels, sizes) for what, each in given.items()}
+    at = {
+        "state": places(rows, "state", "x", labels, sizes[0], state),
+        "action": places(rows, "action", "a", labels, sizes[1], action),
+        "next": places(rows, "next", "x", labels, sizes[0], following),
+    }
     return Log(
         state=at["state"],
         action=at["action"],
@@ -200,20 +203,6 @@ def log_of(data: Any, signals: list[str], known: Bundle | None = None) -> Log:
         labels=labels,
         sizes=sizes,
     )
-
-
-def _known(
-    rows: Columns, column: str, texts: list[str], axis: str, labels: Labels, sizes: tuple[int, int]
-) -> Indices:
-    """Return [E]: the numbers of names, -1 for empty ones; refuse a name that is not known."""
-    size = sizes["xa".index(axis)]
-    place = {str(n): n for n in range(size)} | {e: n for n, e in enumerate(labels.along(axis))}
-    found = np.array([place.get(each, -1) for each in texts], dtype=np.int64)
-    wrong = next((n for n in np.flatnonzero(found < 0) if texts[n]), None)
-    if wrong is not None:
-        known = choices(AXES[axis], labels.along(axis), size)
-        raise InputError(f"{rows.rows[wrong]}: there is no {column} {texts[wrong]!r}: {known}")
-    return found
 
 
 def _episodes(data: Any) -> bool:

@@ -18,19 +18,20 @@ import numpy.typing as npt
 
 from cmdplab.checks import is_whole, real_number
 from cmdplab.cmdp.checks import floats
-from cmdplab.cmdp.labels import Labels
-from cmdplab.errors import InputError, printable
-from cmdplab.formats.assemble import Listed, Problem, Signal, judged, problem_of
-from cmdplab.formats.columns import (
+from cmdplab.cmdp.columns import (
     Columns,
     columns_of,
     kept,
     limits,
     names,
-    numbered,
     numbers,
     ordered,
+    places,
+    repeated,
 )
+from cmdplab.cmdp.labels import Labels
+from cmdplab.errors import InputError, printable
+from cmdplab.formats.assemble import Listed, Problem, Signal, judged, problem_of
 from cmdplab.formats.kernels import (
     LARGEST,
     TEXT_TOLERANCE,
@@ -125,14 +126,17 @@ class Rows(NamedTuple):
 def _rows(given: Columns) -> Rows:
     texts = {name: names(given, name) for name in ("state", "action", "next")}
     states, actions = ordered([*texts["state"], *texts["next"]]), ordered(texts["action"])
-    if len(states) * len(actions) > LARGEST:
-        raise InputError(f"{len(states)} states with {len(actions)} actions are too many")
+    sizes = (len(states), len(actions))
+    if sizes[0] * sizes[1] > LARGEST:
+        raise InputError(f"{sizes[0]} states with {sizes[1]} actions are too many")
     labels = Labels(kept(states), kept(actions))
+    axes = {"state": ("x", sizes[0]), "action": ("a", sizes[1]), "next": ("x", sizes[0])}
+    state, action, to = (
+        places(given, what, axis, labels, size, texts[what]) for what, (axis, size) in axes.items()
+    )
     step = _steps(given) if "step" in given.values else None
-    pair = numbered(texts["state"], states), numbered(texts["action"], actions)
-    every = Transitions(*pair, numbered(texts["next"], states), _probabilities(given), step)
     steps = 0 if step is None else int(step.max()) + 1
-    return Rows(every, labels, steps, (len(states), len(actions)))
+    return Rows(Transitions(state, action, to, _probabilities(given), step), labels, steps, sizes)
 
 
 def _probabilities(given: Columns) -> Array:
@@ -159,16 +163,15 @@ def _steps(given: Columns) -> Indices:
 
 def _unique(rows: Rows, names: list[str]) -> Transitions:
     """Return the transitions; refuse one that is listed twice."""
-    seen: dict[tuple[int, ...], int] = {}
-    for n, key in enumerate(zip(*rows.every.pair, rows.every.target, strict=True)):
-        first = seen.setdefault(key, n)
-        if first != n:
-            place = tuple(int(each) for each in key[:-1])
-            to = rows.labels.state(int(key[-1]))
-            raise InputError(
-                f"{names[n]}: {pair_named(place, rows.labels)} leads to {to} a second time, "
-                f"after {names[first].rpartition(', ')[2]}"
-            )
+    twice = repeated(zip(*rows.every.pair, rows.every.target, strict=True))
+    if twice is not None:
+        n, first = twice
+        place = tuple(int(each[n]) for each in rows.every.pair)
+        raise InputError(
+            f"{names[n]}: {pair_named(place, rows.labels)} leads to "
+            f"{rows.labels.state(int(rows.every.target[n]))} a second time, "
+            f"after {names[first].rpartition(', ')[2]}"
+        )
     return rows.every
 
 

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cmdplab.checks import whole_horizon
+from cmdplab.cmdp.columns import columns_of
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.files.read import LONGEST_NUMBER
-from cmdplab.formats.columns import columns_of
 from cmdplab.live.codes import Named, Whole
 from cmdplab.live.episodes import Played, Setup, checked_signals
 from cmdplab.live.learned import Fitted

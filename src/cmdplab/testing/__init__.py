@@ -6,7 +6,7 @@
 Nothing in the package needs this subpackage; authors of learners do.
 """
 
-from cmdplab.cmdp.random import SHAPES, random_problem
+from cmdplab.environments.random_cmdp import SHAPES, random_problem
 from cmdplab.testing.contract import ContractError, MakeLearner, check_learner
 
 __all__ = ["SHAPES", "ContractError", "MakeLearner", "check_learner", "random_problem"]

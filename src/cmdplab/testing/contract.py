@@ -27,9 +27,9 @@ from cmdplab.algorithms.row import SAFE_POLICY, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.random import SHAPES, random_problem
 from cmdplab.engines.families import live_session, policy_of, session
 from cmdplab.engines.protocol import Session
+from cmdplab.environments.random_cmdp import SHAPES, random_problem
 from cmdplab.errors import InputError, LearnerError
 from cmdplab.solvers import solve_feasible
 from cmdplab.types import Array

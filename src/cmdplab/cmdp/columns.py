@@ -6,19 +6,19 @@ Every error names its row: rows of data are counted from 1, lines of a file as i
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.checks import is_whole
+from cmdplab.cmdp.labels import AXES, Labels, choices
 from cmdplab.errors import InputError
 from cmdplab.files import read_text
 from cmdplab.files.read import LONGEST_NUMBER
+from cmdplab.files.tables import csv_rows
 from cmdplab.types import Array, Indices
 
 
@@ -67,20 +67,20 @@ def _of_frame(table: Any) -> dict[str, list[Any]]:
 
 
 def _of_records(table: Any) -> dict[str, list[Any]]:
-    if not isinstance(table, Sequence) or not all(isinstance(each, Mapping) for each in table):
+    rows = list(table) if isinstance(table, Iterable) else [table]
+    if not all(isinstance(each, Mapping) for each in rows):
         raise InputError("a table is a CSV file, a DataFrame, or a list of dictionaries")
-    names = {str(name): None for each in table for name in each}
-    return {name: [each.get(name) for each in table] for name in names}
+    names = {str(name): None for each in rows for name in each}
+    return {name: [each.get(name) for each in rows] for name in names}
 
 
 def _of_file(path: str | Path) -> Columns:
-    text = read_text(path)
-    reader = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
     try:
-        header = [name.strip() for name in next(reader, [])]
-        found = [(reader.line_num, row) for row in reader if any(map(str.strip, row))]
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: {error}") from None
+        (_, first), *rows = csv_rows(read_text(path)) or [(1, [])]
+    except InputError as error:
+        raise error if str(path) in str(error) else InputError(f"{path}, {error}") from None
+    header = [name.strip() for name in first]
+    found = [(line, row) for line, row in rows if any(map(str.strip, row))]
     if len(set(header)) < len(header) or not found:
         raise InputError(f"{path} has no rows, or a column twice: {', '.join(header)}")
     for line, row in found:
@@ -90,20 +90,58 @@ def _of_file(path: str | Path) -> Columns:
     return Columns(values, [f"{path}, line {line}" for line, _ in found])
 
 
+def _text(row: str, column: str, cell: Any) -> str:
+    """Return a cell as text, and a missing one as no text."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    if isinstance(cell, float | np.floating) and cell.is_integer():
+        cell = int(cell)  # pandas reads whole numbers beside an empty cell as floats
+    if is_whole(cell) and abs(int(cell)) >= 10**LONGEST_NUMBER:
+        raise InputError(f"{row}: the {column} has more than {LONGEST_NUMBER} digits")
+    return str(cell)
+
+
 def names(given: Columns, column: str) -> list[str]:
     """Return a column of names; refuse an empty cell."""
     found = []
     for row, cell in zip(given.rows, given.column(column), strict=True):
-        missing = cell is None or (isinstance(cell, float) and math.isnan(cell))
-        if isinstance(cell, float) and not missing and cell.is_integer():
-            cell = int(cell)  # pandas reads whole numbers beside an empty cell as floats
-        if is_whole(cell) and abs(int(cell)) >= 10**LONGEST_NUMBER:
-            raise InputError(f"{row}: the {column} has more than {LONGEST_NUMBER} digits")
-        text = "" if missing else str(cell).strip()
+        text = _text(row, column, cell).strip()
         if not text or not text.isprintable():
             raise InputError(f"{row}: the {column} is {text!r}, not a name")
         found.append(text)
     return found
+
+
+def places(
+    given: Columns, column: str, axis: str, labels: Labels, size: int, texts: Sequence[str] = ()
+) -> Indices:
+    """Return the numbers of the names in a column, along an axis x, a, h or k of the labels.
+
+    Names that are digits come before numbers. `texts` stand for the column, and an empty one of
+    them is -1.
+    """
+    names = labels.along(axis)
+    known = {str(n): n for n in range(size)}
+    known |= {name.strip(): n for n, name in enumerate(names)}
+    known |= {name: n for n, name in enumerate(names)}
+    found = np.empty(len(given.rows), dtype=np.int64)
+    for n, cell in enumerate(texts or given.column(column)):
+        text = _text(given.rows[n], column, cell)
+        place = -1 if texts and not text else known.get(text)
+        if place is None:
+            say = choices(AXES[axis], names, size)
+            raise InputError(f"{given.rows[n]}: there is no {column} {text!r}: {say}")
+        found[n] = place
+    return found
+
+
+def repeated(keys: Iterable[Hashable]) -> tuple[int, int] | None:
+    """Return the first key that was there before, and the place where; None if all differ."""
+    seen: dict[Hashable, int] = {}
+    for n, key in enumerate(keys):
+        if seen.setdefault(key, n) != n:
+            return n, seen[key]
+    return None
 
 
 def numbers(given: Columns, column: str) -> Array:
@@ -126,12 +164,6 @@ def ordered(names: list[str]) -> list[str]:
     found = list(dict.fromkeys(names))
     numbers = [str(n) for n in range(len(found))]
     return numbers if set(found) == set(numbers) else found
-
-
-def numbered(texts: list[str], names: list[str]) -> Indices:
-    """Return the places of texts among names, -1 for unknown ones."""
-    place = {each: n for n, each in enumerate(names)}
-    return np.array([place.get(each, -1) for each in texts], dtype=np.int64)
 
 
 def kept(names: list[str]) -> tuple[str, ...]:
