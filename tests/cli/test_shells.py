@@ -77,6 +77,14 @@ def test_ctrl_c_during_imports_is_silent(monkeypatch, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_a_command_leaves_no_garbage_to_collect_at_its_exit():
+    counted = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count() > 1000))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{counted}; {STARTS}", "--version"], capture_output=True, text=True
+    )
+    assert done.stdout.splitlines()[-1] == "True"
+
+
 SET_UP = {
     "bash": ("--norc --noprofile -i", "bind 'set enable-bracketed-paste off'"),
     "zsh": ("-f -i", "autoload -Uz compinit; compinit -u -D"),

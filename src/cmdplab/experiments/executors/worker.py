@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -184,6 +185,9 @@ class Worker:
 
 def _serve(pipe: Connection, parent: int, every: float) -> None:
     """Do the runs that come through the pipe, one after the other, and tell how each ended."""
+    import numpy as np
+    import pyarrow as pa
+
     sys.stdout = sys.stderr  # code from outside may print, and the output is the parent's
     interrupt = Interrupt()
     for each in (signal.SIGINT, *HANGUP):
@@ -191,6 +195,7 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
     signal.signal(signal.SIGTERM, interrupt)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    pa.array(np.zeros(1))  # loads pandas if it is there, for which a stop should not wait
     last = [0.0]
 
     def stop() -> bool:
@@ -213,6 +218,8 @@ def _serve(pipe: Connection, parent: int, every: float) -> None:
             pipe.send(ended)
     except (EOFError, OSError):  # the parent is gone
         return
+    finally:
+        gc.freeze()  # spares the exit a last collection: 0.2 s of processor time
 
 
 def run_here(work: Work, on_event: OnEvent) -> RunStatus:
