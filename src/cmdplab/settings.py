@@ -3,7 +3,8 @@
 All that takes or shows settings follows from `SETTINGS`: `row.with_settings`, the keys of an
 experiment file, the options of `cmdplab run`, the settings in a record and the hash that names its
 folder, labels, columns, and the table in docs/experiments.md. Tests look for each in docs/json.md.
-A new setting is a field of `Settings`, and a field of that name on the rows of its families.
+A new setting is a line of `Settings`, its declaration, and a field of that name on the rows of its
+families.
 """
 
 from __future__ import annotations
@@ -12,10 +13,8 @@ import math
 import sys
 from collections.abc import Callable
 from numbers import Real
-from types import NoneType
 from typing import (
     TYPE_CHECKING,
-    Annotated,
     Any,
     Literal,
     NamedTuple,
@@ -80,172 +79,141 @@ class Declared(NamedTuple):
     unread: Literal["refused", "ignored", "kept"] = "refused"
     written_empty: bool = False  # in records: as null where it has no value, not left out
     unwritten_default: bool = False  # in records: left out where it is the default
-    kind: type = float  # float, int or str: filled in from the annotation
+    kind: type = float  # float, int or str: filled in from `Settings`
 
 
 class Settings(TypedDict, total=False):
-    """The arguments of `row.with_settings`; None changes nothing."""
+    """The arguments of `row.with_settings`; None changes nothing. `SETTINGS` declares each."""
 
-    bonus_scale: Annotated[
-        float | None,
-        Declared(
-            default=1e-3,
-            range=POSITIVE,
-            help="Factor on every optimistic width; 1 is the theory. Mostly 1e-3.",
-            none="the row's own",
-            written_empty=True,
-        ),
-    ]
-    margin_scale: Annotated[
-        float | None,
-        Declared(
-            default=1e-3,
-            range=POSITIVE,
-            help="Factor on every pessimistic margin; 1 is the theory. Mostly 1e-3.",
-            none="it has no margin",
-            needs=MARGIN,
-            unread="ignored",
-        ),
-    ]
-    delta: Annotated[
-        float | None,
-        Declared(
-            default=0.1,
-            range=UNIT,
-            help="Probability with which the guarantee may fail.",
-            none="the row's own",
-            families=("PrimalDual", "Planner", "SoftmaxSearch", "Optimist"),
-            unread="kept",
-            written_empty=True,
-        ),
-    ]
-    tuned_for: Annotated[
-        int | None,
-        Declared(
-            default=100_000,
-            range=Range(1, MOST_EPISODES, f"outside 1 to {MOST_EPISODES:,}"),
-            help="The number of episodes K that an algorithm is tuned for.",
-            none="the row's own",
-            needs=EPISODES,
-            unread="kept",
-            written_empty=True,
-        ),
-    ]
-    slack_factor: Annotated[
-        float | None,
-        Declared(
-            default=1.0,
-            range=POSITIVE,
-            help="The learner is told this multiple of the Slater gap.",
-            none="it is told no Slater gap",
-            needs=SLATER_GAP,
-        ),
-    ]
-    tightening: Annotated[
-        float | None,
-        Declared(
-            default=0.5,
-            range=UNIT,
-            help="Safe policy: optimal for thresholds raised by this share of the slack.",
-            none="it begins without a safe policy",
-            needs=SAFE_POLICY,
-        ),
-    ]
-    epsilon: Annotated[
-        float | None,
-        Declared(
-            default=0.1,
-            range=Range(1e-9, 1e9, "outside 1e-9 to 1e9"),
-            help="Accuracy that Online-CRL aims at.",
-            none="it aims at no accuracy",
-            families=("Planner",),
-            needs=ACCURACY,
-        ),
-    ]
-    replan: Annotated[
-        str | None,
-        Declared(
-            default="every-episode",
-            choices=("every-episode", "doubling"),
-            help="When planners plan anew: every-episode or doubling.",
-            none="it plans by a rule of its own, or not at all",
-            families=("PlansAnew",),
-        ),
-    ]
-    dynamics: Annotated[
-        str | None,
-        Declared(
-            default="per-step",
-            choices=("per-step", "stationary"),
-            help="What is counted: per-step, each step by itself; stationary, all together.",
-            none="per-step, or the preset's own",
-            families=("PrimalDual", "Planner"),
-            unwritten_default=True,
-        ),
-    ]
-    kernel: Annotated[
-        str | None,
-        Declared(
-            default=None,
-            choices=("known",),
-            help="known: the learner is told the kernel; it counts nothing and has no bonus.",
-            none="it learns the kernel by counting",
-            families=("PrimalDual",),
-        ),
-    ]
-    fixed_step: Annotated[
-        float | None,
-        Declared(
-            default=0.1,
-            range=POSITIVE,
-            help="Step of a method that plans on the kernel.",
-            none="its step is a formula of its own",
-            needs=KERNEL,
-        ),
-    ]
-    fixed_temperature: Annotated[
-        float | None,
-        Declared(
-            default=0.01,
-            range=Range(0.0, sys.float_info.max, "not a finite number >= 0"),
-            help="Temperature of RPG-PD; 0 is NPG-PD.",
-            none="it has no temperature, or one of its own",
-            families=("PrimalDual",),
-            needs=KERNEL,
-        ),
-    ]
-    alpha_eta: Annotated[
-        float | None,
-        Declared(
-            default=0.53,
-            range=UNIT,
-            help="Exponent of the step size, in (0, 1].",
-            none="its step is no power of k",
-            families=("PrimalDual",),
-            written_empty=True,
-        ),
-    ]
-    alpha_tau: Annotated[
-        float | None,
-        Declared(
-            default=0.4,
-            range=UNIT,
-            help="Exponent of the temperature, in (0, 1].",
-            none="its temperature is no power of k",
-            families=("PrimalDual",),
-            written_empty=True,
-        ),
-    ]
+    bonus_scale: float | None
+    margin_scale: float | None
+    delta: float | None
+    tuned_for: int | None
+    slack_factor: float | None
+    tightening: float | None
+    epsilon: float | None
+    replan: str | None
+    dynamics: str | None
+    kernel: str | None
+    fixed_step: float | None
+    fixed_temperature: float | None
+    alpha_eta: float | None
+    alpha_tau: float | None
 
 
-def _declared(hint: Any) -> Declared:
-    union, declared = get_args(hint)
-    (kind,) = (each for each in get_args(union) if each is not NoneType)
-    return declared._replace(kind=kind)  # type: ignore[no-any-return]
-
-
+_DECLARED = {
+    "bonus_scale": Declared(
+        1e-3,
+        "Factor on every optimistic width; 1 is the theory. Mostly 1e-3.",
+        "the row's own",
+        POSITIVE,
+        written_empty=True,
+    ),
+    "margin_scale": Declared(
+        1e-3,
+        "Factor on every pessimistic margin; 1 is the theory. Mostly 1e-3.",
+        "it has no margin",
+        POSITIVE,
+        needs=MARGIN,
+        unread="ignored",
+    ),
+    "delta": Declared(
+        0.1,
+        "Probability with which the guarantee may fail.",
+        "the row's own",
+        UNIT,
+        families=("PrimalDual", "Planner", "SoftmaxSearch", "Optimist"),
+        unread="kept",
+        written_empty=True,
+    ),
+    "tuned_for": Declared(
+        100_000,
+        "The number of episodes K that an algorithm is tuned for.",
+        "the row's own",
+        Range(1, MOST_EPISODES, f"outside 1 to {MOST_EPISODES:,}"),
+        needs=EPISODES,
+        unread="kept",
+        written_empty=True,
+    ),
+    "slack_factor": Declared(
+        1.0,
+        "The learner is told this multiple of the Slater gap.",
+        "it is told no Slater gap",
+        POSITIVE,
+        needs=SLATER_GAP,
+    ),
+    "tightening": Declared(
+        0.5,
+        "Safe policy: optimal for thresholds raised by this share of the slack.",
+        "it begins without a safe policy",
+        UNIT,
+        needs=SAFE_POLICY,
+    ),
+    "epsilon": Declared(
+        0.1,
+        "Accuracy that Online-CRL aims at.",
+        "it aims at no accuracy",
+        Range(1e-9, 1e9, "outside 1e-9 to 1e9"),
+        families=("Planner",),
+        needs=ACCURACY,
+    ),
+    "replan": Declared(
+        "every-episode",
+        "When planners plan anew: every-episode or doubling.",
+        "it plans by a rule of its own, or not at all",
+        choices=("every-episode", "doubling"),
+        families=("PlansAnew",),
+    ),
+    "dynamics": Declared(
+        "per-step",
+        "What is counted: per-step, each step by itself; stationary, all together.",
+        "per-step, or the preset's own",
+        choices=("per-step", "stationary"),
+        families=("PrimalDual", "Planner"),
+        unwritten_default=True,
+    ),
+    "kernel": Declared(
+        None,
+        "known: the learner is told the kernel; it counts nothing and has no bonus.",
+        "it learns the kernel by counting",
+        choices=("known",),
+        families=("PrimalDual",),
+    ),
+    "fixed_step": Declared(
+        0.1,
+        "Step of a method that plans on the kernel.",
+        "its step is a formula of its own",
+        POSITIVE,
+        needs=KERNEL,
+    ),
+    "fixed_temperature": Declared(
+        0.01,
+        "Temperature of RPG-PD; 0 is NPG-PD.",
+        "it has no temperature, or one of its own",
+        Range(0.0, sys.float_info.max, "not a finite number >= 0"),
+        families=("PrimalDual",),
+        needs=KERNEL,
+    ),
+    "alpha_eta": Declared(
+        0.53,
+        "Exponent of the step size, in (0, 1].",
+        "its step is no power of k",
+        UNIT,
+        families=("PrimalDual",),
+        written_empty=True,
+    ),
+    "alpha_tau": Declared(
+        0.4,
+        "Exponent of the temperature, in (0, 1].",
+        "its temperature is no power of k",
+        UNIT,
+        families=("PrimalDual",),
+        written_empty=True,
+    ),
+}
 SETTINGS: dict[str, Declared] = {
-    name: _declared(hint) for name, hint in get_type_hints(Settings, include_extras=True).items()
+    name: _DECLARED[name]._replace(kind=get_args(hint)[0])
+    for name, hint in get_type_hints(Settings).items()
 }
 
 
