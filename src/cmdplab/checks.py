@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, InvalidOperation
 from typing import TypeGuard
 
@@ -88,3 +89,11 @@ def real_number(what: str, given: object) -> float:
         return float(given)
     except OverflowError:
         raise InputError(f"{what} is {shown(given)}, too large a number") from None
+
+
+def finite_number(what: str, given: object) -> float:
+    """Return a finite number as a `float`; refuse anything else by name."""
+    number = real_number(what, given)
+    if not math.isfinite(number):
+        raise InputError(f"{what} is {number:g}, not a finite number")
+    return number

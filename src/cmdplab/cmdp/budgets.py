@@ -17,13 +17,13 @@ grid fits the costs, `grid` gives one, and the costs are rounded up or down to i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.checks import is_whole, real_number
+from cmdplab.checks import finite_number, is_whole
 from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import refuse_first
@@ -34,14 +34,39 @@ ROUNDINGS = ("up", "down")
 Names = Sequence[int | str] | int | str | None
 
 
+# The numbers of all limits: the range of each beside finite ones, and words for one outside.
+_NUMBERS: dict[str, tuple[Callable[[float], bool], str]] = {
+    "budget": (lambda number: True, ""),
+    "bound": (lambda number: True, ""),
+    "cap": (lambda number: number >= 0.0, "below zero"),
+    "grid": (lambda number: number > 0.0, "not a step above zero"),
+    "level": (lambda number: 0.0 <= number < 1.0, "outside [0, 1)"),
+    "probability": (lambda number: 0.0 <= number <= 1.0, "outside [0, 1]"),
+}
+
+
 @dataclass(frozen=True, eq=False)
-class _Cost:
+class _Limit:
+    """A limit whose fields are checked when it is made."""
+
+    def __post_init__(self) -> None:
+        for name, given in [(each.name, getattr(self, each.name)) for each in fields(self)]:
+            if name == "cost":
+                object.__setattr__(self, name, floats("the cost", given))
+            elif name in _NUMBERS and not (name == "grid" and given is None):
+                number, (inside, words) = finite_number(f"the {name}", given), _NUMBERS[name]
+                if not inside(number):
+                    raise InputError(f"the {name} is {number:g}, {words}")
+                object.__setattr__(self, name, number)
+            elif name == "rounding" and given not in ROUNDINGS:
+                raise InputError(f"rounding is {given!r}, not one of {', '.join(ROUNDINGS)}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Cost(_Limit):
     """A cost whose sum is counted along an episode."""
 
     cost: npt.ArrayLike  # [X, A] or [H, X, A]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cost", floats("the cost", self.cost))
 
     def table(self, problem: CMDP) -> Array:
         """Return the cost of each pair, [H, X, A], zero for closed actions."""
@@ -53,10 +78,6 @@ class _Counted(_Cost):
     """A cost with a budget."""
 
     budget: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "budget", _finite("the budget", self.budget))
 
 
 @frozen
@@ -72,10 +93,6 @@ class AlmostSure(_Counted):
     grid: float | None = None
     rounding: str = "up"
     anytime: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_grid(self.grid, self.rounding)
 
     def __str__(self) -> str:
         return f"total cost at most {self.budget:g}, almost surely"
@@ -108,14 +125,6 @@ class Chance(_Counted):
     grid: float | None = None
     rounding: str = "up"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        given = real_number("the probability", self.probability)
-        if not 0.0 <= given <= 1.0:
-            raise InputError(f"the probability is {given:g}, outside [0, 1]")
-        object.__setattr__(self, "probability", given)
-        _check_grid(self.grid, self.rounding)
-
     def __str__(self) -> str:
         what = "cost so far above" if self.anytime else "total cost above"
         return f"{what} {self.budget:g} with probability at most {self.probability:g}"
@@ -135,15 +144,6 @@ class CVaR(_Cost):
     grid: float | None = None
     rounding: str = "up"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        level = real_number("the level", self.level)
-        if not 0.0 <= level < 1.0:
-            raise InputError(f"the level is {level:g}, outside [0, 1)")
-        object.__setattr__(self, "level", level)
-        object.__setattr__(self, "bound", _finite("the bound", self.bound))
-        _check_grid(self.grid, self.rounding)
-
     def __str__(self) -> str:
         return f"CVaR of the total cost at level {self.level:g} at most {self.bound:g}"
 
@@ -157,8 +157,28 @@ class Expected(_Counted):
         return f"expected cost at most {self.budget:g}"
 
 
+class _Visits:
+    """States, actions and steps, by numbers or names, counted from 0; None means all of them."""
+
+    states: Names
+    actions: Names
+    steps: Names
+
+    def pairs(self, problem: CMDP) -> Mask:
+        """Return [H, X, A], true for the pairs of these states, actions and steps."""
+        return chosen_pairs(problem, self.states, self.actions, self.steps)
+
+    def _where(self) -> str:
+        named = {"state": self.states, "action": self.actions, "step": self.steps}
+        given = {what: _each(names) for what, names in named.items() if names is not None}
+        return ", ".join(
+            f"{what} {', '.join(map(str, each[:6]))}" + (", ..." if len(each) > 6 else "")
+            for what, each in given.items()
+        )
+
+
 @dataclass(frozen=True)
-class Forbidden:
+class Forbidden(_Visits):
     """States, or pairs of a state and an action, that are never visited at the given steps.
 
     Each is a list of numbers or names, counted from 0; None means all of them.
@@ -173,15 +193,11 @@ class Forbidden:
             raise InputError("Forbidden needs states, actions or both")
 
     def __str__(self) -> str:
-        return _places("never", self.states, self.actions, self.steps)
-
-    def pairs(self, problem: CMDP) -> Mask:
-        """Return [H, X, A], true for the pairs of these states, actions and steps."""
-        return chosen_pairs(problem, self.states, self.actions, self.steps)
+        return f"never {self._where()}"
 
 
 @dataclass(frozen=True)
-class VisitCap:
+class VisitCap(_Limit, _Visits):
     """The expected number of visits to some states (with some actions, at some steps) <= cap.
 
     At one step this is the probability of being there. Numbers or names; None means all.
@@ -192,19 +208,8 @@ class VisitCap:
     actions: Names = None
     steps: Names = None
 
-    def __post_init__(self) -> None:
-        cap = _finite("the cap", self.cap)
-        if cap < 0.0:
-            raise InputError(f"the cap is {cap:g}, below zero")
-        object.__setattr__(self, "cap", cap)
-
     def __str__(self) -> str:
-        where = _places("visits to", self.states, self.actions, self.steps)
-        return f"{where}: at most {self.cap:g}, expected"
-
-    def pairs(self, problem: CMDP) -> Mask:
-        """Return [H, X, A], true for the pairs of these states, actions and steps."""
-        return chosen_pairs(problem, self.states, self.actions, self.steps)
+        return f"visits to {self._where()}: at most {self.cap:g}, expected"
 
 
 Budget = AlmostSure | Chance | CVaR | Expected | Forbidden | VisitCap
@@ -266,28 +271,3 @@ def _numbers(given: Names, find: Callable[[int | str, int], int], size: int) -> 
 def _each(given: Sequence[int | str] | int | str) -> list[int | str]:
     """Return one name, or several, as a list."""
     return [given] if isinstance(given, int | str | np.integer) else list(given)
-
-
-def _places(verb: str, states: Names, actions: Names, steps: Names) -> str:
-    named = {"state": states, "action": actions, "step": steps}
-    parts = [f"{what} {_listed(given)}" for what, given in named.items() if given is not None]
-    return f"{verb} {', '.join(parts)}"
-
-
-def _listed(given: Sequence[int | str] | int | str, most: int = 6) -> str:
-    each = _each(given)
-    return ", ".join(map(str, each[:most])) + (", ..." if len(each) > most else "")
-
-
-def _finite(what: str, given: object) -> float:
-    number = real_number(what, given)
-    if not np.isfinite(number):
-        raise InputError(f"{what} is {number:g}, not a finite number")
-    return number
-
-
-def _check_grid(grid: float | None, rounding: str) -> None:
-    if grid is not None and not _finite("the grid", grid) > 0.0:
-        raise InputError(f"the grid is {grid:g}, not a step above zero")
-    if rounding not in ROUNDINGS:
-        raise InputError(f"rounding is {rounding!r}, not one of {', '.join(ROUNDINGS)}")

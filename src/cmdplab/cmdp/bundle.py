@@ -14,7 +14,7 @@ from cmdplab.cmdp.checks import checked_threshold, floats
 from cmdplab.cmdp.labels import Labels, Scale, checked_labels
 from cmdplab.cmdp.transitions import Dense, Kernel, Sparse
 from cmdplab.errors import InputError
-from cmdplab.files import write_sealed_npz
+from cmdplab.files import read_sealed_npz, write_sealed_npz
 from cmdplab.types import Array, Mask, lock
 
 
@@ -106,6 +106,16 @@ class Bundle:
     def save(self, path: str | Path) -> None:
         """Write the problem as a compressed .npz (never pickle), whole or not at all."""
         write_sealed_npz(path, self._arrays())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a problem that `save` wrote; refuse any other file."""
+        return cls.from_arrays(read_sealed_npz(path, FILED), path)
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Any], path: str | Path) -> Self:
+        """Return the problem of the arrays of a file."""
+        raise NotImplementedError
 
     def _arrays(self) -> dict[str, Any]:
         """Return the arrays of a file."""

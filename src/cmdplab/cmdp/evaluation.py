@@ -56,23 +56,19 @@ def evaluate(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> 
     problem the policy is [X, A]; discounted occupancies sum to 1 / (1 - gamma), others to 1.
     A row that is no distribution over the open actions is refused, with its place.
     """
+    checked = fitted(problem, policy)
+    counter = policy.counter if isinstance(policy, Policy) else None
     if isinstance(problem, StationaryCMDP):
-        return _stationary(problem, policy)
-    checked = fitted(problem, policy)
-    if isinstance(policy, Policy) and policy.counter is not None:
-        occupancy = counted_occupancy(problem, checked, policy.counter).sum(axis=1)
+        from cmdplab.cmdp import exact_stationary  # SciPy's sparse solvers take a while to load
+
+        if counter is not None:
+            raise InputError("a policy with a counter is for a problem with a horizon")
+        occupancy = exact_stationary.occupancy(problem, checked)
+        earned = exact_stationary.earned(problem, occupancy)
     else:
-        occupancy = exact.occupancy(problem, checked)
-    earned = exact.earned(problem, occupancy)
+        if counter is None:
+            occupancy = exact.occupancy(problem, checked)
+        else:
+            occupancy = counted_occupancy(problem, checked, counter).sum(axis=1)
+        earned = exact.earned(problem, occupancy)
     return Evaluation(earned, exact.violation(problem.threshold, earned[1:]), occupancy)
-
-
-def _stationary(problem: StationaryCMDP, policy: npt.ArrayLike | Policy) -> Evaluation:
-    from cmdplab.cmdp import exact_stationary  # SciPy's sparse solvers take a while to load
-
-    checked = fitted(problem, policy)
-    if isinstance(policy, Policy) and policy.counter is not None:
-        raise InputError("a policy with a counter is for a problem with a horizon")
-    pairs = exact_stationary.occupancy(problem, checked)
-    earned = exact_stationary.earned(problem, pairs)
-    return Evaluation(earned, exact.violation(problem.threshold, earned[1:]), pairs)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from cmdplab.checks import is_whole, real_number, whole_horizon, whole_number
 from cmdplab.cmdp.bundle import check_problem
-from cmdplab.cmdp.checks import check_axes, check_sizes, checked_mask, floats, kernel_rows
+from cmdplab.cmdp.checks import check_axes, check_sizes, floats, kernel_rows
 from cmdplab.cmdp.labels import Scale, unused
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
@@ -71,12 +71,9 @@ def discounted(
         raise InputError(f"reward must have the shape [1 + N, X, A], not {stationary.shape}")
     weighted = weights[None, :, None, None] * stationary[:, None]
     bounds = floats("threshold", threshold)
-    if is_whole(start):
-        return CMDP(rows, weighted, bounds, int(start), name=name, mask=mask)
-    opened, (_, H, X, _) = checked_mask(mask, weighted.shape[1:]), weighted.shape
-    rows, weighted, first = with_random_start(rows, weighted, start)
-    opened = _with_steps_before(opened, weighted.shape[1] - H, weighted.shape[2] - X)
-    return CMDP(rows, weighted, bounds, first, name=name, mask=opened)
+    first = int(start) if is_whole(start) else 0
+    problem = CMDP(rows, weighted, bounds, first, name=name, mask=mask)
+    return problem if is_whole(start) else randomly_started(problem, start)
 
 
 @frozen

@@ -7,12 +7,11 @@ sentences, and a given name into a number.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from cmdplab.checks import checked_name, is_whole, real_number
+from cmdplab.checks import checked_name, finite_number, is_whole
 from cmdplab.errors import InputError, shown
 from cmdplab.files import parse_json
 
@@ -59,8 +58,7 @@ class Labels:
         _names("signals", [each.of for each in signals])
         for of, factor, offset in signals:
             for what, number in (("factor", factor), ("offset", offset)):
-                if not math.isfinite(real_number(f"labels: the {what} of {of}", number)):
-                    raise InputError(f"labels: the {what} of {of} is {number}, not finite")
+                finite_number(f"labels: the {what} of {of}", number)
             if factor == 0.0:
                 raise InputError(f"labels: the factor of {of} is zero")
         object.__setattr__(self, "signals", signals)

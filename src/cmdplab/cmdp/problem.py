@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.checks import checked_name
-from cmdplab.cmdp.bundle import FILED, Bundle, filed, kernel_arrays
+from cmdplab.cmdp.bundle import Bundle, filed, kernel_arrays
 from cmdplab.cmdp.checks import (
     check_between,
     check_sizes,
@@ -33,7 +33,6 @@ from cmdplab.cmdp.labels import Labels, Scale, checked_labels
 from cmdplab.cmdp.stationary import average_problem, discounted_problem
 from cmdplab.cmdp.transitions import Sparse, checked_rows
 from cmdplab.errors import InputError, naming
-from cmdplab.files import read_sealed_npz
 from cmdplab.types import Array, Mask, frozen, lock
 
 __all__ = ["CMDP", "Array", "Mask"]
@@ -202,11 +201,6 @@ class CMDP(Bundle):
         format_ = np.array(EXTENDED if extra else FORMAT)
         head = {"format": format_, "name": np.array(self.name), "start": np.array(self.start)}
         return {**arrays, **head, **extra}
-
-    @classmethod
-    def load(cls, path: str | Path) -> CMDP:
-        """Read a problem that `save` wrote; refuse any other file."""
-        return cls.from_arrays(read_sealed_npz(path, FILED), path)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], path: str | Path) -> CMDP:

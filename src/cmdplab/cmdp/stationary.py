@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.checks import checked_name, is_whole, real_number
-from cmdplab.cmdp.bundle import FILED, Bundle, filed, kernel_arrays
+from cmdplab.cmdp.bundle import Bundle, filed, kernel_arrays
 from cmdplab.cmdp.checks import (
     check_finite,
     checked_mask,
@@ -32,7 +32,6 @@ from cmdplab.cmdp.checks import (
 from cmdplab.cmdp.labels import Labels, Scale, checked_labels
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse, checked_rows
 from cmdplab.errors import InputError, naming
-from cmdplab.files import read_sealed_npz
 from cmdplab.types import Array, Mask, frozen
 
 FORMAT = "cmdplab-stationary-1"
@@ -139,11 +138,6 @@ class StationaryCMDP(Bundle):
             **kernel_arrays(self.transition),
         }
         return arrays if self.mask is None else {**arrays, "mask": self.mask}
-
-    @classmethod
-    def load(cls, path: str | Path) -> StationaryCMDP:
-        """Read a problem that `save` wrote; refuse any other file."""
-        return cls.from_arrays(read_sealed_npz(path, FILED), path)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], path: str | Path) -> StationaryCMDP:

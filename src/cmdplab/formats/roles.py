@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from cmdplab.checks import checked_name
+from cmdplab.checks import checked_name, finite_number
 from cmdplab.errors import InputError
 from cmdplab.files import parse_json
 from cmdplab.formats.assemble import How, judged
@@ -49,8 +48,7 @@ class Roles:
                 raise InputError(f"give each {what} as a name and a number")
             for name, limit in given.items():
                 checked_name(f"the name of a {what}", name)
-                if not math.isfinite(_number(limit)):
-                    raise InputError(f"the {what} of {name!r} is {limit!r}, not a finite number")
+                finite_number(f"the {what} of {name!r}", limit)
 
     @property
     def judged(self) -> How:
@@ -76,13 +74,3 @@ class Roles:
                 f"the roles must be an object with the keys {', '.join(sorted(known))}"
             )
         return cls(**values)
-
-
-def _number(value: object) -> float:
-    """Return a real number as a float, and NaN for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return math.nan
-    try:
-        return float(value)
-    except OverflowError:
-        return math.nan
