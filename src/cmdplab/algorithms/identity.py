@@ -64,8 +64,9 @@ def fields_of(row: Row) -> Fields:
     usual = {each.name: each.default for each in fields(row)}
     found = {"family": type(row).__name__}
     for name, default in usual.items():
-        if name not in _WORDS and (value := _text(getattr(row, name))) != _text(default):
-            found[name] = value
+        value = getattr(row, name)
+        if name not in _WORDS and value is not default and _text(value) != _text(default):
+            found[name] = _text(value)
     return found
 
 

@@ -11,6 +11,7 @@ import math
 import warnings
 import zipfile
 from collections.abc import Collection, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from cmdplab.errors import CmdplabError, InputError
-from cmdplab.files.read import DIGEST, LARGEST, damaged, first_line, opened
+from cmdplab.files.read import DIGEST, LARGEST, UnfitError, damaged, first_line, opened
 from cmdplab.files.write import written_whole
 
 MOST_AXES = 32
@@ -31,16 +32,12 @@ SMALL = 1 << 26
 _Array = npt.NDArray[Any]
 
 
-class _WrongError(ValueError):
-    """A fault of an array, without the name of its file."""
-
-
 def read_npy(path: str | Path, what: str = ".npy") -> _Array:
     """Return the array of an .npy file; `what` is the word for it in a complaint."""
     try:
         with opened(path) as (stream, size):
             return _array(stream, size)
-    except _WrongError as error:
+    except UnfitError as error:
         raise InputError(f"{path} cannot be read as {what}: {error}") from None
 
 
@@ -82,8 +79,11 @@ def write_sealed_npz(path: str | Path, arrays: Mapping[str, _Array]) -> None:
 def put_sealed(path: Path, arrays: Mapping[str, _Array], *, compressed: bool = True) -> None:
     """Write arrays and their digest; the caller flushes and renames."""
     content: Any = {**arrays, DIGEST: np.array(digest_of_arrays(arrays))}
-    with path.open("wb") as stream:
+    small = sum(each.nbytes for each in content.values()) <= SMALL
+    with BytesIO() if small else path.open("wb") as stream:  # it is written in small pieces
         (np.savez_compressed if compressed else np.savez)(stream, **content)
+        if isinstance(stream, BytesIO):
+            path.write_bytes(stream.getbuffer())
 
 
 def read_sealed_npz(
@@ -113,12 +113,12 @@ def _check_members(
     if total > largest:
         raise InputError(f"{path} would unpack to {total} bytes, more than {largest}")
     if len(members) > MOST_MEMBERS or len({each.filename for each in members}) < len(members):
-        raise _WrongError("an array stands twice, or there are too many")
+        raise UnfitError("an array stands twice, or there are too many")
     for each in members:
         if each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _WrongError(f"{_key(each)!r} is compressed in a way unknown here")
+            raise UnfitError(f"{_key(each)!r} is compressed in a way unknown here")
         if each.compress_size > size or each.file_size > MOST_SQUEEZED * (each.compress_size + 1):
-            raise _WrongError(f"{_key(each)!r} cannot be as large as it says")
+            raise UnfitError(f"{_key(each)!r} cannot be as large as it says")
 
 
 def _key(member: zipfile.ZipInfo) -> str:
@@ -129,8 +129,8 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> _Array:
     try:
         with archive.open(member) as stream:
             return _array(stream, member.file_size)  # type: ignore[arg-type]
-    except _WrongError as error:
-        raise _WrongError(f"{_key(member)!r} {error}") from None
+    except UnfitError as error:
+        raise UnfitError(f"{_key(member)!r} {error}") from None
 
 
 def _array(stream: BinaryIO, size: int) -> _Array:
@@ -138,15 +138,15 @@ def _array(stream: BinaryIO, size: int) -> _Array:
     shape, fortran, dtype = _header(stream)
     held, needed = size - stream.tell(), math.prod(shape) * dtype.itemsize
     if needed != held:
-        raise _WrongError(f"should hold {needed} bytes and holds {held}")
+        raise UnfitError(f"should hold {needed} bytes and holds {held}")
     data = np.empty(needed, dtype=np.uint8)
     for start in range(0, needed, CHUNK):
         piece = stream.read(min(CHUNK, needed - start))
         if len(piece) < min(CHUNK, needed - start):
-            raise _WrongError("ends too early")
+            raise UnfitError("ends too early")
         data[start : start + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
     if stream.read(1):  # here an archive compares its checksum
-        raise _WrongError("goes on after its end")
+        raise UnfitError("goes on after its end")
     _check_data(data, dtype)
     array = data.view(dtype).reshape(shape, order="F" if fortran else "C")
     return np.ascontiguousarray(array, dtype=dtype.newbyteorder("=")).reshape(shape)
@@ -157,9 +157,9 @@ def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     try:
         version = npy.read_magic(stream)
     except ValueError:
-        raise _WrongError("is not an array") from None
+        raise UnfitError("is not an array") from None
     if version not in ((1, 0), (2, 0), (3, 0)):
-        raise _WrongError("is of a version of the format unknown here")
+        raise UnfitError("is of a version of the format unknown here")
     # Version 3 differs from version 2 in names of fields, which plain arrays do not have.
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     try:
@@ -168,21 +168,21 @@ def _header(stream: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     except zipfile.BadZipFile:
         raise
     except Exception as error:  # of the tokenizer and of big integers too
-        raise _WrongError(f"has a header that makes no sense: {first_line(error)}") from None
+        raise UnfitError(f"has a header that makes no sense: {first_line(error)}") from None
     if dtype.kind not in "biufU" or dtype.itemsize > (8 if dtype.kind != "U" else LARGEST):
-        raise _WrongError(f"holds {dtype.str[:24]!r}, not plain numbers, booleans or text")
+        raise UnfitError(f"holds {dtype.str[:24]!r}, not plain numbers, booleans or text")
     # Empty axes do not excuse the others: NumPy multiplies them all the same.
     whole = math.prod(max(each, 1) for each in shape) * dtype.itemsize
     if min(shape, default=0) < 0 or len(shape) > MOST_AXES or not 0 < whole <= LARGEST:
-        raise _WrongError(f"cannot have {len(shape)} axes and take {whole} bytes")
+        raise UnfitError(f"cannot have {len(shape)} axes and take {whole} bytes")
     return shape, fortran, dtype
 
 
 def _check_data(data: npt.NDArray[np.uint8], dtype: np.dtype[Any]) -> None:
     """Refuse bytes that are no boolean and numbers that are no letter."""
     if dtype.kind == "b" and (data > 1).any():
-        raise _WrongError("holds booleans that are neither true nor false")
+        raise UnfitError("holds booleans that are neither true nor false")
     if dtype.kind == "U":
         letters = data.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
         if ((letters > 0x10FFFF) | ((letters >= 0xD800) & (letters <= 0xDFFF))).any():
-            raise _WrongError("holds text that is none")
+            raise UnfitError("holds text that is none")

@@ -60,8 +60,10 @@ def _taken(path: Path) -> int | None:
             except OSError:
                 os.close(handle)
                 raise
-        if free and _is_there(path, handle):
-            return handle
+        with suppress(FileNotFoundError):
+            # On Windows an open file always has its name.
+            if free and (fcntl is None or os.path.samestat(path.stat(), os.fstat(handle))):
+                return handle
         os.close(handle)
         if not free:
             return None
@@ -81,11 +83,3 @@ def _grabbed(handle: int) -> bool:
             return False
         raise
     return True
-
-
-def _is_there(path: Path, handle: int) -> bool:
-    """Return True if an open file still has its name; on Windows it always has."""
-    try:
-        return fcntl is None or os.path.samestat(path.stat(), os.fstat(handle))
-    except FileNotFoundError:
-        return False

@@ -36,6 +36,10 @@ class MissingError(InputError):
     """The error for a file that does not exist."""
 
 
+class UnfitError(ValueError):
+    """A fault of a file's content, without the name of the file."""
+
+
 class NoDigestWarning(UserWarning):
     """The warning about a record without a digest: nobody can tell whether it was changed."""
 

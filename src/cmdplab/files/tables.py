@@ -20,7 +20,15 @@ from typing import Any
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.files.read import LARGEST, damaged, first_line, parse_json, read_bytes, say_without
+from cmdplab.files.read import (
+    LARGEST,
+    UnfitError,
+    damaged,
+    first_line,
+    parse_json,
+    read_bytes,
+    say_without,
+)
 
 KEY = b"cmdplab.digests"  # in the metadata of the file: name of a column -> its digest
 LONGEST_WORD = 1000  # letters
@@ -30,23 +38,23 @@ _SPECIAL = re.compile(r'[",\r\n]')
 _NUMBER = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
 
 
-class _UnfitError(ValueError):
-    """A fault of a table, without the name of its file."""
-
-
-def write_table(table: Any, path: str | Path, **options: Any) -> None:
+def write_table(table: Any, path: str | Path, **options: Any) -> str:
     """Write columns of 64-bit numbers and of words, with their digests in the metadata.
 
-    `options` are those of `pyarrow.parquet.ParquetWriter`.
+    `options` are those of `pyarrow.parquet.ParquetWriter`. Return the sha256 of the file.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     stated = {KEY: json.dumps({n: _digest(n, table[n]) for n in table.column_names})}
     whole = table.replace_schema_metadata(stated)
-    # Arrow takes a name such as run:1 for the address of another file system.
-    with Path(path).open("wb") as stream, pq.ParquetWriter(stream, whole.schema, **options) as file:
+    stream = pa.BufferOutputStream()  # Arrow writes in small pieces
+    with pq.ParquetWriter(stream, whole.schema, **options) as file:
         file.write_table(whole)
         file.add_key_value_metadata(stated)  # also if the schema of Arrow is not kept
+    content = memoryview(stream.getvalue())
+    Path(path).write_bytes(content)
+    return hashlib.sha256(content).hexdigest()
 
 
 def read_table(
@@ -62,7 +70,7 @@ def read_table(
         raise damaged(path)
     try:
         table, stated = _table(data, list(words), columns)
-    except _UnfitError as error:
+    except UnfitError as error:
         raise InputError(f"{path} {error}") from None
     except Exception as error:  # Arrow raises many kinds, those of Python among them
         raise InputError(f"{path} cannot be read: {first_line(error)}") from None
@@ -88,19 +96,19 @@ def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | No
         about, schema = file.metadata, file.schema_arrow
         _check_sizes(about)
         if len(schema.names) != about.num_columns or len({*schema.names}) < len(schema.names):
-            raise _UnfitError("holds tables within its columns, or a column twice")
+            raise UnfitError("holds tables within its columns, or a column twice")
         for kind in schema.types:
             plain = kind.value_type if pa.types.is_dictionary(kind) else kind
             if plain != pa.string() and (plain != kind or kind not in (pa.int64(), pa.float64())):
                 shown = first_line(ValueError(str(kind)))[:40]
-                raise _UnfitError(f"holds {shown}, not plain numbers and words")
+                raise UnfitError(f"holds {shown}, not plain numbers and words")
         table = file.read(columns=columns, use_threads=False)
     table.validate(full=True)
     if table.num_rows != about.num_rows:
-        raise _UnfitError(f"says {about.num_rows} rows and has {table.num_rows}")
+        raise UnfitError(f"says {about.num_rows} rows and has {table.num_rows}")
     for name in table.column_names:
         if table[name].null_count:
-            raise _UnfitError(f"has holes in the column {name!r}")
+            raise UnfitError(f"has holes in the column {name!r}")
         if not pa.types.is_primitive(table[name].type):
             coded(table[name])
     stated = (about.metadata or {}).get(KEY) or (schema.metadata or {}).get(KEY)
@@ -116,9 +124,9 @@ def _check_sizes(about: Any) -> None:
     rows = [group.num_rows for group in groups]
     sizes = [group.total_byte_size for group in groups]
     if min([*rows, *sizes], default=0) < 0 or sum(rows) != about.num_rows:
-        raise _UnfitError("has counts that do not fit each other")
+        raise UnfitError("has counts that do not fit each other")
     if max(sum(sizes), 8 * sum(rows) * about.num_columns) > LARGEST:
-        raise _UnfitError(f"would unpack to more than {LARGEST} bytes")
+        raise UnfitError(f"would unpack to more than {LARGEST} bytes")
 
 
 def _digest(name: str, column: Any) -> str:
@@ -128,7 +136,7 @@ def _digest(name: str, column: Any) -> str:
     if kind in ("int64", "double"):
         total.update(f" {kind} {len(column)} ".encode())
         for chunk in column.chunks:
-            total.update(chunk.to_numpy(zero_copy_only=False).tobytes())
+            total.update(np.ascontiguousarray(chunk.to_numpy(zero_copy_only=False)).data)
     else:  # words, each with the number of its repetitions in a row
         codes, words = coded(column)
         ends = np.append(np.flatnonzero(codes[1:] != codes[:-1]) + 1, len(codes))
@@ -146,7 +154,7 @@ def coded(column: Any) -> tuple[Any, list[str]]:
     whole = encoded.unify_dictionaries().combine_chunks()
     words = [str(each) for each in whole.dictionary.to_pylist()]
     if any(len(each) > LONGEST_WORD for each in words):
-        raise _UnfitError(f"holds names of more than {LONGEST_WORD} letters")
+        raise UnfitError(f"holds names of more than {LONGEST_WORD} letters")
     return np.asarray(whole.indices), words
 
 

@@ -28,10 +28,10 @@ _MOST = 2.0**53  # whole numbers up to which floats are exact
 LARGEST = 1e30  # a horizon and a number of episodes make no larger number
 
 
-def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Path) -> None:
+def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Path) -> str:
     """Write one table: algorithm, preset, seed, then the columns of a run's curves or mistakes.
 
-    The caller flushes and renames.
+    The caller flushes and renames. Return the sha256 of the file.
     """
     import pyarrow as pa
 
@@ -39,8 +39,12 @@ def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Pat
     for run in runs:
         columns: dict[str, Array] = getattr(run, what)
         length = len(next(iter(columns.values())))
-        values = zip(LABELS, (run.algorithm.name, run.algorithm.preset, run.seed), strict=True)
-        labels = {name: pa.repeat(value, length) for name, value in values}
+        code = np.zeros(length, dtype=np.int32)
+        labels = {
+            name: pa.DictionaryArray.from_arrays(code, [getattr(run.algorithm, word)])
+            for name, word in zip(_NAMES, ("name", "preset"), strict=True)
+        }
+        labels["seed"] = np.full(length, run.seed)
         tables.append(
             pa.table(
                 labels | {n: v.astype("int64") if _is_whole(n) else v for n, v in columns.items()}
@@ -50,7 +54,7 @@ def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Pat
     # statistics and a second schema.
     plain = {"use_dictionary": list(LABELS), "write_statistics": False, "store_schema": False}
     whole = pa.concat_tables(tables, promote_options="default")  # only coins have a share
-    write_table(whole, path, compression="zstd", **plain)
+    return write_table(whole, path, compression="zstd", **plain)
 
 
 def _is_whole(name: str) -> bool:
