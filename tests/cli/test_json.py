@@ -110,6 +110,26 @@ def test_a_run_has_one_schema_with_and_without_a_record(call, tmp_path):
     assert plain["baseline_episodes"] is not None
 
 
+@pytest.mark.parametrize(
+    ("arguments", "titles"),
+    [
+        (("theory", "three-state"), ("TheoryPage", "TheoryTerms", "TheorySaddle")),
+        (("describe", "three-state"), ("Describe", "ThresholdRange")),
+        (("evaluate", "three-state", "OUT/policy.csv"), ("EvaluatePage",)),
+    ],
+)
+def test_the_text_of_a_command_has_every_declared_header(
+    call, place, monkeypatch, arguments, titles
+):
+    monkeypatch.setenv("COLUMNS", "200")
+    call("solve", "three-state", "--policy", place / "policy.csv")
+    code, out, _ = call(*(a.replace("OUT", str(place)) for a in arguments))
+    assert code == 0
+    fields = {name: field for title in titles for name, field in results()[title].fields.items()}
+    absent = [n for n, field in fields.items() if field.header and field.header not in out]
+    assert absent in ([], ["without_guarantee"])  # it is left out if no algorithm needs it
+
+
 AGAIN = "run: python docs/_ext/json_schemas.py docs"
 
 

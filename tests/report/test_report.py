@@ -325,13 +325,13 @@ def test_a_sweep_of_which_nothing_is_done(swept, tmp_path):
 
 
 def test_the_command_prints_the_path(folder, swept, tmp_path, capsys):
-    report_command(folder, tmp_path / "r.html")
+    report_command(folder=folder, out=tmp_path / "r.html")
     assert capsys.readouterr().out == f"{tmp_path / 'r.html'}\n"
-    report_command(folder, tmp_path / "r.html", as_json=True)
+    report_command(folder=folder, out=tmp_path / "r.html", as_json=True)
     printed = json.loads(capsys.readouterr().out)
     assert printed["page"] == str(tmp_path / "r.html")
     assert [Path(each).name for each in printed["tables"]] == ["summary.tex", "summary.csv"]
-    report_command(swept[0], tmp_path / "s.html")
+    report_command(folder=swept[0], out=tmp_path / "s.html")
     assert "3 runs are not as planned" in capsys.readouterr().err
 
 

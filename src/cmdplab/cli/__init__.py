@@ -15,22 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from cmdplab import __version__
-from cmdplab.cli.audit import audit_command
-from cmdplab.cli.board import board_command
-from cmdplab.cli.listing import list_command
-from cmdplab.cli.plot import plot_command, report_command
-from cmdplab.cli.policy import advise_command, evaluate_command, explain_command
-from cmdplab.cli.problem import (
-    convert_command,
-    describe_command,
-    frontier_command,
-    sensitivity_command,
-    solve_command,
-)
-from cmdplab.cli.run import run_command
-from cmdplab.cli.study import compare_command, reproduce_command
-from cmdplab.cli.sweep import export_command, resume_command, status_command, sweep_command
-from cmdplab.cli.theory import theory_command
+from cmdplab.cli import audit, board, listing, plot, policy, problem, run, study, sweep, theory
 from cmdplab.errors import CmdplabError, printable
 
 INTERRUPTED = 130
@@ -47,30 +32,30 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 COMMANDS: dict[str, Callable[..., None]] = {
-    "reproduce": reproduce_command,
-    "compare": compare_command,
-    "run": run_command,
-    "solve": solve_command,
-    "describe": describe_command,
-    "advise": advise_command,
-    "sensitivity": sensitivity_command,
-    "frontier": frontier_command,
-    "theory": theory_command,
-    "convert": convert_command,
-    "evaluate": evaluate_command,
-    "explain": explain_command,
-    "list": list_command,
-    "sweep": sweep_command,
-    "audit": audit_command,
-    "board": board_command,
-    "report": report_command,
-    "plot": plot_command,
-    "resume": resume_command,
-    "status": status_command,
+    "reproduce": study.reproduce_command,
+    "compare": study.compare_command,
+    "run": run.run_command,
+    "solve": problem.solve_command,
+    "describe": problem.describe_command,
+    "advise": policy.advise_command,
+    "sensitivity": problem.sensitivity_command,
+    "frontier": problem.frontier_command,
+    "theory": theory.theory_command,
+    "convert": problem.convert_command,
+    "evaluate": policy.evaluate_command,
+    "explain": policy.explain_command,
+    "list": listing.list_command,
+    "sweep": sweep.sweep_command,
+    "audit": audit.audit_command,
+    "board": board.board_command,
+    "report": plot.report_command,
+    "plot": plot.plot_command,
+    "resume": sweep.resume_command,
+    "status": sweep.status_command,
 }
 for name, command in COMMANDS.items():
     app.command(name)(command)
-app.command("export", hidden=True)(export_command)  # `convert` of a folder
+app.command("export", hidden=True)(sweep.export_command)  # `convert` of a folder
 
 
 @app.callback(invoke_without_command=True)

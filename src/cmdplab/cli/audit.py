@@ -6,27 +6,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cmdplab.cli.options import (
-    Engine,
     EngineOption,
     InstanceSeed,
-    Json,
     Workers,
     argument,
+    command,
     count,
     find_here,
     option,
+    refuse,
 )
-from cmdplab.cli.output import print_json, print_line, print_note, print_table, warn
+from cmdplab.cli.output import Answer, print_line, print_note, print_rows, warn
 from cmdplab.cli.theory import count_events
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
-    from cmdplab.audit import Complexity, Finding
+    from cmdplab.audit import Finding
     from cmdplab.statistics import Exponent
 
 DELTA = 0.1  # where none is given
 
 
+@command()
 def audit_command(
     source: Annotated[
         Path | None,
@@ -60,9 +61,8 @@ def audit_command(
     ] = None,
     instance_seed: InstanceSeed = 0,
     workers: Workers = None,
-    engine: EngineOption = Engine.cpu,
-    as_json: Json = False,
-) -> None:
+    engine: EngineOption = "cpu",
+) -> Answer:
     """Count mistakes for every epsilon at once, with bands, exponents and verdicts.
 
     An experiment is run first, or the missing runs of it: the command can be interrupted and given
@@ -72,20 +72,17 @@ def audit_command(
     if delta is not None and not 0.0 < delta < 1.0:
         raise InputError(f"delta is {delta:g}, not between 0 and 1")
     sure = DELTA if delta is None else delta
-    other = engine if engine is not Engine.cpu else None
     from cmdplab.experiments.folder import check_apart
 
-    of_records: dict[str, Any] = {"--epsilon": epsilon or None, "--partial": partial}
-    of_records |= {"--workers": workers, "--engine": other}
-    given_instance = instance_seed or None
-    of_events = {"--seeds": seeds, "--episodes": episodes, "--instance-seed": given_instance}
+    how = {"--workers": workers, "--engine": engine if engine != "cpu" else None}
     if failure_events:
-        _refuse(of_records, "does not go with --failure-events")
-        count_events(source, out, sure, seeds, episodes, instance_seed, as_json)
-        return
-    _refuse(of_events, "needs --failure-events")
+        of_records = {"--epsilon": epsilon or None, "--partial": partial, **how}
+        refuse(of_records, "does not go with --failure-events")
+        return count_events(source, out, sure, seeds, episodes, instance_seed)
+    of_events = {"--seeds": seeds, "--episodes": episodes, "--instance-seed": instance_seed or None}
+    refuse(of_events, "needs --failure-events")
     if not epsilon:
-        _refuse({"--delta": delta}, "needs --epsilon or --failure-events")
+        refuse({"--delta": delta}, "needs --epsilon or --failure-events")
     if source is None:
         raise InputError("say which sweep or experiment to audit, or give --failure-events")
     if out is not None:
@@ -95,21 +92,15 @@ def audit_command(
     elif source.is_file():
         raise InputError(f"{source} is neither a folder of records nor an experiment (.toml)")
     else:
-        again = {"--engine": other, "--workers": workers}
-        _refuse(again, "is for an experiment (TOML): a folder is not run again")
-    _audit_records(source, out, epsilon or [], sure, partial, as_json)
-
-
-def _refuse(options: dict[str, Any], why: str) -> None:
-    for name, value in options.items():
-        if value is not None and value is not False:
-            raise InputError(f"{name} {why}")
+        refuse(how, "is for an experiment (TOML): a folder is not run again")
+    return _audit_records(source, out, epsilon or [], sure, partial)
 
 
 def _audit_records(
-    folder: Path, out: Path | None, epsilon: list[float], delta: float, partial: bool, as_json: bool
-) -> None:
+    folder: Path, out: Path | None, epsilon: list[float], delta: float, partial: bool
+) -> Answer:
     from cmdplab.audit import audit, gather, sample_complexity, write_audit
+    from cmdplab.audit.files import row_of
     from cmdplab.audit.findings import unanswered
 
     groups, notes = gather(folder, partial)
@@ -124,14 +115,13 @@ def _audit_records(
     target = write_audit(findings, notes, out if out is not None else folder / "audit")
     for note in notes:
         warn(note)
-    if as_json:
-        from cmdplab.audit.files import row_of
+    rows = [row_of(f) | {"unanswered": unanswered(f)} for f in findings]
 
-        rows = [row_of(f) | {"unanswered": unanswered(f)} for f in findings]
-        print_json("audit", {"notes": notes, "findings": rows, "pac": asked})
-        return
-    _print(findings, asked, delta)
-    print_line(f"figure, table and every count are in {target}/")
+    def show() -> None:
+        _print(findings, asked, delta)
+        print_line(f"figure, table and every count are in {target}/")
+
+    return Answer("audit", {"notes": notes, "findings": rows, "pac": asked}, show)
 
 
 def _check(epsilon: list[float], horizons: set[int]) -> None:
@@ -144,7 +134,7 @@ def _check(epsilon: list[float], horizons: set[int]) -> None:
             place_of(epsilons(horizon), value)
 
 
-def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]) -> Path:
+def _swept(file: Path, workers: int | None, engine: str, epsilon: list[float]) -> Path:
     from cmdplab.cli.sweep import Given, carry_out
     from cmdplab.experiments.experiment import problems, read_experiment
     from cmdplab.experiments.sweep import prepare
@@ -163,23 +153,33 @@ def _swept(file: Path, workers: int | None, engine: Engine, epsilon: list[float]
 
 
 def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None:
+    from cmdplab.audit.files import row_of
     from cmdplab.audit.findings import extent
-    from cmdplab.display.terminal import number
+    from cmdplab.cli.tables import print_broken
 
-    header = ["algorithm", "verdict", "gap", "viol."]
-    powers = ["exponents", "mistakes ~ (1/ε)^", "(i), (ii)", "regret ~ k^", "(i), (ii)"]
     for environment in dict.fromkeys(f.environment for f in findings):
         mine = [f for f in findings if f.environment == environment]
-        rows, slopes = [], []
+        rows = [row_of(f) for f in mine]
+        columns = "algorithm verdict final_gap final_violation"
+        print_rows(f"{environment}: {extent(mine)}", "AuditRow", columns, rows)
+        fits = {"mistake": "mistakes", "regret": "regret"}
+        powers = [f"{fit}_exponent{part}" for fit in fits for part in ("", "_of_term_i")]
+        fitted = []
         for f in mine:
-            gaps = [number(i.middle if i else None, 3) for i in (f.final_gap, f.final_violation)]
-            rows.append([f.label, f.verdict, *gaps])
-            fitted = {"mistakes": f.mistake_exponent, "regret": f.regret_exponent}
-            pairs = [(_exponent(fit), _terms(f, what)) for what, fit in fitted.items()]
-            slopes.append([f.label, *pairs[0], *pairs[1]])
-        print_table(f"{environment}: {extent(mine)}", header, rows, left=2)
-        print_table("", powers, slopes)
-        _print_safety(mine)
+            found = [
+                (_exponent(getattr(f, f"{a}_exponent")), _terms(f, b)) for a, b in fits.items()
+            ]
+            fitted.append(dict(zip(powers, [*found[0], *found[1]], strict=True)))
+        rows = [row | fit for row, fit in zip(rows, fitted, strict=True)]
+        print_rows("exponents", "AuditRow", " ".join(["algorithm", *powers]), rows)
+        print_rows(
+            "safety while learning",
+            "AuditRow",
+            "algorithm promise violating_runs violating_episodes first_violation largest_violation",
+            [row for row in rows if row["violating_runs"] is not None],
+            violating_runs=lambda row: f"{row['violating_runs']} of {row['runs']}",
+        )
+        print_broken({f.label: f.safety for f in mine if f.safety is not None})
     print_note(
         "medians (of an instance: over its seeds first); exponents with 95 % intervals, (i) and "
         "(ii) those of the terms of Theorem 4.1; local: slopes differ over two decades, and this "
@@ -189,34 +189,12 @@ def _print(findings: list[Finding], asked: dict[str, Any], delta: float) -> None
         print_note("~ no guarantee applies as it was run (audit.json: why)")
     _print_unanswered(findings)
     for value, by_label in asked.items():
-        for label, found in by_label.items():
-            words = f"{label}, epsilon {value}, delta {delta:g}: {_bound(found)}"
-            print_line(words, soft_wrap=True)
-
-
-def _print_safety(findings: list[Finding]) -> None:
-    """Print the runs that violated while they learnt; a broken promise in red."""
-    from cmdplab.cli.tables import print_broken
-
-    known = {f.label: f.safety for f in findings if f.safety is not None}
-    rows = []
-    for label, each in known.items():
-        first = "–" if each.first is None else f"{each.first:,}"
-        runs = f"{each.violating_runs} of {each.runs}"
-        rows.append(
-            [label, each.promise, runs, f"{each.violating:,.0f}", first, f"{each.largest:.2g}"]
-        )
-    header = ["safety", "promise", "runs that violated", "episodes", "first", "largest"]
-    if rows:
-        print_table("", header, rows, left=2)
-    print_broken(known)
-
-
-def _bound(found: Complexity) -> str:
-    if found.mistakes is None:
-        return found.why_not
-    counted = f"counted at {found.epsilon:g}, over {found.over}"
-    return f"at most {found.mistakes:,.0f} mistakes ({counted})"
+        for label, bound in by_label.items():
+            words = bound.why_not
+            if bound.mistakes is not None:
+                counted = f"counted at {bound.epsilon:g}, over {bound.over}"
+                words = f"at most {bound.mistakes:,.0f} mistakes ({counted})"
+            print_line(f"{label}, epsilon {value}, delta {delta:g}: {words}", soft_wrap=True)
 
 
 def _print_unanswered(findings: list[Finding]) -> None:
@@ -230,8 +208,7 @@ def _print_unanswered(findings: list[Finding]) -> None:
         for what, why in unanswered(f).items():
             whose.setdefault((what, why), []).append(name)
     for (what, why), names in whose.items():
-        all_of_them = len(names) == len(findings) > 1
-        words = "all" if all_of_them else ", ".join(names)
+        words = "all" if len(names) == len(findings) > 1 else ", ".join(names)
         print_note(f"no {what}: {why} ({words})", soft_wrap=True)
 
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from cmdplab.cli.options import Json, Workers, count, find_here, option
+from cmdplab.cli.options import Workers, command, count, find_here, option, split
 from cmdplab.cli.output import (
+    Answer,
     errors,
-    print_json,
     print_line,
     print_note,
     print_table,
     printing_aside,
-    say,
     warn,
 )
 
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
 MOST_TROUBLES = 20  # in a terminal; the page has all
 
 
+@command()
 def board_command(
     out: Annotated[Path, option("The folder of the board.")] = Path("runs/board"),
     algorithms: Annotated[
@@ -56,8 +54,7 @@ def board_command(
     page: Annotated[
         Path | None, option("Play nothing: write the page of what is there into this folder.")
     ] = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Run the board: tune every algorithm, then play theory and tuned lines on every problem.
 
     The protocol is in docs/howto/board.md. Interrupted at any moment, the same command goes on; a
@@ -69,8 +66,7 @@ def board_command(
     """
     if page is not None:
         data = _page(out, page)
-        _show(page, data, sum(each.missing + each.failed for each in data.lacking), as_json)
-        return
+        return _answer(page, data, sum(each.missing + each.failed for each in data.lacking))
     from cmdplab.algorithms import is_outside
     from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
@@ -78,11 +74,11 @@ def board_command(
     from cmdplab.studies.board_runs import play
 
     check_workers(workers)
-    given = _split(algorithms)
+    given = split(algorithms)
     find_here(given)
     with printing_aside():
         names = [name for each in given for name in named(each)]
-        places = places_named(_split(problems))
+        places = places_named(split(problems))
         board = entered(out, steps, seeds, names, places)
         played = play(
             out,
@@ -94,21 +90,17 @@ def board_command(
             shown=lambda works: sweep_shown(works, errors()),
         )
     ended = not played.untuned and played.missing == len(played.failed)
-    _show(out, _page(out, out) if ended else None, played.missing, as_json)
+    for _, words in played.failed[:MOST_TROUBLES]:
+        warn(words)
+    last, code = "", 0
     if played.failed:
-        for _, words in played.failed[:MOST_TROUBLES]:
-            warn(words)
-        warn(f"{len(played.failed)} runs failed; the same command tries them again")
-        raise typer.Exit(2 if all(is_outside(name) for name, _ in played.failed) else 1)
-    if not ended:
+        last = f"warning: {len(played.failed)} runs failed; the same command tries them again"
+        code = 2 if all(is_outside(name) for name, _ in played.failed) else 1
+    elif not ended:
         tuning = f" and the tuning of {len(played.untuned)} algorithms" if played.untuned else ""
-        say(f"{played.missing} runs{tuning} are missing; go on with the same command")
-        raise typer.Exit(130)
-
-
-def _split(given: list[str] | None) -> list[str]:
-    names = [name.strip() for each in given or [] for name in each.split(",")]
-    return [name for name in names if name]
+        last = f"{played.missing} runs{tuning} are missing; go on with the same command"
+        code = 130
+    return _answer(out, _page(out, out) if ended else None, played.missing, last, code)
 
 
 def _page(folder: Path, out: Path) -> BoardData:
@@ -126,30 +118,27 @@ def _page(folder: Path, out: Path) -> BoardData:
     return data
 
 
-def _show(out: Path, data: BoardData | None, missing: int, as_json: bool) -> None:
-    """Print the lines of the board, if there are any, or its result as JSON."""
+def _answer(
+    out: Path, data: BoardData | None, missing: int, last: str = "", code: int = 0
+) -> Answer:
     from cmdplab.report.board import PAGE, terminal_table
 
-    page = str(out / PAGE)
-    if as_json:
-        found: dict[str, Any] = {
-            "folder": str(out),
-            "page": None,
-            "rows": 0,
-            "missing": missing,
-            "troubles": [],
-        }
-        if data is not None:
-            found |= {"page": page, "rows": len(data.rows), "troubles": data.troubles}
-        print_json("board", found)
-    elif data is not None:
-        title = (
-            f"{data.folder}: {len(data.rows)} rows; medians over problems all lines have, % of H"
-        )
-        print_table(title, *terminal_table(data), left=4)
+    found: dict[str, Any] = {"folder": str(out), "page": None, "rows": 0, "missing": missing}
+    found["troubles"] = []
+    if data is not None:
+        page = str(out / PAGE)
+        found |= {"page": page, "rows": len(data.rows), "troubles": data.troubles}
+
+    def show() -> None:
+        if data is None:
+            return
+        over = "medians over problems all lines have, % of H"
+        print_table(f"{data.folder}: {len(data.rows)} rows; {over}", *terminal_table(data), left=4)
         print_note(
             f"in regret, in violation: problems with less, with more than {data.reference}, and "
             "those where neither can be claimed. ~ from outside; * unverified constants; ° no "
             "guarantee as run; ² plans anew when visits have doubled"
         )
-        print_line(page, soft_wrap=True)
+        print_line(found["page"], soft_wrap=True)
+
+    return Answer("board", found, show, last, code)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from cmdplab.cli.options import InstanceSeed, Json, Listing, argument, count, option
-from cmdplab.cli.output import print_json, print_line, print_note, print_rows, print_table
-from cmdplab.errors import InputError
+from cmdplab.cli.options import InstanceSeed, argument, command, count, option, refuse
+from cmdplab.cli.output import Answer, print_line, print_note, print_rows
+
+Listing = Literal["algorithms", "environments"]
 
 
+@command()
 def list_command(
     what: Annotated[Listing, argument("What to list.")],
     at: Annotated[
@@ -18,8 +20,7 @@ def list_command(
     episodes: Annotated[int | None, count("K, with --at; 100,000.")] = None,
     epsilon: Annotated[float | None, option("Accuracy, with --at; 0.1.")] = None,
     instance_seed: InstanceSeed = 0,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """List the algorithms, with the paper's Table 1, or the environments.
 
     JSON has more: needs, guarantees, provenance of every constant, known slips of the table.
@@ -27,68 +28,48 @@ def list_command(
     from cmdplab.environments import catalogue
     from cmdplab.formats import find
 
-    with_at = {
-        "--episodes": episodes,
-        "--epsilon": epsilon,
-        "--instance-seed": instance_seed or None,
-    }
-    idle = [name for name, value in with_at.items() if value is not None and at is None]
-    if what is Listing.environments and (at is not None or idle):
-        name = "--at" if at is not None else idle[0]
-        raise InputError(f"{name} is for `cmdplab list algorithms`")
-    if idle:
-        raise InputError(f"{idle[0]} needs --at, which evaluates Table 1 for a problem")
-    if what is Listing.environments:
+    sizes = {"--episodes": episodes, "--epsilon": epsilon, "--instance-seed": instance_seed or None}
+    if what == "environments":
+        refuse({"--at": at, **sizes}, "is for `cmdplab list algorithms`")
         rows = catalogue.list_environments()
-        if as_json:
-            print_json("list-environments", {"environments": rows})
-        else:
-            print_environments(rows)
-        return
-    rows = catalogue.list_algorithms()
-    orders = None
+        shown = {"environments": rows}
+        return Answer("list-environments", shown, lambda: print_environments(rows))
+    if at is None:
+        refuse(sizes, "needs --at, which evaluates Table 1 for a problem")
+    rows, orders = catalogue.list_algorithms(), None
+    K, accuracy = 100_000 if episodes is None else episodes, 0.1 if epsilon is None else epsilon
     if at is not None:
-        problem = find(at, instance_seed)
-        K, accuracy = 100_000 if episodes is None else episodes, 0.1 if epsilon is None else epsilon
-        orders = catalogue.table_1_at(problem, K, accuracy)
-    if as_json:
-        print_json("list-algorithms", {"algorithms": rows, "table_1_at": orders})
-        return
-    _print_algorithms(rows)
-    if orders is not None:
-        title = f"orders at {at}, K = {K:,}, epsilon = {accuracy:g}: no constants, no logs"
-        shown = [{k: None if v == "" else v for k, v in order.items()} for order in orders]
-        print_rows(title, "OrderAt", "name regret violation pac", shown)
+        orders = catalogue.table_1_at(find(at, instance_seed), K, accuracy)
+
+    def show() -> None:
+        _print_algorithms(rows)
+        if orders is not None:
+            title = f"orders at {at}, K = {K:,}, epsilon = {accuracy:g}: no constants, no logs"
+            shown = [{k: None if v == "" else v for k, v in order.items()} for order in orders]
+            print_rows(title, "OrderAt", "name regret violation pac", shown)
+
+    return Answer("list-algorithms", {"algorithms": rows, "table_1_at": orders}, show)
 
 
 def _print_algorithms(rows: list[dict[str, Any]]) -> None:
     starred = [row | {"name": row["name"] + "*" * bool(row["unverified"])} for row in rows]
     print_rows("algorithms", "ListedAlgorithm", "name presets summary", starred)
     print_note("* some constants are [unverified]: --json says which\n")
-    table = []
-    for row in rows:
-        if line := row["table_1"]:
-            strong = " +" * line["regret_strong"]
-            regret = f"{line['regret']}{strong}" if line["regret"] else "–"
-            orders = [
-                regret,
-                line["violation"] + "+" * line["violation_strong"],
-                line["pac"] or "–",
-            ]
-            needs = ", ".join(row["needs"][row["presets"][-1]]) or "nothing"
-            table.append([row["name"] + "'" * bool(line["slip"]), *orders, needs])
-    header = ["Table 1, N = 1", "regret", "violation", "PAC", "needs to know"]
-    print_table("guarantees, as claimed at scale 1", header, table, left=5)
+    listed = [row | row["table_1"] for row in rows if row["table_1"]]
+    print_rows(
+        "Table 1, N = 1: guarantees, as claimed at scale 1",
+        "ListedAlgorithm TableLine",
+        "name regret violation pac needs",
+        listed,
+        name=lambda row: row["name"] + "'" * bool(row["slip"]),
+        regret=lambda row: row["regret"] + " +" * row["regret_strong"] if row["regret"] else "–",
+        violation=lambda row: row["violation"] + "+" * row["violation_strong"],
+        needs=lambda row: ", ".join(row["needs"][row["presets"][-1]]) or "nothing",
+    )
     print_note("+ strong; ' see the note below; orders up to logarithms")
-    for row in rows:
-        if row["table_1"] and row["table_1"]["slip"]:
-            print_note(f"{row['name']}: {row['table_1']['slip']}")
-
-
-def _prices(row: dict[str, Any]) -> str:
-    if row["multipliers"] is None:
-        return "–"
-    return " ".join(f"{price:.3g}" for price in row["multipliers"]) or "none"
+    for row in listed:
+        if row["slip"]:
+            print_note(f"{row['name']}: {row['slip']}")
 
 
 def print_environments(rows: Sequence[dict[str, Any]]) -> None:
@@ -106,7 +87,6 @@ def print_environments(rows: Sequence[dict[str, Any]]) -> None:
         "name summary states actions horizon constraints optimum multipliers published",
         shown,
         least=("summary",),
-        multipliers=_prices,
     )
     print_note(
         "optimum and multipliers are certified, in the units of `cmdplab solve` (rewards in "

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
-from enum import StrEnum
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
+from cmdplab.cli.output import Answer
 from cmdplab.errors import InputError
 from cmdplab.settings import SETTINGS, Settings
 
@@ -26,15 +26,11 @@ if TYPE_CHECKING:
 else:  # annotations are evaluated, and these modules take long to load
     Finite = Problem = Any
 
-Preset = StrEnum("Preset", ("released", "printed"))
+Preset = Literal["released", "printed"]
 """Two readings of the paper: docs/deviations.md."""
-Instance = StrEnum("Instance", ("published", "random"))
-"""Which CMDP `reproduce` runs on."""
-Listing = StrEnum("Listing", ("algorithms", "environments"))
-"""Lists of `list`."""
-Engine = StrEnum("Engine", ("auto", "cpu", "gpu"))
+Engine = Literal["auto", "cpu", "gpu"]
 """Where runs are played."""
-Precision = StrEnum("Precision", ("float64", "float32"))
+Precision = Literal["float64", "float32"]
 """Of the numbers on a GPU."""
 
 
@@ -69,7 +65,12 @@ def setting(name: str) -> Any:
     return count(declared.help) if declared.kind is int else option(declared.help)
 
 
-Json = Annotated[bool, option("Print JSON instead of a table.", "--json")]
+AS_JSON = Parameter(
+    "as_json",
+    Parameter.POSITIONAL_OR_KEYWORD,
+    default=False,
+    annotation=Annotated[bool, option("Print JSON instead of a table.", "--json")],
+)
 InstanceSeed = Annotated[int, count("Which instance of a random environment.")]
 EpisodesOfEach = Annotated[int, count("Episodes of each run, such as 100000 or 1e5.")]
 SeedsOfEach = Annotated[int, count("Runs of each algorithm: seeds 0, 1, ...")]
@@ -217,31 +218,32 @@ def _roles(problem: str, single: dict[str, Any], limited: dict[str, list[Any]]) 
     return Roles(objective, horizon, *limits, "", discount, criterion, first or "")
 
 
-def given(
-    make: Callable[..., Any], **defaults: Any
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a command whose first parameter is the result of `make`.
+def command(
+    *makes: Callable[..., Any], **defaults: Any
+) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
+    """Decorate a function that returns its answer, so that Typer can call it as a command.
 
-    Typer reads options from a signature. The new signature has the argument of `make` first, then
-    the parameters of the command, the options of `make`, and --json, the last of every command.
-    `defaults` are default values for parameters of `make`.
+    The first parameters of the function are the results of `makes`. Typer reads options from a
+    signature. The new signature has the argument `problem` of `makes` first, then the other
+    parameters of the function, the options of `makes`, and --json.
+    `defaults` are default values for parameters of `makes`.
     """
-    shared = {
-        name: each.replace(default=defaults.get(name, each.default))
-        for name, each in signature(make, eval_str=True).parameters.items()
-    }
+    made = {make: signature(make, eval_str=True).parameters for make in makes}
 
-    def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        made, *own, last = signature(command, eval_str=True).parameters.values()
-        first = [each for name, each in shared.items() if name == "problem"]
-        options = [each for name, each in shared.items() if name != "problem"]
+    def decorated(function: Callable[..., Answer]) -> Callable[..., None]:
+        own = [*signature(function, eval_str=True).parameters.values()][len(makes) :]
+        shared = [each for parameters in made.values() for each in parameters.values()]
+        shared = [each.replace(default=defaults.get(each.name, each.default)) for each in shared]
+        shared.sort(key=lambda each: each.name != "problem")
+        first = [each for each in shared if each.name == "problem"]
 
-        @wraps(command)
-        def whole(**said: Any) -> None:
-            result = make(**{name: said.pop(name) for name in shared})
-            command(**{made.name: result}, **said)
+        @wraps(function)
+        def whole(as_json: bool = False, **said: Any) -> None:
+            results = [make(**{n: said.pop(n) for n in names}) for make, names in made.items()]
+            function(*results, **said).give(as_json)
 
-        whole.__signature__ = Signature([*first, *own, *options, last])  # type: ignore[attr-defined]
+        parameters = [*first, *own, *shared[len(first) :], AS_JSON]
+        whole.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         return whole
 
     return decorated
@@ -263,6 +265,19 @@ chosen_settings.__signature__ = Signature(  # type: ignore[attr-defined]
         for name, declared in SETTINGS.items()
     ]
 )
+
+
+def refuse(options: dict[str, Any], why: str) -> None:
+    """Refuse the first option that is given; `why` is the rest of the sentence."""
+    for name, value in options.items():
+        if value is not None and value is not False:
+            raise InputError(f"{name} {why}")
+
+
+def split(given: Iterable[str] | None) -> list[str]:
+    """Return the names of an option that may be repeated, or separated by commas."""
+    names = [name.strip() for each in given or [] for name in each.split(",")]
+    return [name for name in names if name]
 
 
 def find_here(names: Iterable[str]) -> None:

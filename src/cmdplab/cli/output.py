@@ -17,6 +17,8 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+import typer
+
 from cmdplab.errors import printable
 
 if TYPE_CHECKING:
@@ -45,6 +47,35 @@ class Result(NamedTuple):
     versions: Mapping[str, int] = {}  # of its schemas
 
 
+class Answer(NamedTuple):
+    """The answer of a command: an object of a schema for scripts, and its text for people."""
+
+    schema: str
+    value: Any  # a mapping or a tuple with the declared fields
+    show: Callable[[], object]  # prints the text
+    last: str = ""  # a sentence on standard error behind it
+    code: int = 0  # of the exit
+
+    def give(self, as_json: bool) -> None:
+        """Print the object or the text, then the last sentence, and exit with the code."""
+        if as_json:
+            from cmdplab.files.write import to_json
+
+            fields = self.value._asdict() if hasattr(self.value, "_asdict") else self.value
+            print(to_json({"schema": stamp(self.schema), **fields}))
+        else:
+            self.show()
+        say(self.last)
+        if self.code:
+            raise typer.Exit(self.code)
+
+
+def of_file(schema: str, path: Path, notes: Sequence[str] = ()) -> Answer:
+    """Return the answer of a command that wrote one file: its path."""
+    value = {"file": str(path), "notes": list(notes)}
+    return Answer(schema, value, lambda: print(printable(str(path))))
+
+
 @cache
 def results() -> dict[str, Result]:
     """Return every declared result."""
@@ -61,14 +92,6 @@ def stamp(name: str) -> str:
     return f"cmdplab.{name}/{version}"
 
 
-def print_json(name: str, value: Any) -> None:
-    """Print an object for scripts; its schema comes first."""
-    from cmdplab.files.write import to_json
-
-    fields = value._asdict() if hasattr(value, "_asdict") else value
-    print(to_json({"schema": stamp(name), **fields}))
-
-
 def print_rows(
     title: str,
     result: str,
@@ -80,8 +103,11 @@ def print_rows(
     """Print a table whose columns are fields of a result, or of several.
 
     A name that is no declared field is a column of text. `cells` make the cells of a column from a
-    row. The columns without a format at the beginning are aligned to the left.
+    row. The columns without a format at the beginning are aligned to the left. Without a row
+    nothing is printed.
     """
+    if not rows:
+        return
     declared = {k: v for title in result.split() for k, v in results()[title].fields.items()}
     fields = {name: declared.get(name, Field("text", "", header=name)) for name in columns.split()}
 
@@ -113,6 +139,16 @@ def print_facts(
     facts(console(), title, rows)
 
 
+def print_numbers(title: str, result: str, value: Any, names: str) -> None:
+    """Print a line for each of the fields: its header, its meaning up to a semicolon, its value."""
+    fields = results()[result].fields
+    rows = [
+        [fields[n].header, fields[n].meaning.split(";")[0], cell(getattr(value, n), fields[n])]
+        for n in names.split()
+    ]
+    print_table(title, ["", "meaning", "value"], rows, left=2)
+
+
 def cell(value: Any, field: Field) -> str:
     """Return a value as the field declares it: – for None, numbers of a list with commas."""
     if value is None:
@@ -133,8 +169,14 @@ def large(value: float | None) -> str:
     return f"{value:.0f}" if abs(value) < 1e4 else f"{value:.1e}".replace("e+0", "e")
 
 
+def power(log10: float) -> str:
+    """Return a number by its logarithm: as a power of ten from a million on."""
+    return f"{10.0**log10:.3g}" if log10 < 6.0 else f"10^{log10:.1f}"
+
+
 FORMS: dict[str, Callable[[Any], str]] = {
     "large": large,
+    "power": power,
     "percent": lambda share: f"{100.0 * share:.1f} %",
 }
 
@@ -189,11 +231,3 @@ def print_table(
     from cmdplab.display import terminal
 
     terminal.grid(console(), title, header, rows, left, least)
-
-
-def print_file(name: str, path: Path, as_json: bool, notes: Sequence[str] = ()) -> None:
-    """Print the path of the file that a command wrote, alone or in an object."""
-    if as_json:
-        print_json(name, {"file": str(path), "notes": list(notes)})
-    else:
-        print(printable(str(path)))

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from cmdplab.cli.options import Json, LearnersNamed, argument, find_here, option
-from cmdplab.cli.output import errors, print_file, print_json, print_line, warn
+from cmdplab.cli.options import LearnersNamed, argument, command, find_here, option
+from cmdplab.cli.output import Answer, errors, of_file, print_line, warn
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.experiments.work import Work
 
-Line = StrEnum("Line", ("median", "mean"))
-"""What the lines of `plot` are, over seeds."""
+Line = Literal["median", "mean"]
 PORTRAITS = ("entropy", "occupancy")
 """Drawings of a policy, for which a run is played again."""
 
 
+@command()
 def report_command(
     folder: Annotated[Path, argument("What `reproduce`, `compare`, `sweep` or `run --out` wrote.")],
     out: Annotated[Path | None, option("The page; default: report.html in the folder.")] = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Write one HTML page about a folder: verdicts, curves, mistakes for every epsilon, settings.
 
     The page opens offline. Beside it, the table as summary.tex (booktabs) and summary.csv.
@@ -33,16 +31,15 @@ def report_command(
     found = gather(folder)
     page = write_report(folder, out, found)
     tables = write_tables(folder, page.parent, found)
-    if as_json:
-        print_json("report", {"page": str(page), "tables": [str(each) for each in tables]})
-    else:
-        print_line(str(page), soft_wrap=True)
     if found.troubles:
         count = len(found.troubles)
         runs = "one run is" if count == 1 else f"{count} runs are"
         warn(f"{runs} not as planned; the page names them")
+    written = {"page": str(page), "tables": [str(each) for each in tables]}
+    return Answer("report", written, lambda: print_line(str(page), soft_wrap=True))
 
 
+@command()
 def plot_command(
     folder: Annotated[Path, argument("What `reproduce`, `compare` or `sweep` wrote.")],
     kind: Annotated[
@@ -58,10 +55,9 @@ def plot_command(
     environment: Annotated[str | None, option("Of a sweep over several: the one to draw.")] = None,
     line: Annotated[
         Line, option("Over seeds. A mean is warned of where tails are heavy.")
-    ] = Line.median,
+    ] = "median",
     algorithm: LearnersNamed = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Draw one figure for a paper from records.
 
     A line for each algorithm over its seeds; the light shade holds every episode. From six seeds
@@ -78,14 +74,11 @@ def plot_command(
 
     target = out if out is not None else folder / f"{kind}.pdf"
     if kind in PORTRAITS:
-        print_file(
-            "plot", _portrait(folder, kind, target, environment, algorithm or []), as_json, []
-        )
-        return
-    path, notes = plot(folder, kind, target, environment, line.value)
+        return of_file("plot", _portrait(folder, kind, target, environment, algorithm or []))
+    path, notes = plot(folder, kind, target, environment, line)
     for note in notes:
         warn(note)
-    print_file("plot", path, as_json, notes)
+    return of_file("plot", path, notes)
 
 
 def _portrait(
@@ -113,19 +106,13 @@ def _portrait(
     known = Entries()
     runs = [(known.of(work), work.settings.episodes or 0) for work in works]
     entry, episodes = runs[0]
-    jobs = [Job(each.algorithm, each.seed) for each, _ in runs]
     row, name, seed = entry.algorithm, entry.problem.name, entry.seed
-    with shown(jobs, episodes, errors()) as on_progress:
+    with shown([Job(each.algorithm, each.seed) for each, _ in runs], episodes, errors()) as note:
         if kind == "occupancy":
-            portrait = portraits.occupancy_portrait(entry, episodes, on_progress)
-        else:
-            curves = [
-                portraits.entropy_curve(each, length, on_progress=on_progress)
-                for each, length in runs
-            ]
-    if kind == "occupancy":
-        title = f"{name}: {row.name} ({row.preset})\nseed {seed}, {episodes:,} episodes"
-        return portraits.draw_occupancy(portrait, title, path)
+            portrait = portraits.occupancy_portrait(entry, episodes, note)
+            title = f"{name}: {row.name} ({row.preset})\nseed {seed}, {episodes:,} episodes"
+            return portraits.draw_occupancy(portrait, title, path)
+        curves = [portraits.entropy_curve(*each, on_progress=note) for each in runs]
     for each, _ in runs:
         warn(portraits.no_temperature(each.algorithm))
     presets = " and ".join(sorted({each.algorithm.preset for each, _ in runs}))
@@ -134,14 +121,10 @@ def _portrait(
 
 def first_of_each(works: list[Work], environment: str | None, folder: Path) -> list[Work]:
     """Return the first run of each algorithm on the one problem that is drawn."""
-    names = list(dict.fromkeys(work.settings.problem for work in works))
-    if environment is None and len(names) > 1:
-        raise InputError(f"choose one --environment of {folder}: {', '.join(names)}")
-    mine = [each for each in works if each.settings.problem == (environment or names[0])]
-    if not mine:
-        raise InputError(
-            f"{folder} has no environment {environment!r}: choose {' or '.join(names)}"
-        )
+    from cmdplab.figures.sources import chosen
+
+    problem = chosen(environment, [work.settings.problem for work in works], folder)
+    mine = [each for each in works if each.settings.problem == problem]
     if any(each.settings.episodes is None for each in mine):
         raise InputError(f"{folder} has runs without end: their last policy is not known")
     first: dict[str, Work] = {}

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cmdplab.cli.options import Json, Problem, argument, asked_in_units, count, given, option
-from cmdplab.cli.output import print_json, print_line, print_table
+from cmdplab.cli.options import Problem, argument, asked_in_units, command, count, option
+from cmdplab.cli.output import Answer, print_line, print_rows, print_table
 from cmdplab.errors import InputError
 
 PolicyFile = Annotated[
@@ -16,7 +16,7 @@ PolicyFile = Annotated[
 ]
 
 
-@given(asked_in_units)
+@command(asked_in_units)
 def evaluate_command(
     problem: Problem,
     policy: PolicyFile,
@@ -24,63 +24,59 @@ def evaluate_command(
         int | None, count("Play so many episodes too, and give means with 95 % intervals.")
     ] = None,
     seed: Annotated[int, count("Of the episodes that are played.")] = 0,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Evaluate a policy from a file on a problem: exactly, and with --episodes by simulation.
 
     A .csv has the columns step, state, action and probability, by names or numbers; without a
     column step one policy serves every step. States that it never reaches may be left out.
     """
     from cmdplab import Policy, evaluate, simulate
-    from cmdplab.display.terminal import number
 
     loaded = Policy.load(policy, problem)
     exact = evaluate(problem, loaded)
     played = None if episodes is None else simulate(problem, loaded, episodes, seed)
-    names = [problem.labels.signal(n).of for n in range(1 + problem.constraints)]
-    if as_json:
-        found: dict[str, Any] = {"problem": problem.name, "policy": loaded.name, "signals": names}
-        found |= {"returns": exact.returns, "threshold": problem.threshold}
-        found |= {"violation": exact.violation, "meets_every_threshold": _met(exact.violation)}
-        found |= {"episodes": episodes, "seed": None if played is None else seed}
-        found |= {"units": problem.labels.signals, "cut": None, "simulated": None}
-        if played is not None:
-            found |= {"cut": played.cut, "simulated": played.earned}
-        print_json("evaluate", found)
-        return
-    header = ["", "exact", "limit", "missing"]
-    header += ["mean", "95 % from", "to"] if played else []
-    rows = []
-    for n in range(1 + problem.constraints):
-        scale = problem.labels.signal(n)
-        limits = ["–", "–"]
-        if n:
-            sign = "<=" if scale.factor < 0.0 else ">="
-            missing = abs(scale.factor) * exact.violation[n - 1]
-            limits = [f"{sign} {scale.published(problem.threshold[n - 1]):.6g}", number(missing, 6)]
-        row = [scale.of, number(scale.published(exact.returns[n]), 6), *limits]
-        if played:
-            each = played.earned[n]
-            ends = sorted(map(scale.published, (each.low, each.high)))
-            row += [number(value, 6) for value in (scale.published(each.mean), *ends)]
-        rows.append(row)
-    print_table(f"{loaded.name} on {problem.name}", header, rows)
-    if problem.constraints:
-        met = "meets every threshold" if _met(exact.violation) else "misses a threshold"
-        print_line(f"the policy {met}; what is missing is below 0 where there is room")
-    if played and any(played.cut):
-        cut = ", ".join(f"{each:.2g}" for each in played.cut)
-        print_line(
-            f"paths of {played.steps:,} steps: what comes after them changes the returns by at "
-            f"most {cut}, which the intervals include"
-        )
+    scales = [problem.labels.signal(n) for n in range(1 + problem.constraints)]
+    met = bool((exact.violation <= 1e-9).all())  # but for rounding
+    found: dict[str, Any] = {"problem": problem.name, "policy": loaded.name}
+    found |= {"signals": [scale.of for scale in scales], "returns": exact.returns}
+    found |= {"threshold": problem.threshold, "violation": exact.violation}
+    found |= {"meets_every_threshold": met, "episodes": episodes, "units": problem.labels.signals}
+    found |= {"seed": None if played is None else seed, "cut": None, "simulated": None}
+    if played is not None:
+        found |= {"cut": played.cut, "simulated": played.earned}
+
+    def show() -> None:
+        rows = []
+        for n, scale in enumerate(scales):
+            row = {"signals": scale.of, "returns": scale.published(exact.returns[n])}
+            row |= {"threshold": None, "violation": None}
+            if n:
+                limit = f"{scale.published(problem.threshold[n - 1]):.6g}"
+                row["threshold"] = f"{'<=' if scale.factor < 0.0 else '>='} {limit}"
+                row["violation"] = abs(scale.factor) * exact.violation[n - 1]
+            if played:
+                low, high = sorted(
+                    map(scale.published, (played.earned[n].low, played.earned[n].high))
+                )
+                row |= {"low": low, "mean": scale.published(played.earned[n].mean), "high": high}
+            rows.append(row)
+        columns = "signals returns threshold violation" + " mean low high" * bool(played)
+        title = f"{loaded.name} on {problem.name}"
+        print_rows(title, "EvaluatePage SimulatedReturn", columns, rows)
+        if problem.constraints:
+            said = "meets every threshold" if met else "misses a threshold"
+            print_line(f"the policy {said}; what is missing is below 0 where there is room")
+        if played and any(played.cut):
+            cut = ", ".join(f"{each:.2g}" for each in played.cut)
+            print_line(
+                f"paths of {played.steps:,} steps: what comes after them changes the returns by at "
+                f"most {cut}, which the intervals include"
+            )
+
+    return Answer("evaluate", found, show)
 
 
-def _met(violation: Any) -> bool:
-    return bool((violation <= 1e-9).all())  # but for rounding
-
-
-@given(asked_in_units)
+@command(asked_in_units)
 def explain_command(
     problem: Problem,
     state: Annotated[str, argument("A state, by its name or its number.")],
@@ -91,8 +87,7 @@ def explain_command(
     counter: Annotated[
         int | None, count("The level of its counter, if it has one; default: where it starts.")
     ] = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Explain the optimal policy in a state: action values, prices, and the reward given up.
 
     The last column adds up the objective and every utility times its price (the multiplier):
@@ -102,14 +97,15 @@ def explain_command(
 
     played = None if policy is None else Policy.load(policy, problem)
     found = explain(problem, state, step, policy=played, count=counter)
-    if as_json:
-        print_json("explain", found._asdict() | {"text": found.text})
-        return
-    print_line(found.text)
-    header, rows = found.table()
-    print_table("", header, rows)
+
+    def show() -> None:
+        print_line(found.text)
+        print_table("", *found.table())
+
+    return Answer("explain", found._asdict() | {"text": found.text}, show)
 
 
+@command()
 def advise_command(
     target: Annotated[
         str,
@@ -122,8 +118,7 @@ def advise_command(
     constraints: Annotated[int, count("How many there will be, for an environment.")] = 1,
     episodes: Annotated[int | None, count("How many there will be.")] = None,
     safe: Annotated[bool, option("No episode may break a limit while learning.", "--safe")] = False,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Advise which algorithm to try first, by rules from a table of small measurements."""
     from cmdplab.cmdp.problem import CMDP
     from cmdplab.live.advice import advise
@@ -132,10 +127,8 @@ def advise_command(
     if horizon is not None and isinstance(asked, CMDP) and asked.horizon != horizon:
         raise InputError(f"{target} has the horizon {asked.horizon}: --horizon is for environments")
     found = advise(asked, horizon=horizon, constraints=constraints, episodes=episodes, safe=safe)
-    if as_json:
-        print_json("advise", {"target": target, **found._asdict()})
-        return
-    print_line(str(found), soft_wrap=True)
+    value = {"target": target, **found._asdict()}
+    return Answer("advise", value, lambda: print_line(str(found), soft_wrap=True))
 
 
 def _found(target: str) -> Any:

@@ -2,39 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cmdplab.cli import output
 from cmdplab.cli.options import (
     Finite,
-    Json,
     Problem,
     argument,
     asked_in_units,
     asked_source,
+    command,
     count,
-    given,
     option,
 )
-from cmdplab.cli.output import print_json, print_line, print_note
+from cmdplab.cli.output import (
+    Answer,
+    of_file,
+    print_facts,
+    print_line,
+    print_note,
+    print_rows,
+    print_table,
+)
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.cmdp.labels import Scale
-    from cmdplab.environments.catalogue import ThresholdRange
+    from cmdplab.environments.catalogue import Description
     from cmdplab.solvers import Solution
+    from cmdplab.solvers.thresholds.frontier import Frontier
 
 SHOWN = 14  # points of a frontier in a table
 
 
-@given(asked_in_units)
+@command(asked_in_units)
 def solve_command(
     problem: Problem,
     policy: Annotated[Path | None, option("Write the optimal policy: .npz, .csv or .json.")] = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Certify the optimum of a problem: value, multipliers, Slater gap, primal and dual.
 
     An infeasible problem is an answer too: exit code 0 and feasible = false. Where thresholds can
@@ -54,42 +60,32 @@ def solve_command(
     lost = needing_slack() if s.slater_gap == 0.0 and isinstance(problem, CMDP) else []
     found = {name: getattr(s, name) for name in ("value", "multiplier", "slater_gap")}
     found |= {"primal": s.primal, "dual": s.dual, "gap": s.duality_gap, "feasible": s.feasible}
-    found |= {"message": s.message, "without_guarantee": lost} | _as_published(problem, s.value)
-    if as_json:
-        print_json("solve", found)
-        return
-    found["feasible"] = _feasible(s.feasible, s.message)
+    found |= {"message": s.message, "without_guarantee": lost}
+    found |= {"published_value": None, "published_unit": None}
+    if problem.labels.signals and s.value is not None:
+        unit = problem.labels.signal(0)
+        found |= {"published_value": unit.published(s.value), "published_unit": unit.of}
+    return Answer("solve", found, lambda: _print_solution(problem, s, found))
+
+
+def _print_solution(problem: Problem, s: Solution, found: dict[str, Any]) -> None:
+    """Print the declared fields, and below the multipliers a line for each named constraint."""
+    shown = found | {"feasible": _feasible(s.feasible, s.message)}
     if found["published_value"] is None:
-        del found["published_value"]
+        del shown["published_value"]
     else:
-        found["published_value"] = "{published_value:.10f} ({published_unit})".format(**found)
-    if not lost:
-        del found["without_guarantee"]
-    output.print_facts(problem.name, "Solve", found, multiplier=_prices(problem, s))
-
-
-def _prices(problem: Problem, s: Solution) -> list[tuple[str, str]]:
-    """Return a line for each named constraint: its value at the optimum, limit and price."""
-    if not problem.labels.signals or s.multiplier is None or s.occupancy is None:
-        return []
-    first, *scales = problem.labels.signals
-    rows = []
-    for n, scale in enumerate(scales, start=1):
-        reached = scale.published(float((problem.reward[n] * s.occupancy).sum()))
-        price = s.multiplier[n - 1] * abs(first.factor / scale.factor)
-        words = (
-            f"{reached:.6g}, {_limit(scale)} {scale.published(float(problem.threshold[n - 1])):.6g}"
-        )
-        rows.append((scale.of, f"{words}; price {price:.6g} of {first.of}"))
-    return rows
-
-
-def _as_published(problem: Problem, value: float | None) -> dict[str, Any]:
-    """Return an optimum in the units of its source, an environment or a file."""
-    units = problem.labels.signals
-    if not units or value is None:
-        return {"published_value": None, "published_unit": None}
-    return {"published_value": units[0].published(value), "published_unit": units[0].of}
+        shown["published_value"] = "{published_value:.10f} ({published_unit})".format(**found)
+    if not found["without_guarantee"]:
+        del shown["without_guarantee"]
+    prices = []
+    if s.multiplier is not None and s.occupancy is not None:
+        for n, scale in enumerate(problem.labels.signals[1:], start=1):
+            first, price = problem.labels.signal(0), s.multiplier[n - 1]
+            reached = scale.published(float((problem.reward[n] * s.occupancy).sum()))
+            limit = _limit(scale, scale.published(float(problem.threshold[n - 1])))
+            price = f"price {price * abs(first.factor / scale.factor):.6g} of {first.of}"
+            prices.append((scale.of, f"{reached:.6g}, {limit}; {price}"))
+    print_facts(problem.name, "Solve", shown, multiplier=prices)
 
 
 def _feasible(feasible: bool, message: str) -> str:
@@ -97,101 +93,75 @@ def _feasible(feasible: bool, message: str) -> str:
     return ("yes" if feasible else "no") + (f": {message}" if message else "")
 
 
-@given(asked_in_units)
-def describe_command(problem: Problem, as_json: Json = False) -> None:
+def _limit(scale: Scale, limit: float) -> str:
+    """Return a threshold with the side that it allows."""
+    return f"at {'most' if scale.factor < 0.0 else 'least'} {limit:.6g}"
+
+
+@command(asked_in_units)
+def describe_command(problem: Problem) -> Answer:
     """Describe a problem: sizes, binding constraints, their prices and their slack.
 
     For the choice of a threshold it shows what policies can reach, what reward-optimal ones reach,
     and the price along the way, in the units of the problem's labels.
     """
-    from cmdplab.display.terminal import facts, number, numbers
     from cmdplab.environments.catalogue import describe
 
     d = describe(problem)
-    if as_json:
-        print_json("describe", d)
-        return
-    labels, named = problem.labels, bool(d.units)
-    ends = "no end" if d.horizon is None else f"horizon {d.horizon}"
-    first = "a random state" if d.start is None else labels.state(d.start)
-    rows = [("sizes", f"{d.states} states, {d.actions} actions, {ends}, start {first}")]
-    rows += [("rewards", d.criterion)] * (d.horizon is None)
-    rows += [("constraints", str(d.constraints))]
-    signals = [labels.signal(n) for n in range(1 + d.constraints)]
-    if named:
-        limits = zip(signals[1:], d.threshold, d.largest_utility, strict=True)
-        for scale, b, most in limits:
-            reach = f"{scale.published(b):.6g}; {scale.published(most):.6g} can be reached alone"
-            rows.append((scale.of, f"{_limit(scale)} {reach}"))
-    else:
-        rows += [("thresholds", numbers(d.threshold, 4))]
-        rows += [("largest utility", numbers(d.largest_utility, 4))]
-    rows += [("feasible", _feasible(d.feasible, d.message))]
-    best = None if d.optimum is None else signals[0].published(d.optimum)
-    rows += [(f"optimum ({signals[0].of})" if named else "optimum", number(best, 6))]
-    rows += [("without constraints", number(signals[0].published(d.unconstrained_optimum), 6))]
-    names = [each.of if named else str(n) for n, each in enumerate(signals)]
-    binding = [name for name, binds in zip(names[1:], d.binding or [], strict=False) if binds]
-    rows += [("binding", ", ".join(binding) or "none"), ("multiplier", numbers(d.multiplier))]
-    rows += [("Slater gap", number(d.slater_gap, 6))]
-    rows += [("lose their guarantee", ", ".join(d.without_guarantee))] * bool(d.without_guarantee)
-    facts(output.console(), d.name, rows)
-    for range_ in d.ranges:
-        if named:
-            _print_named_range(range_, signals[0], signals[range_.constraint])
-        else:
-            _print_range(range_, d.horizon)
+    return Answer("describe", d, lambda: _print_description(problem, d))
 
 
-def _print_named_range(r: ThresholdRange, objective: Scale, scale: Scale) -> None:
-    """Print the range of one threshold in the units of its labels, and the price along it."""
-    low, high = sorted(scale.published(each) for each in (r.smallest, r.largest_alone))
-    print_line(
-        f"{scale.of}: policies reach {low:.6g} to {high:.6g}; one that is best without "
-        f"this constraint {scale.published(r.reward_optimal):.6g}"
+def _print_description(problem: Problem, d: Description) -> None:
+    """Print the declared fields, the range of each threshold, and the price along it."""
+    first, *scales = (problem.labels.signal(n) for n in range(1 + d.constraints))
+    most, free = (
+        None if value is None else f"{first.published(value):.6f} ({first.of})"
+        for value in (d.optimum, d.unconstrained_optimum)
     )
-    header = [f"{scale.of} {_limit(scale)}", f"best {objective.of}", "price of a unit"]
-    price = abs(objective.factor / scale.factor)
-    _print_along(r, header, lambda b, v, m: [scale.published(b), objective.published(v), price * m])
-
-
-def _print_range(r: ThresholdRange, horizon: int | None) -> None:
-    """Print the range of one threshold, and the price along it."""
-    H = horizon
-    cost = ""
-    if H is not None:
-        cost = f" (as a cost 1 - utility: {H - r.largest_alone:.4g} to {H - r.smallest:.4g})"
-    print_line(
-        f"threshold {r.constraint}: policies reach utilities from {r.smallest:.4g} to "
-        f"{r.largest_alone:.4g}{cost}; a reward-optimal policy reaches {r.reward_optimal:.4g}"
-    )
-    header = ["threshold", "as a budget", "optimal value", "multiplier"]
-    _print_along(r, header, lambda b, v, m: [b, None if H is None else H - b, v, m])
+    binding = [scale.of for scale, binds in zip(scales, d.binding or [], strict=False) if binds]
+    facts = d._asdict() | {"optimum": most, "unconstrained_optimum": free, "binding": binding}
+    facts["feasible"] = _feasible(d.feasible, d.message)
+    facts["start"] = "a random state" if d.start is None else problem.labels.state(d.start)
+    if not d.without_guarantee:
+        del facts["without_guarantee"]
+    print_facts(d.name, "Describe", facts)
+    rows = []
+    for scale, limit, r in zip(scales, d.threshold, d.ranges, strict=True):
+        reached = sorted(scale.published(each) for each in (r.smallest, r.largest_alone))
+        row: dict[str, Any] = {
+            "constraint": scale.of,
+            "limit": _limit(scale, scale.published(limit)),
+        }
+        best = {"reward_optimal": scale.published(r.reward_optimal)}
+        rows.append(row | {"smallest": reached[0], "largest_alone": reached[1]} | best)
+    columns = "constraint limit smallest largest_alone reward_optimal"
+    if rows:
+        print_rows("what policies reach", "ThresholdRange", columns, rows)
+    for scale, r in zip(scales, d.ranges, strict=True):
+        if r.threshold is None or r.value is None or r.multiplier is None:
+            print_line(f"{scale.of}: the other constraints cannot be met, whatever this one")
+            continue
+        price = abs(first.factor / scale.factor)
+        points = [
+            (scale.published(limit), first.published(value), price * multiplier)
+            for limit, value, multiplier in zip(r.threshold, r.value, r.multiplier, strict=True)
+        ]
+        title = f"{scale.of}: free up to the first, impossible beyond the last"
+        _print_along(title, scale.of, first.of, points)
+    if d.horizon is not None and rows and not d.units:
+        print_note(f"a threshold b is a budget of {d.horizon} - b on the cost 1 - utility")
 
 
 def _print_along(
-    r: ThresholdRange,
-    header: Sequence[str],
-    cells: Callable[[float, float, float], list[float | None]],
+    title: str, limit: str, value: str, points: Sequence[tuple[float, float, float]]
 ) -> None:
-    """Print a line for each breakpoint: `cells` of threshold, value and multiplier."""
-    from cmdplab.display.terminal import number
-
-    if r.threshold is None or r.value is None or r.multiplier is None:
-        print_line("the other constraints cannot be met, whatever this one")
-        return
-    points = zip(r.threshold, r.value, r.multiplier, strict=True)
-    rows = [[number(each) for each in cells(*point)] for point in points]
-    output.print_table("free up to the first, impossible beyond the last", header, rows, left=0)
+    """Print a line for each threshold: the best value and the price of one unit there."""
+    rows = [[f"{each:.4f}" for each in point] for point in points]
+    print_table(title, [limit, f"best {value}", "price of a unit"], rows, left=0)
 
 
-def _limit(scale: Scale) -> str:
-    """Return the allowed side of a threshold, in words."""
-    return "at most" if scale.factor < 0.0 else "at least"
-
-
-@given(asked_in_units)
-def sensitivity_command(problem: Problem, as_json: Json = False) -> None:
+@command(asked_in_units)
+def sensitivity_command(problem: Problem) -> Answer:
     """Print the price of each threshold, its range, the binding thresholds, and their room.
 
     The units are those of the problem's labels. If no policy meets the thresholds, an irreducible
@@ -201,22 +171,22 @@ def sensitivity_command(problem: Problem, as_json: Json = False) -> None:
     from cmdplab import sensitivity
 
     found = sensitivity(problem)
-    if as_json:
-        print_json("sensitivity", found._asdict() | {"text": found.text})
-        return
-    for line in found.text.splitlines():
-        print_line(line)
-    if found.prices:
-        print_line("")
-        header, rows = found.table()
-        output.print_table("", header, rows)
-        print_note(
-            "looser and tighter by one unit of the limit; until: the limit at which the price "
-            "changes; free from: the limit at which the constraint begins to cost something"
-        )
+
+    def show() -> None:
+        for line in found.text.splitlines():
+            print_line(line)
+        if found.prices:
+            print_line("")
+            print_table("", *found.table())
+            print_note(
+                "looser and tighter by one unit of the limit; until: the limit at which the price "
+                "changes; free from: the limit at which the constraint begins to cost something"
+            )
+
+    return Answer("sensitivity", found._asdict() | {"text": found.text}, show)
 
 
-@given(asked_in_units)
+@command(asked_in_units)
 def frontier_command(
     problem: Problem,
     constraint: Annotated[str, option("Which constraint: its name, or its number from 1.")] = "1",
@@ -225,15 +195,13 @@ def frontier_command(
     ] = None,
     most: Annotated[int, count("Refuse where there are more breakpoints.")] = 1_000,
     figure: Annotated[Path | None, option("Draw it: .png, .pdf or .svg.")] = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Print the optimal value against a threshold, with multipliers: the price of a constraint.
 
     Thresholds go from the first that binds to the largest that can be met. Values between two
     breakpoints lie on a straight line.
     """
     from cmdplab import frontier
-    from cmdplab.display.terminal import number
 
     if figure is not None:
         from cmdplab.figures.plots import draw_frontier
@@ -241,23 +209,24 @@ def frontier_command(
 
         check_suffix(figure)
     found = frontier(problem, constraint, points, most)
-    shown = found.in_units()
     if figure is not None:
-        draw_frontier(shown, problem.name, figure)
-    if as_json:
-        print_json("frontier", found)
-        return
-    some = _some(len(found.threshold))
+        draw_frontier(found.in_units(), problem.name, figure)
+    return Answer("frontier", found, lambda: _print_frontier(problem, found))
+
+
+def _print_frontier(problem: Problem, found: Frontier) -> None:
+    """Print about a dozen points in the units of the labels, with the first and the last."""
+    shown, points = found.in_units(), len(found.threshold)
+    some = [
+        round(n * (points - 1) / max(min(points, SHOWN) - 1, 1)) for n in range(min(points, SHOWN))
+    ]
     columns = (shown.threshold, shown.value, shown.multiplier)
-    rows = [[number(column[n]) for column in columns] for n in some]
     value, limit = (each.of for each in shown.units)
-    header = ["threshold", "optimal value", "multiplier"]
-    if problem.labels.signals:
-        header = [limit, value, "price of a unit"]
-    output.print_table(f"{problem.name}, constraint {found.constraint}", header, rows, left=0)
-    what = "breakpoints" if found.exact else "points"
-    if len(some) < len(found.threshold):
-        print_note(f"{len(some)} of {len(found.threshold)} {what}; --json has all")
+    title = f"{problem.name}, constraint {found.constraint}"
+    _print_along(title, limit, value, [tuple(column[n] for column in columns) for n in some])
+    if len(some) < points:
+        kind = "breakpoints" if found.exact else "points"
+        print_note(f"{len(some)} of {points} {kind}; --json has all")
     elif found.exact:
         print_note("these are all breakpoints; the price is that of the piece which ends there")
     free, beyond = "free up to", "impossible beyond"
@@ -269,18 +238,11 @@ def frontier_command(
     )
 
 
-def _some(points: int) -> list[int]:
-    """Return the points of a frontier for a table: about a dozen, with the first and the last."""
-    rows = min(points, SHOWN)
-    return [round(n * (points - 1) / max(rows - 1, 1)) for n in range(rows)]
-
-
-@given(asked_source)
+@command(asked_source)
 def convert_command(
     source: Finite | Path,
     out: Annotated[Path, argument("Where to write: .npz or .drn; curves: .csv, .parquet, .nc.")],
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Write a problem in another format: .npz, or .drn for Storm (docs/own-problem.md).
 
     Of a folder of records, the curves of all runs become one file.
@@ -296,4 +258,4 @@ def convert_command(
         from cmdplab.formats import convert
 
         convert(source, out)
-    output.print_file("convert", out, as_json)
+    return of_file("convert", out)

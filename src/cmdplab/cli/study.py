@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cmdplab.cli.options import (
     AnyPreset,
     BonusScale,
-    Engine,
     EngineOption,
     EpisodesOfEach,
-    Instance,
     InstanceSeed,
-    Json,
     OwnBonusScale,
     OwnMarginScale,
-    Precision,
     PrecisionOption,
-    Preset,
     PresetOption,
     SeedsOfEach,
     TunedFor,
     Workers,
+    command,
     find_here,
     option,
+    split,
 )
-from cmdplab.cli.output import printing_aside, warn
+from cmdplab.cli.output import Answer, printing_aside, warn
+
+Instance = Literal["published", "random"]
 
 
+@command()
 def reproduce_command(
-    preset: PresetOption = Preset.released,
+    preset: PresetOption = "released",
     episodes: EpisodesOfEach = 300_000,
     seeds: SeedsOfEach = 5,
     instance: Annotated[
@@ -43,8 +43,7 @@ def reproduce_command(
     ] = None,
     workers: Workers = None,
     out: Annotated[Path, option("Where the results go.")] = Path("runs/figure1"),
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Redraw the paper's Figure 1: five algorithms on one CMDP.
 
     Writes report.html, figure1.png and .pdf, curves.parquet, mistakes.parquet and summary.json, and
@@ -55,9 +54,10 @@ def reproduce_command(
     from cmdplab.cli.sweep import Given, carry_out, finish
     from cmdplab.studies.predefined import Reproduction, prepared
 
+    published = instance == "published" if instance else preset == "released"
     study = Reproduction(
-        preset=preset.value,
-        problem=_problem(instance, preset),
+        preset=preset,
+        problem="published" if published else f"random-{preset}",
         instance_seed=instance_seed,
         episodes=episodes,
         seeds=seeds,
@@ -66,15 +66,10 @@ def reproduce_command(
         out=out,
     )
     done = carry_out(lambda: prepared(study), Given(workers))
-    finish(done, study.folder, "reproduce", as_json)
+    return finish(done, study.folder, "reproduce")
 
 
-def _problem(instance: Instance | None, preset: Preset) -> str:
-    """Return the published CMDP, or a random one with the rewards of the preset."""
-    usual = Instance.published if preset is Preset.released else Instance.random
-    return "published" if (instance or usual) is Instance.published else f"random-{preset}"
-
-
+@command()
 def compare_command(
     problem: Annotated[
         str,
@@ -106,41 +101,30 @@ def compare_command(
     ] = None,
     instance_seed: InstanceSeed = 0,
     workers: Workers = None,
-    engine: EngineOption = Engine.cpu,
-    precision: PrecisionOption = Precision.float64,
+    engine: EngineOption = "cpu",
+    precision: PrecisionOption = "float64",
     out: Annotated[
         Path | None, option("Where the results go; default: runs/compare-PROBLEM.")
     ] = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Compare the algorithms of Table 1 on one problem, with common random numbers on every seed.
 
     Writes report.html, compare.png and .pdf, curves.parquet and summary.json, and prints final gap,
     violation, strong and weak regret of both, episodes per second, and what each needs to know.
     Interrupted, the same command, or `cmdplab resume DIR`, goes on to the last bit.
     """
+    asked = dict(locals())
+    for name in ("algorithms", "workers", "engine"):
+        del asked[name]
     from cmdplab.algorithms import check_settings
     from cmdplab.cli.sweep import Given, carry_out, finish
     from cmdplab.experiments.records.labels import too_few_seeds
     from cmdplab.studies.predefined import Comparison, prepared
 
-    given = [name.strip() for each in algorithms or [] for name in each.split(",")]
-    find_here(given)
-    chosen = {} if algorithms is None else {"algorithms": tuple(name for name in given if name)}
-    study = Comparison(
-        problem=problem,
-        instance_seed=instance_seed,
-        episodes=episodes,
-        seeds=seeds,
-        preset=preset.value if preset else None,
-        bonus_scale=bonus_scale,
-        margin_scale=margin_scale,
-        tuned_for=tuned_for,
-        precision=precision.value,
-        versus=versus,
-        out=out,
-        **chosen,
-    )
+    if algorithms is not None:
+        asked["algorithms"] = tuple(split(algorithms))
+        find_here(asked["algorithms"])
+    study = Comparison(**asked)
     with printing_aside():
         rows = study.rows()
         study.versus_label()  # refuses one that is not among them
@@ -150,4 +134,4 @@ def compare_command(
     for row in rows:
         warn(row.tuning_warning(episodes))
     done = carry_out(lambda: prepared(study, engine), Given(workers, engine))
-    finish(done, study.folder, "compare", as_json)
+    return finish(done, study.folder, "compare")

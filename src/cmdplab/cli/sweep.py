@@ -5,32 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from cmdplab.cli.options import (
-    Engine,
     EngineOption,
-    Json,
     LearnersNamed,
     Workers,
     argument,
+    command,
     find_here,
-    given,
     option,
 )
-from cmdplab.cli.output import (
-    errors,
-    print_file,
-    print_json,
-    print_line,
-    print_rows,
-    printing_aside,
-    say,
-)
+from cmdplab.cli.output import Answer, errors, of_file, print_line, print_rows, printing_aside, say
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,11 +26,7 @@ if TYPE_CHECKING:
 
 
 MOST_ROWS = 200  # of a table of runs: nobody reads more
-SEE = "see what they show: cmdplab report {}"
-
-
-Format = StrEnum("Format", ("csv", "parquet", "netcdf"))
-"""Formats of `export`."""
+Format = Literal["csv", "parquet", "netcdf"]
 Folder = Annotated[Path, argument("The folder of an experiment, or of one run.")]
 
 
@@ -58,7 +41,7 @@ class Given(NamedTuple):
 
 def means(
     workers: Workers = None,
-    engine: EngineOption = Engine.cpu,
+    engine: EngineOption = "cpu",
     ray: Annotated[
         str | None,
         option("Run on the Ray cluster at this address (host:port, auto); alone: on a local one."),
@@ -69,7 +52,7 @@ def means(
     return Given(workers, engine, ray, checkpoint_every)
 
 
-@given(means)
+@command(means)
 def sweep_command(
     how: Given,
     file: Annotated[Path, argument("An experiment: docs/experiments.md.")],
@@ -78,8 +61,7 @@ def sweep_command(
         list[str] | None, option("Change a key, e.g. episodes=1000.", "--set")
     ] = None,
     dry_run: Annotated[bool, option("Only list the runs.", "--dry-run")] = False,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Run an experiment: problems x algorithms x seeds, over all cores, on a GPU or on Ray.
 
     Running it again does only what is missing. Ctrl-C finishes the current chunks and checkpoints;
@@ -93,53 +75,45 @@ def sweep_command(
     folder = out if out is not None else Path("runs") / experiment.name
     found = problems(experiment, file.parent)
     if dry_run:
-        _print_plan(works_for(folder, resolve(experiment, found, row_to_list)), as_json)
-        return
+        return _plan(works_for(folder, resolve(experiment, found, row_to_list)))
     find_here(each.name for each in experiment.algorithms)
     done = carry_out(lambda: prepare(experiment, found, folder, how.engine), how)
-    finish(done, folder, "sweep", as_json)
+    return finish(done, folder, "sweep")
 
 
-@given(means)
-def resume_command(
-    how: Given,
-    folder: Folder,
-    algorithm: LearnersNamed = None,
-    as_json: Json = False,
-) -> None:
+@command(means)
+def resume_command(how: Given, folder: Folder, algorithm: LearnersNamed = None) -> Answer:
     """Go on with every run of a folder that is not done, from its checkpoint."""
     from cmdplab.experiments.folder import works_to_play
 
     learners = algorithm or []
     find_here(learners)
     done = carry_out(lambda: works_to_play(folder, learners), how)
-    finish(done, folder, "resume", as_json)
+    return finish(done, folder, "resume")
 
 
-def status_command(folder: Folder, as_json: Json = False) -> None:
+@command()
+def status_command(folder: Folder) -> Answer:
     """Print for every run if it is done, running, interrupted, failed or missing, and its speed."""
     from cmdplab.experiments.folder import works_of
     from cmdplab.experiments.status import statuses
 
     found = statuses(works_of(folder))
-    if as_json:
-        print_json("status", {"runs": found})
-    else:
-        print_status(found, folder)
+    return Answer("status", {"runs": found}, lambda: print_status(found, folder))
 
 
+@command()
 def export_command(
     folder: Folder,
-    to: Annotated[Format, option("The format.")] = Format.csv,
+    to: Annotated[Format, option("The format.")] = "csv",
     out: Annotated[Path | None, option("Default: all-curves.FORMAT there.")] = None,
-    as_json: Json = False,
-) -> None:
+) -> Answer:
     """Write the curves of every run of a folder into one file."""
     from cmdplab.experiments.records.load import export
 
-    suffix = {"csv": "csv", "parquet": "parquet", "netcdf": "nc"}[to.value]
+    suffix = "nc" if to == "netcdf" else to
     target = out if out is not None else folder / f"all-curves.{suffix}"
-    print_file("export", export(folder, to.value, target), as_json)
+    return of_file("export", export(folder, to, target))
 
 
 def carry_out(plan: Callable[[], list[Work]], how: Given) -> list[RunStatus]:
@@ -162,7 +136,7 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
     if ray is None:
         yield None
         return
-    if engine != Engine.cpu:
+    if engine != "cpu":
         raise InputError(f"--ray runs on the cores of a cluster: --engine {engine} is for here")
     from cmdplab.experiments.executors.ray import ray_executor
 
@@ -170,78 +144,70 @@ def _executor(ray: str | None, engine: str) -> Iterator[Any]:
         yield execute
 
 
-def finish(found: list[RunStatus], folder: Path, command: str, as_json: bool) -> None:
-    """Print the status of every run, or the results of a finished study; exit 0 if all are done.
+def finish(found: list[RunStatus], folder: Path, schema: str) -> Answer:
+    """Return the status of every run, or the results of a finished study; exit 0 if all are done.
 
     If nothing but learners from outside failed, a comparison shows the other algorithms.
     """
-    from cmdplab.experiments.folder import study_in
-
-    study, done = study_in(folder), {each.status for each in found} == {"done"}
-    if study and done:
-        _conclude(folder, found, as_json, study)
-        return
-    if as_json:
-        print_json(command, {"runs": found})
-    else:
-        print_status(found, folder)
-    if study:
-        _conclude(folder, found, as_json)
-    leave(found, folder)
-    if not as_json:
-        print_line(SEE.format(folder))
-
-
-def _conclude(folder: Path, found: list[RunStatus], as_json: bool, study: str = "") -> None:
-    """Write and print the results of a study that is done, or whose other algorithms are."""
     from cmdplab.cli.tables import print_study
+    from cmdplab.experiments.folder import study_in
     from cmdplab.studies.conclusions import broken_alone, conclude
 
-    broken = broken_alone(found)
-    if not (study or broken):
-        return
-    runs, summary = conclude(folder, broken)
-    if not as_json:
-        print_study(runs, summary, folder)
-    elif study:
-        print_json(study, summary)
+    study = study_in(folder)
+    done = {each.status for each in found} == {"done"}
+    concluded = None
+    if study and (done or broken_alone(found)):
+        concluded = conclude(folder, broken_alone(found))
+        if done:
+            runs, summary = concluded
+            return Answer(study, summary, lambda: print_study(runs, summary, folder))
+
+    def show() -> None:
+        print_status(found, folder)
+        if concluded:
+            print_study(*concluded, folder)
+        if done:
+            print_line(f"see what they show: cmdplab report {folder}")
+
+    return Answer(schema, {"runs": found}, show, *left(found, folder))
 
 
-def leave(found: list[RunStatus], folder: Path) -> None:
-    """Exit with a code above 0 unless all runs are done, and print the command that goes on.
+def left(found: list[RunStatus], folder: Path) -> tuple[str, int]:
+    """Return the command that goes on with runs, and the exit code: above 0 unless all are done.
 
     The code is 2 if nothing but learners from outside failed: these are bad input.
     """
     from cmdplab.algorithms.custom import CUSTOM
 
-    statuses = {each.status for each in found}
-    if "failed" in statuses:
-        raise typer.Exit(2 if {s.preset for s in found if s.status == "failed"} == {CUSTOM} else 1)
-    if statuses != {"done"}:
-        left = [each for each in found if each.status != "done"]
-        more = " --engine gpu" if any(each.precision == "float32" for each in left) else ""
-        for name in dict.fromkeys(each.algorithm for each in left if each.preset == CUSTOM):
-            more += f" --algorithm {name}" * (":" in name)
-        say(f"not done yet; go on with: cmdplab resume {folder}{more}")
-        asked = {s.status for s in left if not s.error}  # a run that was killed says how
-        raise typer.Exit(130 if asked & {"interrupted", "missing"} else 1)
+    if failed := {each.preset for each in found if each.status == "failed"}:
+        return "", 2 if failed == {CUSTOM} else 1
+    undone = [each for each in found if each.status != "done"]
+    if not undone:
+        return "", 0
+    more = " --engine gpu" if any(each.precision == "float32" for each in undone) else ""
+    for name in dict.fromkeys(each.algorithm for each in undone if each.preset == CUSTOM):
+        more += f" --algorithm {name}" * (":" in name)
+    asked = {s.status for s in undone if not s.error}  # a run that was killed says how
+    code = 130 if asked & {"interrupted", "missing"} else 1
+    return f"not done yet; go on with: cmdplab resume {folder}{more}", code
 
 
-def _print_plan(works: list[Work], as_json: bool) -> None:
+def _plan(works: list[Work]) -> Answer:
     rows = [
         work.settings.model_dump() | {"folder": work.folder.name, "label": work.label}
         for work in works
     ]
-    if as_json:
-        print_json("sweep-plan", {"runs": rows})
-        return
-    print_rows(
-        f"{len(works)} runs",
-        "PlannedRun",
-        "label preset problem seed episodes",
-        rows,
-        episodes=lambda run: f"{run['episodes']:,}" if run["episodes"] else "unlimited",
-    )
+
+    def show() -> None:
+        print_rows(
+            f"{len(works)} runs",
+            "PlannedRun",
+            "label preset problem seed episodes",
+            rows,
+            episodes=lambda run: f"{run['episodes']:,}" if run["episodes"] else "unlimited",
+        )
+
+    return Answer("sweep-plan", {"runs": rows}, show)
 
 
 def _shown(found: list[RunStatus]) -> list[RunStatus]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,19 +88,26 @@ def records_of(
 
 def _of_sweep(folder: Path, file: str, environment: str | None, sampling: Sampling) -> Plotted:
     groups, notes = gather(folder, partial=True)
-    names = list(dict.fromkeys(group.environment for group in groups))
-    if environment is None and len(names) > 1:
-        raise InputError(f"choose one --environment of {folder}: {', '.join(names)}")
-    chosen = names[0] if environment is None else environment
-    mine = [group for group in groups if group.environment == chosen]
-    if not mine:
-        raise InputError(f"{folder} has no environment {chosen!r}: choose {' or '.join(names)}")
+    place = chosen(environment, [group.environment for group in groups], folder)
+    mine = [group for group in groups if group.environment == place]
     curves = {
         g.label: sampling(g.curves if file == CURVES else g.mistakes, units_of(g.instance))
         for g in mine
     }
     several = any(g.instances > 1 for g in mine) and sampling is per_instance
-    return Plotted(curves, _about(chosen, mine), "instance" if several else "seed", notes)
+    return Plotted(curves, _about(place, mine), "instance" if several else "seed", notes)
+
+
+def chosen(environment: str | None, of: Iterable[str], folder: Path) -> str:
+    """Return the environment to draw; refuse an unknown one, and a choice that is left open."""
+    names = list(dict.fromkeys(of))
+    if environment is None and len(names) > 1:
+        raise InputError(f"choose one --environment of {folder}: {', '.join(names)}")
+    if environment not in (None, *names):
+        raise InputError(
+            f"{folder} has no environment {environment!r}: choose {' or '.join(names)}"
+        )
+    return names[0] if environment is None else environment
 
 
 def _about(environment: str, groups: list[Group]) -> str:
