@@ -198,6 +198,7 @@ def test_links_of_the_readme_lead_to_the_line_that_they_name():
 @pytest.mark.slow
 def test_examples_run(example, capsys, monkeypatch, without_a_screen):
     monkeypatch.setenv("EPISODES", "200")  # the live ones take minutes in earnest
+    monkeypatch.setattr("sys.argv", [str(example)])
     runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out or "gallery" in example.parts  # whose figures are the answer
 
