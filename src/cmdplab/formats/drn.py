@@ -29,21 +29,19 @@ from pathlib import Path
 import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
 from cmdplab.errors import InputError, naming, printable
 from cmdplab.files import read_text
 from cmdplab.files.write import written_whole
-from cmdplab.formats import drn_lines
 from cmdplab.formats.assemble import Listed, Problem, Signal, problem_of, stationary_tables
-from cmdplab.formats.drn_lines import ROLES, Model
-from cmdplab.formats.kernels import LARGEST, TEXT_TOLERANCE, Transitions, stored
+from cmdplab.formats.drn_lines import ROLES, Model, Parser
+from cmdplab.formats.kernels import LARGEST, Transitions, stored
 from cmdplab.formats.roles import Roles
 from cmdplab.types import Array, Indices, Mask
 
 
 def parse_drn(path: str | Path) -> Model:
     """Return the model of a DRN file, checked as far as possible without roles."""
-    return _checked(str(path), drn_lines.parse(str(path), read_text(path)))
+    return Parser(str(path), read_text(path).split("\n")).model()
 
 
 def read_drn(path: str | Path, roles: Roles | None = None) -> Problem:
@@ -56,29 +54,12 @@ def read_drn(path: str | Path, roles: Roles | None = None) -> Problem:
     if roles is None:
         names = ", ".join(model.names) or "none"
         raise InputError(f"{path}: say which reward model is the objective (it has {names})")
-    given = listed(model, roles, roles.name or printable(Path(path).stem), str(path))
+    given = _listed(model, roles, roles.name or printable(Path(path).stem), str(path))
     with naming(path):
         return problem_of(given, roles.judged, model.start)
 
 
-def _checked(path: str, model: Model) -> Model:
-    """Return the model with normalised rows; refuse rows that are no distributions."""
-    total = np.bincount(model.choice, model.probability, len(model.owner))
-    wrong = np.flatnonzero(~(np.abs(total - 1.0) <= TEXT_TOLERANCE))
-    if len(wrong):
-        line, found = model.line[wrong[0]], total[wrong[0]]
-        raise InputError(f"{path}, line {line}: the probabilities sum to {found:.9g}, not 1")
-    place = model.choice * model.states + model.target
-    _, first = np.unique(place, return_index=True)
-    if len(first) < len(place):
-        again = np.setdiff1d(np.arange(len(place)), first)[0]
-        line, target = model.line[model.choice[again]], model.target[again]
-        raise InputError(f"{path}, line {line}: the action lists the target {target} twice")
-    total[np.abs(total - 1.0) <= ROW_SUM_TOLERANCE] = 1.0
-    return model._replace(probability=model.probability / total[model.choice])
-
-
-def listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
+def _listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
     """Return the tables of a model whose reward models have roles, in the units of the file."""
     column = _columns(model)
     actions = int(column.max()) + 1
@@ -87,17 +68,21 @@ def listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
     mask = np.zeros((model.states, actions), dtype=np.bool_)
     mask[model.owner, column] = True
 
-    def signals(limits: Mapping[str, float]) -> tuple[Signal, ...]:
-        return tuple(
-            Signal(each, _table(model, each, column, mask, path), float(limit))
-            for each, limit in limits.items()
-        )
+    def signals(limits: Mapping[str, float]) -> Iterator[Signal]:
+        """Return the rewards of reward models, in states and for actions together, [X, A]."""
+        for each, limit in limits.items():
+            if each not in model.names:
+                known = ", ".join(model.names) or "none"
+                raise InputError(f"{path} has no reward model {each!r}; it has {known}")
+            n, table = model.names.index(each), np.zeros(mask.shape)
+            paid = model.state_reward[model.owner, n] + model.choice_reward[:, n]
+            table[model.owner, column] = paid
+            yield Signal(each, table, float(limit))
 
-    owner, action = model.owner[model.choice], column[model.choice]
-    every = Transitions(owner, action, model.target, model.probability)
+    pair = model.owner[model.choice], column[model.choice]
+    kernel = stored(Transitions(*pair, model.target, model.probability), mask, path)
     (objective,) = signals({roles.objective: 0.0})
-    kernel = stored(every, mask, path)
-    limited = signals(roles.utilities), signals(roles.costs)
+    limited = tuple(signals(roles.utilities)), tuple(signals(roles.costs))
     return Listed(kernel, mask, objective, *limited, name=name)
 
 
@@ -110,18 +95,6 @@ def _columns(model: Model) -> Indices:
     number = np.array([int(each) for each in model.action], dtype=np.int64)
     distinct = len(np.unique(model.owner * (number.max() + 1) + number)) == len(number)
     return number if distinct and number.max() < max(len(number), 1000) else position
-
-
-def _table(model: Model, name: str, column: Indices, mask: Mask, path: str) -> Array:
-    """Return the reward of a reward model, in states and for actions together, [X, A]."""
-    if name not in model.names:
-        known = ", ".join(model.names) or "none"
-        raise InputError(f"{path} has no reward model {name!r}; it has {known}")
-    n = model.names.index(name)
-    paid = model.state_reward[model.owner, n] + model.choice_reward[:, n]
-    table = np.zeros(mask.shape)
-    table[model.owner, column] = paid
-    return table
 
 
 def write_drn(problem: CMDP, path: str | Path) -> None:

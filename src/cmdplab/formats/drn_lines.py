@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.errors import InputError
+from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
+from cmdplab.errors import InputError, naming
 from cmdplab.formats.kernels import TEXT_TOLERANCE
 from cmdplab.formats.roles import Roles
 from cmdplab.types import Array, Indices
@@ -19,6 +20,7 @@ _STATE = re.compile(r"state ([0-9]{1,12})(?: +\[([^\[\]]*)\])?((?: .*)?)")
 _ACTION = re.compile(r"action ([^\s\[\]]+)(?: +\[([^\[\]]*)\])?\s*")
 _LABELS = re.compile(r'(?:\s+(?:"[^"]*"|[^\s"\[\]]+))*\s*')
 _ONE_LABEL = re.compile(r'"([^"]*)"|([^\s"]+)')
+_COUNT = re.compile("[0-9]{1,12}")
 _KNOWN = ("type", "value_type", "parameters", "reward_models", "nr_states", "nr_choices", "model")
 
 
@@ -35,170 +37,133 @@ class Model(NamedTuple):
     line: Indices  # [C], where each choice stands in the file
     choice: Indices  # [E], ascending
     target: Indices  # [E]
-    probability: Array  # [E]
+    probability: Array  # [E], those of a choice sum to one
     roles: Roles | None  # from a comment that `write_drn` wrote
 
 
-class Header(NamedTuple):
-    """The lines before @model; -1 for a count that is not declared."""
+class Parser:
+    """The content of a file, line by line; every error names its line."""
 
-    names: tuple[str, ...]
-    states: int
-    choices: int
-
-
-def parse(path: str, text: str) -> Model:
-    """Return the model of a DRN file."""
-    lines = text.split("\n")
-    sections, roles, body = _sections(path, lines)
-    header = _header(path, sections, len(lines))
-    listing = _Listing(path, header)
-    for number, line in enumerate(lines[body:], start=body + 1):
-        stripped = line.strip()
-        if stripped and not stripped.startswith("//"):
-            listing.take(number, stripped)
-    return listing.model(roles)
-
-
-def _fail(path: str, line: int, sentence: str) -> InputError:
-    return InputError(f"{path}, line {line}: {sentence}")
-
-
-def _sections(path: str, lines: list[str]) -> tuple[dict[str, tuple[int, str]], Roles | None, int]:
-    """Return name -> (line, content), our roles, and the line where the body begins."""
-    found: dict[str, tuple[int, str]] = {}
-    roles, current = None, ""
-    for number, line in enumerate((each.strip() for each in lines), start=1):
-        if line.startswith(ROLES):
-            try:
-                roles = Roles.from_json(line.removeprefix(ROLES))
-            except InputError as error:
-                raise _fail(path, number, str(error)) from None
-        elif line.startswith("@"):
-            current, _, content = line[1:].partition(":")
-            if current == "model":
-                return found, roles, number
-            if current not in _KNOWN:
-                raise _fail(path, number, f"@{current} is not supported")
-            if current in found:
-                raise _fail(path, number, f"@{current} stands twice")
-            found[current] = number, content.strip()
-        elif line and not line.startswith("//"):
-            if not current:
-                raise _fail(path, number, "a DRN file begins with @type: MDP")
-            at, before = found[current]
-            found[current] = at, f"{before} {line}".strip()
-    raise InputError(f"{path} is not a DRN model: it has no line @model")
-
-
-def _header(path: str, sections: dict[str, tuple[int, str]], lines: int) -> Header:
-    at, kind = sections.get("type", (1, ""))
-    if kind != "MDP":
-        raise _fail(path, at, f"the type is {kind or 'not given'}: only @type: MDP can be read")
-    at, values = sections.get("value_type", (1, "double"))
-    if values not in ("double", "rational"):
-        raise _fail(path, at, f"values of type {values} are not supported")
-    at, parameters = sections.get("parameters", (1, ""))
-    if parameters:
-        raise _fail(path, at, f"parametric models are not supported ({parameters})")
-    at, listed = sections.get("reward_models", (1, ""))
-    names = tuple(listed.split())
-    if len(set(names)) < len(names):
-        raise _fail(path, at, "a reward model stands twice")
-    counts = [_count(path, sections, each, lines) for each in ("nr_states", "nr_choices")]
-    return Header(names, *counts)
-
-
-def _count(path: str, sections: dict[str, tuple[int, str]], name: str, lines: int) -> int:
-    """Return a declared count, at most the number of lines; -1 without a declaration."""
-    if name not in sections:
-        return -1
-    at, text = sections[name]
-    if not re.fullmatch("[0-9]{1,12}", text) or int(text) < 1:
-        raise _fail(path, at, f"@{name} is {text[:40]!r}, not a positive whole number")
-    if int(text) > lines:
-        raise _fail(path, at, f"@{name} is {text}, but the file has {lines} lines")
-    return int(text)
-
-
-class _Listing:
-    """States, choices and transitions in the order of the file."""
-
-    def __init__(self, path: str, header: Header) -> None:
-        self.path, self.header = path, header
-        self.state_reward: list[list[float]] = []
+    def __init__(self, path: str, lines: list[str]) -> None:
+        self.path, self.lines = path, lines
+        self.number, self.section = 0, ""  # of the present line
+        self.sections: dict[str, tuple[int, str]] = {}  # name -> (line, content)
+        self.roles: Roles | None = None
+        self.names: tuple[str, ...] = ()
+        self.counts: dict[str, int] = {}  # those that are declared
         self.starts: list[int] = []
-        self.owner: list[int] = []
-        self.action: list[str] = []
-        self.choice_reward: list[list[float]] = []
-        self.line: list[int] = []
-        self.choice: list[int] = []
-        self.target: list[int] = []
-        self.probability: list[float] = []
-        self.number = self.state_line = 0  # of the line that is read, of the last state
+        self.states: list[tuple[int, list[float]]] = []  # (line, rewards)
+        self.choices: list[tuple[int, int, str, list[float]]] = []  # (line, state, action, rewards)
+        self.entries: list[float] = []  # choice, target, probability, one after the other
 
-    def take(self, number: int, text: str) -> None:
-        """Read one line of the body."""
-        self.number = number
-        if text.startswith("state "):
-            self._state(text)
-        elif text.startswith("action "):
-            self._action(text)
-        else:
-            self._transition(text)
+    def model(self) -> Model:
+        """Return the model."""
+        for number, line in enumerate(map(str.strip, self.lines), start=1):
+            self.number = number
+            if self.section != "model":
+                self._head(line)
+            elif line.startswith("state "):
+                self._state(line)
+            elif line.startswith("action "):
+                self._action(line)
+            elif line and not line.startswith("//"):
+                self._transition(line)
+        if self.section != "model":
+            raise InputError(f"{self.path} is not a DRN model: it has no line @model")
+        return self._checked()
 
-    def _wrong(self, sentence: str) -> InputError:
-        return _fail(self.path, self.number, sentence)
+    def _wrong(self, sentence: str, line: int = 0) -> InputError:
+        return InputError(f"{self.path}, line {line or self.number}: {sentence}")
+
+    def _head(self, line: str) -> None:
+        """Read a line before the body."""
+        if line.startswith(ROLES):
+            with naming(f"{self.path}, line {self.number}"):
+                self.roles = Roles.from_json(line.removeprefix(ROLES))
+        elif line.startswith("@"):
+            self.section, _, content = line[1:].partition(":")
+            if self.section not in _KNOWN:
+                raise self._wrong(f"@{self.section} is not supported")
+            if self.section in self.sections:
+                raise self._wrong(f"@{self.section} stands twice")
+            self.sections[self.section] = self.number, content.strip()
+            if self.section == "model":
+                self._check_head()
+        elif line and not line.startswith("//"):
+            if not self.section:
+                raise self._wrong("a DRN file begins with @type: MDP")
+            at, before = self.sections[self.section]
+            self.sections[self.section] = at, f"{before} {line}".strip()
+
+    def _check_head(self) -> None:
+        """Refuse models of other kinds, and counts above the number of lines."""
+        at, kind = self.sections.get("type", (1, ""))
+        if kind != "MDP":
+            said = f"the type is {kind or 'not given'}: only @type: MDP can be read"
+            raise self._wrong(said, at)
+        at, values = self.sections.get("value_type", (1, "double"))
+        if values not in ("double", "rational"):
+            raise self._wrong(f"values of type {values} are not supported", at)
+        at, parameters = self.sections.get("parameters", (1, ""))
+        if parameters:
+            raise self._wrong(f"parametric models are not supported ({parameters})", at)
+        at, listed = self.sections.get("reward_models", (1, ""))
+        self.names = tuple(listed.split())
+        if len(set(self.names)) < len(self.names):
+            raise self._wrong("a reward model stands twice", at)
+        for name in ("nr_states", "nr_choices"):
+            at, text = self.sections.get(name, (1, "1"))
+            if not _COUNT.fullmatch(text) or int(text) < 1:
+                raise self._wrong(f"@{name} is {text[:40]!r}, not a positive whole number", at)
+            if int(text) > len(self.lines):
+                raise self._wrong(
+                    f"@{name} is {text}, but the file has {len(self.lines)} lines", at
+                )
+            if name in self.sections:
+                self.counts[name.removeprefix("nr_")] = int(text)
 
     def _state(self, text: str) -> None:
-        self._close()
         match = _STATE.fullmatch(text)
         if match is None or _LABELS.fullmatch(match[3]) is None:
             raise self._wrong("expected: state NUMBER [REWARDS] LABELS")
-        if int(match[1]) != len(self.state_reward):
-            raise self._wrong(f"expected state {len(self.state_reward)}, found {match[1]}")
+        if int(match[1]) != len(self.states):
+            raise self._wrong(f"expected state {len(self.states)}, found {match[1]}")
         labels = [quoted or plain for quoted, plain in _ONE_LABEL.findall(match[3])]
         if labels and labels[0][:1] in ("!", "{"):
             raise self._wrong(f"exit rates and observations ({labels[0]}) are not supported")
         if "init" in labels:
             if self.starts:
                 raise self._wrong("a second initial state; one is supported")
-            self.starts.append(len(self.state_reward))
-        self.state_reward.append(self._rewards(match[2]))
-        self.state_line = self.number
+            self.starts.append(len(self.states))
+        self.states.append((self.number, self._rewards(match[2])))
 
     def _action(self, text: str) -> None:
         match = _ACTION.fullmatch(text)
         if match is None:
             raise self._wrong("expected: action NAME [REWARDS]")
-        if not self.state_reward:
+        if not self.states:
             raise self._wrong("an action before the first state")
-        self._close_choice()
-        self.owner.append(len(self.state_reward) - 1)
-        self.action.append(match[1])
-        self.choice_reward.append(self._rewards(match[2]))
-        self.line.append(self.number)
+        owner = len(self.states) - 1
+        self.choices.append((self.number, owner, match[1], self._rewards(match[2])))
 
     def _transition(self, text: str) -> None:
         target, colon, value = text.partition(":")
-        if not colon or not re.fullmatch("[0-9]{1,12}", target.strip()):
+        if not colon or not _COUNT.fullmatch(target.strip()):
             raise self._wrong(f"{text[:40]!r} is no state, action or TARGET : VALUE")
-        if not self.owner or self.owner[-1] != len(self.state_reward) - 1:
+        if not self.choices or self.choices[-1][1] != len(self.states) - 1:
             raise self._wrong("a transition before the first action of its state")
         probability = self._value(value)
         if not 0.0 <= probability <= 1.0 + TEXT_TOLERANCE:
             raise self._wrong(f"{value.strip()} is not a probability")
-        self.choice.append(len(self.owner) - 1)
-        self.target.append(int(target))
-        self.probability.append(probability)
+        self.entries += (len(self.choices) - 1, int(target), probability)
 
     def _rewards(self, text: str | None) -> list[float]:
-        names = self.header.names
         if text is None or not text.strip():
-            return [0.0] * len(names)
+            return [0.0] * len(self.names)
         values = [self._value(each) for each in text.split(",")]
-        if len(values) != len(names):
-            raise self._wrong(f"{len(values)} rewards, but @reward_models names {len(names)}")
+        if len(values) != len(self.names):
+            named = f"@reward_models names {len(self.names)}"
+            raise self._wrong(f"{len(values)} rewards, but {named}")
         return values
 
     def _value(self, text: str) -> float:
@@ -214,43 +179,41 @@ class _Listing:
             raise self._wrong(f"{text.strip()[:40]!r} is not finite")
         return value
 
-    def _close(self) -> None:
-        """Refuse a state without a choice, before the next state begins."""
-        if self.state_reward and (not self.owner or self.owner[-1] != len(self.state_reward) - 1):
-            last = len(self.state_reward) - 1
-            raise _fail(self.path, self.state_line, f"state {last} has no action")
-        self._close_choice()
-
-    def _close_choice(self) -> None:
-        if self.owner and (not self.choice or self.choice[-1] != len(self.owner) - 1):
-            raise _fail(self.path, self.line[-1], f"action {self.action[-1][:40]} leads nowhere")
-
-    def model(self, roles: Roles | None) -> Model:
-        """Return the model, after a check of the counts."""
-        self._close()
-        X, C, M = len(self.state_reward), len(self.owner), len(self.header.names)
-        declared = {"states": (self.header.states, X), "choices": (self.header.choices, C)}
-        for what, (count, found) in declared.items():
-            if count not in (-1, found):
+    def _checked(self) -> Model:
+        """Return the model with normalised rows; refuse a wrong count, and rows of another sum."""
+        X, C, M = len(self.states), len(self.choices), len(self.names)
+        lines, owners, actions, paid = zip(*self.choices, strict=True) if C else ((), (), (), ())
+        owner, line = np.array(owners, dtype=np.int64), np.array(lines, dtype=np.int64)
+        listed = np.array(self.entries, dtype=np.float64).reshape(-1, 3)
+        choice, target = listed[:, 0].astype(np.int64), listed[:, 1].astype(np.int64)
+        if len(alone := np.setdiff1d(np.arange(X), owner)):
+            raise self._wrong(f"state {alone[0]} has no action", self.states[alone[0]][0])
+        if len(alone := np.setdiff1d(np.arange(C), choice)):
+            raise self._wrong(f"action {actions[alone[0]][:40]} leads nowhere", line[alone[0]])
+        for what, count in self.counts.items():
+            found = X if what == "states" else C
+            if count != found:
                 raise InputError(f"{self.path} declares {count} {what} and lists {found}")
         if not self.starts:
             raise InputError(f"{self.path} has no initial state: none has the label init")
-        target = np.array(self.target, dtype=np.int64)
-        if target.max() >= X:
+        if (target >= X).any():
             at = int(np.argmax(target >= X))
-            line = self.line[self.choice[at]]
-            raise _fail(self.path, line, f"the target {target[at]} is none of the {X} states")
-        return Model(
-            X,
-            self.starts[0],
-            self.header.names,
-            np.array(self.state_reward, dtype=np.float64).reshape(X, M),
-            np.array(self.owner, dtype=np.int64),
-            tuple(self.action),
-            np.array(self.choice_reward, dtype=np.float64).reshape(C, M),
-            np.array(self.line, dtype=np.int64),
-            np.array(self.choice, dtype=np.int64),
-            target,
-            np.array(self.probability, dtype=np.float64),
-            roles,
-        )
+            raise self._wrong(
+                f"the target {target[at]} is none of the {X} states", line[choice[at]]
+            )
+        total = np.bincount(choice, listed[:, 2], C)
+        wrong = np.flatnonzero(~(np.abs(total - 1.0) <= TEXT_TOLERANCE))
+        if len(wrong):
+            said = f"the probabilities sum to {total[wrong[0]]:.9g}, not 1"
+            raise self._wrong(said, line[wrong[0]])
+        _, first = np.unique(choice * X + target, return_index=True)
+        if len(first) < len(target):
+            again = np.setdiff1d(np.arange(len(target)), first)[0]
+            said = f"the action lists the target {target[again]} twice"
+            raise self._wrong(said, line[choice[again]])
+        total[np.abs(total - 1.0) <= ROW_SUM_TOLERANCE] = 1.0
+        rewards = np.array([each for _, each in self.states], dtype=np.float64).reshape(X, M)
+        pays = np.array(paid, dtype=np.float64).reshape(C, M)
+        rows = choice, target, listed[:, 2] / total[choice]
+        head = X, self.starts[0], self.names, rewards
+        return Model(*head, owner, tuple(actions), pays, line, *rows, self.roles)
