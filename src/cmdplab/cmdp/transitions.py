@@ -150,32 +150,34 @@ class Sparse:
         probability: npt.ArrayLike,
         sizes: tuple[int, int],
         mask: Mask | None = None,
+        step: npt.ArrayLike | None = None,
     ) -> Sparse:
         """Return the lists of entries P(following[i] | state[i], action[i]) = probability[i].
 
         sizes : (X, A). Entries of the same place are added. mask : [X, A], true where an action
-        may be taken; closed rows are not read and become "stay".
+        may be taken; closed rows are not read and become "stay". step : the step of each entry of
+        a kernel that changes; the mask is [H, X, A] then.
         """
-        numbers, shape = (
-            [np.asarray(each) for each in (state, action, following)],
-            np.shape(probability),
-        )
-        if len(shape) != 1 or any(each.shape != shape for each in numbers):
+        shape, (X, A) = np.shape(probability), sizes
+        weight, opened = _real(probability), np.ones(sizes, np.bool_) if mask is None else mask
+        opened = np.asarray(opened)
+        H = 1 if step is None else len(opened)
+        wanted = (X, A) if step is None else (H, X, A)
+        if opened.dtype != np.bool_ or opened.shape != wanted:
+            raise InputError(f"mask must hold booleans of the shape {wanted}, not {opened.shape}")
+        given = {"state": (state, X), "action": (action, A), "next state": (following, X)}
+        given |= {} if step is None else {"step": (step, H)}
+        if len(shape) != 1 or any(np.shape(each) != shape for each, _ in given.values()):
             raise InputError("states, actions, next states and probabilities differ in number")
-        weight = _real(probability)
-        X, A = sizes
-        for what, each, size in zip(
-            ("state", "action", "next state"), numbers, (X, A, X), strict=True
-        ):
-            _check_numbers(what, each, size)
-        row = numbers[0].astype(np.int64) * A + numbers[1]
-        to = numbers[2].astype(np.int64)
-        if mask is not None:
-            if np.asarray(mask).dtype != np.bool_ or np.shape(mask) != (X, A):
-                shape = np.shape(mask)
-                raise InputError(f"mask must hold booleans of the shape {(X, A)}, not {shape}")
-            row, to, weight = _staying(row, to, weight, np.asarray(mask))
-        return cls(*_listed(row, to, weight, X, A))
+        x, a, to, *h = (_whole(what, *each) for what, each in given.items())
+        row = (h[0] * X if h else 0) * A + x * A + a
+        closed = np.flatnonzero(~opened)
+        kept = opened.ravel()[row]
+        row = np.concatenate([row[kept], closed])
+        to = np.concatenate([to[kept], closed // A % X])
+        weight = np.concatenate([weight[kept], np.ones(len(closed))])
+        successor, found = _listed(row, to, weight, H, X, A)
+        return cls(successor, found[0] if step is None else found)
 
     def dense(self) -> Array:
         """Return [X, A, X] or [H, X, A, X]; refuse more than `LARGEST_DENSE` entries."""
@@ -213,33 +215,26 @@ def _entries(matrix: Any) -> tuple[Indices, Indices, Array]:
     return x, y, table[x, y]
 
 
-def _check_numbers(what: str, given: npt.NDArray[Any], size: int) -> None:
-    """Refuse numbers that are not whole, or not below `size`."""
-    if given.dtype.kind not in "iu":
+def _whole(what: str, given: npt.ArrayLike, size: int) -> Indices:
+    """Return whole numbers below `size`; refuse others."""
+    numbers = np.asarray(given)
+    if numbers.dtype.kind not in "iu":
         raise InputError(f"the {what}s are not whole numbers")
-    wrong = np.flatnonzero((given < 0) | (given >= size))
+    wrong = np.flatnonzero((numbers < 0) | (numbers >= size))
     if len(wrong):
         at = int(wrong[0])
-        raise InputError(f"entry {at}: the {what} is {given[at]}, but they are 0..{size - 1}")
+        raise InputError(f"entry {at}: the {what} is {numbers[at]}, but they are 0..{size - 1}")
+    return numbers.astype(np.int64)
 
 
-def _staying(
-    row: Indices, to: Indices, weight: Array, opened: Mask
-) -> tuple[Indices, Indices, Array]:
-    """Return the entries with "stay" for every closed row."""
-    flat = opened.ravel()
-    kept, closed = flat[row], np.flatnonzero(~flat)
-    row = np.concatenate([row[kept], closed])
-    to = np.concatenate([to[kept], closed // opened.shape[1]])
-    return row, to, np.concatenate([weight[kept], np.ones(len(closed))])
-
-
-def _listed(row: Indices, to: Indices, weight: Array, X: int, A: int) -> tuple[Indices, Array]:
-    """Return successor and probability [X, A, S] of entries with rows x A + a."""
+def _listed(
+    row: Indices, to: Indices, weight: Array, H: int, X: int, A: int
+) -> tuple[Indices, Array]:
+    """Return successor [X, A, S] and probability [H, X, A, S] from rows (h X + x) A + a."""
     wrong = np.flatnonzero(~(weight >= 0.0))
     if len(wrong):
         at = int(wrong[0])
-        where = f"{row[at] // A}, {row[at] % A}, {to[at]}"
+        where = f"{row[at] // A % X}, {row[at] % A}, {to[at]}"
         raise InputError(f"transition[{where}] is {weight[at]:g}, not a probability")
     used = weight > 0.0
     row, to, weight = row[used], to[used], weight[used]
@@ -248,16 +243,19 @@ def _listed(row: Indices, to: Indices, weight: Array, X: int, A: int) -> tuple[I
     first = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(to, prepend=-1))
     row, to = row[first], to[first]
     weight = np.add.reduceat(weight, first) if len(first) else weight
-    size = np.bincount(row, minlength=X * A)
+    listed, entry = np.unique(row % (X * A) * X + to, return_inverse=True)
+    pair = listed // X  # equal ones are neighbours; a place is how many of a pair come before
+    size = np.bincount(pair, minlength=X * A)
     most = max(int(size.max(initial=0)), 1)
-    if X * A * most > LARGEST_DENSE:
+    if H * X * A * most > LARGEST_DENSE:
         x, a = divmod(int(size.argmax()), A)
         raise InputError(f"transition[{x}, {a}] has {most} successors: too many for lists")
-    place = np.arange(len(row)) - (np.cumsum(size) - size)[row]
+    place = np.arange(len(pair)) - (np.cumsum(size) - size)[pair]
     successor = np.zeros((X * A, most), dtype=np.int64)
-    probability = np.zeros((X * A, most))
-    successor[row, place], probability[row, place] = to, weight
-    return successor.reshape(X, A, most), probability.reshape(X, A, most)
+    successor[pair, place] = listed % X
+    probability = np.zeros((H * X * A, most))
+    probability[row, place[entry]] = weight
+    return successor.reshape(X, A, most), probability.reshape(H, X, A, most)
 
 
 Kernel = Dense | Sparse

@@ -80,7 +80,7 @@ def _listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
             yield Signal(each, table, float(limit))
 
     pair = model.owner[model.choice], column[model.choice]
-    kernel = stored(Transitions(*pair, model.target, model.probability), mask, path)
+    kernel = stored(Transitions(*pair, model.target, model.probability), mask)
     (objective,) = signals({roles.objective: 0.0})
     limited = tuple(signals(roles.utilities)), tuple(signals(roles.costs))
     return Listed(kernel, mask, objective, *limited, name=name)

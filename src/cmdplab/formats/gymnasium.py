@@ -227,7 +227,7 @@ def _rows(table: Table, costs: list[Cost], cleared: set[int], numbers: Numbers) 
                 paid[:, s, a] += p * np.array([r, *(each(s, a, y) for each in pay)])
     state, action, target = np.array(list(leads), dtype=np.int64).T
     every = Transitions(state, action, target, np.array(list(leads.values())))
-    return _Rows(stored(every, mask, "P"), paid, mask)
+    return _Rows(stored(every, mask), paid, mask)
 
 
 def _cost(given: Cost, S: int, A: int, numbers: Numbers) -> Callable[[int, int, int], float]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.cmdp.checks import floats
+from cmdplab.cmdp.checks import close_rows, floats
 from cmdplab.cmdp.labels import Labels, checked_labels
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE, Sparse
 from cmdplab.errors import InputError
@@ -47,44 +47,19 @@ class Transitions(NamedTuple):
         return Transitions(*pair, self.target[keep], self.probability[keep], step)
 
 
-def stored(given: Transitions, mask: Mask, what: str) -> Array | Sparse:
+def stored(given: Transitions, mask: Mask) -> Array | Sparse:
     """Return [X, A, X] or [H, X, A, X], or lists, with "stay" for closed pairs.
 
-    mask : [X, A], or [H, X, A] if the transitions have steps. An error about lists that are too
-    large names `what`.
+    mask : [X, A], or [H, X, A] if the transitions have steps.
     """
     X, A = mask.shape[-2:]
-    if mask.size * X > DENSE and given.step is None:
+    if mask.size * X > DENSE:
         told = (given.state, given.action, given.target, given.probability)
-        return Sparse.from_triplets(*told, (X, A), mask)
-    every = _with_stays(given, mask)
-    if mask.size * X <= DENSE:
-        table = np.zeros((*mask.shape, X))
-        table[(*every.pair, every.target)] = every.probability
-        return table
-    listed, entry = np.unique((every.state * A + every.action) * X + every.target, False, True)
-    pair = listed // X  # equal ones are neighbours; a place is how many of a pair come before
-    place = (np.arange(len(pair)) - np.searchsorted(pair, pair))[entry]
-    most = int(place.max()) + 1
-    if mask.size * most > LARGEST:
-        raise InputError(f"{what}: {X} states, {A} actions, {most} successors are too many")
-    successor = np.zeros((X, A, most), dtype=np.int64)
-    probability = np.zeros((*mask.shape, most))
-    successor[every.state, every.action, place] = every.target
-    probability[(*every.pair, place)] = every.probability
-    return Sparse(successor, probability)
-
-
-def _with_stays(given: Transitions, mask: Mask) -> Transitions:
-    """Return the transitions, and one from each closed pair to its own state."""
-    *step, state, action = np.nonzero(~mask)
-    return Transitions(
-        np.concatenate([given.state, state]),
-        np.concatenate([given.action, action]),
-        np.concatenate([given.target, state]),
-        np.concatenate([given.probability, np.ones(len(state))]),
-        None if given.step is None else np.concatenate([given.step, *step]),
-    )
+        return Sparse.from_triplets(*told, (X, A), mask, given.step)
+    table = np.zeros((*mask.shape, X))
+    table[(*given.pair, given.target)] = given.probability
+    close_rows(table, mask if mask.ndim == 3 else mask[None])
+    return table
 
 
 def normalised(given: Transitions, mask: Mask, labels: Labels, tolerance: float) -> Transitions:
@@ -170,7 +145,7 @@ class Matrices(NamedTuple):
         """Return the kernel; a reward of -inf closes a pair."""
         mask = ~np.isneginf(self.expected("reward", reward))
         every = self.every.within(mask)
-        return stored(normalised(every, mask, self.labels, ROW_SUM_TOLERANCE), mask, "P")
+        return stored(normalised(every, mask, self.labels, ROW_SUM_TOLERANCE), mask)
 
     def expected(self, what: str, given: Any) -> Array:
         """Return the expected reward of each pair, [S, A]."""

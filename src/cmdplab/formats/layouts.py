@@ -283,7 +283,7 @@ def _from_pairs(R: Any, Q: Any, s_indices: Any, a_indices: Any, given: Given) ->
     mask: Mask = ~np.isneginf(objective)
     listed = Transitions(state[every.row], action[every.row], every.column, every.value)
     listed = checked_transitions(listed.within(mask), labels)
-    kernel = stored(normalised(listed, mask, labels, ROW_SUM_TOLERANCE), mask, "Q")
+    kernel = stored(normalised(listed, mask, labels, ROW_SUM_TOLERANCE), mask)
     utilities = [table("utility", each, 0.0) for each in given.get("utilities", ())]
     costs = [table("cost", each, 0.0) for each in given.get("costs", ())]
     return made(Read(kernel, objective, utilities, costs), given)

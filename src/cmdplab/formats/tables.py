@@ -85,7 +85,7 @@ def from_table(
         return Signal(column, paid, real_number(f"the limit of {column}", limit))
 
     model = Listed(
-        stored(every, mask, name),
+        stored(every, mask),
         opened,
         signal(reward),
         tuple(signal(*each) for each in utilities.items()),

@@ -95,7 +95,7 @@ def model_problem(
     moves = seen.moves()
     own = steps.seen if steps is not None and steps.leads else None
     mask = flat if own is None else np.broadcast_to(flat, opened.shape)
-    kernel = stored(_transitions(moves, seen.number(moves), flat, own), mask, name)
+    kernel = stored(_transitions(moves, seen.number(moves), flat, own), mask)
     threshold = np.clip(world.scale.to_unit(np.append(0.0, limit), H)[1:], 0.0, H)
     made = CMDP(
         kernel,
