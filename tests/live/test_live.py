@@ -569,7 +569,8 @@ def test_a_checkpoint_of_another_run_is_refused(given, sentence, tmp_path):
         learn(Walk(), checkpoint=tmp_path, **(told | given))
 
 
-def test_ctrl_c_leaves_a_checkpoint_to_go_on_from(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_to_stop_leaves_a_checkpoint_to_go_on_from(number, tmp_path):
     told = {"horizon": 4, "budget": 1.5, "evaluate": 10}
     whole = learn(Walk(), "UOpt-RPGPD", episodes=40, **told)
 
@@ -577,13 +578,13 @@ def test_ctrl_c_leaves_a_checkpoint_to_go_on_from(tmp_path):
         def step(self, action):
             if self.resets == 40:
                 self.resets += 1
-                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), number)
             return super().step(action)
 
-    before = signal.getsignal(signal.SIGINT)
+    before = signal.getsignal(number)
     with pytest.raises(KeyboardInterrupt):
         learn(Pressed(), "UOpt-RPGPD", episodes=40, checkpoint=tmp_path, **told)
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.getsignal(number) is before
     resumed = learn(Walk(), "UOpt-RPGPD", episodes=40, checkpoint=tmp_path, **told)
     assert "Resumed after" in resumed.summary()
     assert np.array_equal(resumed.policy, whole.policy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from cmdplab.engines.families import live_session
 from cmdplab.engines.protocol import LiveSession
 from cmdplab.errors import EnvironmentFailed, InputError, LearnerError, StorageError
 from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
+from cmdplab.experiments.executors.worker import signals
 from cmdplab.files.locks import BusyError
 from cmdplab.files.write import writable_folder
 from cmdplab.live import files
@@ -36,23 +36,21 @@ from cmdplab.live.environment import (
     reset_checked,
 )
 from cmdplab.live.episodes import Setup
-from cmdplab.live.evaluation import LATE, Tally
+from cmdplab.live.evaluation import LATE
 from cmdplab.live.files import Settings
 from cmdplab.live.learned import Learned
 from cmdplab.live.logs import played_from
 from cmdplab.live.masks import Masking, opened
 from cmdplab.live.model.baseline import Baseline, Certified, certified, recalled
-from cmdplab.live.model.choice import LAST, Choice, Trial, choose
+from cmdplab.live.model.choice import LAST, Choice, choose
 from cmdplab.live.model.estimate import BySteps
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.model.plans import on_the_model, on_the_multiplier, on_the_slack, promised_by
 from cmdplab.live.model.steps import change
 from cmdplab.live.progress import OnProgress
-from cmdplab.live.session import Patience, Playing, advanced
+from cmdplab.live.session import Playing, Watch
 from cmdplab.live.signals import Given, checked_range, demand
 from cmdplab.live.spaces import Discretiser, Spaces
-from cmdplab.statistics.samples import LEVEL
-from cmdplab.types import Array
 
 
 def learn(
@@ -120,8 +118,8 @@ def learn(
     data : a `Learned` of the same algorithm and sizes, whose learner goes on with these limits, or
         logged episodes, as `cmdplab.fit` takes them, from which it learns first.
     checkpoint : a folder to go on from. A checkpoint is written `every` so many seconds, at the
-        end, on Ctrl-C, and if the environment fails (`EnvironmentFailed`). The learner goes on to
-        the last bit; the environment is seeded anew.
+        end, on Ctrl-C or SIGTERM, and if the environment fails (`EnvironmentFailed`). The learner
+        goes on to the last bit; the environment is seeded anew.
     on_progress : called now and then; `cmdplab.live.shown` gives one for the terminal.
     """
     env = as_one(env)
@@ -161,26 +159,28 @@ def learn(
         raise InputError(f"every is {every}, not a number of seconds")
     with ExitStack() as stack:
         folder = None if checkpoint is None else _held(stack, Path(checkpoint))
-        stop = stack.enter_context(Patience().listening())
-        settings = asked.settings(env, start)
-        playing, notes = _begun(env, asked, settings, folder, data)
+        stop = stack.enter_context(signals())
+        stop.raises = True
+        watch = Watch(stop, on_progress, folder, every, asked.settings(env, start))
+        playing, notes = _begun(env, asked, watch, data)
         if advice is not None:
             notes = [f"{advice.algorithm} was chosen: {advice.because[0]}.", *notes]
-        stop.taking = lambda: playing.taking
-        save = _saver(playing, folder, settings, every)
+        began = time.monotonic()
         try:
-            seconds = _learn(playing, asked.episodes, save, stop, on_progress)
+            playing.learn(asked.episodes)
         except LearnerError:
             raise
         except InputError as error:
-            save(np.inf)
+            playing.save()
             failed = EnvironmentFailed(str(error))
             if playing.tally.episodes:
                 failed.learned = _learned(asked, playing, None, [*notes, str(error)], 0.0)
             raise failed from error.__cause__
         except BaseException:  # an interruption; the learner is whole
-            save(np.inf)
+            playing.save()
             raise
+        seconds = time.monotonic() - began
+        playing.save()
         differ = change(playing.steps, playing.setup)
         by_step = None
         if differ is not None:
@@ -190,15 +190,14 @@ def learn(
             by_step = BySteps(playing.steps, differ.leads) if asked.may_plan_by_step else None
         last = Policy(playing.policy(), asked.spaces.labels, f"learnt by {asked.row.name}")
         told = (playing.seen, playing.setup, asked.demand.limit, by_step)
-        judge = partial(_played, playing, asked.evaluate, stop, on_progress)
-        choice = choose(last, *told, judge if asked.evaluate else None)
+        judge = partial(playing.play, asked.evaluate) if asked.evaluate else None
+        choice = choose(last, *told, judge)
     return _learned(asked, playing, choice, notes, seconds)
 
 
-def _begun(
-    env: Env, asked: Asked, settings: Settings, folder: Path | None, data: Any
-) -> tuple[Playing, list[str]]:
+def _begun(env: Env, asked: Asked, watch: Watch, data: Any) -> tuple[Playing, list[str]]:
     """Begin a run, or go on from its checkpoint; complete the settings."""
+    folder, settings = watch.folder, watch.settings
     sizes = (asked.spaces.states, asked.spaces.actions, 1 + len(asked.demand.limit))
     empty = Experience(*sizes, asked.horizon)
     found = files.find(folder, settings, asked.row, empty) if folder else None
@@ -229,7 +228,7 @@ def _begun(
         settings["dynamics"] = row.dynamics
     elif row.reads("dynamics"):
         row = row.with_settings(dynamics=settings["dynamics"])
-    playing = Playing(env, setup, row, begin, seed, saved, asked.may_switch and row.pooled)
+    playing = Playing(env, setup, row, begin, seed, saved, watch, asked.may_switch and row.pooled)
     if safe is not None:
         for played in safe.played if fresh else []:
             playing.take(played)
@@ -255,62 +254,6 @@ def _certified(env: Env, asked: Asked, setup: Setup, settings: Settings) -> Cert
     found = certified(asked.baseline, env, setup, asked.threshold(setup), asked.seed)
     settings["baseline"] = {"returns": found.told.returns.tolist(), "note": found.note}
     return found
-
-
-def _learn(
-    playing: Playing,
-    episodes: int,
-    save: Callable[[float], None],
-    stop: Callable[[], bool],
-    on_progress: OnProgress | None,
-) -> float:
-    """Learn with checkpoints by the clock and at the end; return the seconds."""
-
-    def look(now: float) -> bool:
-        save(now)
-        return stop()
-
-    tally, names = playing.tally, playing.setup.names
-    going = (playing.learn(episodes), tally, episodes, names, on_progress)
-    seconds = advanced("learning", *going, look)
-    save(np.inf)
-    if stop():
-        raise KeyboardInterrupt
-    return seconds
-
-
-def _played(
-    playing: Playing,
-    episodes: int,
-    stop: Callable[[], bool],
-    on_progress: OnProgress | None,
-    rows: Array | None,
-) -> Trial:
-    """Play the last policy, or another one [H, X, A]."""
-    setup, what = playing.setup, "evaluating" if rows is None else "evaluating the plan"
-    tally = Tally(len(setup.names))
-    places = np.zeros((setup.horizon, setup.spaces.states))
-    going = (playing.evaluate(episodes, tally, places, rows), tally, episodes, setup.names)
-    advanced(what, *going, on_progress, lambda now: stop())
-    if stop():
-        raise KeyboardInterrupt
-    within = partial(playing.evaluation, tally, 1.0)
-    return Trial(within(LEVEL), within, places)
-
-
-def _saver(
-    playing: Playing, folder: Path | None, settings: Settings, every: float
-) -> Callable[[float], None]:
-    """Return a function that writes a checkpoint if it is due."""
-    due = [time.monotonic() + every]
-
-    def save(now: float) -> None:
-        if folder and playing.tally.episodes and now >= due[0]:
-            settings["dynamics"] = playing.row.dynamics
-            files.save(folder, settings, playing.saved())
-            due[0] = time.monotonic() + every
-
-    return save
 
 
 def _learned(

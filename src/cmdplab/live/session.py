@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cmdplab.algorithms.counts import NOWHERE
 from cmdplab.algorithms.row import Row
 from cmdplab.engines.protocol import LiveSession
+from cmdplab.experiments.executors.worker import Interrupt
 from cmdplab.experiments.play import CHUNK_SECONDS
+from cmdplab.live import files
 from cmdplab.live.environment import Copies, Env
 from cmdplab.live.episodes import Masked, Played, Setup, roll_out, roll_out_together
 from cmdplab.live.evaluation import Evaluation, Tally
-from cmdplab.live.files import Saved
+from cmdplab.live.files import Saved, Settings
 from cmdplab.live.masks import ToldMask, projected
 from cmdplab.live.model.baseline import by_rows
+from cmdplab.live.model.choice import Trial
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.model.steps import change
 from cmdplab.live.progress import OnProgress, Standing
@@ -30,6 +32,16 @@ from cmdplab.types import Array, Indices
 
 BATCH = 64  # episodes whose uniforms are drawn at once
 FIRST_TEST = 64  # episodes after which steps are compared, and again at each doubling
+
+
+class Watch(NamedTuple):
+    """Interruptions, progress and checkpoints of a run."""
+
+    stop: Interrupt
+    on_progress: OnProgress | None
+    folder: Path | None  # of checkpoints
+    every: float  # seconds between two of them
+    settings: Settings
 
 
 class Playing:
@@ -43,6 +55,7 @@ class Playing:
         begin: Callable[[Row, Setup, Any], LiveSession],
         seed: int,
         saved: Saved | None,
+        watch: Watch,
         may_switch: bool = False,
     ) -> None:
         """Begin or continue a run.
@@ -53,13 +66,12 @@ class Playing:
         """
         self.env, self.setup, self.row, self.seed = env, setup, row, seed
         self._may_switch, self.switched = may_switch, 0
-        self._begin = begin
+        self._begin, self.watch, self._due = begin, watch, time.monotonic() + watch.every
         sizes = (setup.spaces.states, setup.spaces.actions, len(setup.names))
         steps = Experience(*sizes, setup.horizon)
         fresh = Saved(None, Tally(len(setup.names)), 0, Experience(*sizes), steps)
         _, self.tally, self.cut, self.seen, self.steps, self.earlier, told = saved or fresh
         self.clipped = 0
-        self.taking = False  # True while the learner takes an episode, and is not whole
         self.prices: list[tuple[int, Array]] = []  # (episode, multiplier) at powers of two
         self.told = ToldMask(setup.horizon, setup.spaces) if setup.opened is None else None
         if self.told is not None and told is not None:
@@ -78,10 +90,11 @@ class Playing:
         visits = self.steps.visits().astype(np.int64)
         return visits if self.earlier is None else visits + self.earlier
 
-    def learn(self, episodes: int) -> Iterator[int]:
-        """Learn until so many episodes are done in all; yields their number after each."""
-        for played in self._episodes(self.tally.episodes + 1, episodes):
-            self.taking = True
+    def learn(self, episodes: int) -> None:
+        """Learn until so many episodes are done in all, with checkpoints by the clock."""
+        going = self._episodes(self.tally.episodes + 1, episodes)
+        for played in self._watched("learning", going, self.tally, episodes):
+            self.watch.stop.raises = False  # until the learner has taken the whole episode
             self.take(played)
             self.tally.add(played.signals.sum(axis=1))
             done = self.tally.episodes
@@ -89,8 +102,17 @@ class Playing:
                 self.prices.append((done, self.multiplier()))
                 if self._may_switch and done >= FIRST_TEST and change(self.steps, self.setup):
                     self._switch()
-            self.taking = False
-            yield done
+            self.watch.stop.raises = True
+            if self.watch.folder and time.monotonic() >= self._due:
+                self.save()
+
+    def save(self) -> None:
+        """Write a checkpoint if there is a folder and an episode."""
+        _, _, folder, every, settings = self.watch
+        if folder and self.tally.episodes:
+            settings["dynamics"] = self.row.dynamics
+            files.save(folder, settings, self.saved())
+            self._due = time.monotonic() + every
 
     def _switch(self) -> None:
         """Begin a learner with counts for each step."""
@@ -127,19 +149,18 @@ class Playing:
         real = (slice(self.setup.lead, None), slice(self.setup.spaces.states))
         return projected(self.session.policy()[real], self.setup.opened)
 
-    def evaluate(
-        self, episodes: int, tally: Tally, places: Array, rows: Array | None = None
-    ) -> Iterator[int]:
-        """Play a policy, the learner's or another [H, X, A], on uniforms of no learning episode.
-
-        places : [H, X], to which the visits of states are added.
-        """
-        done = self.tally.episodes
-        for played in self._episodes(done + 1, done + episodes, rows):
+    def play(self, episodes: int, rows: Array | None) -> Trial:
+        """Play the learner's policy, or another [H, X, A], on uniforms of no learning episode."""
+        done, tally = self.tally.episodes, Tally(len(self.setup.names))
+        places = np.zeros((self.setup.horizon, self.setup.spaces.states))
+        going = self._episodes(done + 1, done + episodes, rows)
+        phase = "evaluating" if rows is None else "evaluating the plan"
+        for played in self._watched(phase, going, tally, episodes):
             states = played.steps(self.setup)[0]
             places[np.arange(len(states)), states] += 1.0
             tally.add(played.signals.sum(axis=1))
-            yield tally.episodes
+        within = partial(self.evaluation, tally, 1.0)
+        return Trial(within(LEVEL), within, places)
 
     def evaluation(self, tally: Tally, share: float = 1.0, level: float = LEVEL) -> Evaluation:
         """Estimate from a tally, with the bounds of this environment."""
@@ -192,59 +213,20 @@ class Playing:
                 act = self.session.act if other is None else other
                 yield roll_out(self.env, self.setup, act, noise[e], begin + e, masked)
 
-
-def advanced(
-    phase: str,
-    playing: Iterator[int],
-    tally: Tally,
-    total: int,
-    names: tuple[str, ...],
-    on_progress: OnProgress | None,
-    look: Callable[[float], bool],
-) -> float:
-    """Play the episodes, report progress, stop if `look` says so, and return the seconds."""
-    began = shown = time.monotonic()
-    before = tally.episodes
-    for done in playing:
-        now = time.monotonic()
-        if on_progress and (done == total or now - shown >= CHUNK_SECONDS):
-            shown = now
-            means = tally.curve().mean[-1]
-            words = ", ".join(f"{n} {m:.3f}" for n, m in zip(names, means, strict=True))
-            rate = (done - before) / max(now - began, 1e-9)
-            on_progress(Standing(phase, done, total, rate, words))
-        if look(now):
-            break
-    return time.monotonic() - began
-
-
-class Patience:
-    """Ctrl-C during a run: the first one ends it after the episode, a second one interrupts `step`.
-
-    An interruption waits while `taking` says that the learner takes an episode.
-    """
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.taking: Callable[[], bool] = lambda: False
-
-    def __call__(self) -> bool:
-        """Return True if Ctrl-C was pressed."""
-        return self.asked > 0
-
-    @contextmanager
-    def listening(self) -> Iterator[Patience]:
-        """Handle Ctrl-C while the block lasts; only the main thread may handle signals."""
-        if threading.current_thread() is not threading.main_thread():
-            yield self
-            return
-        before = signal.signal(signal.SIGINT, self._pressed)
-        try:
-            yield self
-        finally:
-            signal.signal(signal.SIGINT, before)
-
-    def _pressed(self, *_: Any) -> None:
-        self.asked += 1
-        if self.asked > 1 and not self.taking():
-            raise KeyboardInterrupt
+    def _watched(
+        self, phase: str, going: Iterator[Played], tally: Tally, total: int
+    ) -> Iterator[Played]:
+        """Yield episodes, which are added to a tally; report progress, and end on Ctrl-C."""
+        began = shown = time.monotonic()
+        before = tally.episodes
+        for played in going:
+            yield played
+            now, done, on_progress = time.monotonic(), tally.episodes, self.watch.on_progress
+            if on_progress and (done == total or now - shown >= CHUNK_SECONDS):
+                shown = now
+                means = zip(self.setup.names, tally.curve().mean[-1], strict=True)
+                words = ", ".join(f"{name} {mean:.3f}" for name, mean in means)
+                rate = (done - before) / max(now - began, 1e-9)
+                on_progress(Standing(phase, done, total, rate, words))
+            if self.watch.stop.asked:
+                raise KeyboardInterrupt
