@@ -382,36 +382,34 @@ def test_a_sweep_of_several_problems(visit, swept, shots):  # noqa: F811
 def board_file(tmp_path_factory):
     """A board with made-up numbers: two algorithms, three problems, one row missing."""
     from cmdplab.measures.safety import SafetyOverSeeds
-    from cmdplab.report.board import (
-        Against,
-        BoardData,
-        BoardLine,
-        BoardRow,
-        Lacking,
-        write_board_page,
-    )
+    from cmdplab.studies.board_runs import Lacking
+    from cmdplab.studies.board_table import NUMBERS, write_board_page
 
-    about: list
+    nothing = {"outcome": "", "difference": None, "holm_p": None, "words": ""}
+    smaller = {"outcome": "smaller", "difference": -1.0, "holm_p": 0.01, "words": "it is smaller"}
     rows, lines = [], []
     for n, (name, preset) in enumerate((("UOpt-RPGPD", "printed"), (NASTY, "custom"))):
+        about = {"algorithm": name, "scale": "own" if n else "theory", "preset": preset}
+        about |= {"factor": None if n else 1.0, "heuristic": "", "unverified": "bonus" * n}
+        about["rarely"] = False
         for m, problem in enumerate(("cliff", "box", "paradox")):
             six = [10.0 * n + m, 5.0 - m, 0.5, None if n else 0.25, 0.5, 3.0]
-            against = Against("smaller", -1.0, 0.01, "it is smaller") if n else Against()
             worst = (2, 1, 3.0, 6, 4, 0.5, 1.5, 0.2, None, "PROMISE BROKEN", True)
-            safe = SafetyOverSeeds(*worst) if n else None
-            about = ["", "bonus" * n, False, safe, "cmdplab run x", None]
-            about += [["aa-0", "aa-1"], [six, six]]
-            head = [name, "own" if n else "theory", preset, None if n else 1.0, problem, problem]
-            values: list = [*head, 10, 100, 2, *six, against, Against(), *about]
-            rows.append(BoardRow._make(values))
-        outcomes = {"smaller": 3} if n else {}
-        seven = [3, 0.1 * n, 0.2, 0.3, 0.4, 0.5, 7.0]
-        safety = [6 * n, 3 * n, 0.05 if n else None, 0.2 if n else None, 3 * n]
-        values = [*rows[-1][:4], *seven, outcomes, {}, "", "bonus" * n, False, *safety]
-        lines.append(BoardLine._make(values))
-    lacking = [Lacking("DOPE", "theory", "box", 2, 1, 10, "no such kernel")]
-    losses = {"UOpt-RPGPD": {"1": 3.0, "0.1": 2.0}}
-    board = BoardData("b", 1000, 2, "UOpt-RPGPD", lines, rows, lacking, [], losses, ["1"], ["cpu"])
+            row = about | {"problem": problem, "environment": problem, "horizon": 10}
+            row |= {"episodes": 100, "seeds": 2, **dict(zip(NUMBERS, six, strict=True))}
+            row |= {"regret_against": smaller if n else nothing, "violation_against": nothing}
+            row |= {"safety": SafetyOverSeeds(*worst) if n else None, "command": "cmdplab run x"}
+            rows.append(row | {"folder": None, "runs": ["aa-0", "aa-1"], "numbers": [six, six]})
+        line = about | {"problems": 3, "regret": 0.1 * n, "violation": 0.2, "last_gap": 0.3}
+        line |= {"last_violation": 0.4, "unsafe_share": 0.5, "us_per_episode": 7.0}
+        line |= {"regret_outcomes": {"smaller": 3} if n else {}, "violation_outcomes": {}}
+        line |= {"runs": 6 * n, "violating_runs": 3 * n, "largest_violation": 0.05 if n else None}
+        lines.append(line | {"baseline_share": 0.2 if n else None, "broken": 3 * n})
+    lacking = Lacking("DOPE", "theory", "box", 2, 1, 10, "no such kernel")
+    board = {"folder": "b", "steps": 1000, "seeds": 2, "reference": "UOpt-RPGPD", "lines": lines}
+    board |= {"rows": rows, "missing": 3, "troubles": [lacking.words]}
+    board |= {"tuning": {"UOpt-RPGPD": {"1": 3.0, "0.1": 2.0}}, "versions": ["1"]}
+    board["processors"] = ["cpu"]
     out = tmp_path_factory.mktemp("board")
     write_board_page(board, out)
     return out / "board.html"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cmdplab.cli.options import Workers, command, count, find_here, option, split
 from cmdplab.cli.output import (
@@ -15,9 +15,6 @@ from cmdplab.cli.output import (
     printing_aside,
     warn,
 )
-
-if TYPE_CHECKING:
-    from cmdplab.report.board import BoardData
 
 MOST_TROUBLES = 20  # in a terminal; the page has all
 
@@ -64,81 +61,77 @@ def board_command(
     row with a run missing or failed is not shown: page and terminal name it. Where no row is whole,
     nothing is written and the exit code is 2.
     """
-    if page is not None:
-        data = _page(out, page)
-        return _answer(page, data, sum(each.missing + each.failed for each in data.lacking))
     from cmdplab.algorithms import is_outside
     from cmdplab.experiments.play import check_workers
     from cmdplab.experiments.progress import sweep_shown
     from cmdplab.studies.board import entered, named, places_named
     from cmdplab.studies.board_runs import play
 
+    if page is not None:
+        return _page(out, page)
     check_workers(workers)
-    given = split(algorithms)
-    find_here(given)
+    find_here(split(algorithms))
     with printing_aside():
-        names = [name for each in given for name in named(each)]
+        names = [name for each in split(algorithms) for name in named(each)]
         places = places_named(split(problems))
-        board = entered(out, steps, seeds, names, places)
-        played = play(
+        left = play(
             out,
-            board,
+            entered(out, steps, seeds, names, places),
             workers,
             names=names,
             places=places,
             keep=keep_records,
             shown=lambda works: sweep_shown(works, errors()),
         )
-    ended = not played.untuned and played.missing == len(played.failed)
-    for _, words in played.failed[:MOST_TROUBLES]:
-        warn(words)
-    last, code = "", 0
-    if played.failed:
-        last = f"warning: {len(played.failed)} runs failed; the same command tries them again"
-        code = 2 if all(is_outside(name) for name, _ in played.failed) else 1
-    elif not ended:
-        tuning = f" and the tuning of {len(played.untuned)} algorithms" if played.untuned else ""
-        last = f"{played.missing} runs{tuning} are missing; go on with the same command"
+    failed, last, code = [row for row in left.lacking if row.failed], "", 0
+    if failed:
+        runs = sum(row.failed for row in failed)
+        last = f"warning: {runs} runs failed; the same command tries them again"
+        code = 2 if all(is_outside(row.algorithm) for row in failed) else 1
+    elif left.untuned or left.lacking:
+        tuning = f" and the tuning of {len(left.untuned)} algorithms" if left.untuned else ""
+        last = f"{left.missing} runs{tuning} are missing; go on with the same command"
         code = 130
-    return _answer(out, _page(out, out) if ended else None, played.missing, last, code)
+    if not left.untuned and not any(row.missing for row in left.lacking):
+        answer = _page(out, out)
+        return answer._replace(value=answer.value | {"missing": left.missing}, last=last, code=code)
+    for row in failed[:MOST_TROUBLES]:
+        warn(row.words)
+    found: dict[str, Any] = {"folder": str(out), "page": None, "rows": 0, "troubles": []}
+    found["missing"] = left.missing
+    return Answer("board", found, lambda: None, last, code)
 
 
-def _page(folder: Path, out: Path) -> BoardData:
-    from cmdplab.report.board import write_board_page
-    from cmdplab.studies.board_table import gather_board
+def _page(folder: Path, out: Path) -> Answer:
+    """Write the page, and warn of the rows that it does not show."""
+    from cmdplab.studies.board_table import (
+        PAGE,
+        SHOWN,
+        WORDS,
+        gather_board,
+        summary_table,
+        write_board_page,
+    )
 
     data = gather_board(folder, out)
     write_board_page(data, out)
-    said = data.troubles
+    said, page = data["troubles"], str(out / PAGE)
     for each in said[:MOST_TROUBLES]:
         warn(each)
     if said:
         more = f", {len(said) - MOST_TROUBLES} more" if len(said) > MOST_TROUBLES else ""
         warn(f"{len(said)} rows are not whole and not shown{more}; the page names them")
-    return data
-
-
-def _answer(
-    out: Path, data: BoardData | None, missing: int, last: str = "", code: int = 0
-) -> Answer:
-    from cmdplab.report.board import PAGE, terminal_table
-
-    found: dict[str, Any] = {"folder": str(out), "page": None, "rows": 0, "missing": missing}
-    found["troubles"] = []
-    if data is not None:
-        page = str(out / PAGE)
-        found |= {"page": page, "rows": len(data.rows), "troubles": data.troubles}
 
     def show() -> None:
-        if data is None:
-            return
-        over = "medians over problems all lines have, % of H"
-        print_table(f"{data.folder}: {len(data.rows)} rows; {over}", *terminal_table(data), left=4)
+        title = f"{data['folder']}: {len(data['rows'])} rows; medians over problems all lines have"
+        header, *rows = (each[:SHOWN] for each in summary_table(data))
+        print_table(title, header, rows, left=WORDS)
         print_note(
-            f"in regret, in violation: problems with less, with more than {data.reference}, and "
-            "those where neither can be claimed. ~ from outside; * unverified constants; ° no "
-            "guarantee as run; ² plans anew when visits have doubled"
+            f"%: of H; less, more: problems with less and with more than {data['reference']}; "
+            "open: neither can be claimed. ~ from outside; * unverified constants; ° no guarantee "
+            "as run; ² plans anew when visits have doubled"
         )
-        print_line(found["page"], soft_wrap=True)
+        print_line(page, soft_wrap=True)
 
-    return Answer("board", found, show, last, code)
+    found = {"folder": str(out), "page": page, "rows": len(data["rows"])}
+    return Answer("board", found | {"missing": data["missing"], "troubles": said}, show)

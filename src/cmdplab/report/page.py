@@ -32,23 +32,25 @@ _DASHES = {"-": (), "--": (7, 4), ":": (2, 3), "-.": (9, 3, 2, 3)}
 def page(report: Report) -> str:
     """Return the whole page as text."""
     scripts = ("helpers.js", "chart.js", "app.js")
-    return assembled("page.html", scripts, report.title, content(report))
+    return assembled("report", scripts, report.title, content(report))
 
 
-def assembled(template: str, scripts: Sequence[str], title: str, value: Any) -> str:
-    """Return a page of a template, the style, the scripts as one script, and the data they read."""
+def assembled(kind: str, scripts: Sequence[str], title: str, value: Any) -> str:
+    """Return the page of a kind, `report` or `board`: frame, style, one script, and its data."""
     here = files("cmdplab.report")
     sources = [(here / name).read_text(encoding="utf-8") for name in scripts]
     script = "\n".join(['"use strict";', "(() => {", *sources, "})();"])
     parts = {
+        "kind": kind,
         "title": html.escape(title),
+        "body": (here / f"{kind}.html").read_text(encoding="utf-8"),
         "style": (here / "style.css").read_text(encoding="utf-8"),
         "script": script,
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "data": embedded(value),
     }
     # In one pass, so that text of a record is never taken for a place of the template.
-    whole = (here / template).read_text(encoding="utf-8")
+    whole = (here / "frame.html").read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], whole)
 
 

@@ -10,7 +10,7 @@ runs with a line are not played again, and checkpoints are resumed.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -76,23 +76,19 @@ def numbers_of(folder: Path, record: Manifest) -> dict[str, Any]:
     The last tenth begins at the last grid point of the curves up to 0.9 K. Its gap and violation
     are means of positive parts. An unsafe episode misses a threshold by more than 0.01 H.
     """
-    summary = record.summary
+    summary, settings = record.summary, record.settings
     curves = _columns(folder / CURVES, record.digest_of(CURVES))
     mistakes = _columns(folder / MISTAKES, record.digest_of(MISTAKES))
     constrained = summary["strong_violation_regret"] is not None
     safe = safety.summary(curves, mistakes)
-    settings = record.settings
+    whole = ("strong_regret", "strong_violation_regret", "final_gap", "final_violation")
     return {
         "run": settings.folder,
         "status": "done",
-        "problem": settings.problem,
-        "algorithm": settings.algorithm,
-        "preset": settings.preset,
+        **{name: getattr(settings, name) for name in ("problem", "algorithm", "preset", "seed")},
         "bonus_scale": settings.settings().get("bonus_scale"),
-        "seed": settings.seed,
         "episodes": record.episodes,
-        "strong_regret": summary["strong_regret"],
-        "strong_violation_regret": summary["strong_violation_regret"],
+        **{name: summary[name] for name in whole},
         "last_gap": _last(curves, "strong_regret"),
         "last_violation": _last(curves, "strong_violation_regret") if constrained else None,
         "unsafe": None if safe is None else int(mistakes["violation_mistakes"][UNSAFE]),
@@ -100,8 +96,6 @@ def numbers_of(folder: Path, record: Manifest) -> dict[str, Any]:
         "first_violating": None if safe is None else safe.first,
         "largest_violation": None if safe is None else safe.largest,
         "baseline_share": None if safe is None else safe.baseline_share,
-        "final_gap": summary["final_gap"],
-        "final_violation": summary["final_violation"],
         "seconds": round(record.seconds, 4),
         "version": record.versions.get("cmdplab", ""),
         "processor": record.machine.get("processor", ""),
@@ -121,13 +115,57 @@ def _last(curves: Mapping[str, Array], name: str) -> float:
     return float((sums[-1] - before) / max(episode[-1] - begin, 1.0))
 
 
-class Played(NamedTuple):
-    """The board after a command, and the parts of the command that are not done yet."""
+class Lacking(NamedTuple):
+    """A line on a problem that is not shown, because some runs are missing or have failed."""
 
-    board: Board
-    failed: list[tuple[str, str]]  # of each failed run: the algorithm, and a sentence
-    missing: int  # runs, the failed runs included
-    untuned: list[str]  # algorithms whose tuned runs are not planned yet
+    algorithm: str
+    scale: str
+    problem: str
+    missing: int
+    failed: int
+    of: int
+    why: str  # the first error; empty if no run failed
+
+    @property
+    def words(self) -> str:
+        """Return the line and the reason as one sentence."""
+        counts = ((self.missing, "missing"), (self.failed, "failed"))
+        parts = " and ".join(f"{n} {word}" for n, word in counts if n)
+        why = f" ({self.why})" if self.why else ""
+        return f"{self.algorithm} ({self.scale}) on {self.problem}: {parts} of {self.of} runs{why}"
+
+
+class Standing(NamedTuple):
+    """The parts of a board that are not done."""
+
+    lacking: list[Lacking]
+    untuned: list[str]  # algorithms whose tuning is not complete
+
+    @property
+    def missing(self) -> int:
+        """Return the number of runs that are not done, those that failed included."""
+        return sum(row.missing + row.failed for row in self.lacking)
+
+    @property
+    def troubles(self) -> list[str]:
+        """Return a sentence for each algorithm without tuned runs, and for each line."""
+        words = "its tuning is not complete, so it has no tuned line"
+        return [f"{name}: {words}" for name in self.untuned] + [row.words for row in self.lacking]
+
+
+def standing(board: Board, ledger: Ledger, wanted: Container[str] | None = None) -> Standing:
+    """Return what is not done of a board, or of the algorithms `wanted`."""
+    mine = [e.name for e in board.algorithms if wanted is None or e.name in wanted]
+    lacking = []
+    for cell in cells(board):
+        name, undone = cell.line.entrant.name, [r for r in cell.runs if ledger.done(r) is None]
+        if not undone or name not in mine:
+            continue
+        whys = [why for run in undone if (why := ledger.failed(run))]
+        counts = len(undone) - len(whys), len(whys), len(cell.runs)
+        first = whys[0] if whys else ""
+        lacking.append(Lacking(name, cell.line.scale, cell.place.name, *counts, first))
+    return Standing(lacking, [e.name for e in board.algorithms if e.untuned and e.name in mine])
 
 
 def play(
@@ -139,11 +177,12 @@ def play(
     places: Sequence[Place] = (),
     keep: bool = False,
     shown: Shown = lambda works: nullcontext(lambda event: None),
-) -> Played:
+) -> Standing:
     """Play the missing runs of a board: the tuning runs, then every line on every problem.
 
     `names` and `places` restrict the runs; by default the whole board is played, but for learners
-    from outside, which would have to be imported. Failed runs are tried again.
+    from outside, which would have to be imported. Failed runs are tried again. The result is about
+    the algorithms that were wanted.
     """
     writable_folder(folder)
     with locked(folder / ".lock"):
@@ -161,20 +200,7 @@ def play(
             board = tuned(board, tuning, ledger)
             write_board(folder, board)
             play_missing(cells(board, places))
-        return _standing(board, ledger, wanted)
-
-
-def _standing(board: Board, ledger: Ledger, wanted: set[str]) -> Played:
-    missing, failed = 0, []
-    for cell in cells(board):
-        for run in cell.runs:
-            if ledger.done(run) is None and cell.line.entrant.name in wanted:
-                missing += 1
-                if why := ledger.failed(run):
-                    where = f"{run.algorithm} ({cell.line.scale}) on {cell.place.name}"
-                    failed.append((run.algorithm, f"{where}, seed {run.seed}: {why}"))
-    untuned = [entrant.name for entrant in board.algorithms if entrant.untuned]
-    return Played(board, failed, missing, [name for name in untuned if name in wanted])
+        return standing(board, ledger, wanted)
 
 
 def tuned(board: Board, tuning: Sequence[Cell], ledger: Ledger) -> Board:
@@ -185,26 +211,25 @@ def tuned(board: Board, tuning: Sequence[Cell], ledger: Ledger) -> Board:
     """
     entrants = []
     for entrant in board.algorithms:
-        by_scale: dict[float, list[RunSettings]] = {}
-        for cell in tuning:
-            if cell.line.entrant.name == entrant.name and cell.line.factor is not None:
-                by_scale.setdefault(cell.line.factor, []).extend(cell.runs)
-        runs = [run for mine in by_scale.values() for run in mine]
-        ended = all(ledger.done(run) or ledger.failed(run) for run in runs)
-        if entrant.tuned is None and runs and ended:
-            losses = {}
-            for scale, mine in by_scale.items():
-                lines = [line for run in mine if (line := ledger.done(run)) is not None]
-                if len(lines) == len(mine):
-                    losses[scale] = float(np.mean([_loss(line) for line in lines]))
+        mine = [cell for cell in tuning if cell.line.entrant.name == entrant.name]
+        ended = all(ledger.done(run) or ledger.failed(run) for cell in mine for run in cell.runs)
+        if entrant.tuned is None and mine and ended:
+            by_scale: dict[float, list[float]] = {}
+            for cell in mine:
+                for line in map(ledger.done, cell.runs):
+                    by_scale.setdefault(cell.line.factor or 0.0, []).append(_loss(line))
+            losses = {s: mean for s, each in by_scale.items() if (mean := np.mean(each)) < np.inf}
             best = min(losses, key=lambda scale: losses[scale]) if losses else None
-            rounded = {f"{scale:g}": round(loss, 6) for scale, loss in losses.items()}
+            rounded = {f"{scale:g}": round(float(loss), 6) for scale, loss in losses.items()}
             entrant = entrant.model_copy(update={"tuned": best, "losses": rounded})
         entrants.append(entrant)
     return board.model_copy(update={"algorithms": entrants})
 
 
-def _loss(line: Mapping[str, Any]) -> float:
+def _loss(line: Mapping[str, Any] | None) -> float:
+    """Return the loss of a run; it is infinite if the run failed."""
+    if line is None:
+        return np.inf
     return float(line["strong_regret"] + (line["strong_violation_regret"] or 0.0))
 
 
