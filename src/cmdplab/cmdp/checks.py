@@ -90,7 +90,7 @@ def common_horizon(kernel: Array | Sparse, reward: Array, horizon: int) -> int:
 
 def check_sizes(kernel: Array | Sparse, reward: Array) -> None:
     """Refuse a kernel with other states or actions than the reward."""
-    states, actions = reward.shape[2:]
+    states, actions = reward.shape[-2:]
     if isinstance(kernel, Sparse):
         shape: tuple[int, ...] = kernel.successor.shape
         fits = shape[:2] == (states, actions)

@@ -22,7 +22,9 @@ from cmdplab import display
 from cmdplab.checks import checked_name, is_whole, real_number
 from cmdplab.cmdp.bundle import Bundle, filed, kernel_arrays
 from cmdplab.cmdp.checks import (
+    check_axes,
     check_finite,
+    check_sizes,
     checked_mask,
     checked_threshold,
     close_rows,
@@ -103,7 +105,7 @@ class StationaryCMDP(Bundle):
         if mask is not None:
             reward[:, ~mask] = 0.0
         check_finite("reward", reward)
-        kernel = _checked_kernel(self.transition, reward.shape[1:], mask)
+        kernel = _checked_kernel(self.transition, reward, mask)
         _check_criterion(self.criterion)
         self._keep(
             transition=kernel,
@@ -240,29 +242,19 @@ def _limits(what: str, given: Sequence[float], of: str, tables: Sequence[npt.Arr
     numbers = np.atleast_1d(floats(f"the {what}", given))
     if numbers.shape != (len(tables),):
         raise InputError(f"give one {what} for each {of}: {len(tables)}, not {numbers.shape}")
-    wrong = np.flatnonzero(~np.isfinite(numbers))
-    if len(wrong):
-        at = int(wrong[0])
-        raise InputError(f"{what} {at + 1} is {numbers[at]:g}, not a finite number")
+    check_finite(what, numbers)
     return numbers
 
 
 def _checked_kernel(
-    given: npt.ArrayLike | Sparse, sizes: tuple[int, ...], mask: Mask | None
+    given: npt.ArrayLike | Sparse, reward: Array, mask: Mask | None
 ) -> Array | Sparse:
-    states, actions = sizes
     kernel = kernel_rows(given, mask)
+    if check_axes(kernel).ndim == 4:
+        raise InputError("the transition changes with the step, but the problem has no steps")
+    check_sizes(kernel, reward)
     if isinstance(kernel, Sparse):
-        if not kernel.stationary or kernel.successor.shape[:2] != (states, actions):
-            raise InputError(
-                f"the lists of successors are for {kernel.probability.shape}, but the problem has "
-                f"{states} states, {actions} actions and no steps"
-            )
         return kernel
-    if kernel.shape != (states, actions, states):
-        raise InputError(
-            f"transition has the shape {kernel.shape}, not {(states, actions, states)}"
-        )
     if mask is not None:
         close_rows(kernel, mask[None])
     return checked_rows(kernel)
