@@ -368,7 +368,7 @@ def test_rescaling_is_said():
         ({"budget": None}, "give either a budget for the cost or a threshold"),
         ({"threshold": 1.0}, "give either a budget for the cost or a threshold"),
         ({"budget": [1.0, 2.0]}, "1 costs need 1 budgets, not 2"),
-        ({"budget": "much"}, "must be a number"),
+        ({"budget": "much"}, "threshold is not an array of real numbers"),
         ({"start": 9}, "start is 9"),
         ({"env": SimpleNamespace()}, "has no transition table P"),
         ({"env": lake(P={})}, "has no transition table P"),

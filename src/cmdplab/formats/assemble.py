@@ -101,6 +101,12 @@ class Signal(NamedTuple):
     of: str
     table: Array  # [X, A], or [H, X, A]
     limit: float = 0.0  # the threshold of a utility, the budget of a cost
+    cost: bool = False
+
+    @property
+    def sign(self) -> float:
+        """Return -1 for a cost, which becomes a utility."""
+        return -1.0 if self.cost else 1.0
 
 
 class Listed(NamedTuple):
@@ -108,16 +114,9 @@ class Listed(NamedTuple):
 
     kernel: Array | Sparse  # [X, A, X] or [H, X, A, X], or lists
     mask: Mask  # [X, A] or [H, X, A]
-    objective: Signal
-    utilities: tuple[Signal, ...] = ()
-    costs: tuple[Signal, ...] = ()
+    signals: tuple[Signal, ...]  # the objective, then utilities and costs
     labels: Labels = Labels()  # of states, actions and steps
     name: str = "custom"
-
-    @property
-    def signals(self) -> tuple[Signal, ...]:
-        """Return utilities with thresholds, or costs with budgets: one limit for each."""
-        return (self.objective, *self.utilities, *self.costs)
 
 
 def problem_of(model: Listed, how: How, start: int | str | npt.ArrayLike = 0) -> Problem:
@@ -149,11 +148,8 @@ def _cleared(model: Listed) -> Listed:
             raise InputError(f"the {each.of} of {where} is {each.table[place]:g}, not finite")
     if model.mask.all():
         return model
-    cleared = [each._replace(table=np.where(model.mask, each.table, 0.0)) for each in model.signals]
-    split = 1 + len(model.utilities)
-    return model._replace(
-        objective=cleared[0], utilities=tuple(cleared[1:split]), costs=tuple(cleared[split:])
-    )
+    cleared = (each._replace(table=np.where(model.mask, each.table, 0.0)) for each in model.signals)
+    return model._replace(signals=tuple(cleared))
 
 
 class _Inside(NamedTuple):
@@ -164,18 +160,18 @@ class _Inside(NamedTuple):
     units: Scale
 
 
-def _inside(signal: Signal, steps: float, cost: bool) -> _Inside:
+def _inside(signal: Signal, steps: float) -> _Inside:
     """Return a signal mapped onto [0, 1]: V = steps offset + scale V'.
 
     For a cost V[c] <= budget becomes a constraint on u = 1 - c': V[u] >= steps - budget'. A limit
     that can bind lies in [0, steps] but for rounding.
     """
     found, slip = unit_map(signal.table), ROUNDING * steps
-    real_number(f"the {'budget' if cost else 'threshold'} of {signal.of}", signal.limit)
+    real_number(f"the {'budget' if signal.cost else 'threshold'} of {signal.of}", signal.limit)
     limit = found.shrink(signal.limit, steps)
     limit = min(max(limit, 0.0), steps) if -slip <= limit <= steps + slip else limit
     table = np.clip(found.apply(signal.table), 0.0, 1.0)
-    if not cost:
+    if not signal.cost:
         return _Inside(table, limit, found.over(steps, signal.of))
     units = Scale(signal.of, -found.scale, found.value(steps, steps))
     return _Inside(1.0 - table, steps - limit, units)
@@ -186,8 +182,7 @@ def _episodes(model: Listed, how: Episodes, start: int) -> CMDP:
     wanted = len(model.signals) * how.horizon * X * A
     if wanted > LARGEST:
         raise InputError(f"{model.name}: the rewards of all steps would be {wanted} numbers")
-    inside = [_inside(e, how.total, cost=False) for e in (model.objective, *model.utilities)]
-    inside += [_inside(each, how.total, cost=True) for each in model.costs]
+    inside = [_inside(each, how.total) for each in model.signals]
     tables = np.stack([each.table for each in inside])
     if how.discount != 1.0:
         tables = how.weights[:, None, None] * (tables if tables.ndim == 4 else tables[:, None])
@@ -200,31 +195,29 @@ def _episodes(model: Listed, how: Episodes, start: int) -> CMDP:
 def _for_ever(model: Listed, how: Criterion, start: int | npt.ArrayLike) -> StationaryCMDP:
     if model.mask.ndim == 3:
         raise InputError(f"{model.name} changes with the step: give a horizon, no {how}")
-    every = model.signals
-    signs = [1.0] * (1 + len(model.utilities)) + [-1.0] * len(model.costs)
-    units = tuple(Scale(each.of, sign) for each, sign in zip(every, signs, strict=True))
     return StationaryCMDP(
         model.kernel,
-        np.stack([sign * each.table for each, sign in zip(every, signs, strict=True)]),
-        np.array([sign * e.limit for e, sign in zip(every, signs, strict=True)][1:], float),
+        np.stack([each.sign * each.table for each in model.signals]),
+        np.array([each.sign * each.limit for each in model.signals[1:]], float),
         how,
         start,  # type: ignore[arg-type]
         model.name,
         None if model.mask.all() else model.mask,
-        replace(model.labels, signals=units),
+        replace(model.labels, signals=tuple(Scale(e.of, e.sign) for e in model.signals)),
     )
 
 
-def signals(
-    names: Sequence[str], tables: Sequence[Array], limits: Sequence[float], what: str
-) -> tuple[Signal, ...]:
+def limited(
+    names: Sequence[str], tables: Sequence[Array], limits: Sequence[float], cost: bool
+) -> list[Signal]:
     """Return utilities with thresholds, or costs with budgets: one limit for each."""
     if len(tables) != len(limits):
         raise InputError("give one threshold for each utility and one budget for each cost")
-    return tuple(
-        Signal(name, table, real_number(f"the {what} of {name}", limit))
+    what = "budget" if cost else "threshold"
+    return [
+        Signal(name, table, real_number(f"the {what} of {name}", limit), cost)
         for name, table, limit in zip(names, tables, limits, strict=True)
-    )
+    ]
 
 
 def stationary_tables(problem: CMDP, what: str) -> tuple[Array, Mask]:

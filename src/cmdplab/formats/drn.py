@@ -68,7 +68,7 @@ def _listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
     mask = np.zeros((model.states, actions), dtype=np.bool_)
     mask[model.owner, column] = True
 
-    def signals(limits: Mapping[str, float]) -> Iterator[Signal]:
+    def signals(limits: Mapping[str, float], cost: bool = False) -> Iterator[Signal]:
         """Return the rewards of reward models, in states and for actions together, [X, A]."""
         for each, limit in limits.items():
             if each not in model.names:
@@ -77,13 +77,12 @@ def _listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
             n, table = model.names.index(each), np.zeros(mask.shape)
             paid = model.state_reward[model.owner, n] + model.choice_reward[:, n]
             table[model.owner, column] = paid
-            yield Signal(each, table, float(limit))
+            yield Signal(each, table, float(limit), cost)
 
     pair = model.owner[model.choice], column[model.choice]
     kernel = stored(Transitions(*pair, model.target, model.probability), mask)
-    (objective,) = signals({roles.objective: 0.0})
-    limited = tuple(signals(roles.utilities)), tuple(signals(roles.costs))
-    return Listed(kernel, mask, objective, *limited, name=name)
+    every = (*signals({roles.objective: 0.0}), *signals(roles.utilities))
+    return Listed(kernel, mask, (*every, *signals(roles.costs, cost=True)), name=name)
 
 
 def _columns(model: Model) -> Indices:

@@ -25,7 +25,7 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.transitions import refuse_first
 from cmdplab.errors import InputError
 from cmdplab.formats.assemble import Episodes, How, Problem
-from cmdplab.formats.layouts import Given, Read, check_words, how_judged, made
+from cmdplab.formats.layouts import Given, check_words, how_judged, made
 from cmdplab.types import Array, Mask, frozen
 
 if TYPE_CHECKING:
@@ -77,10 +77,9 @@ def from_counts(
 
     data = Data(seen, frequencies(seen))
     given.setdefault("name", "estimated")
-    found = Read.by(data.estimate, read, reward, given)
-    opened = ~np.isneginf(found.objective)
+    opened = ~np.isneginf(read("reward", reward))
     check_steps(seen, how_judged(given))
-    return boxed(data._replace(mask=opened), made(found, given), [], delta)
+    return boxed(data._replace(mask=opened), made(data.estimate, read, reward, given), [], delta)
 
 
 class Data(NamedTuple):

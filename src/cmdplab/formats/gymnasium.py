@@ -96,16 +96,12 @@ def from_gymnasium(
     cleared, notes = _over(table, first)
     rows = _rows(table, costs, cleared, numbers)
     names, more = signal_names(0, len(costs)), len(rows.mask) - len(table)
-    objective, *limited = map(Signal, names, rows.paid, [0.0, *budgets])
-    maps = [_map(each.table, rescale, how, each.of) for each in (objective, *limited)]
-    model = Listed(
-        rows.kernel,
-        rows.mask,
-        objective,
-        costs=tuple(limited),
-        labels=_labels(numbers, rows.mask.shape),
-        name=name or type(getattr(env, "unwrapped", env)).__name__,
-    )
+    is_cost = [False, *(True for _ in costs)]
+    signals = tuple(map(Signal, names, rows.paid, [0.0, *budgets], is_cost))
+    maps = [_map(each.table, rescale, how, each.of) for each in signals]
+    labels = _labels(numbers, rows.mask.shape)
+    called = name or type(getattr(env, "unwrapped", env)).__name__
+    model = Listed(rows.kernel, rows.mask, signals, labels, called)
     padded = first if isinstance(first, int) else np.append(first, np.zeros(more))
     notes += [
         f"the {what} is rescaled: r = {m.offset:g} + {m.scale:g} r', "
@@ -148,10 +144,7 @@ def _budgets(
     if threshold is not None and not isinstance(how, Episodes):
         raise InputError("a threshold for 1 - cost needs a horizon: give a budget")
     plain = budget if threshold is None else threshold
-    try:
-        given = np.atleast_1d(np.asarray([] if plain is None else plain, dtype=float))
-    except (TypeError, ValueError):
-        raise InputError("a budget or threshold must be a number") from None
+    given = np.atleast_1d(floats("a budget or threshold", [] if plain is None else plain))
     if given.shape != (count,):
         raise InputError(f"{count} costs need {count} budgets, not {given.size}")
     if threshold is not None and isinstance(how, Episodes):

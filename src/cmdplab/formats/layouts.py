@@ -36,8 +36,8 @@ from cmdplab.formats.assemble import (
     Problem,
     Signal,
     judged,
+    limited,
     problem_of,
-    signals,
     stationary_tables,
 )
 from cmdplab.formats.kernels import (
@@ -87,24 +87,6 @@ class Given(TypedDict, total=False):
     labels: Labels
 
 
-class Read(NamedTuple):
-    """Arrays of any layout: the kernel, the objective, the utilities and the costs."""
-
-    kernel: Array | Sparse  # [S, A, S], or lists
-    objective: Array  # [S, A]; -inf closes a pair
-    utilities: Sequence[Array]
-    costs: Sequence[Array]
-
-    @classmethod
-    def by(
-        cls, kernel: Array | Sparse, read: Callable[[str, Any], Array], reward: Any, given: Given
-    ) -> Read:
-        """Return the arrays that `read` makes of a word for each and of the given value."""
-        utilities = [read("utility", each) for each in given.get("utilities", ())]
-        costs = [read("cost", each) for each in given.get("costs", ())]
-        return cls(kernel, read("reward", reward), utilities, costs)
-
-
 def from_state_first(
     transition: npt.ArrayLike, reward: npt.ArrayLike, **given: Unpack[Given]
 ) -> Problem:
@@ -116,7 +98,7 @@ def from_state_first(
     kernel = floats("transition", transition)
     if kernel.ndim != 3 or kernel.shape[0] != kernel.shape[2] or 0 in kernel.shape:
         raise InputError(f"transition must have the shape [S, A, S], not {kernel.shape}")
-    return made(Read.by(kernel, partial(_expected, kernel=kernel), reward, given), given)
+    return made(kernel, partial(_expected, kernel=kernel), reward, given)
 
 
 def from_action_first(transition: Any, reward: Any, **given: Unpack[Given]) -> Problem:
@@ -131,7 +113,7 @@ def from_action_first(transition: Any, reward: Any, **given: Unpack[Given]) -> P
     paid = (reward, *given.get("utilities", ()), *given.get("costs", ()))
     if any(hasattr(each, "tocoo") or is_sparse(each) for each in (transition, *paid)):
         rows = read_matrices(transition, given.get("labels", Labels()))
-        return made(Read.by(rows.kernel(reward), rows.expected, reward, given), given)
+        return made(rows.kernel(reward), rows.expected, reward, given)
     shape = np.shape(transition)
     given["utilities"] = [_state_first("utility", e, shape) for e in given.get("utilities", ())]
     given["costs"] = [_state_first("cost", each, shape) for each in given.get("costs", ())]
@@ -185,16 +167,24 @@ def check_words(given: Given) -> None:
         raise InputError(f"the labels are {given['labels']!r}, not Labels(...)")
 
 
-def made(read: Read, given: Given) -> Problem:
-    """Return the problem of arrays [S, A]."""
+def made(
+    kernel: Array | Sparse, read: Callable[[str, Any], Array], reward: Any, given: Given
+) -> Problem:
+    """Return the problem of a kernel [S, A, S], or lists, and of rewards.
+
+    `read` returns the table [S, A] of a word for a signal and of the given value; -inf in the
+    reward closes a pair.
+    """
+    utilities = [read("utility", each) for each in given.get("utilities", ())]
+    costs = [read("cost", each) for each in given.get("costs", ())]
     how, labels = how_judged(given), given.get("labels", Labels())
-    names = names_of(labels, len(read.utilities), len(read.costs))
-    split = 1 + len(read.utilities)
-    utilities = signals(names[1:split], read.utilities, given.get("thresholds", ()), "threshold")
-    costs = signals(names[split:], read.costs, given.get("budgets", ()), "budget")
-    opened = ~np.isneginf(read.objective)
-    signal, name = Signal(names[0], read.objective), given.get("name", "custom")
-    model = Listed(read.kernel, opened, signal, utilities, costs, labels, name)
+    names = names_of(labels, len(utilities), len(costs))
+    split = 1 + len(utilities)
+    every = [Signal(names[0], read("reward", reward))]
+    every += limited(names[1:split], utilities, given.get("thresholds", ()), cost=False)
+    every += limited(names[split:], costs, given.get("budgets", ()), cost=True)
+    opened = ~np.isneginf(every[0].table)
+    model = Listed(kernel, opened, tuple(every), labels, given.get("name", "custom"))
     return problem_of(model, how, given.get("start", 0))
 
 
@@ -271,22 +261,20 @@ def _from_pairs(R: Any, Q: Any, s_indices: Any, a_indices: Any, given: Given) ->
             f"pair {twice}: action {action[twice]} in state {state[twice]} is listed twice"
         )
 
-    def table(what: str, values: Any, elsewhere: float) -> Array:
-        numbers = floats(what, values)
+    def table(what: str, values: Any) -> Array:
+        called = "R" if what == "reward" else what
+        numbers = floats(called, values)
         if numbers.shape != (L,):
-            raise InputError(f"{what} has the shape {numbers.shape}, and there are {L} pairs")
-        written = np.full(shape, elsewhere)
+            raise InputError(f"{called} has the shape {numbers.shape}, and there are {L} pairs")
+        written = np.full(shape, -np.inf if what == "reward" else 0.0)
         written[state, action] = numbers
         return written
 
-    objective = table("R", R, -np.inf)
-    mask: Mask = ~np.isneginf(objective)
+    mask: Mask = ~np.isneginf(table("reward", R))
     listed = Transitions(state[every.row], action[every.row], every.column, every.value)
     listed = checked_transitions(listed.within(mask), labels)
     kernel = stored(normalised(listed, mask, labels, ROW_SUM_TOLERANCE), mask)
-    utilities = [table("utility", each, 0.0) for each in given.get("utilities", ())]
-    costs = [table("cost", each, 0.0) for each in given.get("costs", ())]
-    return made(Read(kernel, objective, utilities, costs), given)
+    return made(kernel, table, R, given)
 
 
 def _indices(what: str, given: Any) -> Indices:

@@ -82,7 +82,7 @@ def from_trajectories(
         worst = values.max() if column in costs else values.min()
         means, varies = _means(log, values, float(worst), seen.shape[:-1])
         limit = real_number(f"the limit of {column}", {**utilities, **costs}.get(column, 0.0))
-        found.append(Signal(column, np.broadcast_to(means, shape), limit))
+        found.append(Signal(column, np.broadcast_to(means, shape), limit, column in costs))
         if varies:
             notes.append(f"{column} varies in {varies} pairs: means are taken, and not bounded")
     steps = log.labels.steps if len(log.labels.steps) == horizon else ()
@@ -90,8 +90,7 @@ def from_trajectories(
     first = model.start if start is None and model is not None else start
     begins = _first(log, notes) if first is None else start_of(first, labels, log.sizes[0])
     opened = np.ones(shape, dtype=np.bool_) if known.mask is None else known.mask
-    limited = tuple(found[1 : 1 + len(utilities)]), tuple(found[1 + len(utilities) :])
-    read = Listed(known.estimate, opened, found[0], *limited, labels, name)
+    read = Listed(known.estimate, opened, tuple(found), labels, name)
     how = judged(horizon, discount, criterion)
     check_steps(seen, how)
     return boxed(known, problem_of(read, how, begins), notes, delta)

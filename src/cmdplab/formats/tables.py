@@ -79,20 +79,14 @@ def from_table(
     every = normalised(_unique(rows, given.rows), mask, rows.labels, TEXT_TOLERANCE)
     opened = mask | ~mask.any(axis=-1, keepdims=True)
 
-    def signal(column: str, limit: float = 0.0) -> Signal:
+    def signal(column: str, limit: float = 0.0, cost: bool = False) -> Signal:
         paid = np.zeros(mask.shape)
         np.add.at(paid, every.pair, every.probability * numbers(given, column))
-        return Signal(column, paid, real_number(f"the limit of {column}", limit))
+        return Signal(column, paid, real_number(f"the limit of {column}", limit), cost)
 
-    model = Listed(
-        stored(every, mask),
-        opened,
-        signal(reward),
-        tuple(signal(*each) for each in utilities.items()),
-        tuple(signal(*each) for each in costs.items()),
-        rows.labels,
-        name,
-    )
+    limited = [signal(*each) for each in utilities.items()]
+    limited += [signal(*each, cost=True) for each in costs.items()]
+    model = Listed(stored(every, mask), opened, (signal(reward), *limited), rows.labels, name)
     begins = start_of(start, rows.labels, rows.sizes[0]) if first is None else first
     return problem_of(model, how, begins)
 
