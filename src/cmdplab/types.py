@@ -42,8 +42,10 @@ def lock(value: Any) -> None:
     """Make arrays read-only: those in tuples and dictionaries too."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
-    elif isinstance(value, tuple | dict):
-        for each in value.values() if isinstance(value, dict) else value:
+    elif isinstance(value, dict):
+        lock(tuple(value.values()))
+    elif isinstance(value, tuple):
+        for each in value:
             lock(each)
 
 

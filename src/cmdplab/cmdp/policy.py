@@ -380,8 +380,9 @@ def drawn(row: Array, uniform: float) -> int:
 
 def _names(labels: Labels, size: tuple[int, ...], steps: int) -> Labels:
     """Return the names of a problem for a policy of that size."""
-    names = replace(labels, steps=()) if isinstance(labels, Labels) and not steps else labels
-    return checked_labels(names, size, steps, None)
+    if isinstance(labels, Labels) and labels.steps and not steps:
+        labels = replace(labels, steps=())
+    return checked_labels(labels, size, steps, None)
 
 
 def _written_out(chosen: npt.NDArray[Any], actions: int) -> Array:

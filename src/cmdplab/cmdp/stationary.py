@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -122,6 +123,14 @@ class StationaryCMDP(Bundle):
         begins = self.labels.state(int(first[0])) if len(first) == 1 else f"{len(first):,} states"
         kernel = "lists of successors" if isinstance(self.transition, Sparse) else ""
         return self._told(("criterion", str(self.criterion)), begins, kernel)
+
+    @cached_property
+    def loose(self) -> float:
+        """Return the most by which the sum of a row of probabilities may differ from one."""
+        kernel = self.transition
+        rows = kernel.probability if isinstance(kernel, Sparse) else kernel
+        sums = rows.reshape(-1, rows.shape[-1]) @ np.ones(rows.shape[-1])
+        return float(np.abs(sums - 1.0).max() + rows.shape[-1] * 2.0**-53)
 
     @staticmethod
     def _check_rewards(reward: Array) -> None:

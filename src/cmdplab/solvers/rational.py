@@ -222,9 +222,9 @@ class Whole(Protocol):
 
 
 class Optimum(NamedTuple):
-    """A policy with bounds, and the largest smallest slack. Without a policy, it is infeasible."""
+    """A policy with bounds, and the largest smallest slack. Without policies, it is infeasible."""
 
-    policy: Array | None
+    policy: Array | None  # None where it is the only one that is mixed
     occupancy: Array | None
     returns: Array  # [1 + N]
     multiplier: Array  # [N]

@@ -107,11 +107,7 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
     best = attempt(known, first, units.unsure, units.even)
     if isinstance(best, Infeasible):
         return _infeasible(problem, units.slack(best.slack, problem))
-    name = f"optimum of {problem.name}"
-    if best.policy is None:
-        policy = Policy.deterministic(best.mixed[0], problem.actions, problem.labels, name)
-    else:
-        policy = Policy(best.policy, problem.labels, name)
+    policy = _policy(problem, best.policy, best.mixed)
     return _solution(problem, units, best, policy, partial(_visits, known, policy))
 
 
@@ -142,10 +138,12 @@ def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
 
     units = Units.of(problem)
     best = stationary.optimum(units.scaled(problem), *_begun(warm, units), units.unsure, units.even)
-    if best.policy is None:
+    if best.policy is None and not best.mixed:
         return _infeasible(problem, units.slack(best.slack or 0.0, problem))
-    policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
-    return _solution(problem, units, best, policy, partial(np.asarray, best.occupancy))
+    policy = _policy(problem, best.policy, best.mixed)
+    spent = partial(np.asarray, best.occupancy)
+    visits = partial(_spent, problem, policy) if best.occupancy is None else spent
+    return _solution(problem, units, best, policy, visits)
 
 
 def _averaged(problem: StationaryCMDP, warm: Solution | None) -> Solution:
@@ -158,9 +156,19 @@ def _averaged(problem: StationaryCMDP, warm: Solution | None) -> Solution:
     best = average_optima.optimum(problem, () if warm is None else warm.mixed, first)
     if best.policy is None:
         return _infeasible(problem, float(best.slack or 0.0))
-    policy = Policy(best.policy, problem.labels, f"optimum of {problem.name}")
+    policy = _policy(problem, best.policy, best.mixed)
     given = (best.multiplier, best.slack, best.value, best.dual, _note(problem, best.slack))
     return Solution(True, best.value, policy, *given, best.mixed, partial(_spent, problem, policy))
+
+
+def _policy(
+    problem: CMDP | StationaryCMDP, policy: Array | None, mixed: tuple[Any, ...]
+) -> Policy:
+    """Return the policy of an optimum, or the only policy that is mixed, as actions."""
+    name = f"optimum of {problem.name}"
+    if policy is None:
+        return Policy.deterministic(mixed[0], problem.actions, problem.labels, name)
+    return Policy(policy, problem.labels, name)
 
 
 def _spent(problem: StationaryCMDP, policy: Policy) -> Array:

@@ -30,7 +30,7 @@ class Units(NamedTuple):
 
     factor: Array  # [1 + N], powers of two
     level: Array  # [1 + N], zero where rewards are not far above their range
-    steps: Fraction  # the sum of the weights of all steps
+    steps: Fraction  # the sum of the weights of all steps, if there are levels or thresholds
     threshold: Array  # [N], in these units
     unsure: Array  # [N], what doubles leave unsure of them
 
@@ -44,11 +44,13 @@ class Units(NamedTuple):
         low, high = given.min(axis=1), given.max(axis=1)
         level = np.zeros(len(reward))
         if isinstance(problem, StationaryCMDP):
-            level = np.where(high - low < LEVEL * np.maximum(-low, high), low, level)
+            far = high - low < LEVEL * np.maximum(-low, high)
+            level[far] = low[far]
         size = np.maximum(high - level, level - low)
-        steps = total_weight(problem)
         if not problem.constraints and level[0] == 0.0 and TINY < size[0] < HUGE:
-            return cls(np.ones(1), level, steps, np.zeros(0), np.zeros(0))  # nothing to compare
+            none = np.zeros(0)
+            return cls(np.ones(1), level, Fraction(0), none, none)  # nothing to compare
+        steps = total_weight(problem)
         limits, unsure = _above_level(problem.threshold, level[1:], size[1:], steps)
         for n, limit in enumerate(limits):
             size[n + 1] = max(size[n + 1], float(abs(limit) / (2 * steps)))

@@ -49,10 +49,10 @@ class Search:
         self.large = problem.states > LARGE
         assert isinstance(problem.criterion, Discounted)
         self.steps = problem.criterion.total
-        most = np.array([np.abs(each).max() for each in problem.reward])
+        self.pricing = discounted.Pricing(problem, 1e-12 if self.large else 1e-14)
+        most = self.pricing.size
         self.scale = self.steps * (float(most.max()) or 1.0)
         self.size = self.steps * (float(most[0]) or 1.0)
-        self.pricing = discounted.Pricing(problem, 1e-12 if self.large else 1e-14)
         self.brief = problem.states <= MOST_STATES
         self.known: dict[bytes, Column] = {}
         self.warm = [each for each in warm if fits(each, problem.opened)]
@@ -120,12 +120,13 @@ def optimum(
         for each in search.warm[:1]:
             search.pricing.followed(each)
         column = search.best(np.ones(1))
-        value = float(column.returns[0])
-        found = Found([column], np.ones(1), np.zeros(0), value, 0.0)
-        best = _bounded(search, found, None, 0.0)
-        if best.doubt <= CLOSED[search.large] * search.size:
-            return best
-        return _wholly(search, None, None) if search.brief else _judged(search, best)
+        dual, most, least = search.pricing.proved(np.ones(1))
+        returns = np.clip(column.returns, least, most)
+        given = (returns, np.zeros(0), dual, None, dual - least, (column.policy,))
+        best = Optimum(None, None, *given)
+        if search.brief and not best.doubt <= CLOSED[search.large] * search.size:
+            return _wholly(search, None, None)
+        return _judged(search, best)
     quick = _quickly(search, first, even)
     if quick is not None:
         return quick

@@ -6,16 +6,15 @@ values at once. A price near the last one then takes one or two policies.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
+from scipy.linalg.lapack import dgetrf, dgetrs
 
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Dense, Sparse, lists
 from cmdplab.solvers.mixtures import Column
 from cmdplab.solvers.stationary import sweeps
 from cmdplab.solvers.stationary.sweeps import System, solved
-from cmdplab.types import Array
+from cmdplab.types import Array, Indices
 
 MOST_POLICIES = 1_000  # of one policy iteration; some ten are needed
 ROUNDING = 4e-15
@@ -42,17 +41,21 @@ class Pricing:
         X, A, K = problem.states, problem.actions, len(problem.reward)
         width = K if self.table is not None or K == 1 else sweeps.WIDTH
         blocks = -(-K // width)
-        self.reward = np.zeros((blocks, X, A, width))
-        for k, each in enumerate(problem.reward):
-            self.reward[k // width, :, :, k % width] = each
+        self.reward = problem.reward[..., None]
+        if K > 1 or self.table is None:  # compiled loops are compiled for arrays that may change
+            self.reward = np.zeros((blocks, X, A, width))
+            for k, each in enumerate(problem.reward):
+                self.reward[k // width, :, :, k % width] = each
         self.size = np.zeros(blocks * width)  # the largest of each reward
         self.size[:K] = [np.abs(each).max() for each in problem.reward]
         self.values = np.zeros((blocks, X, width))
+        self.every = np.arange(X)
         self.left = np.inf  # what the residuals of the values are below, relative to rewards
         self.actions = np.zeros(X, np.int64)
         if problem.mask is not None:
             self.actions = np.argmax(problem.mask, axis=1)
         self.settled: Array | None = None  # the weights for which the policy is the best
+        self.seen: tuple[Array, Array] | None = None  # centred values, r + gamma P v, by tables
         if self.table is None:
             self._lay_out(lists_of(problem))
 
@@ -86,40 +89,56 @@ class Pricing:
         return self._weighed(self.values, weights)
 
     def bound(self, weights: Array) -> float:
-        """Return an upper bound on the weighted returns of every policy.
+        """Return an upper bound on the weighted returns of every policy."""
+        return self.proved(weights)[0]
+
+    def proved(self, weights: Array) -> tuple[float, float, float]:
+        """Return bounds that the values v of the best policy a prove, whatever found them.
+
+        The first is an upper bound on the weighted returns of every policy. The others are an upper
+        and a lower bound on the weighted returns of the policy a:
 
             start v + max (T v - v) / (1 - gamma)
+            start v + max (T_a v - v) / (1 - gamma),    start v + min (T_a v - v) / (1 - gamma)
 
-        This is a bound for any v: T v <= v + e makes v + e / (1 - gamma) an upper solution. A
+        These are bounds for any v: T v <= v + e makes v + e / (1 - gamma) an upper solution. A
         constant added to v changes nothing, so that only the differences of values lose digits. The
-        bound adds the largest rounding error of the sums, and of rows that do not quite sum to one.
+        bounds add the largest rounding error of the sums, and of rows that do not quite sum to one.
         """
         self.improve(weights)
-        problem, gamma, value = self.problem, self.discount, self.value(weights)
-        value = value - 0.5 * (value.max() + value.min())
-        reward = np.tensordot(weights, problem.reward, axes=1)
-        q = np.where(problem.opened, reward + gamma * problem.kernel.ahead(0, value), -np.inf)
-        excess = float(np.max(q.max(axis=1) - value))
-        spread = float(np.abs(value).max())
+        problem, left = self.problem, 1.0 - self.discount
+        if self.seen is None:
+            value = _centred(self.value(weights))
+            q = self._ahead(self._rewards(weights), value)
+        else:
+            value, q = self.seen
+        own = q[self.every, self.actions] - value
+        excesses = (self._largest(q)[1] - value).max(), own.max(), own.min()
+        spread = max(float(value.max()), -float(value.min()))
         step = float(np.abs(weights) @ self.size[: len(weights)])
-        rows = _rows(problem)
-        terms = (rows.shape[2] + len(weights) + 8) * 2.0**-53
-        rounding = terms * (step + 2.0 * spread) + self._loose * spread
-        rounding += abs(excess) * (self._loose / (1.0 - gamma) + 2.0**-50)
-        total = float(problem.start @ value) + (excess + rounding) / (1.0 - gamma)
-        return float(total + 2.0**-53 * len(value) * spread + 2.0**-50 * abs(total))
+        terms = (_rows(problem).shape[2] + len(weights) + 8) * 2.0**-53
+        rounding = terms * (step + 2.0 * spread) + problem.loose * spread
+        begun = float(problem.start @ value)
 
-    @cached_property
-    def _loose(self) -> float:
-        """Return the most by which the sum of a row may differ from one."""
-        rows = _rows(self.problem)
-        return float(np.abs(rows.sum(axis=2) - 1.0).max()) + 2.0**-53
+        def bound(excess: float, sign: float) -> float:
+            unsure = rounding + abs(excess) * (problem.loose / left + 2.0**-50)
+            total = begun + (excess + sign * unsure) / left
+            return float(total + sign * (2.0**-53 * len(value) * spread + 2.0**-50 * abs(total)))
+
+        every, most, least = map(float, excesses)
+        return bound(every, 1.0), bound(most, 1.0), bound(least, -1.0)
+
+    def _rewards(self, weights: Array) -> Array:
+        """Return the weighted rewards [X, A], -inf at closed pairs."""
+        reward = self._weighed(self.reward, weights)
+        mask = self.problem.mask
+        return reward if mask is None else np.where(mask, reward, -np.inf)
 
     def _weighed(self, given: Array, weights: Array) -> Array:
         """Return sum_n weights[n] given[..., n] over the blocks."""
         blocks, width = len(given), given.shape[-1]
         if width == len(weights):
-            return np.asarray(given[0] @ weights)
+            return np.asarray(given[0, ..., 0] if _plain(weights) else given[0] @ weights)
         full = np.zeros(blocks * width)
         full[: len(weights)] = weights
         parts = full.reshape(blocks, width)
@@ -129,10 +148,7 @@ class Pricing:
         """Iterate policies from the last policy."""
         if self.settled is not None and np.array_equal(self.settled, weights):
             return
-        self.settled = weights
-        reward = self._weighed(self.reward, weights)
-        if self.problem.mask is not None:
-            reward = np.where(self.problem.mask, reward, -np.inf)
+        self.settled, reward = weights, self._rewards(weights)
         scale = float(np.abs(weights) @ self.size[: len(weights)]) or 1.0
         fine = self.accuracy * scale
         value = self.value(weights) if self.left < np.inf else self._first(reward)
@@ -151,19 +167,27 @@ class Pricing:
 
     def _first(self, reward: Array) -> Array:
         """Return values [X] to begin with: of a few steps for tables, else zeros."""
-        value = np.zeros(self.problem.states)
-        if self.table is not None:
-            for _ in range(FIRST_SWEEPS):
-                value = self._ahead(reward, value).max(axis=1)
+        if self.table is None:
+            return np.zeros(len(reward))
+        _, value = self._largest(reward)
+        for _ in range(FIRST_SWEEPS - 1):
+            _, value = self._largest(self._ahead(reward, value))
         return value
 
     def _ahead(self, reward: Array, value: Array) -> Array:
-        """Return reward + gamma P value, [X, A], by tables."""
-        assert self.table is not None
-        found = (self.table.reshape(reward.size, -1) @ value).reshape(reward.shape)
+        """Return reward + gamma P value, [X, A]."""
+        if self.table is None:
+            found = self.problem.kernel.ahead(0, value)
+        else:
+            found = (self.table.reshape(reward.size, -1) @ value).reshape(reward.shape)
         found *= self.discount
         found += reward
-        return found
+        return np.asarray(found)
+
+    def _largest(self, q: Array) -> tuple[Indices, Array]:
+        """Return the best actions [X] of values [X, A], and their values: as `max`, but faster."""
+        best = q.argmax(axis=1)
+        return best, q[self.every, best]
 
     def _better(self, reward: Array, value: Array, tie: float) -> tuple[int, float]:
         if self.table is None:
@@ -171,21 +195,27 @@ class Pricing:
                 self.successor, self.probability, reward, self.discount, value, tie, self.actions
             )
             return int(found[0]), float(found[1])
+        value = _centred(value)
         q = self._ahead(reward, value)
-        states = np.arange(len(q))
-        best = q.argmax(axis=1)
-        most = q[states, best]
-        better = most > q[states, self.actions] + tie
-        self.actions = np.where(better, best, self.actions)
-        return int(better.sum()), float(np.max(most - value))
+        self.seen = value, q
+        best, most = self._largest(q)
+        gains = most - q[self.every, self.actions]
+        better = gains > tie
+        changed = int(np.count_nonzero(better))
+        if changed:
+            self.actions = np.where(better, best, self.actions)
+        return changed, float(gains.max())
 
     def evaluate(self, tolerance: float) -> None:
         """Compute the values of the policy, with residuals below tolerance times rewards."""
+        self.seen = None
         if self.table is not None:
-            states = np.arange(len(self.actions))
-            matrix = self.table[states, self.actions] * -self.discount
-            matrix[states, states] += 1.0
-            self.values = np.linalg.solve(matrix, self.reward[0, states, self.actions])[None]
+            matrix = self.table[self.every, self.actions]
+            matrix *= -self.discount
+            matrix.ravel()[:: len(matrix) + 1] += 1.0
+            factors, pivots, _ = dgetrf(matrix.T, overwrite_a=True)
+            right = self.reward[0, self.every, self.actions]
+            self.values = dgetrs(factors, pivots, right, trans=1)[0][None]
             self.left = 0.0
             return
         limit = tolerance * np.where(self.size > 0.0, self.size, 1.0).reshape(len(self.values), -1)
@@ -195,6 +225,17 @@ class Pricing:
             system = System(self.where, self.share, self.discount, self.right)
             solved(system, value, self.spare, each)
         self.left = tolerance
+
+
+def _plain(weights: Array) -> bool:
+    """Return True for one reward that counts as it is."""
+    return len(weights) == 1 and weights[0] == 1.0
+
+
+def _centred(value: Array) -> Array:
+    """Return values with a constant added, so that the largest is minus the least."""
+    middle = 0.5 * float(value.max() + value.min())
+    return value - middle
 
 
 def _rows(problem: StationaryCMDP) -> Array:
