@@ -38,15 +38,17 @@ def frozen(cls: Kind) -> Kind:
     return cls
 
 
+_HOLDING = (np.ndarray, tuple, dict)
+
+
 def lock(value: Any) -> None:
     """Make arrays read-only: those in tuples and dictionaries too."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
-    elif isinstance(value, dict):
-        lock(tuple(value.values()))
-    elif isinstance(value, tuple):
-        for each in value:
-            lock(each)
+    elif isinstance(value, _HOLDING):
+        for each in value.values() if isinstance(value, dict) else value:
+            if isinstance(each, _HOLDING):
+                lock(each)
 
 
 class _Packed(NamedTuple):

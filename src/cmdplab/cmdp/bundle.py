@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -69,6 +70,13 @@ class Bundle:
             return self.mask
         return np.broadcast_to(np.array(True), self.reward.shape[1:])
 
+    @cached_property
+    def largest(self) -> Array:
+        """Return the largest absolute reward of each signal, [1 + N]."""
+        rewards = self.reward[:, :1] if getattr(self, "repeated", False) else self.reward
+        rewards = rewards.reshape(len(rewards), -1)
+        return np.asarray(np.maximum(rewards.max(axis=1), -rewards.min(axis=1)))
+
     def changed(
         self,
         threshold: npt.ArrayLike | None = None,
@@ -90,7 +98,8 @@ class Bundle:
                 )
             rewards[:, ~self.opened] = 0.0
             self._check_rewards(rewards)
-            vars(other).pop("repeated", None)
+            for derived in ("repeated", "largest"):
+                vars(other).pop(derived, None)
             other._keep(reward=rewards)
         if threshold is not None:
             other._keep(threshold=checked_threshold(threshold, self.constraints))

@@ -81,8 +81,9 @@ class Policy(NDArrayOperatorsMixin):
             raise InputError("the chosen actions are not whole numbers [H, X] or [X]")
         if given.size * whole_number("the number of actions", actions, 1) > LARGEST:
             raise InputError(f"a policy of {given.size} x {actions} numbers is too large")
-        if given.min() < 0 or given.max() >= actions:
-            wrong = int(given.max() if given.max() >= actions else given.min())
+        low, high = 0 if given.dtype.kind == "u" else int(given.min()), int(given.max())
+        if low < 0 or high >= actions:
+            wrong = high if high >= actions else low
             raise InputError(f"a chosen action is {wrong}, but the actions are 0..{actions - 1}")
         lock(given)
         steps = len(given) if given.ndim == 2 else 0

@@ -55,7 +55,8 @@ def rows_of(problem: CMDP) -> Rows:
         S = kernel.successor.shape[-1]
         return Lists(kernel.by_pair, kernel.probability.reshape(-1, pairs, S))
     table = (kernel[:1] if problem.stationary else kernel).reshape(-1, pairs, problem.states)
-    if problem.states < SPARSE_FROM or _few(table[:, 0]) * SPARSE_SHARE > problem.states:
+    first = np.count_nonzero(table[0, 0])
+    if problem.states < SPARSE_FROM or first * SPARSE_SHARE > problem.states:
         return Table(table)
     most = _few(table)
     return _listed(table, most) if most * SPARSE_SHARE <= problem.states else Table(table)
@@ -239,29 +240,42 @@ def bound_by(rows: Rows, worth: Array, value: Array, start: int, step: float) ->
         total = float(value[0, start]) + gain * H
         loose = float(np.abs(rows[-1].sum(axis=-1) - 1.0).max()) + 2.0**-48
         extra = abs(gain) * H * (0.5 * (H + 1) * loose + 2.0**-50)
-    if isinstance(rows, Table):
-        row, ahead = rows.row, value[1:]  # [H, X * A, X] or one for all steps, and [H, X]
+    over, lasting, k = np.zeros(H), steady(rows, worth) and H > TAIL + 1, H - TAIL
+    if isinstance(rows, Table) and lasting:
+        write_table_excess(rows, worth[0], value, np.empty(X), over)
+    elif isinstance(rows, Table):
+        row, ahead = rows.row, value[1:]  # [L, X * A, X] and [H, X]
         q = ahead @ row[0].T if len(row) == 1 else np.matmul(row, ahead[:, :, None])[:, :, 0]
-        q += worth
-        over = q.reshape(H, X, -1)
-        over -= value[:-1, :, None]
-        excess = np.maximum(q.max(axis=1), 0.0)
+        q = (q + worth).reshape(H, X, -1) - value[:-1, :, None]
+        over = np.maximum(q.reshape(H, -1).max(axis=1), 0.0)
+    elif lasting:
+        parts = np.ascontiguousarray(value[1 : k + 1].T), np.ascontiguousarray(value[-TAIL:].T)
+        scratch = (np.empty(H), np.empty(TAIL), np.empty(X))
+        write_lasting_excess(rows, worth[0], value, *parts, *scratch, over)
     else:
-        excess = np.zeros(H)
-        if steady(rows, worth) and H > TAIL + 1:
-            k = H - TAIL
-            parts = (
-                np.ascontiguousarray(value[1 : k + 1].T),
-                np.ascontiguousarray(value[-TAIL:].T),
-            )
-            scratch = (np.empty(H), np.empty(TAIL), np.empty(X))
-            write_lasting_excess(rows, worth[0], value, *parts, *scratch, excess)
-        else:
-            by_state, tile = np.ascontiguousarray(value.T), np.empty((BLOCK, H))
-            write_excess(rows, worth, by_state, tile, excess)
-    size = np.maximum(value.max(axis=1), -value.min(axis=1))
-    sums = H * (step + abs(gain)) + float((size[:-1] + size[1:]).sum())
-    return float(total + excess.sum() + rounding * sums + extra + 2.0**-51 * abs(total))
+        by_state, tile = np.ascontiguousarray(value.T), np.empty((BLOCK, H))
+        write_excess(rows, worth, by_state, tile, over)
+    size = np.abs(value).max(axis=1)
+    sums = H * (step + abs(gain)) + float(2.0 * size.sum() - size[0] - size[-1])
+    return float(total + over.sum() + rounding * sums + extra + 2.0**-51 * abs(total))
+
+
+@compiled_apart
+def write_table_excess(rows, worth, value, later, excess):
+    """Write the excess as `write_lasting_excess` does, by a table. later [X] : scratch."""
+    H, X = len(excess), value.shape[1]
+    A, k = len(worth) // X, H - TAIL
+    write_later(value, k, later)
+    for x in range(X):
+        for i in range(x * A, x * A + A):
+            begin = k
+            for h in range(H - 1, k - 1, -1):
+                over = expect(rows, 0, i, value[h + 1]) + worth[i] - value[h, x]
+                excess[h] = max(excess[h], over)
+                begin = 0 if h == k and over + later[x] > 0.0 else k
+            for h in range(begin, k):
+                over = expect(rows, 0, i, value[h + 1]) + worth[i] - value[h, x]
+                excess[h] = max(excess[h], over)
 
 
 @compiled_apart

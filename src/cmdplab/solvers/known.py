@@ -34,11 +34,6 @@ from cmdplab.types import Array, frozen
 QUICK_PRODUCTS = 50_000
 
 
-def largest(values: Array) -> float:
-    """Return the largest absolute value, or 0 for an empty array."""
-    return float(max(values.max(initial=0.0), -values.min(initial=0.0)))
-
-
 @frozen
 @dataclass(frozen=True, eq=False)
 class Known:
@@ -62,7 +57,7 @@ class Known:
 
     def searching(self, even: Array | float = 1.0) -> Pool:
         """Return a search that compares slacks in units [N]."""
-        utilities = self.problem.horizon * largest(self._pairs[1:]) or 1.0
+        utilities = self.problem.horizon * float(self._most[1:].max(initial=0.0)) or 1.0
         known = [self.followed(each) for each in self.warm if fits(each, self.problem.opened)]
         return Pool(self.best, self.threshold, (self.size, utilities), known, even=even)
 
@@ -88,6 +83,13 @@ class Known:
         reward = self.reward[:, :1] if self._lasting else self.reward
         return np.ascontiguousarray(reward).reshape(*reward.shape[:2], -1)
 
+    @cached_property
+    def _most(self) -> Array:
+        """Return the largest absolute reward of each signal, [1 + N]."""
+        if self.reward is self.problem.reward:
+            return self.problem.largest
+        return np.array([max(each.max(), -each.min()) for each in self._pairs])
+
     def worth(self, weights: Array) -> Array:
         """Return sum_n weights[n] r^n, [H, X * A] or [1, X * A], with `CLOSED` at closed pairs."""
         pairs, mask = self._pairs, self.problem.mask
@@ -109,7 +111,7 @@ class Known:
     @cached_property
     def size(self) -> float:
         """Return the largest possible value of the objective."""
-        return self.problem.horizon * largest(self._pairs[0]) or 1.0
+        return self.problem.horizon * float(self._most[0]) or 1.0
 
     @property
     def thresholds(self) -> list[Fraction]:
@@ -171,7 +173,7 @@ class Known:
 
     def _step(self, weights: Array) -> float:
         """Return the largest worth of a pair, each of its terms taken absolutely."""
-        return float(np.abs(weights) @ [largest(each) for each in self._pairs])
+        return float(np.abs(weights) @ self._most)
 
     def price(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
         """Return the best policy for these weights, in doubles and without a tolerance for ties."""

@@ -161,9 +161,7 @@ def _averaged(problem: StationaryCMDP, warm: Solution | None) -> Solution:
     return Solution(True, best.value, policy, *given, best.mixed, partial(_spent, problem, policy))
 
 
-def _policy(
-    problem: CMDP | StationaryCMDP, policy: Array | None, mixed: tuple[Any, ...]
-) -> Policy:
+def _policy(problem: CMDP | StationaryCMDP, policy: Array | None, mixed: tuple[Any, ...]) -> Policy:
     """Return the policy of an optimum, or the only policy that is mixed, as actions."""
     name = f"optimum of {problem.name}"
     if policy is None:

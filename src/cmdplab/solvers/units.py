@@ -37,33 +37,27 @@ class Units(NamedTuple):
     @classmethod
     def of(cls, problem: CMDP | StationaryCMDP) -> Units:
         """Return the units of a problem's open pairs."""
-        reward, mask = problem.reward, problem.mask
-        if isinstance(problem, CMDP) and problem.repeated:
-            reward, mask = reward[:, :1], None if mask is None else mask[:1]
-        given = reward.reshape(len(reward), -1) if mask is None else reward[:, mask]
-        low, high = given.min(axis=1), given.max(axis=1)
-        level = np.zeros(len(reward))
+        level, size = np.zeros(len(problem.reward)), problem.largest.copy()
         if isinstance(problem, StationaryCMDP):
-            far = high - low < LEVEL * np.maximum(-low, high)
-            level[far] = low[far]
-        size = np.maximum(high - level, level - low)
+            reward, mask = problem.reward, problem.mask
+            given = reward.reshape(len(reward), -1) if mask is None else reward[:, mask]
+            low, high = given.min(axis=1), given.max(axis=1)
+            far = high - low < LEVEL * size
+            level[far], size[far] = low[far], (high - low)[far]
         if not problem.constraints and level[0] == 0.0 and TINY < size[0] < HUGE:
             none = np.zeros(0)
             return cls(np.ones(1), level, Fraction(0), none, none)  # nothing to compare
         steps = total_weight(problem)
         limits, unsure = _above_level(problem.threshold, level[1:], size[1:], steps)
-        for n, limit in enumerate(limits):
-            size[n + 1] = max(size[n + 1], float(abs(limit) / (2 * steps)))
+        size[1:] = np.maximum(size[1:], np.abs(limits) / float(2 * steps))
         part, exponent = np.frexp(size)
         exponent = np.where(size > 0.0, np.clip(exponent, -900, 900), 0)
         factor = np.ldexp(1.0, (part == 0.5) - exponent)
-        scaled = [each * Fraction(f) for each, f in zip(limits, factor[1:].tolist(), strict=True)]
-        threshold = np.array([float(each) for each in scaled])
-        return cls(factor, level, steps, threshold, factor[1:] * unsure)
+        return cls(factor, level, steps, factor[1:] * limits, factor[1:] * unsure)
 
     def scaled(self, problem: Problem) -> Problem:
         """Return the problem in these units. If nothing changes, return the given problem."""
-        if (self.factor == 1.0).all() and (self.level == 0.0).all():
+        if set(self.factor.tolist()) == {1.0} and not any(self.level.tolist()):
             return problem
         shape = (-1, *(1,) * (problem.reward.ndim - 1))
         reward = self.factor.reshape(shape) * (problem.reward - self.level.reshape(shape))
@@ -92,7 +86,7 @@ class Units(NamedTuple):
 
         multiplier : [N], in these units. Subtracting a level rounds the remainder of a signal.
         """
-        if not self.level.any():
+        if not any(self.level.tolist()):
             found = scaled / float(self.factor[0])
             if found * self.factor[0] == scaled:  # a power of two: nothing rounds
                 return found
@@ -106,7 +100,7 @@ class Units(NamedTuple):
 
     def multipliers(self, scaled: Array) -> Array:
         """Return multipliers [N] in the units of the problem."""
-        return np.asarray(scaled * (self.factor[1:] / self.factor[0]))
+        return np.asarray(scaled * (self.factor[1:] / self.factor[0])) if len(scaled) else scaled
 
     def scaled_multipliers(self, given: Array) -> Array:
         """Return the inverse of `multipliers`."""
@@ -115,18 +109,15 @@ class Units(NamedTuple):
 
 def _above_level(
     threshold: Array, level: Array, size: Array, steps: Fraction
-) -> tuple[list[Fraction], Array]:
+) -> tuple[Array, Array]:
     """Return thresholds [N] less the worth of levels [N], and their uncertainty in doubles."""
-    found, unsure = [], []
-    for limit, each, spread in zip(threshold.tolist(), level.tolist(), size, strict=True):
-        exact, whole = Fraction(limit), steps * Fraction(each)
-        rounding = Fraction(ROUNDING) * (abs(exact) + abs(whole))
-        left = exact - whole
-        if spread == 0.0 and abs(left) <= rounding:
-            left = Fraction(0)  # every policy meets the threshold
-        found.append(left)
-        unsure.append(float(rounding))
-    return found, np.array(unsure)
+    found, unsure = threshold.copy(), ROUNDING * np.abs(threshold)
+    for n in np.flatnonzero(level):
+        limit, whole = Fraction(float(threshold[n])), steps * Fraction(float(level[n]))
+        unsure[n] = Fraction(ROUNDING) * (abs(limit) + abs(whole))
+        met = size[n] == 0.0 and abs(limit - whole) <= unsure[n]  # by every policy
+        found[n] = 0.0 if met else limit - whole
+    return found, unsure
 
 
 def above(exact: Fraction) -> float:
