@@ -137,7 +137,7 @@ def test_bounds_hold_whatever_was_found(seed):
     for _ in range(10):
         doubles.followed(rng.integers(0, 3, scaled.problem.states))
         assert doubles.bound(weights) >= best
-        sweeps.state.values[:] = 10.0 ** rng.uniform(-3.0, 12.0) * rng.random((5, 4))
+        sweeps.value[:] = 10.0 ** rng.uniform(-3.0, 12.0) * rng.random(5)
         assert sweeps.bound(weights) >= best
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,6 +58,7 @@ class Scaled:
         self.reward: Array = (reward - self.low[:, None, None]) / self.size[:, None, None]
         if closed is not None:
             self.reward[:, closed] = 0.0
+        self.pairs = self.reward.reshape(len(reward), -1)
         self.top = self.reward.max(axis=(1, 2))  # [1 + N], at most 1, and 0 of a constant
         probability = getattr(self.kernel, "probability", self.kernel)
         self.loose = float(np.abs(probability.sum(axis=2) - 1.0).max())  # of the rows' sums
@@ -138,102 +138,103 @@ def _restricted(problem: StationaryCMDP, at: Indices) -> StationaryCMDP:
 
 
 class Sweeps:
-    """Prices by relative value iteration, warm from the last policy's values."""
+    """Prices by relative value iteration, warm from the last policy and its values.
+
+    The returns of a policy are those of its visits. `gains` proves them.
+    """
 
     exact = False
 
     def __init__(self, scaled: Scaled) -> None:
-        self.scaled, places = scaled, getattr(scaled.kernel, "probability", scaled.kernel)
-        X, _, self.width = places.shape
-        self.most = 2 * int(min(500 + MOST_SWEEPS * X, MOST_WORK / places.size) / 2 + 1)
-        self.noise = (self.width + 4) * EPS + scaled.loose
+        self.scaled, kernel = scaled, scaled.kernel
+        self.listed = isinstance(kernel, drifts.Listed)
+        X, _, width = (kernel.probability if self.listed else kernel).shape
+        places = scaled.problem.actions * X * width
+        self.most = 2 * int(min(500 + MOST_SWEEPS * X, MOST_WORK / places) / 2 + 1)
+        self.noise = (width + 4) * EPS + scaled.loose
         self.actions = np.argmax(scaled.problem.opened, axis=1)
-        self.value = np.zeros(X)  # of the only reward
-
-    @cached_property
-    def signals(self) -> drifts.Signals:
-        """Return the rewards, four of them side by side."""
-        given, opened = self.scaled.reward, self.scaled.problem.opened
-        blocks = -(-len(given) // drifts.WIDTH)
-        reward = np.zeros((blocks * drifts.WIDTH, *opened.shape))
-        reward[: len(given)] = given
-        reward = np.moveaxis(reward.reshape(blocks, -1, *opened.shape), 1, 3)
-        return drifts.Signals(
-            np.ascontiguousarray(reward), reward.max(axis=(1, 2)), opened, self.noise
-        )
-
-    @cached_property
-    def chain(self) -> Any:
-        """Return empty arrays for the rows of a policy."""
-        kernel = self.scaled.kernel
-        if isinstance(kernel, drifts.Listed):
-            row = kernel.successor[:, :1]
-            return drifts.Listed(np.empty_like(row), np.empty(row.shape))
-        return np.empty_like(kernel[:, :1])
-
-    @cached_property
-    def state(self) -> drifts.State:
-        """Return the policy and its values."""
-        return drifts.State.of(self.signals, self.actions)
+        self.value, self.here = np.zeros(X), np.full(X, 1.0 / X)
+        self.spare, self.right = np.empty((2, X))
+        self.chain: Any = np.empty((X, 1, width))
+        if self.listed:
+            self.chain = drifts.Listed(np.empty((X, 1, width), np.int32), self.chain)
 
     def best(self, weights: Array) -> Column:
         """Return the best policy and its returns."""
-        kernel = self.scaled.kernel
+        worth, top = self.scaled.weighted(weights), float(np.abs(weights) @ self.scaled.top)
+        size = float(np.abs(weights).sum()) or 1.0
+        given = (self.scaled.kernel, worth, size, (0.25 * self.noise, top), self.most, self.value)
+        space = (self.spare, self.chain, self.right, self.actions)
+        low, high, enough = drifts.settle(*given, *space)
         if len(weights) == 1:
-            given = (self.scaled.weighted(weights), self.value, np.empty_like(self.value))
-            low, high = drifts.close(kernel, *given, self.most, self.actions)
             if high - low > drifts.ROUGH:
                 raise _stalled()
             return self._column(np.array([low]))
-        padded = np.zeros(self.state.low.shape)
-        padded.ravel()[: len(weights)] = weights
-        if not drifts.settle(kernel, self.signals, padded, self.chain, self.state, self.most):
+        if high - low > enough:
             raise _stalled()
-        return self._column()
+        return self._column(self._earned())
 
     def followed(self, actions: Indices) -> Column:
         """Return a policy [X] of one action a state with its returns. Pricing continues from it."""
         self.actions[:] = actions
-        drifts.pick(self.scaled.kernel, self.signals, self.chain, self.state)
-        given = (self.chain, self.signals, self.state, drifts.SHARP, self.most)
-        if not drifts.evaluate(*given):
-            raise _stalled()
-        self.value[:] = self.state.values[0, :, 0]
-        return self._column()
+        if len(self.scaled.reward) > 1:
+            return self._column(self._earned())
+        self._pick()
+        low, high = self._bounds(self.chain, self.right[None], self.noise, self.value)
+        return self._column(0.5 * (low + high))
 
-    def _column(self, returns: Array | None = None) -> Column:
-        if returns is None:
-            returns = 0.5 * (self.state.low + self.state.high).ravel()[: len(self.scaled.reward)]
+    def _pick(self) -> None:
+        """Write the rows of the policy, and its rewards of the objective."""
+        worth = self.scaled.reward[0]
+        drifts.pick(self.scaled.kernel, worth, self.actions, self.chain, self.right)
+
+    def _bounds(
+        self, chain: Any, rewards: Array, noise: float, value: Array
+    ) -> tuple[Array, Array]:
+        """Return bounds [K] on the gains of a policy from every state, for rewards [K, X].
+
+        If the excesses do not agree after the most sweeps, the bounds are apart.
+        """
+        low, high = np.empty((2, len(rewards)))
+        given = (chain, rewards, value, self.spare, drifts.SHARP, noise, self.most)
+        drifts.bound_gains(*given, low, high)
+        return low, high
+
+    def _earned(self) -> Array:
+        """Return the returns [1 + N] of the policy, from its visits."""
+        self._pick()
+        self.here = self._visited(self.chain, self.here)
+        pairs = np.arange(len(self.here)) * self.scaled.problem.actions + self.actions
+        return np.asarray(self.scaled.pairs[:, pairs] @ self.here)
+
+    def _column(self, returns: Array) -> Column:
         return Column(returns, self.actions.astype(np.min_scalar_type(self.scaled.problem.actions)))
 
     def bound(self, weights: Array) -> float:
         """Return an upper bound on every policy's weighted gain: the largest excess there is."""
-        value, actions = self.value, self.actions.copy()
-        if len(weights) > 1:
-            values = np.moveaxis(self.state.values, 1, 2).reshape(-1, len(value))
-            value = weights @ values[: len(weights)]
-        given = (self.scaled.kernel, self.scaled.weighted(weights), value, 0.0, 1.0, 0.0)
-        _, high, _ = drifts.improve(*given, actions, np.empty_like(value))
-        size = float(np.abs(weights) @ self.scaled.top + np.ptp(value))
+        actions = self.actions.copy()
+        given = (self.scaled.kernel, self.scaled.weighted(weights), self.value, 0.0, 1.0, 0.0)
+        _, high, _ = drifts.improve(*given, actions, self.spare)
+        size = float(np.abs(weights) @ self.scaled.top + np.ptp(self.value))
         return float(high + self.noise * size)
 
     def visits(self, policy: Array, begun: Array) -> Array:
         """Return the share of time [X] that a policy [X, A] spends in each state."""
+        return self._visited(self._chain(policy), begun)
+
+    def _visited(self, chain: Any, begun: Array) -> Array:
         here = begun.copy()
-        if not drifts.spend(self._chain(policy), here, np.empty_like(here), self.most):
+        if not drifts.spend(chain, here, self.spare, self.most):
             raise OpenCertificateError("visits do not converge")
         return np.asarray(here / here.sum())
 
-    def lowest(self, policy: Array) -> Array:
-        """Return lower bounds [1 + N] on the gains of a policy [X, A] from every state."""
+    def gains(self, policy: Array) -> tuple[Array, Array]:
+        """Return lower and upper bounds [1 + N] on the gains of a policy [X, A] everywhere."""
         chain = self._chain(policy)
-        width = getattr(chain, "probability", chain).shape[2]
+        width = (chain.probability if self.listed else chain).shape[2]
         noise = self.noise + 2.0 * EPS * width
-        signals, state = self.signals._replace(noise=noise), self.state
-        np.einsum("xa,bxak->bxk", policy, signals.reward, out=state.reward)
-        drifts.evaluate(chain, signals, state, drifts.SHARP, self.most)
-        found = state.low - noise * (signals.top + np.ptp(state.values, axis=1))
-        return np.asarray(found.ravel()[: len(self.scaled.reward)])
+        rewards = np.einsum("xa,nxa->nx", policy, self.scaled.reward)
+        return self._bounds(chain, rewards, noise, np.empty(len(policy)))
 
     def _chain(self, policy: Array) -> Any:
         """Return the rows of a policy [X, A] as a kernel with a single action."""

@@ -24,6 +24,7 @@ from cmdplab.types import Array, Indices
 
 CLOSED = 1e-9  # certificates; thresholds missed by less are met, and slack below it is none
 EDGE = 1e-8  # a slack below it is found again in fractions
+CONFIRMED = 1e-10  # returns from visits
 GAIN = 1e-13  # policies that are better by less are not looked for
 SMALL = 60  # states up to which visits are eliminated, not iterated
 GRAIN = Fraction(1, 1 << 120)  # what numbers of 150 digits are unsure of, and much more
@@ -153,6 +154,7 @@ def _in_doubles(scaled: Scaled, pricing: Pricing, begun: list[Any], first: Array
     if most < -CLOSED:
         return _infeasible(_slack(scaled, safe.value, pricing, found.values()))
     _check(most - safe.value if safe.value > EDGE else np.inf, "the Slater gap")
+    _confirm(scaled, pricing, safe)
     guess = None if first is None else first * scaled.size[1:] / scaled.size[0]
     best = pool.best(guess)
     dual = pricing.bound(np.append(1.0, best.multiplier)) - best.multiplier @ scaled.threshold
@@ -167,6 +169,15 @@ def _in_doubles(scaled: Scaled, pricing: Pricing, begun: list[Any], first: Array
     mixed = tuple(each.policy for each in best.columns)
     answer = _Best(policy, float(low[0]), best.multiplier, float(dual), mixed)
     return _in_units(scaled, answer, _slack(scaled, safe.value, pricing, found.values()))
+
+
+def _confirm(scaled: Scaled, pricing: Pricing, found: Found) -> None:
+    """Check the returns of policies whose visits were swept by bounds from every state."""
+    if isinstance(pricing, Sweeps):
+        for each in found.columns:
+            bounds = np.array(pricing.gains(np.eye(scaled.problem.actions)[each.policy]))
+            if not np.abs(bounds - each.returns).max() <= CONFIRMED:
+                raise OpenCertificateError("visits do not close")
 
 
 def _slack(scaled: Scaled, slack: float, pricing: Any, known: Iterable[Column]) -> float:
@@ -326,7 +337,7 @@ def _played(scaled: Scaled, found: Found, pricing: Pricing) -> tuple[Array, Arra
             mass = counted.sum(axis=1, keepdims=True)
             np.divide(counted, mass, out=policy, where=mass > 0.0)
     if isinstance(pricing, Sweeps):
-        return policy, pricing.lowest(policy)
+        return policy, pricing.gains(policy)[0]
     pairs = exact.visits(problem, policy).states[:, None] * policy
     return policy, np.einsum("nxa,xa->n", scaled.reward, pairs)
 

@@ -3,8 +3,7 @@
 The drift of an action is a sum of differences, sum_y p(y) (v(y) - v(x)). Hence neither the size of
 v nor a rare exit loses digits, and P(x, x) is not read. For any v, no policy has a gain above the
 largest excess r + drift of a pair. The gain of the greedy policy is at least its own smallest
-excess. Sweeps are damped, so that periodic chains converge. The values of four rewards lie side by
-side, [X, 4]: a successor is looked up once for all of them.
+excess. Sweeps are damped, so that periodic chains converge.
 """
 # Numba infers the types of the compiled functions; the docstrings name the shapes.
 
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.numerics.compiling import by_type, compiled
-from cmdplab.types import Array, Indices, Mask
+from cmdplab.types import Array, Indices
 
 STEP, LATER = 1.0, 0.75  # of a sweep, first and from EARLY sweeps on: a chain may be periodic
 EARLY = 64
@@ -24,9 +23,9 @@ SHARP = 5e-14  # of the range: gains of a policy that agree to it are known
 LOOSE = 0.1  # of the span that is left: how well a policy is followed before the next
 TIE = 1e-15
 ROUGH = 1e-11  # of the range: excesses that agree to it, and no better however often, are known
-MOST_POLICIES = 60
+INNER = 64  # sweeps of one policy before all actions are looked at again
 SETTLED = 1e-14  # visits that change by less in a sweep
-WIDTH = 4  # rewards side by side
+LOOK = 4  # sweeps after which the change of visits is looked at
 WAIT = 0.1  # of the sweeps so far: as many that gain less than a tenth are followed by a leap
 MOST_LEAPS, ALIKE = 8, 1e-3  # leaps that change nothing: regions are classes of their own
 
@@ -63,38 +62,6 @@ def drift(kernel: Any, x: Any, a: Any, value: Any) -> Any:
 
 
 @compiled
-def drifts_listed(chain, x, value):
-    """Return `drifts` by lists."""
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    for s in range(chain.successor.shape[2]):
-        y, p = chain.successor[x, 0, s], chain.probability[x, 0, s]
-        first += p * (value[y, 0] - value[x, 0])
-        second += p * (value[y, 1] - value[x, 1])
-        third += p * (value[y, 2] - value[x, 2])
-        fourth += p * (value[y, 3] - value[x, 3])
-    return first, second, third, fourth
-
-
-@compiled
-def drifts_table(chain, x, value):
-    """Return `drifts` by a table."""
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    for y in range(chain.shape[2]):
-        p = chain[x, 0, y]
-        first += p * (value[y, 0] - value[x, 0])
-        second += p * (value[y, 1] - value[x, 1])
-        third += p * (value[y, 2] - value[x, 2])
-        fourth += p * (value[y, 3] - value[x, 3])
-    return first, second, third, fourth
-
-
-@by_type({Listed: drifts_listed}, drifts_table)
-def drifts(chain: Any, x: Any, value: Any) -> Any:
-    """Return `drift` of four values [X, 4] for the only action of a chain."""
-    raise NotImplementedError
-
-
-@compiled
 def improve(kernel, reward, value, shift, step, tie, actions, following):
     """Return the least and the largest excess of the states, and how many take a better action.
 
@@ -121,110 +88,106 @@ def improve(kernel, reward, value, shift, step, tie, actions, following):
 
 
 @compiled
-def close(kernel, reward, value, spare, most, actions):
+def settle(kernel, worth, size, noise, most, value, spare, chain, reward, actions):
     """Improve until the excesses of all states agree, or `most` sweeps are done.
 
-    If regions with close best gains compete, excesses stay equal while values drift apart. Then one
-    sweep is applied as many times as doubles the range of the values.
+    worth : [X, A], of weights whose sizes sum to `size`. noise : (what rounding does to excesses,
+    per unit of the largest worth, the largest worth). chain, reward : space for the rows of a
+    policy. Between two sweeps over all actions, the policy is followed until its own excesses
+    nearly agree. If regions with close best gains compete, excesses stay equal while values drift
+    apart. Then one sweep is applied as many times as doubles the range of the values.
     """
     low = high = 0.0
-    best, since, last, same = np.inf, 0, np.inf, 0
-    for turn in range(most):
+    best, since, last, same, turn = np.inf, 0, np.inf, 0, 0
+    while True:
         step = STEP if turn < EARLY else LATER
-        now, after = (spare, value) if turn % 2 else (value, spare)
-        low, high, _ = improve(kernel, reward, now, 0.5 * (low + high), step, 0.0, actions, after)
-        if high - low <= SPAN:
-            if turn % 2:
-                for x in range(len(value)):
-                    value[x] = spare[x]
-            break
+        given = kernel, worth, value, 0.5 * (low + high), step, TIE * size
+        low, high, changed = improve(*given, actions, spare)
+        turn += 1
+        extent = reach_of(value)
+        enough = max(SPAN * size, noise[0] * (noise[1] + extent))
+        if high - low <= enough or turn >= most:
+            return low, high, enough
         if high - low < 0.9 * best:
             best, since = high - low, turn
         elif turn - since > EARLY + WAIT * turn:
             same = same + 1 if abs(last - best) < ALIKE * best else 0
-            if best <= ROUGH or same > MOST_LEAPS:
-                break
-            least, largest = np.inf, -np.inf
+            if best <= ROUGH * size or same > MOST_LEAPS:
+                return low, high, enough
+            many = reach_of(spare) / (high - low)
             for x in range(len(value)):
-                least, largest = min(least, after[x]), max(largest, after[x])
-            many = (largest - least) / (high - low)
-            for x in range(len(value)):
-                after[x] += many * (after[x] - now[x])
+                spare[x] += many * (spare[x] - value[x])
             last, best, since = best, np.inf, turn
+        base = spare[0]  # only differences count, which a level would round
+        for x in range(len(value)):
+            value[x] = spare[x] - base
+        pick(kernel, worth, actions, chain, reward)
+        limit = LOOSE * (high - low) if changed else 0.5 * enough
+        turn = evaluate(chain, reward, value, spare, limit, 0.0, turn, turn + INNER)[2]
+
+
+@compiled
+def reach_of(value):
+    """Return the range of the values."""
+    least, largest = np.inf, -np.inf
+    for x in range(len(value)):
+        least, largest = min(least, value[x]), max(largest, value[x])
+    return largest - least
+
+
+@compiled
+def evaluate(chain, reward, value, spare, limit, noise, turn, most):
+    """Sweep a policy from sweep `turn` on, until its excesses agree. Return (low, high, turn).
+
+    noise : the limit per unit of the range of the values, if it is larger. low and high are the
+    excesses of `spare`, which bound the gain of the policy from every state.
+    """
+    low, high = 0.0, 0.0
+    while turn < most:
+        step = STEP if turn < EARLY else LATER
+        low, high = follow(chain, reward, value, 0.5 * (low + high), step, spare)
+        low, high = follow(chain, reward, spare, 0.5 * (low + high), step, value)
+        turn += 2
+        if high - low <= limit or (noise > 0.0 and high - low <= noise * reach_of(spare)):
+            break
+    return low, high, turn
+
+
+@compiled
+def bound_gains(chain, rewards, value, spare, limit, noise, most, low, high):
+    """Write bounds [K] on the gains of a policy from every state, for rewards [K, X] >= 0.
+
+    noise : what rounding does to an excess, per unit of the rewards and the range of the values.
+    """
+    for k in range(len(rewards)):
+        top = 0.0
+        for x in range(len(value)):
+            value[x] = 0.0
+            top = max(top, rewards[k, x])
+        given = chain, rewards[k], value, spare, max(limit, 0.25 * noise * top), 0.25 * noise
+        low[k], high[k], _ = evaluate(*given, 0, most)
+        rounding = noise * (top + reach_of(spare))
+        low[k] -= rounding
+        high[k] += rounding
+
+
+@compiled
+def follow(chain, reward, value, shift, step, following):
+    """Write the values after a sweep of a policy. Return the least and the largest excess."""
+    low, high = np.inf, -np.inf
+    for x in range(len(value)):
+        excess = reward[x] + drift(chain, x, 0, value)
+        low, high = min(low, excess), max(high, excess)
+        following[x] = value[x] + step * (excess - shift)
     return low, high
 
 
-class Signals(NamedTuple):
-    """Rewards in blocks of four, filled up with zeros."""
-
-    reward: Array  # [B, X, A, 4], nonnegative
-    top: Array  # [B, 4], the largest of each
-    opened: Mask  # [X, A]
-    noise: float  # what rounding does to an excess where rewards and values have a range of one
-
-
-class State(NamedTuple):
-    """A policy with its values, and space to work in."""
-
-    actions: Indices  # [X]
-    values: Array  # [B, X, 4]
-    low: Array  # [B, 4], of the last sweep: bounds on the gain of the policy from every state
-    high: Array
-    reward: Array  # [B, X, 4], of the policy
-    spare: Array  # [X, 4]
-    limit: Array  # [B, 4]
-    worth: Array  # [X, A]
-    value: Array  # [X]
-    following: Array  # [X]
-
-    @classmethod
-    def of(cls, signals: Signals, actions: Indices) -> State:
-        """Return the state of a policy whose values are not known."""
-        B, X, A, width = signals.reward.shape
-        values, reward = np.zeros((2, B, X, width))
-        low, high, limit = np.zeros((3, B, width))
-        value, following = np.empty((2, X))
-        space = (reward, np.empty((X, width)), limit, np.empty((X, A)), value, following)
-        return cls(actions, values, low, high, *space)
-
-
 @compiled
-def settle(kernel, signals, weights, chain, state, most):
-    """Improve a policy for weights [B, 4] until no gain is left. Return False if that fails.
-
-    chain : the output for the rows of the policy, a kernel of one action.
-    """
-    size, top = 0.0, 0.0
-    for b in range(weights.shape[0]):
-        for k in range(WIDTH):
-            size += abs(weights[b, k])
-            top += abs(weights[b, k]) * signals.top[b, k]
-    size = size if size > 0.0 else 1.0
-    weigh(signals, weights, state.worth)
-    for _ in range(MOST_POLICIES):
-        least, largest = combine(state.values, weights, state.value)
-        noise = 0.25 * signals.noise * (top + largest - least) / size
-        given = kernel, state.worth, state.value, 0.0, 1.0, TIE * size
-        low, high, changed = improve(*given, state.actions, state.following)
-        left = (high - low) / size
-        closed = changed == 0 and left <= max(SPAN, noise)
-        limit = max(LOOSE * min(left, 1.0), SHARP) if changed else SHARP
-        pick(kernel, signals, chain, state)
-        if not evaluate(chain, signals, state, limit, most):
-            return False
-        if closed:
-            return True
-    return False
-
-
-@compiled
-def pick(kernel, signals, chain, state):
-    """Write the rows and rewards of the policy."""
-    for x in range(len(state.actions)):
-        copy_row(kernel, x, state.actions[x], chain)
-        for b in range(len(state.reward)):
-            for k in range(WIDTH):
-                state.reward[b, x, k] = signals.reward[b, x, state.actions[x], k]
+def pick(kernel, worth, actions, chain, reward):
+    """Write the rows and rewards of a policy."""
+    for x in range(len(actions)):
+        copy_row(kernel, x, actions[x], chain)
+        reward[x] = worth[x, actions[x]]
 
 
 @compiled
@@ -249,126 +212,56 @@ def copy_row(kernel: Any, x: Any, a: Any, chain: Any) -> Any:
 
 
 @compiled
-def weigh(signals, weights, worth):
-    """Write the weighted rewards [X, A], with -inf at closed actions."""
-    for x in range(worth.shape[0]):
-        for a in range(worth.shape[1]):
-            total = 0.0 if signals.opened[x, a] else -np.inf
-            for b in range(weights.shape[0]):
-                for k in range(WIDTH):
-                    total += weights[b, k] * signals.reward[b, x, a, k]
-            worth[x, a] = total
-
-
-@compiled
-def combine(values, weights, value):
-    """Write the weighted values [X]. Return the least and the largest."""
-    least, largest = np.inf, -np.inf
-    for x in range(len(value)):
-        total = 0.0
-        for b in range(weights.shape[0]):
-            for k in range(WIDTH):
-                total += weights[b, k] * values[b, x, k]
-        value[x] = total
-        least, largest = min(least, total), max(largest, total)
-    return least, largest
-
-
-@compiled
-def evaluate(chain, signals, state, limit, most):
-    """Follow the policy until the excesses of each reward agree. Return False if they do not."""
-    for b in range(len(state.values)):
-        for k in range(WIDTH):
-            least, largest = np.inf, -np.inf
-            for x in range(len(state.actions)):
-                least = min(least, state.values[b, x, k])
-                largest = max(largest, state.values[b, x, k])
-            noise = 0.25 * signals.noise * (signals.top[b, k] + largest - least)
-            state.limit[b, k] = max(limit, noise)
-        done = False
-        for turn in range(most):
-            step = STEP if turn < EARLY else LATER
-            now, after = state.values[b], state.spare
-            if turn % 2:
-                now, after = after, now
-            bounds = state.limit[b], state.low[b], state.high[b]
-            done = follow(chain, state.reward[b], now, step, after, *bounds)
-            if done and turn % 2:
-                break
-        if not done:
-            return False
-    return True
-
-
-@compiled
-def follow(chain, reward, value, step, following, limit, low, high):
-    """Sweep a policy for four rewards. Return True if the excesses agree to limits [4].
-
-    low, high : [4], of the last sweep, and then of this one.
-    """
-    least0, least1, least2, least3 = np.inf, np.inf, np.inf, np.inf
-    most0, most1, most2, most3 = -np.inf, -np.inf, -np.inf, -np.inf
-    shift0, shift1 = 0.5 * (low[0] + high[0]), 0.5 * (low[1] + high[1])
-    shift2, shift3 = 0.5 * (low[2] + high[2]), 0.5 * (low[3] + high[3])
-    for x in range(len(value)):
-        first, second, third, fourth = drifts(chain, x, value)
-        first, second = first + reward[x, 0], second + reward[x, 1]
-        third, fourth = third + reward[x, 2], fourth + reward[x, 3]
-        least0, most0 = min(least0, first), max(most0, first)
-        least1, most1 = min(least1, second), max(most1, second)
-        least2, most2 = min(least2, third), max(most2, third)
-        least3, most3 = min(least3, fourth), max(most3, fourth)
-        following[x, 0] = value[x, 0] + step * (first - shift0)
-        following[x, 1] = value[x, 1] + step * (second - shift1)
-        following[x, 2] = value[x, 2] + step * (third - shift2)
-        following[x, 3] = value[x, 3] + step * (fourth - shift3)
-    low[0], low[1], low[2], low[3] = least0, least1, least2, least3
-    high[0], high[1], high[2], high[3] = most0, most1, most2, most3
-    close = True
-    for k in range(WIDTH):
-        close &= high[k] - low[k] <= limit[k]
-    return close
-
-
-@compiled
 def spend(chain, here, spare, most):
     """Sweep the visits [X] of a chain [X, 1] until they settle. Return False if they do not."""
-    for turn in range(most):
+    for turn in range(0, most, 2):
         step = STEP if turn < EARLY else LATER
-        now, after = (spare, here) if turn % 2 else (here, spare)
-        for x in range(len(now)):
-            after[x] = now[x]
-        for x in range(len(now)):
-            move(chain, x, step * now[x], after)
-        moved = 0.0
-        for x in range(len(now)):
-            moved += abs(after[x] - now[x])
-        if moved <= SETTLED and turn % 2:
-            return True
+        advance(chain, here, step, spare)
+        advance(chain, spare, step, here)
+        if turn % LOOK == 0:
+            moved = 0.0
+            for x in range(len(here)):
+                moved += abs(here[x] - spare[x])
+            if moved <= SETTLED:
+                return True
     return False
+
+
+@compiled
+def advance(chain, now, step, after):
+    """Write the visits after a step."""
+    for x in range(len(now)):
+        after[x] = now[x]
+    for x in range(len(now)):
+        gone = move(chain, x, step * now[x], after)
+        after[x] -= gone
 
 
 @compiled
 def move_listed(chain, x, mass, after):
     """Move as `move`, by lists."""
+    gone = 0.0
     for s in range(chain.successor.shape[2]):
         part = mass * chain.probability[x, 0, s]
         after[chain.successor[x, 0, s]] += part
-        after[x] -= part
+        gone += part
+    return gone
 
 
 @compiled
 def move_table(chain, x, mass, after):
     """Move as `move`, by a table."""
+    gone = 0.0
     for y in range(chain.shape[2]):
         part = mass * chain[x, 0, y]
         after[y] += part
-        after[x] -= part
+        gone += part
+    return gone
 
 
 @by_type({Listed: move_listed}, move_table)
 def move(chain: Any, x: Any, mass: Any, after: Any) -> Any:
-    """Move mass from a state to its successors."""
+    """Add the mass of a state to its successors. Return the mass that has moved."""
     raise NotImplementedError
 
 
