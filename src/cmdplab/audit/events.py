@@ -72,8 +72,6 @@ class EventTally(NamedTuple):
 
 
 class _Record(BaseModel):
-    """The content of the file."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     settings: EventSettings
@@ -176,7 +174,6 @@ def _against(frequency: Frequency, share: float) -> str:
 
 
 def _known(path: Path, settings: EventSettings, seeds: int) -> list[First]:
-    """Return the runs that the file holds."""
     if not path.exists():
         return []
     values = unsealed(read_json(path), path, NAME)

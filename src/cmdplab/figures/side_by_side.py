@@ -225,7 +225,6 @@ def draw_named(axes: Axes, lines: Sequence[Named], inches: float, size: float = 
 
 
 def _share(axes: Axes, y: float) -> float:
-    """Return the height of a value as a share of the axes, between 0 and 1."""
     point = axes.transData.transform((axes.get_xlim()[1], y))
     return float(np.clip(axes.transAxes.inverted().transform(point)[1], 0.0, 1.0))
 

@@ -25,8 +25,6 @@ Vector = tuple[Any, Array, bool, bool, Info]
 
 
 class _Converter(Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """A wrapper whose only argument is an environment."""
-
     def __init__(self, env: Env[Any, Any]) -> None:
         gymnasium.utils.RecordConstructorArgs.__init__(self)
         super().__init__(env)

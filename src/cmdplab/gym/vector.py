@@ -93,7 +93,6 @@ class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
         return self._states.copy(), signals[0].copy(), ended, never, self._told(told)
 
     def _seed(self, seed: Seeds) -> None:
-        """Create a generator for each copy, and discard the noise drawn before."""
         n = self.num_envs
         if seed is None and self._generators:
             return

@@ -1,8 +1,10 @@
 """The fit of c + a k^-p to the errors of a run, with an upper confidence bound on the limit c.
 
-The mean of max(gap, 0) + max(violation, 0) over many episodes is hardly noisy where single episodes
-are. The largest error is biased: the largest of n draws of noise grows with n. The sums of regret
-in a record give the mean error of each block of half an octave exactly.
+k is the number of an episode, and K is the last. `curves` are the columns [T] of a run's record
+over its grid points (docs/records.md). The mean of max(gap, 0) + max(violation, 0) over many
+episodes is hardly noisy where single episodes are. The largest error is biased: the largest of n
+draws of noise grows with n. The sums of regret in a record give the mean error of each block of
+half an octave exactly.
 
 For each exponent p of a grid, weighted least squares give c and a. The weight of a block is one
 over the variance of its mean, which follows from the eighths of the block, less a line. The
@@ -11,8 +13,7 @@ variances of the residuals. Errors of another form leave large residuals, hence 
 
 Two fits are made, to the last four and to the last three quadruplings of a run. The larger upper
 end counts, so that a plateau at the beginning cannot hide a limit. A third and a fourth fit take
-the largest error of each block: where errors swing, their peaks may be more regular than their
-means.
+the largest error of each block. Peaks of swinging errors may be more regular than their means.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from cmdplab.types import Array
 BLOCKS = 2  # in an octave
 OCTAVES = 8  # of the longer fit
 RECENT = 6 * BLOCKS  # blocks of the shorter fit
-PARTS = 8  # of a block
+PARTS = 8  # parts of a block
 ROOM = 6.0  # 2.45 squared: with 13 degrees of freedom, 98.5 % of Student's t lie below 2.45
 ROUNDING = 1e-6  # relative: smaller standard deviations are rounding
 RATES = np.geomspace(0.003, 4.0, 1440)[:, None]  # exponents p, 0.5 % apart
 
 
 class Decay(NamedTuple):
-    """The limit c as a share of the fitted error at the end, and local exponents beside it."""
+    """Interval of the limit c as shares of the fitted error at the end, and local exponents."""
 
     low: float  # lower end of the interval of c
     high: float  # upper end; 1 if the mean errors do not fall
@@ -43,7 +44,7 @@ class Decay(NamedTuple):
 
 
 def decay(curves: dict[str, Array]) -> Decay:
-    """Fit c + a k^-p to the mean and to the largest errors of a run of `SHORTEST` episodes."""
+    """Return the fit of c + a k^-p to mean and largest errors of a run of `SHORTEST` episodes."""
     episode, error = curves["episode"], errors(curves)
     summed = curves["strong_regret"] + curves.get("strong_violation_regret", 0.0)
     ends = episode[-1] * np.exp2(-np.arange(OCTAVES * BLOCKS, -1.0, -1.0) / BLOCKS)
@@ -63,9 +64,10 @@ def decay(curves: dict[str, Array]) -> Decay:
 
 
 def limits(powers: Array, values: Array, variance: Array) -> tuple[float, float]:
-    """Return the interval of c of c + a k^-p as shares of the fitted value at k = K.
+    """Return the interval of the limit c as two shares of the fitted value c + a k^-p at k = K.
 
-    `powers` [P, B] holds the powers of each exponent for each block, `values` [B] the errors.
+    powers : [P, B], the powers k^-p of P exponents p for B blocks.
+    values, variance : [B], the errors of the blocks and their variances.
     """
     if np.any(values <= 0.0):
         return 0.0, 1.0
@@ -90,7 +92,7 @@ def limits(powers: Array, values: Array, variance: Array) -> tuple[float, float]
 
 
 def _variance(episode: Array, summed: Array, at: Array) -> Array:
-    """Return the variance of the mean of each block from its eighths, less a line: [blocks]."""
+    """Return the variance of each block's mean error from its eighths, less a line: [blocks]."""
     parts = np.linspace(at[:-1], at[1:], PARTS + 1).round().astype(int)  # [PARTS + 1, blocks]
     means = np.diff(summed[parts], axis=0) / np.diff(episode[parts], axis=0)
     line = np.vander(np.linspace(-1.0, 1.0, PARTS), 2)
@@ -99,7 +101,6 @@ def _variance(episode: Array, summed: Array, at: Array) -> Array:
 
 
 def _exponents(mean: Array, width: Array) -> Array:
-    """Return the local exponents between the last three quadruplings: [2]."""
     quadruplings = (mean * width)[-RECENT:].reshape(3, -1).sum(axis=1)
     quadruplings /= width[-RECENT:].reshape(3, -1).sum(axis=1)
     logs = np.log(np.maximum(quadruplings, np.finfo(np.float64).tiny))

@@ -1,13 +1,14 @@
 """The tail envelope of a run, and the swings of its gap.
 
-E(k) = sup over j >= k of max(gap^j, violation^j, 0). It is the inverse of the last mistake: a run
+`curves` are the columns [T] of a run's record over its grid points (docs/records.md). The error of
+an episode j is max(gap^j, violation^j, 0), and E(k) is the largest error from episode k to the end,
+K. E is the inverse of the last mistake: a run
 makes its last mistake of epsilon at the largest k with E(k) > epsilon. Uniform-PAC is a statement
 about E, and a run converges if and only if E goes to zero. The curves of a record hold the maximum
 between grid points, so that E at a grid point is exact.
 
-Episodes after the end of a run are not seen: E(k) near the end is a supremum over a short tail, and
-too small. Rates are therefore taken between episodes up to a quarter of the run, K/4, K/16, K/64,
-...: behind each of them lie at least three times as many episodes as before it.
+Episodes after K are unknown, and E(k) near the end is too small. Rates are therefore taken between
+the episodes K/4, K/16, K/64, ... These split a run into quadruplings: K/16 to K/4 is one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 
 from cmdplab.types import Array
 
-ONSET = 32  # episodes that no quadrupling reaches into
+ONSET = 32  # episodes at the beginning that belong to no quadrupling
 FEWEST = 4  # quadruplings: three local exponents, so that there is a trend
 SHORTEST = ONSET * 4**FEWEST
 END = 2.0**-0.25  # share of a run before its end
@@ -28,20 +29,20 @@ CLEAR = 0.3  # share of the power that a peak and its neighbours must hold
 
 
 class Envelope(NamedTuple):
-    """The envelope over the quadruplings K/4^J, ..., K/16, K/4 of a run, in this order."""
+    """Envelope E over J quadruplings of a run, which begin at K/4^J, ..., K/16, K/4."""
 
-    start: Array  # [J], the first episode of each
+    start: Array  # [J], the first episode of each quadrupling
     sup: Array  # [J], E(start): the largest error from there to the end of the run
     highest: Array  # [J], the largest error within each
-    swing: Array  # [J], by how much the error both rises and falls within each
-    end: float  # the largest error of the end, from 0.84 K on
+    swing: Array  # [J], the smaller of the largest rise and the largest fall within each
+    end: float  # the largest error from episode 0.84 K on
 
     def exponents(self) -> Array:
-        """Return the local exponents of E, -d ln E / d ln k, the latest last: [J - 1]."""
+        """Return the local exponents -d ln E / d ln k between quadruplings, in order: [J - 1]."""
         return _rates(self.sup)
 
     def exponents_within(self) -> Array:
-        """Return the exponents of the largest error within each, negative for growth: [J - 1]."""
+        """Return exponents of the largest error within quadruplings, < 0 for growth: [J - 1]."""
         return _rates(self.highest)
 
     @property
@@ -51,7 +52,7 @@ class Envelope(NamedTuple):
 
 
 def envelope(curves: dict[str, Array]) -> Envelope:
-    """Return the envelope of the curves of a run, with all quadruplings behind the onset."""
+    """Return the envelope of the curves of a run over all quadruplings behind the onset."""
     episode, error = curves["episode"], errors(curves)
     K = float(episode[-1])
     many = max(int(np.floor(np.log(K / ONSET) / np.log(4.0) + 1e-9)), 0)
@@ -69,7 +70,7 @@ def envelope(curves: dict[str, Array]) -> Envelope:
 
 
 def errors(curves: dict[str, Array]) -> Array:
-    """Return max(gap, violation, 0), the largest since the grid point before: [T]."""
+    """Return the error at each grid point, the largest since the grid point before: [T]."""
     found = np.maximum(curves["gap_max"], 0.0)
     return np.maximum(found, curves["violation_max"]) if "violation_max" in curves else found
 
@@ -77,8 +78,9 @@ def errors(curves: dict[str, Array]) -> Array:
 def swing(curves: dict[str, Array], block: slice) -> float:
     """Return the smaller of the largest rise and the largest fall of gap or violation in a block.
 
-    It is zero for a monotone curve, however steep. Minima and maxima between grid points count, so
-    that no swing is missed. A violation below zero counts as zero.
+    The block is a slice of the grid points. The result is zero for a monotone curve, however steep.
+    Minima and maxima between grid points count, so that no swing is missed. A violation below zero
+    counts as zero.
     """
     swings = [_both_ways(curves["gap_min"][block], curves["gap_max"][block])]
     if "violation_max" in curves:
@@ -98,14 +100,14 @@ def _rates(values: Array) -> Array:
 
 
 class Oscillation(NamedTuple):
-    """The swing of the gap over the second half of a run."""
+    """Amplitude and period of the gap at the end of a run."""
 
-    amplitude: float  # largest less smallest value, every episode counted
+    amplitude: float  # largest less smallest gap over the second half of the run
     period: float | None  # in episodes; None if none stands out or the curve is too coarse
 
 
 def oscillation(curves: dict[str, Array]) -> Oscillation:
-    """Return the amplitude from minima and maxima, and the period from the spectrum.
+    """Return the amplitude of the gap over the second half of a run, and its period near the end.
 
     The period belongs to the strongest frequency of the gap, less its straight line, on the latest
     equally spaced grid points. Periods under four of their distances are not resolved.

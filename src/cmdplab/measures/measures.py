@@ -30,7 +30,7 @@ class Summary(NamedTuple):
     final_gap: float
     final_violation: float | None
     tail_std: float  # standard deviation of the gap over the last TAIL episodes
-    tail_range: float  # its maximum less its minimum there
+    tail_range: float  # maximum less minimum of the gap over the last TAIL episodes
     strong_regret: float
     weak_regret: float
     strong_violation_regret: float | None
@@ -41,17 +41,20 @@ NUMBERS = tuple(field for field in Summary._fields if field != "episodes")
 
 
 def on_grid(episodes: Array) -> Array:
-    """Return True for grid points: all episodes up to 1023, then 512 equally spaced an octave."""
+    """Return booleans [E]: True for episodes up to 1023, then for 512 equally spaced an octave."""
     _, exponent = np.frexp(episodes)  # 2^(exponent - 1) <= k < 2^exponent
     step = np.exp2(np.maximum(exponent - 1 - FINENESS, 0))
     return np.asarray(episodes % step == 0.0)
 
 
 class Measures:
-    """The gap, the violation of each constraint and the largest, strong and weak regrets.
+    """Accumulator of gaps, violations, regrets and mistakes over the episodes of a run.
 
-    gap^k = V* - V^{pi^k}[r^0], violation^k = max_n b^n - V^{pi^k}[r^n]   (Section 2.2);
-    weak regret is the plain sum, strong regret the sum of positive parts   (Appendix B).
+        gap^k = V* - V^{pi^k}[r^0], violation^k = max_n b^n - V^{pi^k}[r^n]   (Section 2.2);
+        weak regret is the plain sum, strong regret the sum of positive parts   (Appendix B).
+
+    optimum, threshold : V* and b [N].
+    with_baseline : sum the probability of the safe policy as well.
     """
 
     def __init__(
@@ -75,7 +78,7 @@ class Measures:
         self._rows: list[Array] = []
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next episodes."""
+        """Add the next episodes; refuse values that are not finite."""
         series = self._values(chunk.returns)
         if not np.isfinite(series).all():
             first = self._episodes + 1 + int(np.argmin(np.isfinite(series).all(axis=1)))
@@ -109,7 +112,7 @@ class Measures:
         self._tail = np.concatenate([self._tail, series[-TAIL:, 0]])[-TAIL:].copy()
 
     def arrays(self) -> dict[str, Array]:
-        """Return the arrays that `resumed` takes."""
+        """Return the state as named arrays, from which `resumed` continues."""
         return {
             "episodes": np.array(float(self._episodes)),
             "sums": self._sums,
@@ -142,7 +145,7 @@ class Measures:
         return of_each + self._with_baseline
 
     def _values(self, returns: Array) -> Array:
-        """Return gap, largest violation and the violation of each constraint: [E, S]."""
+        """Return gap, largest violation and violations [E, 1 + 1 + N] of returns [E, 1 + N]."""
         gap = exact.gap(self._optimum, returns[:, :1])
         violations = exact.violation(self._threshold, returns[:, 1:])
         largest = violations.max(axis=1, keepdims=True) if len(self._threshold) else violations
@@ -156,7 +159,7 @@ class Measures:
         )
 
     def mistakes(self) -> dict[str, Array]:
-        """Return the number of mistakes and the last for every epsilon (docs/records.md)."""
+        """Return the number of mistakes and the last one for each epsilon, as named columns."""
         columns = {"epsilon": self._epsilons}
         counts, last = self._mistakes.counts(), self._mistakes.last()
         for n, name in enumerate(SERIES[: len(counts)]):
@@ -164,7 +167,7 @@ class Measures:
         return columns
 
     def _running_sums(self, series: Array) -> Array:
-        """Return the sums by `accumulate`, which adds strictly in order: [E, 2 * summed]."""
+        """Return strong and weak sums after each episode, added strictly in order: [E, S]."""
         summed = series[:, : self._summed]
         terms = np.hstack([np.maximum(summed, 0.0), summed])
         return np.add.accumulate(np.vstack([self._sums.reshape(1, -1), terms]), axis=0)[1:]
@@ -176,7 +179,7 @@ class Measures:
         return np.add.accumulate(np.append(self._given, chunk.on_baseline))[1:, None]
 
     def curves(self) -> dict[str, Array]:
-        """Return the columns over the grid, with the last episode (docs/records.md)."""
+        """Return the columns over the grid and the last episode, by name (docs/records.md)."""
         rows = [*self._rows]
         if not on_grid(np.array([float(self._episodes)]))[0]:
             values = [self._last, self._low, self._high, self._sums.ravel(), self._last_multiplier]

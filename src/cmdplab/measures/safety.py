@@ -1,8 +1,9 @@
 """Safety while learning: the episodes that violated, and the share of the safe policy.
 
-The records of a run suffice, whatever engine played it. An episode violates if its largest
-violation exceeds a tolerance, 1e-5 H, the smallest epsilon that mistakes are counted for. The
-largest violation is exact. A violation beyond rounding breaks the promise of a safe algorithm.
+An episode violates if its largest violation exceeds a tolerance, 1e-5 H, the smallest epsilon that
+mistakes are counted for. The largest violation is exact. A safe algorithm promises that no episode
+violates. A violation beyond rounding breaks this promise. `curves` and `mistakes` are tables of a
+run's record: its columns by name (docs/records.md).
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ BASELINE = "given_to_baseline"  # a column: the sum over episodes of the safe po
 
 
 class Safety(NamedTuple):
-    """The safety of one run; `first` is exact up to episode 1023, then the next grid point."""
+    """Safety of one run. `first` is exact up to episode 1023, and after it the next grid point."""
 
     episodes: int
     tolerance: float
     violating: int  # episodes that violated by more than the tolerance
-    first: int | None  # the first of them
-    largest: float  # violation of any episode; 0 where none violated
+    first: int | None  # the first episode that violated by more than the tolerance
+    largest: float  # the largest violation of all episodes, at least 0
     total: float  # the sum of positive violations
     beyond_rounding: bool  # the largest violation exceeds rounding
     baseline_share: float | None  # mean probability of the safe policy; None: not recorded
-    left_baseline: int | None  # the last episode in which it might have played; None: likewise
+    left_baseline: int | None  # grid point after its last positive probability; None: not recorded
 
 
 def summary(curves: Mapping[str, Array], mistakes: Mapping[str, Array]) -> Safety | None:
-    """Return the safety of a run from its two tables; None without a constraint."""
+    """Return the safety of a run from two tables of its record; None without a constraint."""
     if "violation_max" not in curves:
         return None
     if "violation_mistakes" not in mistakes:
@@ -64,7 +65,7 @@ def summary(curves: Mapping[str, Array], mistakes: Mapping[str, Array]) -> Safet
 
 
 class SafetyOverSeeds(NamedTuple):
-    """The safety of the runs of one algorithm, and the state of its promise."""
+    """Safety of the runs of one algorithm, and the state of its promise."""
 
     runs: int
     violating_runs: int  # in which some episode violated by more than the tolerance
@@ -94,8 +95,9 @@ def over_seeds(
 ) -> SafetyOverSeeds | None:
     """Return the safety of an algorithm over its runs; None if no run has a constraint.
 
-    `safe` is True if the algorithm promises that no episode violates (`Row.safe`). `heuristic` is
-    the reason why that is not proved for these runs (`Row.promise_heuristic`).
+    safe : True if the algorithm promises that no episode violates (`Row.safe`).
+    heuristic : the reason why that is not proved for these runs (`Row.promise_heuristic`), or
+    empty.
     """
     known = [each for each in runs if each is not None]
     if not known:
@@ -120,7 +122,7 @@ def over_seeds(
 
 
 def promise_kept(safe: bool, heuristic: str, violated: bool) -> str:
-    """Return the state of the promise that no episode violates, in words."""
+    """Return in words if an algorithm kept its promise; arguments as for `over_seeds`."""
     if not safe:
         return "none"
     if heuristic:

@@ -1,7 +1,8 @@
 """The verdict on one run: converging, settled, oscillating, worsening or undecided.
 
-The words rest on the tail envelope E(k), the largest error from episode k to the end, over the last
-quadruplings of episodes, and on a fit of c + a k^-p to the mean errors (`decay`). The size of an
+`curves` are the columns of a run's record by name (docs/records.md). The words rest on the tail
+envelope E(k), the largest error from episode k to the end, over the last quadruplings of episodes
+(`envelope`), and on a fit of c + a k^-p to the mean errors (`decay`). The size of an
 error has no influence: a slow decay is no bias, and a small constant no convergence. The first of
 these rules that holds gives the verdict:
 
@@ -36,7 +37,7 @@ from cmdplab.measures.envelope import FEWEST, ONSET, SHORTEST, Envelope, envelop
 from cmdplab.types import Array
 
 NEGATIVE_GAP = "a negative gap means more reward than the optimum, paid for by a violation"
-ROUNDING = 1e-9  # of H: smaller errors are rounding
+ROUNDING = 1e-9  # smaller errors, as shares of H, are rounding
 PLAYABLE = 10**10  # episodes: about a day on one core at the size of the paper
 SWINGS = 0.25  # of the largest error of a quadrupling
 FLAT = 0.02  # of noisy errors, a local exponent below: 3 % in a quadrupling
@@ -73,9 +74,9 @@ class Verdict(NamedTuple):
     exponents: tuple[float, ...]  # of E over the last quadruplings, the latest last
     rate: float | None = None  # p of k^-p
     level: float | None = None  # c, or the largest error that does not shrink
-    limit: float | None = None  # of errors that fall: the upper confidence bound for c
-    why: str = ""  # of an undecided one
-    needs: int | None = None  # episodes that would decide
+    limit: float | None = None  # the upper confidence bound for the limit c of falling errors
+    why: str = ""  # the reason of an undecided verdict
+    needs: int | None = None  # number of episodes that would decide
 
     @property
     def words(self) -> str:
@@ -91,7 +92,13 @@ def in_words(
     limit: float | None = None,
     spread: str = "",
 ) -> str:
-    """Return a verdict with its numbers; `spread` is the interval of a rate."""
+    """Return a verdict as words with its numbers.
+
+    rate : p of k^-p. spread : its interval as text.
+    level : the error at which the run settled, or the largest error that does not shrink.
+    needs : the number of episodes that would decide.
+    limit : an upper bound for the limit of falling errors; None leaves it out.
+    """
     match kind:
         case Kind.converging | Kind.shrinking:
             bound = "" if limit is None else f"; a limit of up to {_upwards(limit)} is not excluded"
@@ -109,13 +116,13 @@ def in_words(
 
 
 def _upwards(bound: float) -> str:
-    """Return a bound with two digits, rounded upwards."""
+    """Return a positive bound as text with two digits, rounded upwards."""
     digit = 10.0 ** (np.floor(np.log10(bound)) - 1.0)
     return f"{np.ceil(bound / digit * (1.0 - 1e-12)) * digit:.2g}"
 
 
 def verdict(curves: dict[str, Array], horizon: int) -> Verdict:
-    """Return the verdict on the curves of a run; H is the scale of rounding alone."""
+    """Return the verdict on a run from its curves; the horizon sets the scale of rounding."""
     found = envelope(curves)
     if len(found.start) < FEWEST:
         why = f"{FEWEST} quadruplings behind episode {ONSET} need {SHORTEST:,} episodes"
@@ -128,7 +135,7 @@ def verdict(curves: dict[str, Array], horizon: int) -> Verdict:
 
 
 def judge(found: Envelope, mean: Decay) -> Verdict:
-    """Apply the rules in the order of the module's description."""
+    """Return the verdict on an envelope and a fit to its errors, by the module's rules in order."""
     exponents = tuple(float(p) for p in found.exponents()[1 - FEWEST :])
     level = float(found.highest[-1])
     swinging = found.swing[-2:] >= SWINGS * found.highest[-2:]
@@ -151,10 +158,10 @@ def judge(found: Envelope, mean: Decay) -> Verdict:
 
 
 def extrapolated(sup: Array) -> float | None:
-    """Return Aitken's limit of the last three: c of c + a k^-q; None if they do not level off.
+    """Return Aitken's limit c of the last three values of E [J], or None if they do not level off.
 
-    c = E_3 - (E_2 - E_3)^2 / ((E_1 - E_2) - (E_2 - E_3)). It is 0 for a power law, and E / 2 for
-    1 / ln k.
+    c = E_3 - (E_2 - E_3)^2 / ((E_1 - E_2) - (E_2 - E_3)) is the limit of c + a k^-q. It is 0 for a
+    power law, and E / 2 for 1 / ln k.
     """
     before, last = -np.diff(sup[-3:])
     if not 0.0 < last < before:
@@ -163,14 +170,14 @@ def extrapolated(sup: Array) -> float | None:
 
 
 def _worsens(found: Envelope, clearly: float) -> bool:
-    """Return True for errors that grow in each quadrupling, and not towards a limit."""
+    """Return True if errors grow in each quadrupling, and not towards a limit."""
     grows = found.exponents_within()[1 - FEWEST :]
     before, last = np.diff(found.highest[-3:])
     return bool(np.all(grows < -clearly) and last >= ON * before and found.end >= found.highest[-2])
 
 
 def _rest(found: Envelope, mean: Decay) -> float | None:
-    """Return the limit of errors that have come to rest, or are within a tenth of it."""
+    """Return the limit of errors that are constant, or within a tenth of a limit; else None."""
     if abs(mean.exponents[-1]) <= FLAT:
         if _flat(found):
             return found.end
@@ -182,7 +189,7 @@ def _rest(found: Envelope, mean: Decay) -> float | None:
 
 
 def _levels_off(found: Envelope) -> float | None:
-    """Return the limit of errors that grow by less and less, if it is near."""
+    """Return the limit of errors that grow by less and less, if it is near; else None."""
     before, last = np.diff(found.highest[-3:])
     if not 0.0 < last < ON * before or found.end < found.highest[-1]:
         return None
@@ -191,24 +198,24 @@ def _levels_off(found: Envelope) -> float | None:
 
 
 def noise(found: Envelope) -> float:
-    """Return the rise and fall of errors in the last quadrupling, as a share of the largest."""
+    """Return the swing of the error in the last quadrupling, as a share of its largest error."""
     return float(found.swing[-1] / found.highest[-1])
 
 
 def seen(found: Envelope, most: float) -> float:
-    """Return the smallest exponent that noise lets one see, at most `most`."""
+    """Return the smallest exponent that can be told from noise, at most `most`."""
     return min(most, max(SHARP, noise(found)))
 
 
 def _flat(found: Envelope) -> bool:
-    """Return True if errors are constant from K/16 on, but for noise in the last quadrupling."""
+    """Return True if errors are constant from K/16 on, apart from noise."""
     rates = np.array([found.exponents_within()[-1], found.last_exponent])
     falls = rates > seen(found, FLAT) + np.array([0.0, noise(found)])
     return not np.any(falls | (rates < -seen(found, GROWS) - noise(found)))
 
 
 def _dies_out(found: Envelope) -> bool:
-    """Return True if the rest of a decay is slow, and slower at the end, but not gone.
+    """Return True if errors fall slowly, and still more slowly at the end, but do fall.
 
     Towards a limit the exponents shrink by a factor from each quadrupling to the next. A slow power
     law behind a fast one keeps its exponent.
@@ -218,7 +225,7 @@ def _dies_out(found: Envelope) -> bool:
 
 
 def _falls(found: Envelope, exponents: tuple[float, ...], mean: Decay) -> bool:
-    """Return True if the envelope falls about as fast as mean errors, and these like a power."""
+    """Return True if envelope and mean errors fall at similar rates, the means like a power law."""
     pace = float(np.mean(mean.exponents))
     alike = pace / ALIKE <= min(exponents[-2:]) and max(exponents[-2:]) <= ALIKE * pace
     falls = alike and np.mean(exponents) >= pace / 4.0 and found.last_exponent > 0.0
@@ -238,7 +245,7 @@ def _undecided(found: Envelope, exponents: tuple[float, ...], mean: Decay) -> Ve
 
 
 def _quadruplings(found: Envelope) -> int:
-    """Return the quadruplings after which a power law and a limit, continued, are told apart."""
+    """Return the number of quadruplings that separates a power law from a limit, both continued."""
     limit, rate = extrapolated(found.sup), found.exponents()[-1]
     if limit is None or not 0.0 < limit < found.sup[-1] or rate <= 0.0:
         return 1
@@ -251,9 +258,9 @@ def _quadruplings(found: Envelope) -> int:
 
 
 def common_verdict(seeds: Sequence[dict[str, Array]], horizon: int) -> str:
-    """Return the verdict that all seeds share, with medians of its numbers; else how they differ.
+    """Return the verdict that all runs share, with medians of its numbers, or a count of kinds.
 
-    Of the bounds for a limit, the largest is stated.
+    `seeds` are the curves of each run. The largest of the bounds for a limit is stated.
     """
     verdicts = [verdict(curves, horizon) for curves in seeds]
     kinds = Counter(each.kind for each in verdicts)

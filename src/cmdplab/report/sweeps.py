@@ -141,7 +141,6 @@ def _section(
     read_run: Callable[[_Member], OneRun],
     versus: str | None,
 ) -> Section:
-    """Return the section of one problem."""
     entries: list[Entry] = []
     epsilons: Array | None = None
     labels = [label for label, _ in kinds]

@@ -1,11 +1,11 @@
 """Statistics over seeds: quantiles, intervals, bands, comparisons and fitted exponents.
 
-A sample is one number for each seed, [S]. Curves are one row for each seed, [S, T]. Medians are the
-default: their intervals hold for every distribution, those of means do not (`bca_interval` and
-`mean_band` have the simulated coverage, from `benchmarks/interval_coverage.py`). Fewer than
-`FEWEST` seeds give no interval, no band and no claim. Nothing is smoothed. Every function is
-deterministic: its random draws come from a counter-based generator keyed by its own `seed`
-argument. Rows are put in a fixed order first, so that the order of the seeds does not matter.
+A sample is one number for each of S seeds, [S]. Curves are one row of T points for each seed,
+[S, T]. `level` is the probability with which an interval or band covers, and `resamples` is the
+number of simulated samples. Medians are the default: their intervals hold for every distribution,
+intervals of means do not (`benchmarks/interval_coverage.py` simulates their coverage). Fewer than
+`FEWEST` seeds give no interval, no band and no claim. Nothing is smoothed. Random draws depend on
+the argument `seed` alone. The order of the rows does not matter, because they are sorted first.
 """
 
 from cmdplab.statistics.bands import (

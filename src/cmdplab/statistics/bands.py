@@ -26,7 +26,7 @@ BLOCK = 512  # points handled at once
 
 
 class Band(NamedTuple):
-    """Lower end, estimate and upper end over the points [T].
+    """Lower end, estimate and upper end over the points [T] of a curve.
 
     The width is zero where all seeds agree: the seeds show no spread there. Nothing is claimed
     about other seeds.
@@ -38,7 +38,7 @@ class Band(NamedTuple):
     level: float
     seeds: int
     at_once: bool = True  # True: the level holds for all points at once; else for each point
-    caution: str = ""  # `tail_warning` of a mean
+    caution: str = ""  # a warning about a mean of samples with a heavy tail, or empty
 
 
 def mean_band(
@@ -82,7 +82,7 @@ def mean_band(
 
 
 def _resampled(curves: ArrayLike, level: float, resamples: int) -> Array:
-    """Return the curves to simulate a band of: checked, enough of them, and in a fixed order."""
+    """Return curves [S, T] as a checked array in a fixed order; refuse few seeds or resamples."""
     table = checked_curves(curves)
     check_resampling(level, resamples)
     need_enough(len(table), "a band", level)
@@ -90,7 +90,7 @@ def _resampled(curves: ArrayLike, level: float, resamples: int) -> Array:
 
 
 def _sup_t(residuals: Array, level: float, resamples: int, seed: int) -> float:
-    """Return the critical value of `mean_band` for residuals [S, T], each nonzero at some seed."""
+    """Return the factor c of `mean_band` for residuals [S, T], each column nonzero at some seed."""
     S = len(residuals)
     draws = generator(seed)
     counts = draws.multinomial(S, np.full(S, 1 / S), size=resamples) / S
@@ -114,13 +114,13 @@ def _sup_t(residuals: Array, level: float, resamples: int, seed: int) -> float:
 def median_band(
     curves: ArrayLike, level: float = LEVEL, *, resamples: int = 1999, seed: int = 0
 ) -> Band:
-    """Return the band [y_(k), y_(S+1-k)] of order statistics for the median over seeds, [S, T].
+    """Return the band [y_(k), y_(S+1-k)] for the median over seeds of `curves` [S, T].
 
-    It covers the median m at all points as long as max_t |#{y > m} - #{y < m}| <= S - 2k. The
-    distribution of that maximum is simulated: the signs of y - median are flipped for whole curves.
-    At one point this is exactly binomial, and along the curve it keeps the correlation of the
-    signs. k is the largest that reaches the level, at most the k of the exact interval at one
-    point.
+    y_(1) <= ... <= y_(S) are the sorted values at one point. The band covers the median m at all
+    points as long as max_t |#{y > m} - #{y < m}| <= S - 2k. The distribution of that maximum is
+    simulated: the signs of y - median are flipped for whole curves. At one point this is exactly
+    binomial, and along the curve it keeps the correlation of the signs. k is the largest that
+    reaches the level, at most the k of the exact interval at one point.
 
     No moment and no scale enter. The band of an increasing function of the curves is that function
     of the band (for odd S, also the middle, which is then one of the seeds). Heavy tails do no
@@ -156,7 +156,7 @@ def median_band(
 
 
 def pointwise_median_band(curves: ArrayLike, level: float = LEVEL) -> Band:
-    """Return the exact interval of `median_interval` at each point of `curves` [S, T], on its own.
+    """Return the exact interval of `median_interval` at each point of `curves` [S, T], separately.
 
     It covers the median at every single point with probability at least `level`, but the whole
     curve less often.
@@ -169,12 +169,12 @@ def pointwise_median_band(curves: ArrayLike, level: float = LEVEL) -> Band:
 
 
 def strongest_median_band(curves: ArrayLike, level: float = LEVEL) -> Band:
-    """Return `median_band` if the seeds suffice, otherwise `pointwise_median_band`.
+    """Return `median_band` of `curves` [S, T] if the seeds suffice, else `pointwise_median_band`.
 
-    `at_once` names the choice. Both are exact but for the simulated distribution of a maximum, and
-    heavy tails harm neither.
+    The field `at_once` of the band names the choice. Both bands are exact but for the simulated
+    distribution of a maximum, and heavy tails harm neither.
     """
-    pointwise = pointwise_median_band(curves, level)  # refuses curves that neither takes
+    pointwise = pointwise_median_band(curves, level)  # refuses curves that both functions refuse
     try:
         return median_band(curves, level)
     except InputError:
@@ -184,11 +184,11 @@ def strongest_median_band(curves: ArrayLike, level: float = LEVEL) -> Band:
 def count_band(
     counts: ArrayLike, level: float = LEVEL, *, resamples: int = 1999, seed: int = 0
 ) -> Band:
-    """Return the band for mistake counts [S, E] at all epsilon of a grid at once.
+    """Return the band for numbers of mistakes `counts` [S, E] at all E epsilon of a grid at once.
 
     It is `mean_band` of log(1 + count), converted back to counts. It covers the geometric mean
-    exp(E log(1 + count)) - 1, not the mean count, which one bad seed decides. It is drawn if a mean
-    is asked for. The median count, `strongest_median_band` of the counts, needs no scale. Simulated
+    exp(E log(1 + count)) - 1, where E is the expectation, not the mean count, which one bad seed
+    decides. The median count, `strongest_median_band` of the counts, needs no scale. Simulated
     coverage at 0.95, 40 epsilon (`benchmarks/interval_coverage.py`):
 
         samples                      S = 6    10     20     50
@@ -196,8 +196,8 @@ def count_band(
         one in ten 30 times worse     0.47   0.64   0.87   0.99
         the same, median_band         none   0.99   0.97   0.98
 
-    If no seed has a mistake, the band is [0, 0]. Read it as "none seen in S seeds", not as a claim
-    that none can happen (`binomial_interval(0, S)` bounds the probability of one).
+    If no seed has a mistake, the band is [0, 0]. This means "none seen in S seeds", and does not
+    claim that none can happen (`binomial_interval(0, S)` bounds the probability of a mistake).
     """
     table = checked_curves(counts)
     if (table < 0).any():

@@ -14,15 +14,15 @@ from cmdplab.types import Array
 
 FEWEST_POINTS = 8
 SHORTEST_SPAN = 0.5  # decades of x
-FEWEST_LOCAL = 4  # local slopes of a common exponent
-AGREE = 0.01  # of the slope, or of 1: a smaller difference is rounding
+FEWEST_LOCAL = 4  # the least number of local slopes for a common exponent
+AGREE = 0.01  # slopes agree within this share of the slope, or of 1 if that is larger
 
 
 class Exponent(NamedTuple):
-    """A fitted exponent and its interval; NaN, with the reason in `why_not`, if there is none.
+    """Fitted exponent and its interval; NaN, with the reason in `why_not`, if there is no fit.
 
-    The ends alone are NaN if the seeds are too few for an interval. A local exponent is that of the
-    last piece of x.
+    Only the ends are NaN if the seeds are too few for an interval. A local exponent describes the
+    last two points alone.
     """
 
     slope: float
@@ -43,7 +43,10 @@ def fit_exponent(
     resamples: int = 4999,
     seed: int = 0,
 ) -> Exponent:
-    """Return the least-squares slope of log y [S, T] on log x [T] over within[0] <= x <= within[1].
+    """Return the least-squares slope of log y on log x, where within[0] <= x <= within[1].
+
+    x : [T], common to all runs.
+    y : [S, T], one curve for each run.
 
     Each run has its slope. The fit is their mean, which is the slope of the mean of log y. The
     interval is the expanded BCa interval of that mean, with the limits of `bca_interval`. Runs are
@@ -76,12 +79,13 @@ def fit_exponent(
 
 
 def power_law(x: ArrayLike, y: ArrayLike) -> Exponent:
-    """Return the exponent of y [S, J + 1] in x [J + 1] if its local slopes agree, else the last.
+    """Return the common exponent of y in x if the local slopes agree, else the last local slope.
 
-    The local slope between neighbours of x is ln(y_{j+1} / y_j) / ln(x_{j+1} / x_j), the median
-    over runs with its interval over runs. Local slopes agree if all intervals share a point and the
-    slope does not drift: the paired difference of the later and the earlier half has zero in its
-    interval. Both hold to a hundredth. The interval of the common exponent holds every local slope.
+    x is [J + 1], and y is [S, J + 1], one curve for each run. The local slope between neighbours of
+    x is ln(y_{j+1} / y_j) / ln(x_{j+1} / x_j). Its estimate is the median over the S runs, with an
+    interval. Local slopes agree if all intervals share a point and the slope does not drift: the
+    paired difference of the later and the earlier half has zero in its interval. Both hold to a
+    hundredth. The interval of the common exponent holds every local slope.
 
     If they disagree, the last slope is returned and marked `local`. It describes the last two
     points and no others: a sum of powers has its true exponent only in the limit.
@@ -107,7 +111,7 @@ def power_law(x: ArrayLike, y: ArrayLike) -> Exponent:
 
 
 def _agree(slopes: Array, local: list[Interval]) -> bool:
-    """Return True if local slopes [S, J] are one, unpaired and paired within runs."""
+    """Return True if local slopes [S, J] agree: their intervals share a point, and do not drift."""
     rounding = AGREE * max(1.0, abs(local[-1].middle))
     half = slopes.shape[1] // 2
     drift = median_interval(slopes[:, -half:].mean(axis=1) - slopes[:, :half].mean(axis=1))
@@ -118,13 +122,12 @@ def _agree(slopes: Array, local: list[Interval]) -> bool:
 
 
 def _ends(interval: Interval) -> tuple[float, float]:
-    """Return the ends of an interval; the median twice if runs are too few for an interval."""
+    """Return the two ends of an interval, or twice its median if it has no ends."""
     alone = np.isnan(interval.low)
     return (interval.middle, interval.middle) if alone else (interval.low, interval.high)
 
 
 def _slopes(grid: Array, table: Array) -> Array:
-    """Return the least-squares slope of log y on log x of each run: [S]."""
     log_x = np.log(grid) - np.log(grid).mean()
     return np.asarray(np.log(table) @ log_x / (log_x @ log_x))
 

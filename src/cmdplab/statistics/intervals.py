@@ -21,7 +21,7 @@ from cmdplab.statistics.samples import (
 )
 from cmdplab.types import Array
 
-Statistic = Callable[[Array], Array]  # [..., S] to [...]
+Statistic = Callable[[Array], Array]  # from samples [..., S] to one value for each sample [...]
 NAMED: dict[str, Statistic] = {
     "mean": lambda samples: np.asarray(samples.mean(axis=-1)),
     "median": lambda samples: np.asarray(np.median(samples, axis=-1)),
@@ -29,17 +29,14 @@ NAMED: dict[str, Statistic] = {
 
 
 class Interval(NamedTuple):
-    """A statistic of the seeds (middle) and an interval for its value over all seeds.
-
-    The ends are NaN if the seeds are too few for an interval.
-    """
+    """Statistic of the seeds (`middle`) with an interval; the ends are NaN for too few seeds."""
 
     low: float
     middle: float
     high: float
     level: float
     seeds: int
-    caution: str = ""  # `tail_warning` of a mean
+    caution: str = ""  # a warning about a mean of samples with a heavy tail, or empty
 
 
 class Frequency(NamedTuple):
@@ -66,10 +63,10 @@ def bca_interval(
 
     Its ends are the quantiles Phi(z0 + (z0 ± z) / (1 - a (z0 ± z))) of the resampled statistic. z0
     is the normal score of the share of resamples below the observed value (ties count half). a is
-    sum d^3 / (6 (sum d^2)^(3/2)) for the jackknife's deviations d. With `expanded`, z is sqrt(S /
-    (S - 1)) times Student's quantile with S - 1 degrees of freedom in place of the normal quantile.
-    This makes up for the bootstrap's spread, which is estimated and too small by sqrt((S - 1) / S)
-    (Hesterberg's expansion). Without it, the interval is that of the textbooks.
+    sum d^3 / (6 (sum d^2)^(3/2)) for the jackknife's deviations d. z is the normal quantile of
+    (1 + level) / 2, and Phi the normal distribution function. With `expanded`, z is sqrt(S /
+    (S - 1)) times Student's quantile with S - 1 degrees of freedom instead. This corrects the
+    bootstrap's spread, which is too small by sqrt((S - 1) / S) (Hesterberg's expansion).
 
     `statistic` is "mean", "median" or a function from [..., S] to [...]. For a median prefer
     `median_interval`, which is exact.
@@ -129,13 +126,13 @@ def bca_interval(
 
 
 def median_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
-    """Return the exact interval between order statistics, [y_(k), y_(S+1-k)], for the median.
+    """Return the exact interval [y_(k), y_(S+1-k)] for the median behind a sample `values` [S].
 
-    k is the largest with 1 - 2 P(X <= k - 1) >= level, X ~ Binomial(S, 1/2). The interval covers at
-    least as often as the level for every distribution of independent samples, heavy tails and ties
-    included. As a rule it covers more often, because k is an integer: 0.969, 0.979, 0.959 for S =
-    6, 10, 20. With fewer samples than `fewest(level)` the median stands alone, and the ends are
-    NaN.
+    y_(1) <= ... <= y_(S) are the sorted values. k is the largest with 1 - 2 P(X <= k - 1) >= level,
+    X ~ Binomial(S, 1/2). The interval covers at least as often as the level for every distribution
+    of independent samples, heavy tails and ties included. As a rule it covers more often, because k
+    is an integer: 0.969, 0.979, 0.959 for S = 6, 10, 20. With fewer samples than `fewest(level)`
+    the ends are NaN, and only the median is returned.
     """
     sample = np.sort(checked_sample(values))
     S, middle = len(sample), float(np.median(sample))
@@ -146,17 +143,18 @@ def median_interval(values: ArrayLike, level: float = LEVEL) -> Interval:
 
 
 def median_rank(samples: int, level: float = LEVEL) -> int:
-    """Return the largest k with 1 - 2 P(X <= k - 1) >= level, X ~ Binomial(samples, 1/2), or 0."""
+    """Return the rank k of `median_interval`, or 0 if no rank reaches the level."""
     ranks = np.arange(1, samples // 2 + 1)
     return int(np.sum(2 * special.bdtr(ranks - 1, samples, 0.5) <= 1 - level))
 
 
 def binomial_interval(successes: int, trials: int, level: float = 0.95) -> Frequency:
-    """Return the exact (Clopper-Pearson) interval for a probability p, k successes in n trials.
+    """Return the exact (Clopper-Pearson) interval for the probability p of a success.
 
-    P(X >= k | p = low) = P(X <= k | p = high) = (1 - level) / 2, X ~ Binomial(n, p); low = 0 for k
-    = 0 and high = 1 for k = n. It covers p with probability at least `level` for every p and n, as
-    a rule more often, because X is discrete. The trials must be independent.
+    X ~ Binomial(n, p) is the number of successes, k is the observed one, and n is the number of
+    trials. P(X >= k | p = low) = P(X <= k | p = high) = (1 - level) / 2. low = 0 for k = 0, and
+    high = 1 for k = n. The interval covers p with probability at least `level` for every p and n,
+    as a rule more often, because X is discrete. The trials must be independent.
     """
     if not 0.0 < level < 1.0:
         raise InputError(f"the level must lie between 0 and 1, not {level}")
@@ -172,7 +170,7 @@ def binomial_interval(successes: int, trials: int, level: float = 0.95) -> Frequ
 
 
 class Estimate(NamedTuple):
-    """Mean of the sum of an episode over some episodes, and a 95 % interval for its expectation."""
+    """Mean over episodes of an episode's sum of rewards, and an interval for the expected sum."""
 
     low: float
     mean: float
@@ -183,12 +181,15 @@ class Estimate(NamedTuple):
 def estimate(
     count: int, total: float, squares: float, bounds: tuple[float, float], level: float = LEVEL
 ) -> Estimate:
-    """Return m ± z s / sqrt(n) within the bounds of an episode's sum, from n, sum v and sum v².
+    """Return the mean m of an episode's sum v over n episodes, with the interval m ± z s / sqrt(n).
 
-    The interval is the normal one: its level is right for many episodes. If all episodes agree, s =
-    0 does not bound the unseen values. Then p is the exact upper end for the probability of an
-    event that happened in none of n episodes, and low = m - p (m - lowest), high = m + p (highest -
-    m).
+    count, total, squares : n, the sum of v and the sum of v² over the episodes.
+    bounds : the lowest and the highest possible v. The interval stays between them.
+
+    z is the normal quantile, so that the level is right for many episodes. If all episodes agree, s
+    = 0 does not bound the unseen values. Then p is the exact upper end for the probability of an
+    event that happened in none of n episodes. The interval is m - p (m - lowest) to m + p (highest
+    - m).
     """
     low, high = bounds
     mean = total / count

@@ -21,7 +21,7 @@ from cmdplab.types import Array
 
 
 class Paired(NamedTuple):
-    """Comparison of a first with a second algorithm: differences are first less second."""
+    """Comparison of two algorithms by their differences, first less second, on common seeds."""
 
     first: str
     second: str
@@ -37,11 +37,11 @@ class Paired(NamedTuple):
     holm_p: float  # sign_p after Holm's correction over all `comparisons`
     comparisons: int
     measure: str = ""  # the compared quantity
-    caution: str = ""  # `tail_warning` of a mean
+    caution: str = ""  # a warning about a mean of samples with a heavy tail, or empty
 
     @property
     def needed(self) -> int:
-        """Return the least number of seeds with which so many comparisons can claim anything."""
+        """Return the least number of seeds with which these comparisons can claim a difference."""
         return seeds_needed(self.comparisons, self.level)
 
     @property
@@ -57,7 +57,7 @@ class Paired(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Return a sentence, which claims a difference only if Holm's p-value allows it."""
+        """Return the outcome as a sentence with its numbers."""
         seeds, of = f"of {self.seeds} seeds", f" in {self.measure}" * bool(self.measure)
         both = f"{self.first} and {self.second}"
         outcome = self.outcome
@@ -82,14 +82,14 @@ class Paired(NamedTuple):
         return f"{self.first} is {outcome}{of} by {middle} [{low}, {high}] on {many} {seeds} ({p})"
 
 
-ROUNDING = 1e-12  # of p-values: 0.05 itself claims a difference
+ROUNDING = 1e-12  # of p-values: a p-value of exactly 0.05 claims a difference
 
 
 def seeds_needed(comparisons: int, level: float = LEVEL) -> int:
-    """Return the smallest S with m 2^(1-S) <= 1 - level, but at least `fewest(level)`.
+    """Return the least number of seeds with which m = `comparisons` can claim a difference.
 
-    2^(1-S) is the least p-value of a sign test of S seeds, and m times it is the first step of
-    Holm.
+    This is the smallest S with m 2^(1-S) <= 1 - level, but at least `fewest(level)`. 2^(1-S) is the
+    least p-value of a sign test of S seeds, and m times it is the first step of Holm's correction.
     """
     return max(fewest(level), int(np.ceil(1.0 + np.log2(comparisons / (1.0 - level)) - 1e-9)))
 
@@ -104,13 +104,14 @@ def compare_pair(
     resamples: int = 4999,
     seed: int = 0,
 ) -> Paired:
-    """Return the paired comparison of two samples [S], entry i of both from one seed.
+    """Return the paired comparison of two samples [S], where entry i of both comes from one seed.
 
-    The interval of a median difference lies between order statistics (`median_interval`). That of a
-    mean difference is the expanded BCa interval, with its limits (`caution`). The sign test is
-    exact for independent seeds. The signed-rank test is exact if differences are symmetric about
-    their median. With S seeds neither p-value can be below 2^(1-S). Hence fewer seeds than
-    `seeds_needed` claim nothing, and below six there is no interval.
+    names are those of the two algorithms, and statistic is "median" or "mean". The interval of a
+    median difference lies between order statistics (`median_interval`). That of a mean difference
+    is the expanded BCa interval, with its limits (`caution`). The sign test is exact for
+    independent seeds. The signed-rank test is exact if differences are symmetric about their
+    median. With S seeds neither p-value can be below 2^(1-S). Hence fewer seeds than `seeds_needed`
+    claim nothing, and below six there is no interval.
     """
     differences = _differences(first, second, names)
     if statistic not in ("median", "mean"):
@@ -152,7 +153,9 @@ def compare_all(
 ) -> list[Paired]:
     """Return the comparison of every pair of algorithms, with Holm's correction over all pairs.
 
-    The correction is of the p-values; each interval has its level on its own.
+    samples : for each algorithm its values [S], entry i of all from one seed.
+
+    Only the p-values are corrected. Each interval has its level separately.
     """
     if len(samples) < 2:
         raise InputError("a comparison takes at least two algorithms")
@@ -208,7 +211,7 @@ def corrected(pairs: Sequence[Paired]) -> list[Paired]:
 
 
 def by_common_seed(first: Mapping[int, float], second: Mapping[int, float]) -> tuple[Array, Array]:
-    """Return two samples [S] in the order of the seeds; refuse different seeds."""
+    """Return the values of two maps by seed as arrays [S] in one order; refuse different seeds."""
     if first.keys() != second.keys():
         alone = sorted(first.keys() ^ second.keys())
         raise InputError(f"seeds that only one of the two has: {', '.join(map(str, alone))}")
@@ -217,10 +220,10 @@ def by_common_seed(first: Mapping[int, float], second: Mapping[int, float]) -> t
 
 
 def sign_test(differences: ArrayLike) -> float:
-    """Return the exact two-sided p-value of a median difference of zero: min(1, 2 P(X <= m)).
+    """Return the exact two-sided p-value that `differences` [S] have the median zero.
 
-    m is the smaller of the numbers of positive and negative differences, n their sum (zeros are
-    left out), X ~ Binomial(n, 1/2).
+    It is min(1, 2 P(X <= m)). m is the smaller of the numbers of positive and negative differences,
+    and n is their sum (zeros are left out). X ~ Binomial(n, 1/2).
     """
     sample = checked_sample(differences, "the differences")
     above, below = int(np.sum(sample > 0)), int(np.sum(sample < 0))
@@ -228,10 +231,11 @@ def sign_test(differences: ArrayLike) -> float:
 
 
 def signed_rank_test(differences: ArrayLike) -> float:
-    """Return Wilcoxon's exact two-sided p-value that differences are symmetric about zero.
+    """Return Wilcoxon's exact two-sided p-value that `differences` [S] are symmetric about zero.
 
-    Zeros are left out and ties share their mean rank. The distribution of the sum of the positive
-    ranks is counted over all 2^n signs for these ranks, so that ties need no approximation.
+    Zeros are left out, and equal sizes share their mean rank. The distribution of the sum of the
+    positive ranks is counted over all 2^n signs of the n differences, so that ties need no
+    approximation.
     """
     sample = checked_sample(differences, "the differences")
     sample = sample[sample != 0]
@@ -247,10 +251,11 @@ def signed_rank_test(differences: ArrayLike) -> float:
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Return Holm's adjusted p-values: max_{j <= i} min(1, (m - j + 1) p_(j)), i-th smallest.
+    """Return Holm's adjusted p-values of m tests, [m], in the order of `p_values` [m].
 
-    Rejecting each test with an adjusted p-value of at most alpha errs anywhere with probability at
-    most alpha, for every dependence of the m tests.
+    The i-th smallest p_(i) becomes max_{j <= i} min(1, (m - j + 1) p_(j)). If all tests with an
+    adjusted p-value of at most alpha are rejected, some rejection is wrong with probability at most
+    alpha. This holds for every dependence of the tests.
     """
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
@@ -275,7 +280,7 @@ def _differences(first: ArrayLike, second: ArrayLike, names: tuple[str, str]) ->
 
 
 def _rounded(middle: float, low: float, high: float) -> tuple[str, str, str]:
-    """Return three numbers to the first digit of the interval's width (four without one)."""
+    """Return three numbers as text, rounded to the first digit of the interval's width."""
     width = high - low if low <= high else 0.0
     places = max(0, int(-np.floor(np.log10(width)))) if width > 0 else 99
     form = f".{places}f" if places <= 6 else ".4g"

@@ -11,16 +11,16 @@ from cmdplab.errors import InputError
 from cmdplab.types import Array
 
 LEVEL = 0.95  # default level of every interval and band
-# Of S normal samples the ratio of `imbalance` stays below this in nine of ten cases (10^5 draws).
+# The `imbalance` of S normal samples stays below USUAL[S] in nine of ten cases (10^5 draws).
 USUAL = {6: 3.73, 8: 3.10, 10: 2.73, 15: 2.33, 20: 2.06, 30: 1.84, 50: 1.66, 100: 1.50}
 
 
 def fewest(level: float = LEVEL) -> int:
-    """Return the smallest S with 1 - 2 / 2^S >= level: fewer independent samples carry no interval.
+    """Return the least number of samples that carries an interval of this level.
 
-    1 - 2 / 2^S is the probability that the range from the smallest to the largest sample holds the
-    median, for every distribution. Every interval, band and comparison needs S samples, of means as
-    well.
+    It is the smallest S with 1 - 2 / 2^S >= level, the probability that the range from the smallest
+    to the largest sample holds the median. This probability holds for every distribution. Every
+    interval, band and comparison needs S samples, of means as well.
     """
     if not 0.0 < level < 1.0:
         raise InputError(f"the level must lie between 0 and 1, not {level}")
@@ -31,7 +31,7 @@ FEWEST = fewest()  # 6: 1 - 2 / 2^6 = 0.97, 1 - 2 / 2^5 = 0.94
 
 
 def quantile_curves(curves: ArrayLike, quantiles: Sequence[float] = (0.25, 0.5, 0.75)) -> Array:
-    """Return the quantiles over the seeds of `curves` [S, T] at each point, on its own: [Q, T].
+    """Return quantiles [Q, T] over the seeds of `curves` [S, T], at each point separately.
 
     The q-quantile of y_(1) <= ... <= y_(S) is read at rank 1 + q (S - 1), linearly between its
     neighbours. It describes these seeds, not others (see `median_band`).
@@ -48,7 +48,7 @@ def median_curve(curves: ArrayLike) -> Array:
 
 
 def checked_sample(values: ArrayLike, what: str = "the values") -> Array:
-    """Return the values as an array; refuse an empty list and numbers that are not finite."""
+    """Return the values as an array [S]; refuse an empty list and numbers that are not finite."""
     sample = np.asarray(values, dtype=np.float64)
     if sample.ndim != 1 or not len(sample):
         raise InputError(f"{what} must be a list of numbers, not of shape {sample.shape}")
@@ -59,7 +59,7 @@ def checked_sample(values: ArrayLike, what: str = "the values") -> Array:
 
 
 def checked_curves(curves: ArrayLike) -> Array:
-    """Return one finite row for each seed, [S, T]; refuse S < 1 and T < 1."""
+    """Return the curves as an array [S, T]; refuse an empty one and numbers that are not finite."""
     table = np.asarray(curves, dtype=np.float64)
     if table.ndim != 2 or not table.size:
         raise InputError(f"curves must hold one row for each seed, not shape {table.shape}")
@@ -73,7 +73,7 @@ def checked_curves(curves: ArrayLike) -> Array:
 
 
 def need_enough(samples: int, what: str, level: float = LEVEL) -> None:
-    """Refuse an interval, band or comparison from fewer samples than `fewest`."""
+    """Refuse an interval, band or comparison (`what`) from fewer samples than `fewest(level)`."""
     if samples < fewest(level):
         raise InputError(too_few(samples, what=what, level=level))
 
@@ -81,7 +81,9 @@ def need_enough(samples: int, what: str, level: float = LEVEL) -> None:
 def too_few(
     samples: int, noun: str = "seeds", what: str = "an interval", level: float = LEVEL
 ) -> str:
-    """Return a sentence if there are fewer samples than `fewest`; empty otherwise.
+    """Return a sentence if there are fewer samples than `fewest(level)`; an empty one otherwise.
+
+    noun, what : the words for the samples and for the thing that they are too few for.
 
     The smallest and the largest of S samples hold the median with probability 1 - 2 / 2^S. With
     fewer than six, no method reaches 0.95 between them.
@@ -93,14 +95,14 @@ def too_few(
 
 
 def check_resampling(level: float, resamples: int) -> None:
-    """Refuse a level that is no probability, and too few resamples to see its tail."""
+    """Refuse a level that is no probability, and too few resamples to estimate a quantile of it."""
     fewest(level)  # refuses a level that is no probability
     if (1.0 - level) * (resamples + 1) < 1.0 - 1e-9:  # 10 draws are enough for a level of 0.9
         raise InputError(f"{resamples} resamples are too few for a level of {level}")
 
 
 def generator(seed: int) -> np.random.Generator:
-    """Return the random generator of one call."""
+    """Return a random generator that depends on the seed alone."""
     return np.random.Generator(np.random.Philox(seed))
 
 
@@ -110,7 +112,7 @@ def in_fixed_order(table: Array) -> Array:
 
 
 def upper_quantile(draws: Array, level: float) -> float:
-    """Return the draw of rank ceil(level (B + 1)) among B draws."""
+    """Return the draw of rank ceil(level (B + 1)) among B sorted draws, at most the largest."""
     rank = int(np.ceil(level * (len(draws) + 1) - 1e-9))
     return float(np.sort(draws)[min(rank, len(draws)) - 1])
 
@@ -130,26 +132,26 @@ def imbalance(curves: ArrayLike) -> Array:
 
 
 def usual_imbalance(samples: int) -> float:
-    """Return the ratio that normal samples exceed in one case of ten, interpolated in log S."""
+    """Return the `imbalance` that this number of normal samples exceeds in one case of ten."""
     return float(np.interp(np.log(samples), np.log(list(USUAL)), list(USUAL.values())))
 
 
 def tail_warning(values: ArrayLike) -> str:
-    """Return a sentence if one tail of `values` [S] is so long that a mean is at risk; else empty.
+    """Return a warning if one tail of `values` [S] is so long that a mean is at risk, else "".
 
     The longest tail decides a mean. An interval around it, made from a few samples, is too short if
     that tail is heavy and not seen (`bca_interval` has the simulated coverage). The ratio of the
-    two tails is compared with that of normal samples. The alarm misses cases: it finds 0.45, 0.73,
-    0.96 of log-normal samples (sigma 1) for S = 6, 10, 20, and 0.61, 0.88, 0.99 of Pareto samples
-    (1.5). It calls 0.10 of normal samples. With few samples its silence proves nothing, because
-    samples that miss the tail look harmless.
+    two tails is compared with that of normal samples. The warning misses cases: it finds 0.45,
+    0.73, 0.96 of log-normal samples (sigma 1) for S = 6, 10, 20, and 0.61, 0.88, 0.99 of Pareto
+    samples (index 1.5). It also warns about 0.10 of normal samples. With few samples no warning
+    proves nothing, because samples that miss the tail look harmless.
     """
     sample = checked_sample(values)
     return _sentence(float(imbalance(sample[:, None])[0]), len(sample), "")
 
 
 def tail_warning_of_curves(curves: ArrayLike) -> str:
-    """Return `tail_warning` of curves [S, T] if most points where they differ give the alarm."""
+    """Return `tail_warning` for curves [S, T], by the median `imbalance` of the points."""
     table = checked_curves(curves)
     moving = table[:, np.ptp(table, axis=0) > 0]
     if not moving.size:

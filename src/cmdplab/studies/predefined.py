@@ -170,7 +170,6 @@ class Reproduction(Comparison):
 
 
 def _named(row: Row) -> dict[str, Any]:
-    """Return a row as an experiment names it."""
     return {"name": row.name} | ({} if isinstance(row, Custom) else {"preset": row.preset})
 
 

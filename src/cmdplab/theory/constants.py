@@ -1,7 +1,8 @@
-"""The explicit constants of the paper's proofs, as functions of the sizes of a problem.
+"""Explicit constants of the paper's proofs, as functions of the sizes of a problem.
 
-The print has two versions of some constants. Here are those that the lemmas state and their proofs
-use; where a proof gives something else than the print, both are here and the docstring says so.
+A `Setting` holds X states, A actions, H steps, N constraints, the failure probability delta and the
+Slater gap b_gap (`slack`). tau (`temperature`) weighs the entropy. If a proof gives another
+constant than the print, both are here, and the docstring says so.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ ROUNDING = 1e-12  # of a logarithm, relative to its size where that is above 1
 
 
 def setting_of(problem: CMDP, slack: float, delta: float = 0.1) -> Setting:
-    """Return the sizes of a problem for the formulas of this subpackage; `slack` is b_gap."""
+    """Return the sizes of a problem with delta and the Slater gap `slack`, as a checked setting."""
     sizes = (problem.states, problem.actions, problem.horizon, problem.constraints)
     return checked(Setting(*sizes, K=1, delta=delta, slack=slack))
 
 
 def checked(setting: Setting) -> Setting:
-    """Return the setting; refuse a Slater gap or a delta that the theory excludes."""
+    """Return the setting; refuse a Slater gap <= 0 and a delta outside (0, 1]."""
     if not setting.slack > 0.0:
         raise InputError(f"the Slater gap is {setting.slack:g}: the theory needs one above 0")
     if not 0.0 < setting.delta <= 1.0:
@@ -33,9 +34,9 @@ def checked(setting: Setting) -> Setting:
 
 
 def at_least(bound: float, logarithm: float, why: str) -> float:
-    """Return the larger of a logarithm and its lower bound; refuse, with `why`, one that is lower.
+    """Return the larger of a logarithm and its lower bound; refuse a logarithm below the bound.
 
-    A logarithm below its bound by a rounding counts as the bound: both may come from one formula.
+    A logarithm that lies below only by rounding counts as the bound. `why` is the error's text.
     """
     if not logarithm >= bound - ROUNDING * max(1.0, abs(bound), abs(logarithm)):
         raise InputError(why)
@@ -43,15 +44,16 @@ def at_least(bound: float, logarithm: float, why: str) -> float:
 
 
 def entropy_horizon(setting: Setting) -> float:
-    """Return H_ent = H (1 + ln A) (Appendix E): no regularised value exceeds it if tau <= 1."""
+    """Return H_ent = H (1 + ln A), which no regularised value exceeds if tau <= 1 (Appendix E)."""
     return setting.H * entropy_range(1.0, setting.log_actions)
 
 
 def multiplier_bound(setting: Setting, temperature: float) -> float:
-    """Return H (1 + tau ln A) / b_gap >= sum_n lambda_tau^n at the saddle point (Lemma F.4).
+    """Return H (1 + tau ln A) / b_gap, a bound on the sum of the saddle point's multipliers.
 
-    The lemma prints H_ent / b_gap and assumes tau <= 1, where this bound is no larger. Its proof
-    gives this bound for every tau > 0. Eq. 5 clips each multiplier at it. The bound is 0 for N = 0.
+    This is Lemma F.4. The lemma prints H_ent / b_gap and assumes tau <= 1, where the bound here is
+    no larger. Its proof gives this bound for every tau > 0. Eq. 5 clips each multiplier at it. The
+    bound is 0 for N = 0.
     """
     if setting.N == 0:
         return 0.0
@@ -61,13 +63,13 @@ def multiplier_bound(setting: Setting, temperature: float) -> float:
 def violation_bound(setting: Setting, temperature: float) -> float:
     """Return tau H (1 + tau ln A) / b_gap, a bound on b^n - V[r^n] at the saddle point (Lemma F.4).
 
-    Printed for tau <= 1 as tau H_ent / b_gap.
+    V[r^n] is the value of utility n, b^n its threshold. The print has tau H_ent / b_gap, tau <= 1.
     """
     return temperature * multiplier_bound(setting, temperature)
 
 
 class Constants(NamedTuple):
-    """C_1, C_2 and C_3 of Lemmas H.7 and H.8, and H, which two of them lack as a factor."""
+    """Constants C_1, C_2 and C_3 of Lemmas H.7 and H.8, and the horizon H."""
 
     first: float  # C_1 = 2 H_ent^2 (1 + H / b_gap)^2, of the squared action values
     second: float  # C_2 = 2 (1 + ln A)^2, of the squared logarithms of the policy
@@ -75,7 +77,7 @@ class Constants(NamedTuple):
     horizon: int
 
     def combined(self, temperature: float = 1.0) -> float:
-        """Return C = C_1 + tau^2 C_2 + C_3 (Appendix H.4), with the largest tau of the run.
+        """Return C = C_1 + tau^2 C_2 + C_3 (Appendix H.4), where tau is the largest of a run.
 
         The later display of C (proof of Lemma H.9) drops the factors 2 of C_1 and C_2.
         """
@@ -118,7 +120,7 @@ def first_potential_bound(setting: Setting) -> float:
 
 
 def log_power_of_two_less_two(states: int) -> float:
-    """Return ln(2^X - 2) without forming 2^X; minus infinity for X = 1 (event F^L1)."""
+    """Return ln(2^X - 2) for X = `states`, without computing 2^X; minus infinity for X = 1."""
     if states < 1:
         raise InputError(f"there are {states} states, not at least one")
     if states == 1:

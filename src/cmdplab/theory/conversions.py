@@ -1,4 +1,8 @@
-"""Conversions from mistakes to regret: their identity, and the regret of a Uniform-PAC bound."""
+"""Conversions from mistakes to regret: their identity, and the regret of a Uniform-PAC bound.
+
+gap^k is the gap of episode k, K is the number of episodes, and a mistake at epsilon (eps) is an
+episode with a gap above epsilon. The strong regret is the sum of the positive gaps.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +19,16 @@ from cmdplab.types import Array, Indices
 
 
 def mistake_counts(gaps: Array, epsilons: Array) -> Indices:
-    """Return for each epsilon the number of episodes with a gap > epsilon (Eq. 1): [E].
-
-    gaps [K], one for each episode; epsilons [E].
-    """
+    """Return the number of gaps [K] that exceed each epsilon [E], as whole numbers [E] (Eq. 1)."""
     ordered = np.sort(gaps)
     return np.asarray(len(ordered) - np.searchsorted(ordered, epsilons, side="right"))
 
 
 def regret_from_mistakes(gaps: Array) -> float:
-    """Return the strong regret as the integral over epsilon > 0 of the number of mistakes.
+    """Return the strong regret of gaps [K] as the integral of the number of mistakes over epsilon.
 
-    sum_k max(gap^k, 0) = int_0^inf #{ k : gap^k > eps } d eps, exactly: between two neighbouring
-    gaps in order of size the count does not change. Behind Lemma F.2.
+    sum_k max(gap^k, 0) = int_0^inf #{ k : gap^k > eps } d eps holds exactly, because the count is
+    constant between two neighbours of the sorted gaps. Lemma F.2 rests on it.
     """
     ordered = np.sort(np.maximum(gaps, 0.0))
     heights = np.diff(ordered, prepend=0.0)
@@ -44,7 +45,7 @@ class RegretInterval(NamedTuple):
 def regret_from_grid(
     epsilons: Array, counts: npt.ArrayLike, episodes: int, largest: float
 ) -> RegretInterval:
-    """Return bounds on the integral of the mistake counts, which are known on a grid only.
+    """Return bounds on the strong regret from the numbers of mistakes on a grid of epsilon.
 
     epsilons : [E], rising, > 0. counts : [E], mistakes at each epsilon.
     episodes : K, the largest possible count. largest : an upper bound on every gap, for example H.
@@ -88,7 +89,7 @@ class UniformPac:
             raise InputError(f"delta is {self.delta:g}, outside (0, 1]")
 
     def log_mistakes(self, epsilon: float) -> float:
-        """Return ln F(eps)."""
+        """Return ln F(eps), the natural logarithm of the bound on the number of mistakes."""
         if not epsilon > 0.0:
             raise InputError(f"epsilon is {epsilon:g}, not a positive number")
         return self._log_mistakes(math.log(epsilon))
@@ -103,20 +104,16 @@ class UniformPac:
 
 
 def pac_log_episodes(bound: UniformPac, epsilon: float) -> float:
-    """Return ln F(eps) (Theorem 2.3 (2)): a Uniform-PAC bound is an (eps, delta)-PAC bound.
-
-    With probability 1 - delta at most ceil(F(eps)) episodes are worse than epsilon.
-    """
+    """Return ln F(eps): at most ceil(F(eps)) episodes exceed eps, with probability 1 - delta."""
     return bound.log_mistakes(epsilon)
 
 
 def log_settled_level(bound: UniformPac, episodes: float) -> float:
-    """Return ln(level) for the level of Theorem 2.3 (1), where F(level) <= K.
+    """Return ln of the level that, with probability 1 - delta, at most K = `episodes` exceed.
 
-    With probability 1 - delta, at most K episodes of an infinite run exceed the level. The theorem
-    does not say which.
+    This is Theorem 2.3 (1) for an infinite run. The theorem does not say which episodes these are.
 
-        z = (K / Z_1)^(1/alpha),    level = ln(Z_2 z)^(beta/alpha) / z
+            z = (K / Z_1)^(1/alpha),    level = ln(Z_2 z)^(beta/alpha) / z
 
     If beta > 0, the formula needs K >= Z_1 (exp(1) / Z_2)^alpha, as in Lemma F.2. The level falls
     to 0 as K grows. Hence limsup gap <= 0 and limsup violation <= 0. The printed theorem claims lim
@@ -134,11 +131,10 @@ def log_settled_level(bound: UniformPac, episodes: float) -> float:
 
 
 def log_regret(bound: UniformPac, episodes: float, largest: float) -> float:
-    """Return the logarithm of a bound on the strong regret (Theorem 2.3 (3) by Lemma F.2).
+    """Return ln of a bound on the strong regret of K = `episodes` (Theorem 2.3 (3) by Lemma F.2).
 
     u = `largest` >= every gap,  z = (K / Z_1)^(1/alpha),  level = ln(Z_2 z)^(beta/alpha) / z,
     regret <= K level + Z_1 (ln(Z_2 / level))^beta int_level^u eps^-alpha d eps + u,  and <= K u.
-
     The bound is of order Z_1^(1/alpha) K^(1 - 1/alpha). The last u pays for the ceiling of the
     count, which the proof drops. The lemma needs alpha >= 1. Theorem 2.3 allows alpha > 0, but for
     alpha < 1 the integral converges, and no bound that falls with K can hold. If beta > 0, the
@@ -164,7 +160,6 @@ def log_regret(bound: UniformPac, episodes: float, largest: float) -> float:
 
 
 def _log_integral(alpha: float, log_low: float, log_high: float) -> float:
-    """Return ln of the integral of eps^-alpha from low to high."""
     width = log_high - log_low
     if alpha == 1.0:
         return math.log(width)

@@ -1,8 +1,10 @@
 """Failure events of Appendix H.1 and nice episodes, from counts, the true kernel and delta.
 
-Each event is a margin array whose sign decides. Counts and occupancies may have leading axes, for
-many episodes at once; the kernel has none. An episode is nice if its likely pairs have been visited
-about as often as expected.
+F^P, F^N and F^L1 are events about the estimated kernel, the numbers of visits and the L1 distance
+of the kernels. Each has an array of margins, whose signs decide. n counts visits of (h, x, a), Pbar
+is the estimate of the kernel P, w^k is the occupancy of the policy of episode k, w_min(eps) is
+`smallest_weight`. llnp(n) is `iterated_log`, "^" is min, and "v" is max. Counts and occupancies may
+have leading axes, for many episodes at once; the kernel has none.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ L1_SHARE = 1 / 4  # of delta / X: P(F^L1) <= delta / (4X)
 
 
 class Shares(NamedTuple):
-    """The probability that the paper allows each event."""
+    """Largest probabilities that the paper allows to F^P, F^N and F^L1."""
 
     kernel: float
     visits: float
@@ -38,11 +40,11 @@ def shares(states: int, delta: float) -> Shares:
 
 
 def union_shares(delta: float) -> Shares:
-    """Return delta / 2, delta / 4, delta / 4: a union bound over (h, x, a) gives these.
+    """Return delta / 2, delta / 4, delta / 4: the shares that a union bound over (h, x, a) gives.
 
     F^N has ln(4XAH / delta) and F^L1 has ln(12XAH (2^X - 2) / delta). Each triple then fails with
     probability delta / (4XAH), and all XAH triples together with delta / 4. Lemma H.1 prints delta
-    / (4X). Its last claim, P(F) <= delta, holds in either case.
+    / (4X). Its last claim, P(F) <= delta for the union F, holds in either case.
     """
     return Shares(KERNEL_SHARE * delta, VISITS_SHARE * delta, L1_SHARE * delta)
 
@@ -56,15 +58,16 @@ class Failures(NamedTuple):
 
     @property
     def any(self) -> bool:
-        """Return True if F, the union, has happened; its complement is the good event."""
+        """Return True if any of the events has happened; the complement is the good event."""
         return self.kernel or self.visits or self.l1
 
 
 def failures(counts: Array, kernel: Array, occupancies: Array, delta: float) -> Failures:
-    """Return the events that the counts [H, X, A, X] show (Appendix H.1).
+    """Return the events that the counts [H, X, A, X] of an episode show (Appendix H.1).
 
-    kernel [H, X, A, X] is the true one; occupancies [H, X, A] is the sum of w^{pi^j} over the
-    counted episodes. The events of the paper say "in some episode k": call this after each episode.
+    kernel [H, X, A, X] is the true one. occupancies [H, X, A] is the sum of w^{pi^j} over the
+    counted episodes j. The events of the paper say "in some episode k": call this function after
+    each episode.
     """
     return Failures(*happened(counts, kernel, occupancies, delta).tolist())
 
@@ -72,7 +75,7 @@ def failures(counts: Array, kernel: Array, occupancies: Array, delta: float) -> 
 def happened(counts: Array, kernel: Array, occupancies: Array, delta: float) -> Array:
     """Return booleans [..., 3] in the order of `Failures`, for counts [..., H, X, A, X].
 
-    occupancies [..., H, X, A] are sums over the episodes that each of the counts holds.
+    kernel [H, X, A, X] is the true one, occupancies [..., H, X, A] is their sum over the episodes.
     """
     columns = (
         np.any(kernel_margin(counts, kernel, delta) <= 0.0, axis=(-4, -3, -2, -1)),
@@ -87,8 +90,8 @@ def kernel_margin(counts: Array, kernel: Array, delta: float) -> Array:
 
     beta(x, a, y) = 2 sqrt(Pbar(y)) phi + 5 phi^2,
     phi = 1 ^ sqrt( (2 / (n v 1)) (llnp(2n) + ln(48 X^2 A H / delta)) ).
-    The cap on phi, which Section 3 does not have, changes no sign: with phi >= 1 the width is
-    at least 5.
+    The cap on phi, which Section 3 does not have, changes no sign: with phi >= 1 the width is at
+    least 5.
     """
     setting = _setting(counts.shape[-4:-1], delta)
     visits = counts.sum(axis=-1, keepdims=True)
@@ -102,17 +105,18 @@ def kernel_margin(counts: Array, kernel: Array, delta: float) -> Array:
 def visits_margin(visits: Array, occupancies: Array, delta: float) -> Array:
     """Return n - (1/2) sum_j w^{pi^j} + ln(4XAH / delta), [..., H, X, A]; F^N: one margin is < 0.
 
-    Both arrays [..., H, X, A] are about the same episodes. The print sums over j < k beside n^k,
-    which counts episode k too; the event here contains that one.
+    visits and occupancies are n and the sum over the same episodes j, [..., H, X, A]. The print
+    sums over j < k beside n^k, which counts episode k too. The event here contains that of the
+    print.
     """
     return visits - 0.5 * occupancies + _setting(visits.shape[-3:], delta).visits_log
 
 
 def l1_margin(counts: Array, kernel: Array, delta: float) -> Array:
-    """Return the L1 width less |Pbar - P|_1, [..., H, X, A]; F^L1: one margin is <= 0.
+    """Return a width less the L1 distance |Pbar - P|_1, [..., H, X, A]; F^L1: one margin is <= 0.
 
-    width = sqrt( (4 / (n v 1)) (2 llnp(n) + ln(12 X A H (2^X - 2) / delta)) ), with ln(2^X - 2) in
-    logarithms. For X = 1 there is no event: the margin is infinite.
+    width = sqrt( (4 / (n v 1)) (2 llnp(n) + ln(12 X A H (2^X - 2) / delta)) ), for counts [..., H,
+    X, A, X]. For X = 1 there is no event: the margin is infinite.
     """
     *_, H, X, A, _ = counts.shape
     if X == 1:
@@ -126,7 +130,7 @@ def l1_margin(counts: Array, kernel: Array, delta: float) -> Array:
 
 
 def _setting(shape: tuple[int, ...], delta: float) -> Setting:
-    """Return the sizes [H, X, A] for formulas that read neither K nor a Slater gap."""
+    """Return the sizes for formulas that use neither the number of episodes nor a Slater gap."""
     H, X, A = shape
     return Setting(X, A, H, N=0, K=1, delta=delta, slack=math.inf)
 
@@ -138,25 +142,24 @@ _bonus: Any = bonus
 
 
 def smallest_weight(setting: Setting, epsilon: float) -> float:
-    """Return w_min(eps) = eps / (H H_ent X A) (Definition H.3)."""
+    """Return w_min(eps) = eps / (H H_ent X A), the occupancy of a likely pair (Definition H.3)."""
     if not epsilon > 0.0:
         raise InputError(f"epsilon is {epsilon:g}, not a positive number")
     return epsilon / (setting.H * entropy_horizon(setting) * setting.X * setting.A)
 
 
 def likely_pairs(occupancy: Array, setting: Setting, epsilon: float) -> Array:
-    """Return booleans [H, X, A]: the pairs U_h^k with w_h^k >= w_min(eps) (Definition H.3)."""
+    """Return booleans [H, X, A]: True for occupancies >= w_min(eps), the sets of Definition H.3."""
     return np.asarray(occupancy >= smallest_weight(setting, epsilon))
 
 
 def is_nice(
     occupancy: Array, visits: Array, occupancies: Array, setting: Setting, epsilon: float
 ) -> bool:
-    """Return True if every (h, x, a) has w^k <= w_min(eps) or n^k >= (1/4) sum_{i<k} w^i.
+    """Return True if each (h, x, a) with w^k > w_min(eps) has n^k >= (1/4) sum_{i<k} w^i.
 
-    This is Definition H.3. All arrays are [H, X, A].
-    occupancy : w^k of this episode's policy. visits : n^k.
-    occupancies : the sum of w^i over the earlier episodes.
+    This is Definition H.3: likely pairs were visited about as often as expected. All arrays are [H,
+    X, A]: occupancy is w^k, visits is n^k, occupancies is the sum of w^i over earlier episodes.
     """
     unlikely = occupancy <= smallest_weight(setting, epsilon)
     return bool(np.all(unlikely | (visits >= 0.25 * occupancies)))

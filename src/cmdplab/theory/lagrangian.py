@@ -1,4 +1,9 @@
-"""Lagrange functions (plain, regularised, optimistic), the duality gap, and optimistic errors."""
+"""Lagrange functions (plain, regularised, optimistic), the duality gap, and optimistic errors.
+
+V[r] is the value of a reward r at the start, and V[r, tau] is the value with the entropy weighted
+by the temperature tau. b^n is the threshold of utility r^n, and lambda [N] are multipliers.
+(pi*_tau, lambda*_tau) is the saddle point, and (pi^k, lambda^k) is the iterate of episode k.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from cmdplab.types import Array
 
 
 class Evaluation(NamedTuple):
-    """Optimistic values of a policy, as a learner finds them in an episode (Algorithm 2)."""
+    """Optimistic action values and values of a policy, as a learner computes them (Algorithm 2)."""
 
     q: Array  # [1 + N, H, X, A]
     value: Array  # [1 + N, H + 1, X]
@@ -25,8 +30,8 @@ class Evaluation(NamedTuple):
 def lagrangian(problem: CMDP, policy: Array, multiplier: Array, temperature: float = 0.0) -> float:
     """Return L_tau = V[r^0, tau] + sum_n lambda^n (V[r^n] - b^n) + (tau / 2) |lambda|^2 (Eq. 2).
 
-    policy [H, X, A], multiplier [N]. The policy maximises and the multipliers minimise. With tau =
-    0 the function is L of Appendix C (Eq. 9).
+    policy is pi [H, X, A], and multiplier is lambda [N]. The policy maximises and the multipliers
+    minimise. With tau = 0 the function is L of Appendix C (Eq. 9).
     """
     returns = regularised_returns(problem, policy, temperature)
     return _combined(returns, problem.threshold, multiplier, temperature)
@@ -47,7 +52,7 @@ def optimistic_lagrangian(
 
 
 def largest_lagrangian(problem: CMDP, multiplier: Array, temperature: float) -> float:
-    """Return max over policies of L_tau(pi, lambda), the dual function."""
+    """Return max over policies of L_tau(pi, lambda), the dual function, at a multiplier [N]."""
     weights = np.array([1.0, *multiplier])
     reward = np.tensordot(weights, problem.reward, axes=1)
     best = soft_greedy(problem, reward, temperature).value
@@ -57,9 +62,10 @@ def largest_lagrangian(problem: CMDP, multiplier: Array, temperature: float) -> 
 def best_multiplier(
     problem: CMDP, policy: Array, temperature: float, cap: float = math.inf
 ) -> Array:
-    """Return clip((b - V[r^n]) / tau, 0, cap), [N]: it minimises L_tau(pi, .) over [0, cap]^N.
+    """Return the multipliers [N] in [0, cap]^N that minimise L_tau for a policy [H, X, A].
 
-    See the proof of Lemma F.4. For tau = 0 it is 0 where the constraint holds and `cap` elsewhere.
+    They are clip((b - V[r^n]) / tau, 0, cap) (proof of Lemma F.4). For tau = 0 a multiplier is 0
+    where the constraint holds and `cap` elsewhere.
     """
     violation = exact.violation(problem.threshold, regularised_returns(problem, policy, 0.0)[1:])
     if temperature == 0.0:
@@ -68,7 +74,7 @@ def best_multiplier(
 
 
 class DualityGap(NamedTuple):
-    """The gain that each player could reach alone: both are >= 0, and 0 at the saddle point."""
+    """Gains that the policy and the multipliers can reach alone, both 0 at the saddle point."""
 
     policy: float  # max_pi' L_tau(pi', lambda) - L_tau(pi, lambda)
     multiplier: float  # L_tau(pi, lambda) - min_lambda' L_tau(pi, lambda')
@@ -119,8 +125,8 @@ def saddle_gap(
 ) -> SaddleGap:
     """Return L_tau(pi*_tau, lambda^k) - L_tau(pi^k, lambda*_tau) in two parts (Appendix H.3).
 
-    policy [H, X, A] is pi^k, multiplier [N] is lambda^k, tau is that of the saddle point.
-    evaluation : the optimistic values of `policy`; exact values take their place if it is None.
+    policy [H, X, A] and multiplier [N] are pi^k and lambda^k; tau is that of the saddle point.
+    evaluation : the optimistic values of `policy`; exact values replace them if it is None.
     """
     temperature = saddle.temperature
     if evaluation is None:
@@ -145,8 +151,8 @@ class ValueDifference(NamedTuple):
     """Both sides of the value difference identity: `left` = `policies` + `model`."""
 
     left: float
-    policies: float  # what the two policies do differently
-    model: float  # where q is not the reward plus the expected next value
+    policies: float  # the part of the difference between the two policies
+    model: float  # the part of q that differs from the reward plus the expected next value
 
 
 def value_difference(
@@ -176,15 +182,16 @@ def value_difference(
 def optimism_errors(
     problem: CMDP, policy: Array, evaluation: Evaluation, temperature: float
 ) -> Array:
-    """Return V~^n_1(x_1) - V^pi_1[P, r^n](x_1), [1 + N], the objective with its entropy.
+    """Return the optimistic less the true values of a policy [H, X, A] for every reward: [1 + N].
 
-    On the good event all are >= 0 (Lemma H.2). They are at most epsilon on all but the number of
-    episodes of Lemma H.6 (`log_optimism_order`). `evaluation` must have this temperature.
+    They are V~^n_1(x_1) - V^pi_1[P, r^n](x_1). Reward 0, the objective, has its entropy in both. On
+    the good event all errors are >= 0 (Lemma H.2). They are at most epsilon on all but the number
+    of episodes of Lemma H.6 (`log_optimism_order`). `evaluation` must have this temperature.
     """
     optimistic = evaluation.value[:, 0, problem.start]
     return np.asarray(optimistic - regularised_returns(problem, policy, temperature))
 
 
 def weighted_optimism_error(errors: Array, saddle_multiplier: Array) -> float:
-    """Return rho^k = error^0 + sum_n lambda*_tau^n error^n from the errors [1 + N] (Lemma H.8)."""
+    """Return rho^k = error^0 + sum_n lambda*_tau^n error^n of `optimism_errors` (Lemma H.8)."""
     return float(errors[0] + saddle_multiplier @ errors[1:])

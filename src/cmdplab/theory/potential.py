@@ -1,4 +1,9 @@
-"""The potential Phi^k: its definition, its bound along a run, and the gap that it implies."""
+"""The potential Phi^k: its definition, its bound along a run, and the gap that it implies.
+
+Phi^k measures the distance of the iterate of episode k, a policy pi and multipliers lambda, from
+the saddle point (pi*_tau, lambda*_tau). w* is the occupancy of pi*_tau. eta_k and tau_k are the
+step size and temperature, rho^k is `weighted_optimism_error`, C is `Constants.combined`.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +28,19 @@ class Potential(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Return Phi."""
+        """Return Phi, the sum of both parts."""
         return self.policy + self.multiplier
 
 
 def potential(
     problem: CMDP, saddle: SaddlePoint, log_policy: Array, multiplier: Array
 ) -> Potential:
-    """Return Phi of an iterate (Appendix H.4).
+    """Return the potential Phi of an iterate, a policy and multipliers (Appendix H.4).
 
     Phi = sum_{h,x} w*_h(x) KL(pi*_tau || pi) + |lambda*_tau - lambda|^2 / 2
 
-    w* is the occupancy of pi*_tau; log_policy [H, X, A] is ln pi, multiplier [N]. Phi is infinite
-    if pi excludes an action that the saddle point's policy takes in a state it visits.
+    log_policy [H, X, A] is ln pi, and multiplier [N] is lambda. Phi is infinite if pi excludes an
+    action that the saddle point's policy takes in a state it visits.
     """
     pairs = exact.occupancy(problem, saddle.policy)
     taken = pairs > 0.0
@@ -48,11 +53,12 @@ def potential(
 def recursion_bound(
     now: float, step: float, temperature: float, error: float, constant: float
 ) -> float:
-    """Return (1 - eta_k tau_k) Phi^k + eta_k^2 C + eta_k rho^k >= Phi^{k+1} (Appendix H.4).
+    """Return (1 - eta_k tau_k) Phi^k + eta_k^2 C + eta_k rho^k, the bound on Phi^{k+1}.
 
-    `now` is Phi^k, `error` rho^k. The paper claims the bound on the good event (docs/errata.md).
-    Both potentials are measured from the saddle point of tau_k. The print ignores that Phi^{k+1}
-    belongs to the saddle point of tau_{k+1} (`drift`).
+    This is the recursion of Appendix H.4. `now` is Phi^k, `error` is rho^k, and `constant` is C.
+    The paper claims the bound on the good event (docs/errata.md). Both potentials are measured from
+    the saddle point of tau_k. The print ignores that Phi^{k+1} belongs to the saddle point of
+    tau_{k+1} (`drift`).
     """
     return (1.0 - step * temperature) * now + step**2 * constant + step * error
 
@@ -60,25 +66,27 @@ def recursion_bound(
 def drift(
     problem: CMDP, before: SaddlePoint, after: SaddlePoint, log_policy: Array, multiplier: Array
 ) -> float:
-    """Return Phi about the saddle point of tau_{k+1} less Phi about that of tau_k, at one iterate.
+    """Return how much the potential of an iterate grows as the saddle point moves.
 
-    The recursion of Appendix H.4 leaves this term out. It is zero if the temperature is fixed.
+    It is Phi about the saddle point `after` (of tau_{k+1}) less Phi about `before` (of tau_k). The
+    iterate is log_policy [H, X, A] and multiplier [N]. The recursion of Appendix H.4 leaves this
+    term out. It is zero if the temperature is fixed.
     """
     now = potential(problem, after, log_policy, multiplier).total
     return now - potential(problem, before, log_policy, multiplier).total
 
 
 class PotentialBound(NamedTuple):
-    """The summands of the bound on Phi^2, ..., Phi^{K+1}: each [K]."""
+    """Summands, each [K], of the bounds on the potentials Phi^2, ..., Phi^{K+1}."""
 
     initial: Array  # A_1^k Phi^1
     steps: Array  # B_k C
     errors: Array  # E_k
-    drift: Array  # what a falling temperature adds; zero in the print
+    drift: Array  # the increase by a falling temperature; zero in the print
 
     @property
     def total(self) -> Array:
-        """Return the bound: [K]."""
+        """Return the bounds [K] on Phi^2, ..., Phi^{K+1}."""
         return self.initial + self.steps + self.errors + self.drift
 
 
@@ -94,8 +102,8 @@ def potential_bound(
 
     A_t^k = prod_{i=t}^k (1 - eta_i tau_i),  B_k = sum_i A_{i+1}^k eta_i^2,
     E_k = sum_i A_{i+1}^k eta_i rho^i.
-
-    first : Phi^1. steps, temperatures, errors : eta_k, tau_k, rho^k, each [K].
+    first, constant : Phi^1 and C.
+    steps, temperatures, errors : eta_k, tau_k, rho^k, each [K].
     drifts : the results of `drift` after each step, [K].
 
     With `drifts` the bound also holds while the temperature falls. The print keeps the saddle point
@@ -120,19 +128,20 @@ class LatePotentialBound(NamedTuple):
 
     @property
     def total(self) -> float:
-        """Return the logarithm of their sum."""
+        """Return the natural logarithm of the sum of the three summands."""
         return float(np.logaddexp.reduce(self))
 
 
 def late_potential_bound(
     log_episode: float, exponents: Exponents, first: float, constant: float, error_sum: float
 ) -> LatePotentialBound:
-    """Return a bound on Phi^{k+1} for k >= k* as logarithms; `log_episode` is ln k.
+    """Return a bound on Phi^{k+1} for an episode k >= k*, as logarithms (proof of Lemma H.9).
 
     Phi^{k+1} <= 9 Phi^1 (k + 3)^-12 + 9 C ln(k + 3) (k + 3)^(alpha_tau - alpha_eta)
-               + 4 (k + 3)^-alpha_eta sum_{i <= k} rho^i   (proof of Lemma H.9).
+                   + 4 (k + 3)^-alpha_eta sum_{i <= k} rho^i.
+    log_episode, first, constant, error_sum : ln k, Phi^1, C and the sum of rho^i.
 
-    An episode before k* is refused. k* is about 10^46, so that no run gets there.
+    An episode before k* is refused. k* (`log_burn_in`) is about 10^46, so that no run gets there.
     """
     why = "the bound holds from k* on: this episode comes before it"
     log_episode = at_least(log_burn_in(exponents), log_episode, why)
@@ -146,7 +155,7 @@ def late_potential_bound(
 
 
 class GapFromDivergence(NamedTuple):
-    """Both sides of the lemma that turns a divergence into a gap and a violation."""
+    """Both sides of Lemma F.5, which bounds gap and violation by a divergence of policies."""
 
     gap: float  # V* - V[r^0]
     gap_bound: float
@@ -157,14 +166,14 @@ class GapFromDivergence(NamedTuple):
 def gap_from_divergence(
     problem: CMDP, saddle: SaddlePoint, log_policy: Array, optimum: float, slack: float
 ) -> GapFromDivergence:
-    """Return both sides of Lemma F.5, with e = sum_{h,x} w*_h(x) KL(pi*_tau || pi).
+    """Return gap and violation of a policy pi beside their bounds by its divergence e (Lemma F.5).
 
-    V* - V[r^0]  <= tau H_ent         + H sqrt(2 H e)
+    e = sum_{h,x} w*_h(x) KL(pi*_tau || pi), the policy part of Phi,
+    V* - V[r^0]  <= tau H_ent         + H sqrt(2 H e),
     b^n - V[r^n] <= tau H_ent / b_gap + H sqrt(2 H e).
-
-    e is the policy part of Phi. log_policy [H, X, A] is ln pi; optimum is V*; slack is b_gap. The
-    lemma is stated for every tau > 0 but takes the violation from Lemma F.4, which needs tau <= 1.
-    For a larger tau the bound here has tau H (1 + tau ln A) / b_gap.
+    log_policy [H, X, A] is ln pi, optimum is V*, and slack is b_gap. The lemma is stated for every
+    tau > 0 but takes the violation from Lemma F.4, which needs tau <= 1. For a larger tau the bound
+    here has tau H (1 + tau ln A) / b_gap.
     """
     setting = setting_of(problem, slack)
     none = np.zeros(problem.constraints)

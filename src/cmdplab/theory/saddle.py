@@ -45,7 +45,7 @@ ROUNDING = 1e-12  # relative; values that agree this well are not compared
 
 
 class SaddlePoint(NamedTuple):
-    """The saddle point of L_tau (Lemma 3.1)."""
+    """Saddle point of L_tau: its policy, multipliers, value and residual (Lemma 3.1)."""
 
     policy: Array  # [H, X, A], pi*_tau
     log_policy: Array  # [H, X, A]; finite where the policy itself rounds to zero
@@ -65,12 +65,13 @@ class _Dual(NamedTuple):
 def saddle_point(
     problem: CMDP, temperature: float, cap: float = math.inf, start: Array | None = None
 ) -> SaddlePoint:
-    """Return the one (pi, lambda) with L_tau(pi, l) >= L_tau(pi, lambda) >= L_tau(p, lambda).
+    """Return the saddle point (pi, lambda) of L_tau, where tau is `temperature` (Lemma 3.1).
 
     cap : an upper end of every multiplier. The bound of Lemma F.4 cuts nothing off.
     start : multipliers [N] to begin with, for example those of a temperature near by.
 
-    It exists for every tau > 0, also if no policy meets the thresholds (Lemma 3.1).
+    For all multipliers l and policies p, L_tau(pi, l) >= L_tau(pi, lambda) >= L_tau(p, lambda). The
+    point is unique. It exists for every tau > 0, also if no policy meets the thresholds.
     """
     if not 0.0 < temperature < math.inf:
         raise InputError(f"the temperature is {temperature:g}, not a finite number > 0")
@@ -101,10 +102,11 @@ def stationarity(
 ) -> float:
     """Return the distance of (pi, lambda) from the conditions of the saddle point; 0 exactly there.
 
-    It is the larger of two residuals, each in units of value:
-    dual:   max_n | tau lambda^n - clip(b^n - V[r^n], 0, tau cap) |   (violation = tau multiplier)
-    primal: max_{h,x,a} | tau ln pi - (Q_tau - V_tau) |, with values of pi by policy evaluation.
-    log_policy [H, X, A], multiplier [N].
+    log_policy [H, X, A] is ln pi, and multiplier [N] is lambda. The distance is the larger of two
+    residuals, each in units of value. Q_tau and V_tau are the regularised values of pi.
+
+    dual:   max_n | tau lambda^n - clip(b^n - V[r^n], 0, tau cap) |
+    primal: max_{h,x,a} | tau ln pi - (Q_tau - V_tau) |
     """
     policy = np.exp(log_policy)
     violation = exact.violation(problem.threshold, exact.returns(problem, policy)[1:])
@@ -117,10 +119,11 @@ def stationarity(
 
 
 def dual_curvature(problem: CMDP, policy: Array, temperature: float) -> Array:
-    """Return the second derivative [N, N] of D at multipliers whose soft greedy policy is `policy`.
+    """Return the second derivative [N, N] of the dual function at the multipliers of a policy.
 
-    It is (1 / tau) sum_{h,x} w_h(x) Cov_a(Q^m, Q^n) plus tau on the diagonal. The covariance of the
-    utilities' action values says how fast the policy follows the multipliers.
+    policy [H, X, A] is the soft greedy policy for these multipliers. The module's docstring has the
+    formula. The covariance of the utilities' action values measures the reaction of the policy to
+    the multipliers.
     """
     states = exact.occupancy(problem, policy).sum(axis=-1)
     shape = (problem.constraints, *policy.shape)
@@ -141,13 +144,13 @@ def _dual(problem: CMDP, multiplier: Array, temperature: float) -> _Dual:
 
 
 def _dual_residual(point: _Dual, temperature: float, cap: float) -> float:
-    """Return tau |lambda - clip(lambda - gradient / tau, 0, cap)|: the projected gradient."""
+    """Return tau max |lambda - clip(lambda - gradient / tau, 0, cap)|, a size of the gradient."""
     target = np.clip(point.multiplier - point.gradient / temperature, 0.0, cap)
     return float(temperature * np.max(np.abs(point.multiplier - target), initial=0.0))
 
 
 def _newton_step(problem: CMDP, here: _Dual, temperature: float, cap: float) -> _Dual | None:
-    """Return the step to the minimum of the quadratic model, shortened until the value falls."""
+    """Return the next point of Newton's method with backtracking, or None without progress."""
     lam, gradient = here.multiplier, here.gradient
     curvature = dual_curvature(problem, here.best.policy, temperature)
     direction = _box_minimum(curvature, gradient, -lam, cap - lam)
@@ -167,7 +170,7 @@ def _newton_step(problem: CMDP, here: _Dual, temperature: float, cap: float) -> 
 
 
 def _box_minimum(curvature: Array, gradient: Array, low: Array, high: Array) -> Array:
-    """Return d in [low, high] with the least gradient d + d curvature d / 2."""
+    """Return the vector d in [low, high] that minimises gradient d + d curvature d / 2."""
     root = np.linalg.cholesky(curvature)
     answer = lsq_linear(root.T, -np.linalg.solve(root, gradient), (low, high), method="bvls")
     return np.asarray(answer.x)
@@ -178,10 +181,7 @@ def _total_reward(problem: CMDP, multiplier: Array) -> Array:
 
 
 def covariance(problem: CMDP, saddle: SaddlePoint) -> Array:
-    """Return G [M, M]: sum_{h,x} w_h(x) Cov_a(Q^m, Q^n) over the M multipliers above zero.
-
-    It is tau (D'' - tau), D'' the curvature of the dual function.
-    """
+    """Return G [M, M] of the module's docstring, over the saddle point's M multipliers > 0."""
     tau = saddle.temperature
     moving = saddle.multiplier > 0.0
     curvature = dual_curvature(problem, saddle.policy, tau)[np.ix_(moving, moving)]
@@ -189,15 +189,16 @@ def covariance(problem: CMDP, saddle: SaddlePoint) -> Array:
 
 
 def coupling(problem: CMDP, saddle: SaddlePoint) -> float:
-    """Return C, the largest eigenvalue of G; 0 if no multiplier is above zero."""
+    """Return C, the largest eigenvalue of `covariance`; 0 if no multiplier is above zero."""
     eigenvalues = np.linalg.eigvalsh(covariance(problem, saddle))
     return max(float(np.max(eigenvalues, initial=0.0)), 0.0)
 
 
 def growth(problem: CMDP, saddle: SaddlePoint, step: float) -> float:
-    """Return sqrt((1 - eta tau)^2 + eta^2 C), the factor of one update on a small perturbation.
+    """Return the factor by which one update with this step multiplies a small perturbation.
 
-    If it is below 1, the update settles at the saddle point. If it is above 1, it moves away.
+    It is sqrt((1 - eta tau)^2 + eta^2 C), where eta is `step` and C is `coupling`. If it is below
+    1, the update settles at the saddle point. If it is above 1, it moves away.
     """
     if not 0.0 < step < math.inf:
         raise InputError(f"the step is {step:g}, not a finite number > 0")
@@ -205,6 +206,6 @@ def growth(problem: CMDP, saddle: SaddlePoint, step: float) -> float:
 
 
 def largest_step(problem: CMDP, saddle: SaddlePoint) -> float:
-    """Return 2 tau / (C + tau^2): `growth` is below 1 exactly for the steps between 0 and this."""
+    """Return 2 tau / (C + tau^2), C = `coupling`: `growth` is below 1 for steps below this."""
     tau = saddle.temperature
     return 2.0 * tau / (coupling(problem, saddle) + tau**2)

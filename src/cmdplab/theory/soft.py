@@ -12,14 +12,14 @@ from cmdplab.types import Array
 
 
 class Values(NamedTuple):
-    """Regularised values of one reward."""
+    """Regularised action values and values of a policy for one reward."""
 
     q: Array  # [H, X, A]
     value: Array  # [H + 1, X]; zero after the last step
 
 
 class SoftPolicy(NamedTuple):
-    """The policy that maximises a regularised value, and that value."""
+    """Policy that maximises a regularised value, with that value at the start."""
 
     value: float
     policy: Array  # [H, X, A]
@@ -27,17 +27,18 @@ class SoftPolicy(NamedTuple):
 
 
 def entropy(policy: Array) -> Array:
-    """Return -sum_a pi(a) ln pi(a), [...], for a policy [..., A], with 0 ln 0 = 0."""
+    """Return -sum_a pi(a) ln pi(a), [...], for a policy pi [..., A], with 0 ln 0 = 0."""
     logs = np.log(np.where(policy > 0.0, policy, 1.0))
     return np.asarray(-np.sum(policy * logs, axis=-1))
 
 
 def regularised_values(problem: CMDP, policy: Array, reward: Array, temperature: float) -> Values:
-    """Return V^pi_h[P, r, tau] and Q^pi_h[P, r, tau] of a policy and a reward, both [H, X, A].
+    """Return V^pi_h[P, r, tau] and Q^pi_h[P, r, tau] of a policy pi and a reward r, both [H, X, A].
 
     Q_h = r_h + P_h V_{h+1},  V_h = pi_h (Q_h - tau ln pi_h),  V_{H+1} = 0   (Section 2).
 
-    The print's definition of V has r_h and pi_h inside the sum over i in place of r_i and pi_i.
+    P is the kernel of `problem`, and tau is `temperature`. The print's definition of V has r_h and
+    pi_h inside the sum over i in place of r_i and pi_i.
     """
     q = np.empty_like(reward)
     value = np.zeros((problem.horizon + 1, problem.states))
@@ -49,7 +50,10 @@ def regularised_values(problem: CMDP, policy: Array, reward: Array, temperature:
 
 
 def regularised_returns(problem: CMDP, policy: Array, temperature: float) -> Array:
-    """Return V^pi_1[P, r^0, tau](x_1) and, without entropy, V^pi_1[P, r^n](x_1): [1 + N]."""
+    """Return the values [1 + N] of a policy [H, X, A] at the start; only the first has the entropy.
+
+    They are V^pi_1[P, r^0, tau](x_1) for the objective, and V^pi_1[P, r^n](x_1) for each utility.
+    """
     pairs = exact.occupancy(problem, policy)
     values = exact.earned(problem, pairs)
     values[0] += temperature * np.sum(pairs.sum(axis=-1) * entropy(policy))

@@ -1,6 +1,7 @@
 """Numbers of the theory for one problem: constants, orders, the saddle point, stability.
 
-`cmdplab theory` prints them. Other modules of this subpackage compute every number.
+`cmdplab theory` prints them. V* and V[r] are the values of an optimum and of a reward r. L_tau,
+lambda*_tau and pi*_tau are those of `lagrangian` and `saddle`.
 """
 
 from __future__ import annotations
@@ -33,24 +34,24 @@ class Terms(NamedTuple):
 
 
 class Saddle(NamedTuple):
-    """The saddle point of L_tau beside its bounds, and the stability of a step there."""
+    """Saddle point of L_tau beside its bounds, and the stability of a step there."""
 
     temperature: float  # tau
-    multiplier: list[float]  # [N], lambda*_tau
+    multiplier: list[float]  # lambda*_tau [N]
     multiplier_bound: float  # of their sum: Lemma F.4
     gap: float  # V* - V[r^0] of pi*_tau
     gap_bound: float  # tau H_ent: Lemma F.5 without divergence
     violation: list[float]  # [N], b^n - V[r^n] of pi*_tau: tau lambda*_tau where that is > 0
     violation_bound: float  # Lemma F.4
-    residual: float  # how far from stationary, in units of value
-    coupling: float  # C
-    largest_step: float  # eta below which Eqs. 4 and 5 with P known settle
+    residual: float  # the distance from the conditions of a saddle point, in units of value
+    coupling: float  # C of `theory.saddle`
+    largest_step: float  # the step size eta below which Eqs. 4 and 5 with P known settle
     step: float  # eta
-    growth: float  # by what one update with that step multiplies a small perturbation
+    growth: float  # the factor of one update with that step on a small perturbation
 
 
 class Theory(NamedTuple):
-    """The statements of the theory about a problem before a run."""
+    """Numbers of the theory for a problem, before any run on it."""
 
     name: str
     states: int
@@ -63,7 +64,7 @@ class Theory(NamedTuple):
     delta: float
     alpha_eta: float
     alpha_tau: float
-    outside: str  # why Theorem 4.1 is not about these exponents; empty if it is
+    outside: str  # a sentence on why Theorem 4.1 excludes these exponents; empty if it does not
     epsilon: float
     episodes: int
     entropy_horizon: float  # H_ent
@@ -90,10 +91,12 @@ def theory_of(
     step: float | None = None,
     delta: float = 0.1,
 ) -> Theory:
-    """Compute the theory of a feasible problem with slack.
+    """Compute the theory of a feasible problem with slack, for the exponents of its schedules.
 
+    epsilon, episodes : the accuracy of the mistakes, and the number of episodes of the regret.
     temperature, step : tau of the saddle point and the step of its stability. By default they are
     tau and eta of the last episode, (episodes + 3)^-alpha.
+    delta : the failure probability.
     """
     for what, value in (("epsilon", epsilon), ("the number of episodes", episodes)):
         if not 0.0 < value < math.inf:
