@@ -12,7 +12,6 @@ import numpy as np
 
 from cmdplab.engines.gpu.batch import GpuBatch
 from cmdplab.engines.gpu.limits import batches, check_precision, chunk_size
-from cmdplab.engines.gpu.measures import Standing
 from cmdplab.errors import InputError
 from cmdplab.experiments.play import (
     Entry,
@@ -51,7 +50,7 @@ class PlayingOnGpu:
             states = [saved_state(*each) for each in zip(rows, snapshots, strict=True)]
             before = [part(each, "measure_") for each in snapshots]
         self._batch = GpuBatch(problems, rows, tasks, seeds, states, precision)
-        self._measures = self._batch.judge(self._optima, before=before)
+        self.measures = self._batch.judge(self._optima, before=before)
         self.episodes = self.first = 0 if states is None else states[0].episode
         self.chunk = chunk_size(len(entries))  # episodes of a launch
         self._began = time.perf_counter()
@@ -63,20 +62,12 @@ class PlayingOnGpu:
 
     def advance(self, episodes: int) -> None:
         """Let every run play so many more episodes."""
-        self._batch.measure(self._optima, episodes, self._measures)
+        self._batch.measure(self._optima, episodes, self.measures)
         self.episodes += episodes
-
-    def standing(self) -> Standing | None:
-        """Return the standing of all runs one launch ago."""
-        return self._measures.standing
-
-    def broken(self) -> list[int]:
-        """Return the runs whose values are not finite."""
-        return self._measures.broken()
 
     def reached(self) -> Iterator[Reached]:
         """Yield the point that each run has reached, one after the other."""
-        judged, states = self._measures.each(), self._batch.states()
+        judged, states = self.measures.each(), self._batch.states()
         for entry, measures, state in zip(self._entries, judged, states, strict=True):
             yield Reached(entry.algorithm, entry.seed, measures, state)
 
@@ -137,7 +128,7 @@ def _keep(
     playing: PlayingOnGpu, stores: Sequence[Store], hurried: Callable[[], bool], *, last: bool
 ) -> None:
     """Give every run to its store; a run that cannot be kept, or is not finite, fails alone."""
-    broken, share = set(playing.broken()), playing.share
+    broken, share = set(playing.measures.broken()), playing.share
 
     def one(n: int, reached: Reached) -> None:
         try:
@@ -170,7 +161,7 @@ def play_batches(
         entries, stores = zip(*(runs[n] for n in batch), strict=True)
 
         def tell(playing: PlayingOnGpu, entries: Sequence[Entry] = entries) -> None:
-            if on_progress and (standing := playing.standing()):
+            if on_progress and (standing := playing.measures.standing):
                 for entry, last in zip(entries, standing.last, strict=True):
                     on_progress(_standing(entry, standing.episodes, last, playing.share))
 

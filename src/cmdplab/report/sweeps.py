@@ -62,7 +62,8 @@ def gather(folder: Path) -> Report:
         member = _Member(work, record)
         if episodes is None:  # a run without end is shown up to its last checkpoint
             episodes = record.episodes
-            if (last := int(_table(member, CURVES)["episode"][-1])) != episodes:
+            curves = read_one(work.folder / CURVES, work.settings.seed, record.digest_of(CURVES))
+            if (last := int(curves["episode"][-1])) != episodes:
                 why = f"its curves end at {last:,} and its checkpoint at {episodes:,}"
                 troubles.append(_trouble(status, f"{why}: `cmdplab resume` and stop it"))
                 continue
@@ -172,16 +173,9 @@ def _run(columns: Columns, member: _Member) -> OneRun:
     work, record = member
     time = 1e6 * record.seconds / record.episodes if record.seconds else None
     curves, mistakes = (
-        columns.table(work.folder, name, record.digest_of(name), partial(_table, member, name))
-        for name in (CURVES, MISTAKES)
+        columns.table(work, name, record.digest_of(name)) for name in (CURVES, MISTAKES)
     )
     return OneRun(work.settings.seed, curves, mistakes, dict(record.summary), time)
-
-
-def _table(member: _Member, name: str) -> dict[str, Array]:
-    """Return the columns of a run; refuse a table that holds another run."""
-    work, record = member
-    return read_one(work.folder / name, work.settings.seed, record.digest_of(name))
 
 
 def _about(members: list[_Member]) -> About:

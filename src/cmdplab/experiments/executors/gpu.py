@@ -152,7 +152,7 @@ def _play_group(
 
     def tell(playing: PlayingOnGpu) -> None:
         """Tell of the batch under the name of its first run."""
-        if (standing := playing.standing()) is not None:
+        if (standing := playing.measures.standing) is not None:
             gap, *rest = np.median(standing.last, axis=0).tolist()
             rate = (standing.episodes - playing.first) / max(playing.share, 1e-9)
             far = (standing.episodes, rate, gap, rest[0] if rest else None, len(stores))

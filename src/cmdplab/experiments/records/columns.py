@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cmdplab.errors import InputError
-from cmdplab.experiments.records.tables import LABELS
+from cmdplab.experiments.records.tables import LABELS, read_one
 from cmdplab.experiments.status import home_of
 from cmdplab.experiments.work import Work
 from cmdplab.files import LARGEST, file_digest as sha256
@@ -48,17 +48,18 @@ class Columns:
         self._known: dict[str, dict[str, _Rows]] = {}
         self._new: set[str] = set()
 
-    def table(self, run: Path, name: str, source: str, read: Callable[[], Table]) -> Table:
-        """Return the columns of a run's file `name`; `source` is its hash, `read` reads it."""
+    def table(self, work: Work, name: str, source: str) -> Table:
+        """Return the columns of a run's file `name`; `source` is its hash, if it is known."""
+        run = work.folder
         if self._folder is None or not source:
-            return read()
+            return read_one(run / name, work.settings.seed, source)
         if name not in self._known:
             self._known[name] = _read(self._folder / name)
         known = self._known[name].get(run.name)
         if known is not None and known.source == source:
             return known.table
         if (found := _as_written(run / name, source)) is None:
-            return read()
+            return read_one(run / name, work.settings.seed, source)
         self._known[name][run.name] = _Rows(source, found)
         self._new.add(name)
         return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +15,6 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.records.columns import Columns, columns_of
-from cmdplab.experiments.records.tables import read_one
 from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.experiments.status import Index, RunStatus
 from cmdplab.experiments.work import Work, problem_of
@@ -112,9 +110,7 @@ def _group(
     for work in works:
         known = index.digests(work)
         for name, tables in ((CURVES, curves), (MISTAKES, mistakes)):
-            sha256 = known.get(name, "")
-            read = partial(read_one, work.folder / name, work.settings.seed, sha256)
-            tables.append(columns.table(work.folder, name, sha256, read))
+            tables.append(columns.table(work, name, known.get(name, "")))
     first = works[0].settings
     return Group(
         label=label,

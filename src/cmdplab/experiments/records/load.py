@@ -57,13 +57,13 @@ def _labelled(table: Any, known: dict[str, Any]) -> Any:
     """Return the table of a run with its labels in the first columns."""
     import pyarrow as pa
 
-    for position, name in enumerate(LABELS):
-        if name in table.column_names:
-            table = table.drop_columns([name])
-        kind = {str: pa.string, int: pa.int64, float: pa.float64}[_KINDS[name]]
-        column = pa.array([known.get(name)] * table.num_rows, kind())
-        table = table.add_column(position, name, column)
-    return table
+    kinds = {str: pa.string(), int: pa.int64(), float: pa.float64()}
+    labels = {
+        name: pa.array([known.get(name)] * table.num_rows, kinds[kind])
+        for name, kind in _KINDS.items()
+    }
+    numbers = {name: table[name] for name in table.column_names if name not in labels}
+    return pa.table(labels | numbers)
 
 
 def recall(work: Work) -> Run:
