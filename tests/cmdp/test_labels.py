@@ -27,6 +27,21 @@ def test_labels_survive_the_file_of_a_problem(tmp_path):
     assert CMDP.load(tmp_path / "it.npz").labels == labels
 
 
+def test_one_place_converts_what_leaves_a_problem():
+    """Pay is 100 ours - 300, and cost is 30 - 2 ours: a cost unit is half a unit of ours."""
+    units = problem(labels=Labels(signals=(Scale("pay", 100, -300), Scale("cost", -2, 30)))).units
+    assert [each.cost for each in units] == [False, True]
+    assert units.returns([2.5, 12.0]) == [-50.0, 6.0]
+    assert units.thresholds([15.0]) == [0.0]
+    assert units.slacks([1.5]) == [3.0]
+    assert units.multipliers([0.5]) == [
+        25.0
+    ]  # 0.5 for 1 of ours, which is 50 pay for 2 of the cost
+    plain = problem().units
+    assert plain.returns([2.5, 12.0]) == [2.5, 12.0]
+    assert plain.multipliers([0.5]) == [0.5]
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [

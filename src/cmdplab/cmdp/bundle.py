@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.cmdp.checks import checked_threshold, floats
-from cmdplab.cmdp.labels import Labels, Scale, checked_labels
+from cmdplab.cmdp.labels import Labels, Scales, checked_labels
 from cmdplab.cmdp.transitions import Dense, Kernel, Sparse
 from cmdplab.errors import InputError
 from cmdplab.files import read_sealed_npz, write_sealed_npz
@@ -51,9 +51,9 @@ class Bundle:
         return len(self.reward) - 1
 
     @property
-    def units(self) -> tuple[Scale, ...]:
-        """Return the units of each reward, [1 + N]."""
-        return tuple(self.labels.signal(n) for n in range(len(self.reward)))
+    def units(self) -> Scales:
+        """Return the units of each reward, [1 + N], which convert values into them."""
+        return Scales(self.labels.signal(n) for n in range(len(self.reward)))
 
     @property
     def kernel(self) -> Kernel:

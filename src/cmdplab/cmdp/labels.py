@@ -32,9 +32,42 @@ class Scale(NamedTuple):
         """Return a value V[r] in the units of the source."""
         return self.offset + self.factor * ours
 
+    @property
+    def cost(self) -> bool:
+        """Return True if the source counts a cost, which must stay below its limit."""
+        return self.factor < 0.0
+
+    def difference(self, ours: Any) -> Any:
+        """Return the difference of two values, such as a slack, in the units of the source."""
+        return abs(self.factor) * ours
+
+    def price(self, ours: Any, limit: Scale) -> Any:
+        """Return what one unit of `limit` costs, in the units of this objective."""
+        return abs(self.factor / limit.factor) * ours
+
     def ours(self, published: Any) -> Any:
         """Return a value V[r] in our units, the inverse of `published`; arrays are accepted."""
         return (published - self.offset) / self.factor
+
+
+class Scales(tuple[Scale, ...]):
+    """The units of a problem's rewards, [1 + N]: they convert all numbers that leave a problem."""
+
+    def returns(self, ours: Iterable[Any]) -> list[Any]:
+        """Return the values [1 + N] of the objective and of all utilities."""
+        return [scale.published(each) for scale, each in zip(self, ours, strict=True)]
+
+    def thresholds(self, ours: Iterable[Any]) -> list[Any]:
+        """Return thresholds, or values of the utilities, [N]; a cost has its budget."""
+        return [scale.published(each) for scale, each in zip(self[1:], ours, strict=True)]
+
+    def slacks(self, ours: Iterable[Any]) -> list[Any]:
+        """Return slacks, violations or errors of the utilities, [N]."""
+        return [scale.difference(each) for scale, each in zip(self[1:], ours, strict=True)]
+
+    def multipliers(self, ours: Iterable[Any]) -> list[Any]:
+        """Return multipliers [N]: objective for one more unit of each utility or cost."""
+        return [self[0].price(each, scale) for scale, each in zip(self[1:], ours, strict=True)]
 
 
 @dataclass(frozen=True)

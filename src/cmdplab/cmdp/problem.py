@@ -114,16 +114,16 @@ class CMDP(Bundle):
         start = display.name(self.labels.state(self.start))
         title, facts = self._told(("horizon", f"{self.horizon:,}"), start, how + listed)
         if self.labels.signals and self.constraints:
-            limits = ", ".join(self._limit(n) for n in range(min(self.constraints, 4)))
+            limits = zip(
+                self.units[1:], self.units.thresholds(self.threshold.tolist()), strict=True
+            )
+            told = [  # + 0.0: no "-0"
+                f"{display.name(scale.of)} {'<=' if scale.cost else '>='} {limit + 0.0:.6g}"
+                for scale, limit in limits
+            ]
             more = ", ..." if self.constraints > 4 else ""
-            return title, [*facts, ("in your units", limits + more)]
+            return title, [*facts, ("in your units", ", ".join(told[:4]) + more)]
         return title, facts
-
-    def _limit(self, n: int) -> str:
-        """Return a threshold in the units of the labels: energy <= 15."""
-        signal = self.labels.signal(n + 1)
-        limit = signal.published(float(self.threshold[n])) + 0.0  # + 0.0: no "-0"
-        return f"{display.name(signal.of)} {'<=' if signal.factor < 0.0 else '>='} {limit:.6g}"
 
     @property
     def table(self) -> Array:

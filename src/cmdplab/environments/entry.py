@@ -11,7 +11,7 @@ import numpy as np
 
 from cmdplab import plugins
 from cmdplab.checks import LONGEST, whole_number
-from cmdplab.cmdp.labels import Labels, Scale as Scale
+from cmdplab.cmdp.labels import Labels, Scale as Scale, Scales
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask
@@ -52,7 +52,7 @@ class Environment(NamedTuple):
         """Return "costs" if the source constrains costs, whose factors are negative, else
         "utilities".
         """
-        return "costs" if any(unit.factor < 0.0 for unit in self.units[1:]) else "utilities"
+        return "costs" if any(unit.cost for unit in self.units[1:]) else "utilities"
 
     def published(self) -> Published | None:
         """Return the certified numbers in the units of the source, or None if nothing is
@@ -61,13 +61,9 @@ class Environment(NamedTuple):
         if self.certified is None:
             return None
         optimum, multipliers, _, unconstrained = self.certified
-        units = self.units or (Scale("as here"),) * (1 + len(multipliers))
-        prices = [
-            each * abs(units[0].factor / unit.factor)
-            for each, unit in zip(multipliers, units[1:], strict=True)
-        ]
-        objective = units[0].published
-        return Published(objective(optimum), tuple(prices), objective(unconstrained))
+        units = Scales(self.units or (Scale("as here"),) * (1 + len(multipliers)))
+        values = units[0].published(optimum), units[0].published(unconstrained)
+        return Published(values[0], tuple(units.multipliers(multipliers)), values[1])
 
 
 def row(
