@@ -12,9 +12,11 @@ import time
 import faults
 import numpy as np
 import pytest
+import typer.main
 from conftest import random_problem
 
 from cmdplab import cli
+from cmdplab.cli.options import sentences
 from cmdplab.cmdp.problem import CMDP
 
 
@@ -249,3 +251,14 @@ def test_a_foreign_file_is_refused(call, tmp_path):
     code, _, err = call("solve", tmp_path / "f.npz")
     assert code == 2
     assert "is not a cmdplab problem" in err
+
+
+def test_every_option_has_a_sentence_and_every_sentence_an_option():
+    commands = typer.main.get_command(cli.app).commands
+    assert all(each.help for command in commands.values() for each in command.params)
+    names = {name: {each.name for each in command.params} for name, command in commands.items()}
+    for section, said in sentences().items():
+        has = names.get(section, set.union(*names.values()))
+        assert {name for name in said if name != "arguments"} <= has
+        assert {*said.get("arguments", {})} <= has
+        assert set(said) & set(said.get("arguments", {})) == set()

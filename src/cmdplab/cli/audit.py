@@ -3,19 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cmdplab.cli.options import (
-    EngineOption,
-    InstanceSeed,
-    Workers,
-    argument,
-    command,
-    count,
-    find_here,
-    option,
-    refuse,
-)
+from cmdplab.cli.options import Engine, command, find_here, refuse
 from cmdplab.cli.output import Answer, print_line, print_note, print_rows, warn
 from cmdplab.cli.theory import count_events
 from cmdplab.errors import InputError
@@ -29,39 +19,17 @@ DELTA = 0.1  # where none is given
 
 @command()
 def audit_command(
-    source: Annotated[
-        Path | None,
-        argument(
-            "The folder of a sweep, or an experiment (TOML) to run first. "
-            "With --failure-events: an environment, a .npz file, or `small` (the default)."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, option("Default: audit/ in the folder; runs/failure-events.")
-    ] = None,
-    epsilon: Annotated[
-        list[float] | None, option("Say what holds at this accuracy (repeat for more).")
-    ] = None,
-    delta: Annotated[
-        float | None, option("Of --epsilon and --failure-events: the probability to fail; 0.1.")
-    ] = None,
-    partial: Annotated[
-        bool, option("Go on without the runs that are not done.", "--partial")
-    ] = False,
-    failure_events: Annotated[
-        bool,
-        option(
-            "Play UOpt-RPGPD at bonus scale 1; count the events of the paper's Lemma H.1.",
-            "--failure-events",
-        ),
-    ] = False,
-    seeds: Annotated[int | None, count("Of --failure-events: runs; 500 by default.")] = None,
-    episodes: Annotated[
-        int | None, count("Of --failure-events: episodes of each run; 600 by default.")
-    ] = None,
-    instance_seed: InstanceSeed = 0,
-    workers: Workers = None,
-    engine: EngineOption = "cpu",
+    source: Path | None = None,
+    out: Path | None = None,
+    epsilon: list[float] | None = None,
+    delta: float | None = None,
+    partial: bool = False,
+    failure_events: bool = False,
+    seeds: int | None = None,
+    episodes: int | None = None,
+    instance_seed: int = 0,
+    workers: int | None = None,
+    engine: Engine = "cpu",
 ) -> Answer:
     """Count mistakes for every epsilon at once, with bands, exponents and verdicts.
 

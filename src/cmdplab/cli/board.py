@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from cmdplab.cli.options import Workers, command, count, find_here, option, split
+from cmdplab.cli.options import command, find_here, split
 from cmdplab.cli.output import (
     Answer,
     errors,
@@ -21,36 +21,14 @@ MOST_TROUBLES = 20  # in a terminal; the page has all
 
 @command()
 def board_command(
-    out: Annotated[Path, option("The folder of the board.")] = Path("runs/board"),
-    algorithms: Annotated[
-        list[str] | None,
-        option(
-            "Only these: NAME, NAME:PRESET, `all` of ours, or package.module:name, a learner "
-            "of your own (importing it runs that module's code); repeat, or separate by commas. "
-            "Default: all of a new board; of one that is there, all but learners from outside."
-        ),
-    ] = None,
-    problems: Annotated[
-        list[str] | None,
-        option("Only these: environments, or NAME:INSTANCE of a random one. Default: the board's."),
-    ] = None,
-    steps: Annotated[
-        int | None, count("Steps of each run; default: the board's, 200,000 of a new one.")
-    ] = None,
-    seeds: Annotated[
-        int | None, count("Runs of each line on each problem; default: the board's, 10.")
-    ] = None,
-    workers: Workers = None,
-    keep_records: Annotated[
-        bool,
-        option(
-            "Keep curves and checkpoints too, half a megabyte a run; cells link to them.",
-            "--keep-records",
-        ),
-    ] = False,
-    page: Annotated[
-        Path | None, option("Play nothing: write the page of what is there into this folder.")
-    ] = None,
+    out: Path = Path("runs/board"),
+    algorithms: list[str] | None = None,
+    problems: list[str] | None = None,
+    steps: int | None = None,
+    seeds: int | None = None,
+    workers: int | None = None,
+    keep_records: bool = False,
+    page: Path | None = None,
 ) -> Answer:
     """Run the board: tune every algorithm, then play theory and tuned lines on every problem.
 

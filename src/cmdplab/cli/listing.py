@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from cmdplab.cli.options import InstanceSeed, argument, command, count, option, refuse
+from cmdplab.cli.options import command, refuse
 from cmdplab.cli.output import Answer, print_line, print_note, print_rows
 
 Listing = Literal["algorithms", "environments"]
@@ -13,13 +13,11 @@ Listing = Literal["algorithms", "environments"]
 
 @command()
 def list_command(
-    what: Annotated[Listing, argument("What to list.")],
-    at: Annotated[
-        str | None, option("Evaluate Table 1's orders at the sizes of this problem.")
-    ] = None,
-    episodes: Annotated[int | None, count("K, with --at; 100,000.")] = None,
-    epsilon: Annotated[float | None, option("Accuracy, with --at; 0.1.")] = None,
-    instance_seed: InstanceSeed = 0,
+    what: Listing,
+    at: str | None = None,
+    episodes: int | None = None,
+    epsilon: float | None = None,
+    instance_seed: int = 0,
 ) -> Answer:
     """List the algorithms, with the paper's Table 1, or the environments.
 

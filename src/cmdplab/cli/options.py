@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import tomllib
 from collections.abc import Callable, Iterable
-from functools import partial, wraps
+from functools import cache, wraps
+from importlib.resources import files
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import typer
 
@@ -26,12 +28,11 @@ if TYPE_CHECKING:
 else:  # annotations are evaluated, and these modules take long to load
     Finite = Problem = Any
 
-Preset = Literal["released", "printed"]
-"""Two readings of the paper: docs/deviations.md."""
+Preset = Literal["released", "printed"]  # two readings of the paper: docs/deviations.md
 Engine = Literal["auto", "cpu", "gpu"]
-"""Where runs are played."""
 Precision = Literal["float64", "float32"]
-"""Of the numbers on a GPU."""
+PANEL = "What a .drn or .csv file does not say"
+AS_JSON = Parameter("as_json", Parameter.KEYWORD_ONLY, default=False, annotation=bool)
 
 
 def whole(given: Any) -> int:
@@ -44,97 +45,21 @@ def whole(given: Any) -> int:
         raise typer.BadParameter(str(error)) from None
 
 
-def count(sentence: str) -> Any:
-    """Declare an option that takes a whole number: 100000, 100_000 or 1e5."""
-    return typer.Option(help=sentence, parser=whole, metavar="INTEGER")
-
-
-def option(sentence: str, *names: str) -> Any:
-    """Declare an option with its help. Without `names`, the parameter gives its name."""
-    return typer.Option(*names, help=sentence)
-
-
-def argument(sentence: str) -> Any:
-    """Declare an argument with its help."""
-    return typer.Argument(help=sentence)
-
-
-def setting(name: str) -> Any:
-    """Declare the option of a setting."""
-    declared = SETTINGS[name]
-    return count(declared.help) if declared.kind is int else option(declared.help)
-
-
-AS_JSON = Parameter(
-    "as_json",
-    Parameter.POSITIONAL_OR_KEYWORD,
-    default=False,
-    annotation=Annotated[bool, option("Print JSON instead of a table.", "--json")],
-)
-InstanceSeed = Annotated[int, count("Which instance of a random environment.")]
-EpisodesOfEach = Annotated[int, count("Episodes of each run, such as 100000 or 1e5.")]
-SeedsOfEach = Annotated[int, count("Runs of each algorithm: seeds 0, 1, ...")]
-BonusScale = Annotated[float, option("Factor on every exploration bonus; 1 is the theory.")]
-PresetOption = Annotated[
-    Preset, option("The authors' notebook, or the formulas as the paper prints them.")
-]
-AlgorithmOption = Annotated[
-    str,
-    option(
-        "See `cmdplab list algorithms`; or package.module:name, a learner of your own: "
-        "importing it runs that module's code."
-    ),
-]
-LearnersNamed = Annotated[
-    list[str] | None,
-    option(
-        "package.module:name of a learner from outside that the folder names (repeat for "
-        "more): records are never imported from, and importing it runs that module's code."
-    ),
-]
-AnyPreset = Annotated[
-    Preset | None, option("Default: `released` where there is one, else and for OptCMDP `printed`.")
-]
-OwnBonusScale = Annotated[float | None, setting("bonus_scale")]
-OwnMarginScale = Annotated[float | None, setting("margin_scale")]
-TunedFor = Annotated[int | None, setting("tuned_for")]
-Workers = Annotated[int | None, count("Runs at once; default: one per core.")]
-EngineOption = Annotated[
-    Engine, option("The cores, a GPU, or `auto`: the GPU where it has the runs and is faster.")
-]
-PrecisionOption = Annotated[
-    Precision, option("On a GPU float32 is 1.4 times as fast; gaps are good to 1e-2.")
-]
-_role = partial(typer.Option, rich_help_panel="What a .drn or .csv file does not say")
 NEED_ROLES = (".drn", ".csv")  # files that know neither objective nor constraints
 
 
 def asked_any(
-    problem: Annotated[
-        str, argument("A .npz, .drn or .csv file, or an environment: `cmdplab list environments`.")
-    ],
-    objective: Annotated[
-        str | None, _role(help="The reward model or column to maximise; of a .csv file `reward`.")
-    ] = None,
-    utility: Annotated[
-        list[str] | None, _role(help="One with a threshold; may be repeated.")
-    ] = None,
-    threshold: Annotated[
-        list[float] | None, _role(help="What the utility must reach; one for each.")
-    ] = None,
-    cost: Annotated[list[str] | None, _role(help="One with a budget; may be repeated.")] = None,
-    budget: Annotated[
-        list[float] | None, _role(help="What the cost must not exceed; one for each.")
-    ] = None,
-    horizon: Annotated[int | None, _role(help="H, which the file does not know.")] = None,
-    discount: Annotated[
-        float | None, _role(help="Discount rewards by this at every step, for ever or for H steps.")
-    ] = None,
-    average: Annotated[bool, _role("--average", help="Judge by averages over all time.")] = False,
-    first: Annotated[
-        str | None, _role("--start", help="The first state of a .csv file; that of its first row.")
-    ] = None,
-    instance_seed: InstanceSeed = 0,
+    problem: str,
+    objective: str | None = None,
+    utility: list[str] | None = None,
+    threshold: list[float] | None = None,
+    cost: list[str] | None = None,
+    budget: list[float] | None = None,
+    horizon: int | None = None,
+    discount: float | None = None,
+    average: bool = False,
+    first: str | None = None,
+    instance_seed: int = 0,
 ) -> Problem:
     """Find the problem that the options of a command say, with or without a horizon."""
     from cmdplab.formats import find_any
@@ -218,50 +143,75 @@ def _roles(problem: str, single: dict[str, Any], limited: dict[str, list[Any]]) 
     return Roles(objective, horizon, *limits, "", discount, criterion, first or "")
 
 
+@cache
+def sentences() -> dict[str, dict[str, Any]]:
+    """Return the sentences of options.toml by command, and below `arguments` those of arguments."""
+    return tomllib.loads((files("cmdplab.cli") / "options.toml").read_text(encoding="utf-8"))
+
+
+def _declared(command: str, each: Parameter, default: Any = Parameter.empty) -> Parameter:
+    """Return a parameter of a command as Typer reads it: with its sentence, name and parser."""
+    name, how = each.name, dict[str, Any]()
+    for section in (command, "roles", "shared"):
+        of = sentences().get(section, {})
+        argument, said = of.get("arguments", {}).get(name), of.get(name)
+        if argument or said:
+            break
+    if section == "roles":
+        how["rich_help_panel"] = PANEL
+    if int in (each.annotation, *get_args(each.annotation)):
+        how |= {"parser": whole, "metavar": "INTEGER"}
+    if argument:
+        info = typer.Argument(help=argument)
+    else:
+        sentence, *flags = said if isinstance(said, list) else [said or SETTINGS[name].help]
+        flags = flags or [f"--{name.replace('_', '-')}"]
+        info = typer.Option(*flags, help=sentence, **how)
+    default = each.default if default is Parameter.empty else default
+    annotation = Annotated[each.annotation, info]  # type: ignore[name-defined]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
 def command(
     *makes: Callable[..., Any], **defaults: Any
 ) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
     """Decorate a function that returns its answer, so that Typer can call it as a command.
 
     The first parameters of the function are the results of `makes`. Typer reads options from a
-    signature. The new signature has the argument `problem` of `makes` first, then the other
-    parameters of the function, the options of `makes`, and --json.
-    `defaults` are default values for parameters of `makes`.
+    signature. The new signature has the other parameters of the function, the options of `makes`,
+    and --json. `defaults` are default values for parameters of `makes`.
     """
     made = {make: signature(make, eval_str=True).parameters for make in makes}
 
     def decorated(function: Callable[..., Answer]) -> Callable[..., None]:
         own = [*signature(function, eval_str=True).parameters.values()][len(makes) :]
         shared = [each for parameters in made.values() for each in parameters.values()]
-        shared = [each.replace(default=defaults.get(each.name, each.default)) for each in shared]
-        shared.sort(key=lambda each: each.name != "problem")
-        first = [each for each in shared if each.name == "problem"]
+        shared.sort(key=lambda each: each.name != "problem")  # an argument comes first
+        problem = shared[:1] if shared and shared[0].name == "problem" else []
+        every = [*problem, *own, *shared[len(problem) :], AS_JSON]
 
         @wraps(function)
-        def whole(as_json: bool = False, **said: Any) -> None:
+        def called(as_json: bool = False, **said: Any) -> None:
             results = [make(**{n: said.pop(n) for n in names}) for make, names in made.items()]
             function(*results, **said).give(as_json)
 
-        parameters = [*first, *own, *shared[len(first) :], AS_JSON]
-        whole.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        return whole
+        name = function.__name__.removesuffix("_command")
+        called.__signature__ = Signature(  # type: ignore[attr-defined]
+            [_declared(name, e, defaults.get(e.name, Parameter.empty)) for e in every]
+        )
+        return called
 
     return decorated
 
 
 def chosen_settings(**said: Any) -> Settings:
-    """Return the settings that the options of a command say: an option for each declared one."""
+    """Return the settings that the options of a command give: an option for each declared one."""
     return cast(Settings, said)
 
 
-chosen_settings.__signature__ = Signature(  # type: ignore[attr-defined]
+vars(chosen_settings)["__signature__"] = Signature(
     [
-        Parameter(
-            name,
-            Parameter.POSITIONAL_OR_KEYWORD,
-            default=None,
-            annotation=Annotated[declared.kind | None, setting(name)],
-        )
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=declared.kind | None)
         for name, declared in SETTINGS.items()
     ]
 )

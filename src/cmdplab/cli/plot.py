@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
-from cmdplab.cli.options import LearnersNamed, argument, command, find_here, option
+from cmdplab.cli.options import command, find_here
 from cmdplab.cli.output import Answer, errors, of_file, print_line, warn
 from cmdplab.errors import InputError
 
@@ -19,8 +19,8 @@ PORTRAITS = ("entropy", "occupancy")
 
 @command()
 def report_command(
-    folder: Annotated[Path, argument("What `reproduce`, `compare`, `sweep` or `run --out` wrote.")],
-    out: Annotated[Path | None, option("The page; default: report.html in the folder.")] = None,
+    folder: Path,
+    out: Path | None = None,
 ) -> Answer:
     """Write one HTML page about a folder: verdicts, curves, mistakes for every epsilon, settings.
 
@@ -41,22 +41,12 @@ def report_command(
 
 @command()
 def plot_command(
-    folder: Annotated[Path, argument("What `reproduce`, `compare` or `sweep` wrote.")],
-    kind: Annotated[
-        str,
-        argument(
-            "gap, violation (or with -symlog), regret, mistakes, multiplier, phase; of policies "
-            "entropy, occupancy."
-        ),
-    ],
-    out: Annotated[
-        Path | None, option("A .png, .pdf or .svg; default: KIND.pdf in the folder.")
-    ] = None,
-    environment: Annotated[str | None, option("Of a sweep over several: the one to draw.")] = None,
-    line: Annotated[
-        Line, option("Over seeds. A mean is warned of where tails are heavy.")
-    ] = "median",
-    algorithm: LearnersNamed = None,
+    folder: Path,
+    kind: str,
+    out: Path | None = None,
+    environment: str | None = None,
+    line: Line = "median",
+    algorithm: list[str] | None = None,
 ) -> Answer:
     """Draw one figure for a paper from records.
 

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from cmdplab.cli.options import Problem, argument, asked_in_units, command, count, option
+from cmdplab.cli.options import Problem, asked_in_units, command
 from cmdplab.cli.output import Answer, print_line, print_rows, print_table
 from cmdplab.errors import InputError
-
-PolicyFile = Annotated[
-    Path, argument("A .npz, .csv or .json file, as `cmdplab solve --policy` writes it.")
-]
 
 
 @command(asked_in_units)
 def evaluate_command(
     problem: Problem,
-    policy: PolicyFile,
-    episodes: Annotated[
-        int | None, count("Play so many episodes too, and give means with 95 % intervals.")
-    ] = None,
-    seed: Annotated[int, count("Of the episodes that are played.")] = 0,
+    policy: Path,
+    episodes: int | None = None,
+    seed: int = 0,
 ) -> Answer:
     """Evaluate a policy from a file on a problem: exactly, and with --episodes by simulation.
 
@@ -79,14 +71,10 @@ def evaluate_command(
 @command(asked_in_units)
 def explain_command(
     problem: Problem,
-    state: Annotated[str, argument("A state, by its name or its number.")],
-    step: Annotated[str | None, option("The step, by its name or its number; the first.")] = None,
-    policy: Annotated[
-        Path | None, option("A file with another policy than the optimal one.")
-    ] = None,
-    counter: Annotated[
-        int | None, count("The level of its counter, if it has one; default: where it starts.")
-    ] = None,
+    state: str,
+    step: str | None = None,
+    policy: Path | None = None,
+    counter: int | None = None,
 ) -> Answer:
     """Explain the optimal policy in a state: action values, prices, and the reward given up.
 
@@ -107,17 +95,11 @@ def explain_command(
 
 @command()
 def advise_command(
-    target: Annotated[
-        str,
-        typer.Argument(
-            help="A name of `cmdplab list`, a problem file, or a Gymnasium identifier.",
-            show_default=False,
-        ),
-    ],
-    horizon: Annotated[int | None, count("H, for environments that do not say theirs.")] = None,
-    constraints: Annotated[int, count("How many there will be, for an environment.")] = 1,
-    episodes: Annotated[int | None, count("How many there will be.")] = None,
-    safe: Annotated[bool, option("No episode may break a limit while learning.", "--safe")] = False,
+    target: str,
+    horizon: int | None = None,
+    constraints: int = 1,
+    episodes: int | None = None,
+    safe: bool = False,
 ) -> Answer:
     """Advise which algorithm to try first, by rules from a table of small measurements."""
     from cmdplab.cmdp.problem import CMDP

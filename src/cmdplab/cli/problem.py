@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cmdplab.cli.options import (
-    Finite,
-    Problem,
-    argument,
-    asked_in_units,
-    asked_source,
-    command,
-    count,
-    option,
-)
+from cmdplab.cli.options import Finite, Problem, asked_in_units, asked_source, command
 from cmdplab.cli.output import (
     Answer,
     of_file,
@@ -39,7 +30,7 @@ SHOWN = 14  # points of a frontier in a table
 @command(asked_in_units)
 def solve_command(
     problem: Problem,
-    policy: Annotated[Path | None, option("Write the optimal policy: .npz, .csv or .json.")] = None,
+    policy: Path | None = None,
 ) -> Answer:
     """Certify the optimum of a problem: value, multipliers, Slater gap, primal and dual.
 
@@ -189,12 +180,10 @@ def sensitivity_command(problem: Problem) -> Answer:
 @command(asked_in_units)
 def frontier_command(
     problem: Problem,
-    constraint: Annotated[str, option("Which constraint: its name, or its number from 1.")] = "1",
-    points: Annotated[
-        int | None, count("So many thresholds at equal distances; default: its breakpoints.")
-    ] = None,
-    most: Annotated[int, count("Refuse where there are more breakpoints.")] = 1_000,
-    figure: Annotated[Path | None, option("Draw it: .png, .pdf or .svg.")] = None,
+    constraint: str = "1",
+    points: int | None = None,
+    most: int = 1_000,
+    figure: Path | None = None,
 ) -> Answer:
     """Print the optimal value against a threshold, with multipliers: the price of a constraint.
 
@@ -241,7 +230,7 @@ def _print_frontier(problem: Problem, found: Frontier) -> None:
 @command(asked_source)
 def convert_command(
     source: Finite | Path,
-    out: Annotated[Path, argument("Where to write: .npz or .drn; curves: .csv, .parquet, .nc.")],
+    out: Path,
 ) -> Answer:
     """Write a problem in another format: .npz, or .drn for Storm (docs/own-problem.md).
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from cmdplab.cli.options import (
-    AlgorithmOption,
-    AnyPreset,
     Finite,
-    PrecisionOption,
+    Precision,
+    Preset,
     asked_with_horizon,
     chosen_settings,
     command,
-    count,
     find_here,
-    option,
 )
 from cmdplab.cli.output import Answer, errors, print_line, printing_aside, say, warn
 from cmdplab.errors import InputError
@@ -37,24 +34,15 @@ Rewards = Literal["known", "bernoulli"]
 def run_command(
     cmdp: Finite,
     settings: Settings,
-    algorithm: AlgorithmOption = "UOpt-RPGPD",
-    preset: AnyPreset = None,
-    episodes: Annotated[
-        str, option("How many, such as 100000 or 1e5, or `unlimited`: until stopped.")
-    ] = "100000",
-    seed: Annotated[int, count("Seed of the roll-outs.")] = 0,
-    baseline: Annotated[
-        Path | None, option("A .npy with the safe policy [H, X, A] to begin with.")
-    ] = None,
-    rewards: Annotated[
-        Rewards, option("Told to the learner, or seen as samples of 0 and 1.")
-    ] = "known",
-    engine: Annotated[
-        RunEngine,
-        option("The cores, plain Python (host), a GPU, or `auto`: for one run the cores."),
-    ] = "cpu",
-    precision: PrecisionOption = "float64",
-    out: Annotated[Path | None, option("Keep a record there that can be resumed.")] = None,
+    algorithm: str = "UOpt-RPGPD",
+    preset: Preset | None = None,
+    episodes: str = "100000",
+    seed: int = 0,
+    baseline: Path | None = None,
+    rewards: Rewards = "known",
+    engine: RunEngine = "cpu",
+    precision: Precision = "float64",
+    out: Path | None = None,
 ) -> Answer:
     """Let one algorithm learn one problem, and measure every episode exactly.
 

@@ -3,26 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from cmdplab.cli.options import (
-    AnyPreset,
-    BonusScale,
-    EngineOption,
-    EpisodesOfEach,
-    InstanceSeed,
-    OwnBonusScale,
-    OwnMarginScale,
-    PrecisionOption,
-    PresetOption,
-    SeedsOfEach,
-    TunedFor,
-    Workers,
-    command,
-    find_here,
-    option,
-    split,
-)
+from cmdplab.cli.options import Engine, Precision, Preset, command, find_here, split
 from cmdplab.cli.output import Answer, printing_aside, warn
 
 Instance = Literal["published", "random"]
@@ -30,19 +13,15 @@ Instance = Literal["published", "random"]
 
 @command()
 def reproduce_command(
-    preset: PresetOption = "released",
-    episodes: EpisodesOfEach = 300_000,
-    seeds: SeedsOfEach = 5,
-    instance: Annotated[
-        Instance | None, option("Default: published for --preset released, random for printed.")
-    ] = None,
-    instance_seed: InstanceSeed = 0,
-    bonus_scale: BonusScale = 1e-3,
-    algorithm: Annotated[
-        list[str] | None, option("Only this one (repeat for more); default: all five.")
-    ] = None,
-    workers: Workers = None,
-    out: Annotated[Path, option("Where the results go.")] = Path("runs/figure1"),
+    preset: Preset = "released",
+    episodes: int = 300_000,
+    seeds: int = 5,
+    instance: Instance | None = None,
+    instance_seed: int = 0,
+    bonus_scale: float = 1e-3,
+    algorithm: list[str] | None = None,
+    workers: int | None = None,
+    out: Path = Path("runs/figure1"),
 ) -> Answer:
     """Redraw the paper's Figure 1: five algorithms on one CMDP.
 
@@ -71,41 +50,20 @@ def reproduce_command(
 
 @command()
 def compare_command(
-    problem: Annotated[
-        str,
-        option(
-            "A .npz, or an environment. Made for comparing: random-independent, "
-            "media-streaming, three-state, job-scheduling, inventory, published."
-        ),
-    ] = "media-streaming",
-    episodes: EpisodesOfEach = 100_000,
-    seeds: SeedsOfEach = 5,
-    algorithms: Annotated[
-        list[str] | None,
-        option(
-            "NAME, NAME:PRESET, `all`, or package.module:name, a learner of your own "
-            "(importing it runs that module's code); repeat, or separate by commas. Default: the "
-            "ten of the paper's Table 1."
-        ),
-    ] = None,
-    preset: AnyPreset = None,
-    bonus_scale: OwnBonusScale = None,
-    margin_scale: OwnMarginScale = None,
-    tuned_for: TunedFor = None,
-    versus: Annotated[
-        str | None,
-        option(
-            "Hold every other algorithm against this one, seed by seed, in strong regret and "
-            "strong violation regret: table, figure, report. Ten algorithms need ten seeds."
-        ),
-    ] = None,
-    instance_seed: InstanceSeed = 0,
-    workers: Workers = None,
-    engine: EngineOption = "cpu",
-    precision: PrecisionOption = "float64",
-    out: Annotated[
-        Path | None, option("Where the results go; default: runs/compare-PROBLEM.")
-    ] = None,
+    problem: str = "media-streaming",
+    episodes: int = 100_000,
+    seeds: int = 5,
+    algorithms: list[str] | None = None,
+    preset: Preset | None = None,
+    bonus_scale: float | None = None,
+    margin_scale: float | None = None,
+    tuned_for: int | None = None,
+    versus: str | None = None,
+    instance_seed: int = 0,
+    workers: int | None = None,
+    engine: Engine = "cpu",
+    precision: Precision = "float64",
+    out: Path | None = None,
 ) -> Answer:
     """Compare the algorithms of Table 1 on one problem, with common random numbers on every seed.
 

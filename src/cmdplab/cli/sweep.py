@@ -6,17 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from cmdplab.cli.options import (
-    EngineOption,
-    LearnersNamed,
-    Workers,
-    argument,
-    command,
-    find_here,
-    option,
-)
+from cmdplab.cli.options import Engine, command, find_here
 from cmdplab.cli.output import Answer, errors, of_file, print_line, print_rows, printing_aside, say
 from cmdplab.errors import InputError
 
@@ -27,7 +19,6 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 200  # of a table of runs: nobody reads more
 Format = Literal["csv", "parquet", "netcdf"]
-Folder = Annotated[Path, argument("The folder of an experiment, or of one run.")]
 
 
 class Given(NamedTuple):
@@ -40,13 +31,10 @@ class Given(NamedTuple):
 
 
 def means(
-    workers: Workers = None,
-    engine: EngineOption = "cpu",
-    ray: Annotated[
-        str | None,
-        option("Run on the Ray cluster at this address (host:port, auto); alone: on a local one."),
-    ] = None,
-    checkpoint_every: Annotated[float, option("Seconds between two checkpoints of a run.")] = 30.0,
+    workers: int | None = None,
+    engine: Engine = "cpu",
+    ray: str | None = None,
+    checkpoint_every: float = 30.0,
 ) -> Given:
     """Return workers, engine, cluster and seconds between checkpoints."""
     return Given(workers, engine, ray, checkpoint_every)
@@ -55,12 +43,10 @@ def means(
 @command(means)
 def sweep_command(
     how: Given,
-    file: Annotated[Path, argument("An experiment: docs/experiments.md.")],
-    out: Annotated[Path | None, option("Default: runs/NAME of the experiment.")] = None,
-    change: Annotated[
-        list[str] | None, option("Change a key, e.g. episodes=1000.", "--set")
-    ] = None,
-    dry_run: Annotated[bool, option("Only list the runs.", "--dry-run")] = False,
+    file: Path,
+    out: Path | None = None,
+    change: list[str] | None = None,
+    dry_run: bool = False,
 ) -> Answer:
     """Run an experiment: problems x algorithms x seeds, over all cores, on a GPU or on Ray.
 
@@ -82,7 +68,7 @@ def sweep_command(
 
 
 @command(means)
-def resume_command(how: Given, folder: Folder, algorithm: LearnersNamed = None) -> Answer:
+def resume_command(how: Given, folder: Path, algorithm: list[str] | None = None) -> Answer:
     """Go on with every run of a folder that is not done, from its checkpoint."""
     from cmdplab.experiments.folder import works_to_play
 
@@ -93,7 +79,7 @@ def resume_command(how: Given, folder: Folder, algorithm: LearnersNamed = None) 
 
 
 @command()
-def status_command(folder: Folder) -> Answer:
+def status_command(folder: Path) -> Answer:
     """Print for every run if it is done, running, interrupted, failed or missing, and its speed."""
     from cmdplab.experiments.folder import works_of
     from cmdplab.experiments.status import statuses
@@ -104,9 +90,9 @@ def status_command(folder: Folder) -> Answer:
 
 @command()
 def export_command(
-    folder: Folder,
-    to: Annotated[Format, option("The format.")] = "csv",
-    out: Annotated[Path | None, option("Default: all-curves.FORMAT there.")] = None,
+    folder: Path,
+    to: Format = "csv",
+    out: Path | None = None,
 ) -> Answer:
     """Write the curves of every run of a folder into one file."""
     from cmdplab.experiments.records.load import export

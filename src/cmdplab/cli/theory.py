@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cmdplab.cli.options import Finite, asked_with_horizon, command, count, option
+from cmdplab.cli.options import Finite, asked_with_horizon, command
 from cmdplab.cli.output import Answer, errors, print_line, print_note, print_numbers, print_rows
 
 if TYPE_CHECKING:
@@ -23,17 +23,13 @@ EVENTS = Path("runs/failure-events")
 @command(asked_with_horizon)
 def theory_command(
     problem: Finite,
-    alpha_eta: Annotated[float, option("eta_k = (k + 3)^-alpha_eta.")] = 0.53,
-    alpha_tau: Annotated[float, option("tau_k = (k + 3)^-alpha_tau.")] = 0.4,
-    epsilon: Annotated[float, option("Accuracy at which mistakes are bounded.")] = 0.1,
-    episodes: Annotated[int, count("K, at which regret is bounded, such as 1e5.")] = 100_000,
-    temperature: Annotated[
-        float | None, option("tau of the saddle point; by default tau_K.")
-    ] = None,
-    step: Annotated[
-        float | None, option("eta of which stability is asked; by default eta_K.")
-    ] = None,
-    delta: Annotated[float, option("Probability with which all may fail.")] = 0.1,
+    alpha_eta: float = 0.53,
+    alpha_tau: float = 0.4,
+    epsilon: float = 0.1,
+    episodes: int = 100_000,
+    temperature: float | None = None,
+    step: float | None = None,
+    delta: float = 0.1,
 ) -> Answer:
     """Print the numbers of the paper's theory for a problem, each with its lemma.
 
