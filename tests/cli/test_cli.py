@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import faults
 import numpy as np
@@ -254,7 +255,8 @@ def test_a_foreign_file_is_refused(call, tmp_path):
 
 
 def test_every_option_has_a_sentence_and_every_sentence_an_option():
-    commands = typer.main.get_command(cli.app).commands
+    group: Any = typer.main.get_command(cli.app)
+    commands = group.commands
     assert all(each.help for command in commands.values() for each in command.params)
     names = {name: {each.name for each in command.params} for name, command in commands.items()}
     for section, said in sentences().items():
