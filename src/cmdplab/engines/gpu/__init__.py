@@ -1,6 +1,6 @@
-"""The GPU engine: many runs in one launch, one block of threads each. It needs the extra
-numba-cuda.
+"""The GPU engine: many runs in one launch, one block of threads for each run.
 
-batch.py drives any family. A family consists of a player (primal_dual, triple_q), a kernel
-(`_episode`) and the steps of the kernel. No other package imports numba-cuda.
+batch.py plays the runs of any family. A family consists of a player (primal_dual, triple_q), a
+kernel (`_episode`) and the steps of the kernel. This subpackage alone imports numba-cuda, an
+optional dependency.
 """

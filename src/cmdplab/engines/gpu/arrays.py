@@ -1,6 +1,7 @@
-"""Arrays on the card: the problems, the runs, and the memory of both.
+"""Arrays on the card: the problems and the runs, and the memory that they need.
 
-The first axis of an array of runs is the run. N' is the number of constraints, at least 1.
+B is the number of runs and I the number of distinct problems. N' is the number of constraints, at
+least 1. J and S are sizes of a `Form`, and H J S and H X J S are flat axes (layout.py).
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ Card = Any  # an array on the card
 
 
 class Runs(NamedTuple):
-    """The runs of a batch, one entry per run."""
+    """Runs of a batch: each field has one entry per run."""
 
     problems: Sequence[CMDP]
     rows: Sequence[Any]
     tasks: Sequence[Task]
     seeds: Sequence[int]
-    states: Sequence[Any]  # to go on from; None: from the start
+    states: Sequence[Any]  # the states to continue from; None: from the start
 
 
 class Worlds(NamedTuple):
-    """The problems, in the order of the kernel's arguments."""
+    """Arrays of the distinct problems on the card, in the order of the kernel's arguments."""
 
     kernel: Card  # [I, H X J S], P_h(y | pair) of each problem
     cumulative: Card  # [I, H X A X], doubles: a roll-out does not depend on the precision
@@ -44,10 +45,10 @@ class Worlds(NamedTuple):
 
 
 class Learners(NamedTuple):
-    """The runs' states, in the order of the kernel's arguments."""
+    """States of the runs on the card, in the order of the kernel's arguments."""
 
     counts: Card  # [B, H X J S], 32-bit whole numbers
-    visits: Card  # [B, H J S], likewise
+    visits: Card  # [B, H J S], 32-bit whole numbers
     inverse: Card  # [B, H J S]
     bonus: Card  # [B, H J S]
     log_policy: Card  # [B, H J S]
@@ -56,19 +57,19 @@ class Learners(NamedTuple):
 
 
 def run_bytes(form: Form, itemsize: int) -> int:
-    """Return the bytes on the card for the state of one run."""
+    """Return the bytes on the card for the state of one run, with numbers of `itemsize` bytes."""
     H, X, row = form.horizon, form.states, form.row
     return 4 * H * X * row + H * row * (4 + 4 * itemsize) + 8 * (form.columns + 64)
 
 
 def world_bytes(form: Form, itemsize: int) -> int:
-    """Return the bytes on the card for one problem."""
+    """Return the bytes on the card for one problem, with numbers of `itemsize` bytes."""
     H, X, A, row = form.horizon, form.states, form.actions, form.row
     return itemsize * H * row * (X + form.rewards + 1) + 8 * H * X * A * X
 
 
 def episode_bytes(form: Form) -> int:
-    """Return the bytes for the returns, multipliers and schedule of one episode of one run.
+    """Return the bytes on the card for the results and the schedule of one episode of one run.
 
     The factor 2 holds two launches: one is read while the next one is played.
     """
@@ -99,7 +100,10 @@ def learners(
     form: Form,
     dtype: npt.DTypeLike,
 ) -> Learners:
-    """Send states to the card. The kernel `prepare` writes the counts of fresh runs."""
+    """Return the states of the runs on the card; a state of None is a fresh run.
+
+    The kernel `prepare` computes bonuses, and writes the counts of unvisited pairs.
+    """
     B, H, X, row = len(tasks), form.horizon, form.states, form.row
     counts = cuda.device_array((B, H * X * row), np.int32)
     visits = np.zeros((B, H, row), np.int32)
@@ -130,7 +134,10 @@ def _policy(state: PrimalDualState, form: Form, dtype: npt.DTypeLike) -> tuple[A
 def natural_states(
     arrays: Learners, form: Form, runs: slice, episode: int
 ) -> list[PrimalDualState]:
-    """Return the states of some runs in natural axes, as the other engines use them."""
+    """Return the states of the runs of a slice in natural axes, as the other engines use them.
+
+    episode : the number of episodes that the states have played.
+    """
     H, X, row, N = form.horizon, form.states, form.row, form.rewards - 1
     host = Learners(*(each[runs].copy_to_host() for each in arrays))
     count = len(host.visits)
@@ -149,11 +156,11 @@ def natural_states(
 
 
 class Told(NamedTuple):
-    """The thresholds, starts and problem indices of runs, in the order of a kernel's arguments."""
+    """Thresholds, starts and problem indices of runs, in the order of a kernel's arguments."""
 
     threshold: Card  # [B, N'], doubles
     starts: Card  # [I], 32-bit whole numbers
-    instance: Card  # [B], likewise: which of the problems each run has
+    instance: Card  # [B], 32-bit whole numbers: the index of each run's problem
 
 
 def distinct(keys: Sequence[Hashable]) -> tuple[Places, list[int]]:

@@ -1,8 +1,9 @@
 """The GPU engine: many runs of one family in one launch, one block of threads each.
 
 The runs of a batch may differ in seed, algorithm, hyper-parameters and problem, but not in sizes.
-States stay on the card between chunks. A run equals that of the CPU engine up to rounding. It does
-not depend on its batch, nor on the sizes of its chunks.
+States stay on the card between chunks (the episodes of one launch). A run equals a run of the CPU
+engine up to rounding. It does not depend on its batch, nor on the sizes of its chunks. B is the
+number of runs, E of episodes, N of constraints, and N' = max(N, 1).
 """
 
 from __future__ import annotations
@@ -36,19 +37,23 @@ _FETCHED = 32  # runs whose states come to the host at a time
 
 
 class CardChunk(NamedTuple):
-    """The results of one launch, on the card, complete after the event `played`.
+    """Results of one launch on the card, complete after the event `played`.
 
-    The reader records `read`. Only after `read` is the memory written again.
+    The reader of the results records the event `read`. Only then is the memory written again.
     """
 
     returns: Card  # [B, E, 1 + N]
     multiplier: Card  # [B, E, N']
-    played: Any
-    read: Any
+    played: Any  # an event
+    read: Any  # an event
 
 
 class GpuBatch:
-    """Runs of one family side by side on the card, advanced together."""
+    """Runs of one family side by side on the card, advanced together.
+
+    Each sequence has one entry per run. `states` continue earlier runs. `form` replaces the layout
+    that the family chooses. `tuning` are options of the family's player.
+    """
 
     def __init__(
         self,
@@ -85,7 +90,7 @@ class GpuBatch:
         self._playing, self._reading = cuda.stream(), cuda.stream()
 
     def play(self, episodes: int) -> Chunk:
-        """Play `episodes` more of every run: returns [B, E, 1 + N], multipliers [B, E, N]."""
+        """Play E = `episodes` more of every run: returns [B, E, 1 + N], multipliers [B, E, N]."""
         N = self.form.rewards - 1
         returns = np.empty((self.runs, episodes, 1 + N))
         multiplier = np.empty((self.runs, episodes, N))
@@ -112,7 +117,7 @@ class GpuBatch:
         return np.asarray(found)
 
     def _place(self, episodes: int) -> CardChunk:
-        """Return the memory for the next launch, which is not that of the launch before."""
+        """Return memory for the results of the next launch, other than that of the last launch."""
         if not self._results or self._results[0].returns.shape[1] != episodes:
             self._results = [
                 CardChunk(
@@ -127,7 +132,7 @@ class GpuBatch:
         return self._results[0]
 
     def launch(self, episodes: int) -> CardChunk:
-        """Launch `episodes` more episodes of every run, without waiting for the result.
+        """Launch `episodes` more episodes of every run; return their results without waiting.
 
         While the card works, the host computes the schedules of a next launch of equal size. All
         copies name their stream: a copy on the default stream would wait for all streams.
@@ -158,7 +163,12 @@ class GpuBatch:
         keep: Callable[[Array], Array] = on_grid,
         before: Sequence[dict[str, Array]] | None = None,
     ) -> CardMeasures:
-        """Return measures for `measure`. `before` of `Measures.arrays` continues earlier ones."""
+        """Return measures for `measure`, new or continued.
+
+        optima : the optimal value of each run.
+        keep : selects the episodes that become points of the curves.
+        before : `Measures.arrays` of each run, to continue earlier measures.
+        """
         thresholds = np.stack([task.threshold for task in self._tasks])
         return CardMeasures(optima, thresholds, self.form.horizon, keep, before)
 
@@ -169,8 +179,7 @@ class GpuBatch:
         measures: CardMeasures | None = None,
         keep: Callable[[Array], Array] = on_grid,
     ) -> CardMeasures:
-        """Play `episodes` more of every run and judge them on the card. `optima` [B] are the
-        optimal values.
+        """Play `episodes` more of every run and judge them on the card, against optimal values [B].
 
         To continue an earlier call, pass its result as `measures`. `keep` selects the episodes that
         become points of the curves.
@@ -184,12 +193,12 @@ class GpuBatch:
         return measures
 
     def state(self, run: int) -> Any:
-        """Return the state of a run in natural axes, from which any engine can continue."""
+        """Return the state of one run in natural axes, from which any engine can continue."""
         self._playing.synchronize()
         return self.player.states(slice(run, run + 1), int(self._done[run]))[0]
 
     def states(self) -> Iterator[Any]:
-        """Yield the states of all runs, fetched a few at a time."""
+        """Yield the states of all runs in natural axes, fetched a few at a time."""
         self._playing.synchronize()
         for first in range(0, self.runs, _FETCHED):
             part = slice(first, min(first + _FETCHED, self.runs))
@@ -208,9 +217,10 @@ def measure_many(
     precision: str = "float64",
     keep: Callable[[Array], Array] = on_grid,
 ) -> list[Measures]:
-    """Measure many runs from their start, in as many batches as the card needs.
+    """Return the measures of many runs from their start, in as many batches as the card needs.
 
-    `optima` are the optimal values. `keep` selects the episodes that become points of the curves.
+    Each sequence has one entry per run, and `optima` are the optimal values. `keep` selects the
+    episodes that become points of the curves.
     """
     needed()
     found = list[Measures]()

@@ -42,7 +42,7 @@ def simulated() -> bool:
 
 
 def missing() -> str:
-    """Return the reason why kernels cannot run, as one sentence, or an empty string if they can."""
+    """Return the reason why kernels cannot run, as a sentence; an empty one if they can."""
     if simulated():
         device = importlib.import_module("numba.cuda.simulator.kernelapi").FakeCUDAModule
         complete = hasattr(device, "shfl_xor_sync")  # the tests add what it lacks
@@ -56,7 +56,7 @@ def missing() -> str:
 
 @cache
 def _trouble() -> str:
-    """Compile and run a minimal kernel. Return its failure as one sentence, or an empty string."""
+    """Compile and run a minimal kernel. Return its failure as a sentence, or an empty one."""
 
     def probe(out):  # type: ignore[no-untyped-def]
         out[0] = 1
@@ -72,14 +72,14 @@ def _trouble() -> str:
 
 
 def needed() -> None:
-    """Raise an error if no device can be used."""
+    """Raise an EngineError if no device can be used."""
     why = missing()
     if why:
         raise EngineError(f"{why}; the engine cpu works without")
 
 
 class _KeptKernel(Kept):
-    """The compiled forms of a kernel, as files."""
+    """Files with the compiled forms of a kernel."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         with importlib.import_module("numba.cuda.utils").numba_target_override():
@@ -87,10 +87,11 @@ class _KeptKernel(Kept):
 
 
 def as_kernel(function: Callable[..., None], threads: int, registers: int = _MOST) -> Any:
-    """Make a kernel for blocks of `threads` threads, with at most `registers` registers each.
+    """Return a kernel for blocks of `threads` threads, with at most `registers` registers each.
 
-    The kernel is kept on disk, by the content of its closure. The key of numba-cuda pickles the
-    closure, which gives other bytes in every process, and omits the number of registers.
+    The compiled kernel is kept on disk, by the content of its closure. The key of numba-cuda
+    pickles the closure, which gives other bytes in every process, and omits the number of
+    registers.
     """
     compiling.load()
     if simulated():
@@ -108,7 +109,7 @@ def as_kernel(function: Callable[..., None], threads: int, registers: int = _MOS
 
 
 def card(precision: str) -> dict[str, str]:
-    """Return the device and its compiler for a manifest, because they decide the last bits."""
+    """Return names of the device and its compiler for a manifest: they decide the last bits."""
     if simulated():
         return {"processor": "CUDA simulator", "features": precision}
     device = cuda.get_current_device()

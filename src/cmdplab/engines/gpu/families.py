@@ -17,32 +17,33 @@ from cmdplab.types import Array, Indices
 class Player(Protocol):
     """Runs of one family, side by side on the card, and the kernel that plays them.
 
-    The kernel takes `fixed`, the schedules, `drawn`, the number of episodes each run has done, and
-    `learners`. It writes the returns [B, E, 1 + N] and multipliers [B, E, N'].
+    B runs play E episodes. The kernel takes `fixed`, the schedules, `drawn`, the number of episodes
+    that each run has played, and `learners`. It writes the returns [B, E, 1 + N] and multipliers
+    [B, E, N'], where N' = max(N, 1).
     """
 
     kernel: Any
     fixed: Any  # arrays on the card: problems, tasks and algorithms
-    drawn: Any  # which schedules, and the keys of the random numbers
-    learners: Any  # what the kernel changes
+    drawn: Any  # the schedule index of each run, and its keys of random numbers
+    learners: Any  # the states of the runs, which the kernel changes
 
     def schedules(self, done: Indices, episodes: int) -> Array:
-        """Return the schedules [D, E, ...] of the next episodes, after `done` [B] episodes."""
+        """Return schedules [D, E, ...] of D distinct rows for E more episodes after `done` [B]."""
         ...
 
     def states(self, runs: slice, episode: int) -> list[Any]:
-        """Return the states of some runs after `episode` episodes, in natural axes."""
+        """Return the states of a slice of the runs after `episode` episodes, in natural axes."""
         ...
 
 
 class CardFamily(NamedTuple):
-    """The functions that run the rows of one kind on the card."""
+    """Functions that lay out, check and play the algorithms of one family on the card."""
 
-    form: Callable[[tuple[int, int, int, int]], Any]  # of a problem with rewards [1 + N, H, X, A]
+    form: Callable[[tuple[int, int, int, int]], Any]  # the layout for rewards [1 + N, H, X, A]
     check: Callable[[Any, int], None]  # refuses a form that no block holds, by bytes of a number
     player: Callable[..., Player]
-    run_bytes: Callable[[Any, int], int]
-    world_bytes: Callable[[Any, int], int]
+    run_bytes: Callable[[Any, int], int]  # by form and bytes of a number
+    world_bytes: Callable[[Any, int], int]  # likewise, for one problem
     precisions: tuple[str, ...]
 
 

@@ -20,7 +20,7 @@ from cmdplab.engines.gpu.device import simulated
 
 @cache
 def formulas(real: Any) -> SimpleNamespace:
-    """Return every function of equations.py, by name, with literals of the type `real`."""
+    """Return every function of equations.py by name, with literals of the type `real`."""
     plain = equations.formulas()
     if real is np.float64:
         return SimpleNamespace(**plain)
@@ -31,14 +31,13 @@ def formulas(real: Any) -> SimpleNamespace:
 
 
 def _with_literals(function: FunctionType, real: Any, names: dict[str, Any]) -> FunctionType:
-    """Copy the function with literals of the type `real`, and with `names` as its globals."""
+    """Return a copy of the function with literals of the type `real` and `names` as its globals."""
     code = function.__code__
     literals = tuple(real(each) if isinstance(each, float) else each for each in code.co_consts)
     return FunctionType(code.replace(co_consts=literals), names, function.__name__)
 
 
 def _plain(a: Any, b: Any) -> Any:
-    """Return a b, in the simulator."""
     return a * b
 
 
@@ -47,7 +46,6 @@ def _device() -> Any:
 
     @register_jitable  # type: ignore[untyped-decorator]
     def product(a: Any, b: Any) -> Any:
-        """Return a b of doubles, rounded before any addition."""
         return rounded(a, b)
 
     return product
@@ -57,8 +55,6 @@ product = _plain if simulated() else _device()
 
 
 class _Products(ast.NodeTransformer):
-    """A transformer of a * b into product(a, b)."""
-
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         if not isinstance(node.op, ast.Mult):
@@ -67,7 +63,7 @@ class _Products(ast.NodeTransformer):
 
 
 def unfused(function: Callable[..., Any], **names: Any) -> Callable[..., Any]:
-    """Return the function for kernels, where each product of doubles is rounded on its own.
+    """Return a copy of a function for kernels that rounds each product of doubles separately.
 
     The function may be compiled for the CPU. `names` replace globals of the function.
     """

@@ -27,7 +27,7 @@ _CLOSED_SINGLE = -1e30
 
 
 class Form(NamedTuple):
-    """The sizes of a problem and how they are spread over threads."""
+    """Sizes of a problem and their layout over threads."""
 
     states: int  # X
     actions: int  # A
@@ -36,11 +36,11 @@ class Form(NamedTuple):
     lanes: int  # W, a power of two, at most a warp
     each: int  # J, actions a lane
     span: int  # S
-    threads: int  # of a block, whole warps
+    threads: int  # threads of a block, whole warps
 
     @property
     def row(self) -> int:
-        """Return J S, the length of one row of pairs."""
+        """Return J S, the number of places for all pairs of one step."""
         return self.each * self.span
 
     @property
@@ -60,7 +60,10 @@ class Form(NamedTuple):
 def form_of(
     shape: tuple[int, int, int, int], lanes: int | None = None, threads: int | None = None
 ) -> Form:
-    """Return the form for rewards [1 + N, H, X, A]. `lanes` and `threads` are for tuning."""
+    """Return the form for rewards of the shape [1 + N, H, X, A].
+
+    `lanes` and `threads` replace the chosen numbers, to find the fastest ones.
+    """
     R, H, X, A = shape
     W = 1 if lanes is None else lanes
     while lanes is None and W < _WARP and -(-A // W) > MOST_EACH:
@@ -73,7 +76,7 @@ def form_of(
 
 
 def check_form(form: Form, itemsize: int) -> None:
-    """Refuse a form that exceeds the shared memory of a block."""
+    """Refuse a form that exceeds a block's shared memory with numbers of `itemsize` bytes."""
     if form.shared_bytes(itemsize) > _SHARED:
         raise InputError(
             f"{form.states} states with {form.rewards} rewards and {form.horizon} steps need "
@@ -101,6 +104,9 @@ def from_card(rows: Array, form: Form) -> Array:
 
 
 def closed_on_card(closed: Array, form: Form, dtype: npt.DTypeLike) -> Array:
-    """Convert [H, X, A] to [H, J S], closed at places without a pair, at least -1e30 in float32."""
+    """Convert an array [H, X, A], zero for open actions, to [H, J S].
+
+    Places without a pair count as closed. Values in float32 are at least -1e30.
+    """
     low = -np.inf if np.dtype(dtype).itemsize == 8 else _CLOSED_SINGLE
     return np.maximum(to_card(closed, form, CLOSED), low)

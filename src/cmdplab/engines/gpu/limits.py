@@ -1,4 +1,7 @@
-"""The limits of the GPU engine: rows, precisions, and the number of runs that fit the card."""
+"""Limits of the GPU engine: rows, precisions, and the number of runs that fit the card.
+
+`precision` is a name of `PRECISIONS`. A form is the layout that a family chooses for a problem.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,15 @@ from cmdplab.engines.gpu.measures import measure_bytes
 from cmdplab.errors import EngineError, InputError
 
 PRECISIONS = {"float64": np.float64, "float32": np.float32}
-SINGLE_TOLERANCE = 1e-2  # what a run in float32 keeps to, in gaps and violations: benchmarks/gpu.py
+SINGLE_TOLERANCE = 1e-2  # error of gaps and violations of a run in float32 (benchmarks/gpu.py)
 MOST_EPISODES = (1 << 31) - 1  # counts are 32-bit whole numbers
 _IN_FLIGHT = 4_000_000  # episodes of one launch, over all runs: a fifth of a second
 _LONGEST = 4096  # episodes of one launch, of one run
-_SPARE = 0.9  # of the free memory may be used
+_SPARE = 0.9  # the share of the free memory that may be used
 
 
 def check_precision(precision: str, tolerance: float | None = None) -> None:
-    """Refuse an unknown precision, and a precision that cannot meet a tolerance."""
+    """Refuse an unknown precision, and a precision that cannot meet a tolerance for gaps."""
     if precision not in PRECISIONS:
         raise InputError(f"unknown precision {precision!r}: choose one of {', '.join(PRECISIONS)}")
     if precision == "float32" and tolerance is not None and tolerance < SINGLE_TOLERANCE:
@@ -38,7 +41,10 @@ def check_precision(precision: str, tolerance: float | None = None) -> None:
 def check_run(
     problem: CMDP, row: Row, task: Task, episodes: float = 0, precision: str = "float64"
 ) -> None:
-    """Refuse an unsupported run, and name an engine for it. Infinite `episodes`: until stopped."""
+    """Refuse a run that this engine cannot play, and name another engine.
+
+    `episodes` is the number of episodes to play, or infinite for a run until it is stopped.
+    """
     check_precision(precision)
     check_row(row, task, precision)
     if isinstance(problem.transition, Sparse):  # whose states hold lists too
@@ -52,7 +58,7 @@ def check_run(
 
 
 def check_count(episodes: float) -> None:
-    """Refuse more episodes than counts can hold."""
+    """Refuse more episodes than counts of 32 bits can hold."""
     if episodes > MOST_EPISODES:
         raise InputError(f"the engine gpu counts to {MOST_EPISODES:,} episodes a run, no more")
 
@@ -63,7 +69,7 @@ def _check_fits(family: CardFamily, form: Any, precision: str) -> None:
 
 
 def check_row(row: Row, task: Task, precision: str = "float64") -> None:
-    """Refuse algorithms and tasks that this engine does not support, and name one that does."""
+    """Refuse algorithms and tasks that this engine does not support, and name another engine."""
     family = CARD_FAMILIES.get(type(row))
     if family is None:
         raise InputError(f"the engine gpu has no {row.name}: take the engine cpu")
@@ -81,7 +87,10 @@ def check_row(row: Row, task: Task, precision: str = "float64") -> None:
 def foreseen_memory(
     family: CardFamily, form: Any, precision: str, runs: int, problems: int = 1
 ) -> int:
-    """Return the bytes on the card for a batch, with its measures and a chunk of its episodes."""
+    """Return the bytes on the card for a batch, with its measures and one launch of episodes.
+
+    runs, problems : the numbers of runs and of distinct problems.
+    """
     itemsize, chunk = np.dtype(PRECISIONS[precision]).itemsize, chunk_size(runs)
     each = family.run_bytes(form, itemsize) + chunk * episode_bytes(form)
     each += measure_bytes(form.rewards - 1, chunk)
@@ -89,12 +98,15 @@ def foreseen_memory(
 
 
 def chunk_size(runs: int) -> int:
-    """Return the number of episodes of one launch."""
+    """Return the number of episodes of one launch of this number of runs."""
     return max(1, min(_LONGEST, _IN_FLIGHT // runs))
 
 
 def batches(row: Row, task: Task, precision: str, runs: int, problems: int) -> list[slice]:
-    """Split runs like this one into batches that fit the card."""
+    """Return slices that split runs like this one into batches that fit the card.
+
+    runs, problems : the numbers of runs and of distinct problems.
+    """
     family = CARD_FAMILIES[type(row)]
     form = family.form(task.reward.shape)
     _check_fits(family, form, precision)
@@ -105,7 +117,7 @@ def batches(row: Row, task: Task, precision: str, runs: int, problems: int) -> l
 
 
 def check_room(family: CardFamily, form: Any, precision: str, runs: int, problems: int) -> None:
-    """Refuse a batch that the card cannot hold."""
+    """Refuse a batch of `runs` runs of `problems` distinct problems that the card cannot hold."""
     wanted, free = foreseen_memory(family, form, precision, runs, problems), free_memory()
     if wanted > _SPARE * free:
         raise EngineError(

@@ -1,7 +1,8 @@
 """Measures computed on the card: only rows of the thinned curve and sums are copied to the host.
 
 One thread judges one run, episode after episode, in the order of `Measures`. Every number equals,
-to the last bit, that of returns copied and judged on the host.
+to the last bit, that of returns copied and judged on the host. B is the number of runs, and N' is
+the number N of constraints, at least 1.
 """
 # Numba infers the types of the kernel.
 
@@ -23,7 +24,7 @@ from cmdplab.types import Array
 
 gap, violation = register_jitable(exact.gap), register_jitable(exact.violation)
 
-# Of a thread: no more than a thread that plays has, so that one takes the room of the other. With
+# Registers of a thread that judges, at most those of a thread that plays, which it replaces. With
 # 255 a multiprocessor that judges holds 28 runs in float32 instead of 31.
 _REGISTERS = 64
 
@@ -47,7 +48,7 @@ def _judge(
     final,
     rows,
 ):
-    """Add the gap and the violations of every episode to all accumulators."""
+    """Add gaps and violations of every episode to the `Accumulators`, by one thread per run."""
     b = cuda.grid(1)
     if b >= len(optimum):
         return
@@ -99,43 +100,45 @@ def _judge(
 
 
 class Accumulators(NamedTuple):
-    """The results of a judge, in the order of its arguments: S series, M of them summed."""
+    """Results of the judge on the card: S series, M of them summed, C of them counted."""
 
     sums: Any  # [B, 2, M]: of positive parts, of values
     low: Any  # [B, S], since the last row
     high: Any  # [B, S]
     last: Any  # [B, S]
     counts: Any  # [B, C, 202], a histogram over the grid of epsilon
-    latest: Any  # [B, C, 202]
+    latest: Any  # [B, C, 202], the last episode of each bin
     tail: Any  # [B, TAIL], the gap of episode k at k modulo TAIL
     final: Any  # [B, N'], the multipliers after the last episode
 
 
 @cache
 def judge_kernel() -> Any:
-    """Return the kernel, which is compiled at its first launch."""
+    """Return the kernel that judges, which is compiled at its first launch."""
     return as_kernel(_judge, WARP, _REGISTERS)
 
 
 def measure_bytes(constraints: int, chunk: int) -> int:
-    """Return the bytes for the measures of one run, with a row per episode of a chunk."""
+    """Return the bytes on the card for the measures of one run, for chunks of `chunk` episodes."""
     judged = 3 if constraints else 1
     kept = TAIL + 2 * judged * 202 + 4 * (constraints + 2) + 8
     return 8 * (kept + chunk * (1 + 3 * (constraints + 2) + 4 + constraints))
 
 
 class Standing(NamedTuple):
-    """The gap and the largest violation of all runs after an episode."""
+    """Gap and largest violation of all runs after the same number of episodes."""
 
     episodes: int
     last: Array  # [B, 1 or 2], gap and largest violation
 
 
 class CardMeasures:
-    """The measures of all runs of a batch, computed from the results of `GpuBatch.launch`.
+    """Measures of all runs of a batch, computed from the results of `GpuBatch.launch`.
 
-    To continue, pass the result of `Measures.arrays` of each run as `before`. All runs must have
-    played equally many episodes.
+    optima, thresholds : the optimal value and the thresholds of each run, [B] and [B, N].
+    keep : selects the episodes that become points of the curves.
+    before : `Measures.arrays` of each run, to continue. All runs must have played equally many
+    episodes.
     """
 
     def __init__(
@@ -195,7 +198,7 @@ class CardMeasures:
         return np.arange(max(self._episodes - TAIL, 0), self._episodes) + 1
 
     def add(self, chunk: Any, stream: Any) -> None:
-        """Judge the next episodes of every run, a `CardChunk`, while others are played.
+        """Judge the next episodes of every run, a `CardChunk`, on a stream beside the launches.
 
         One thread per run leaves registers for the blocks that play, so the judge takes no extra
         time.
@@ -217,7 +220,7 @@ class CardMeasures:
         self._episodes += E
 
     def _collect(self, stream: Any) -> None:
-        """Wait for the last judgement, while the card plays on, and fetch the rows to keep."""
+        """Wait for the last judgement, while the card plays on, and fetch its rows."""
         if self._stream is None:
             return
         if self._waiting is not None:
@@ -225,25 +228,25 @@ class CardMeasures:
             self._waiting = None
         last = self._card.last.copy_to_host(stream=stream)
         stream.synchronize()
-        # Like with like, so that pieces are few: a thousand of them make `each` ten times as slow.
+        # Join pieces of similar length. A thousand short ones make `each` ten times as slow.
         while len(self._rows) > 1 and self._rows[-1].shape[1] >= self._rows[-2].shape[1]:
             later, earlier = self._rows.pop(), self._rows.pop()
             self._rows.append(np.concatenate([earlier, later], axis=1))
         self.standing = Standing(self._episodes, last[:, :2])
 
     def broken(self) -> list[int]:
-        """Return the runs whose values are not finite, because a setting is too large."""
+        """Return the indices of runs whose values are not finite: a setting is too large."""
         if self._stream is not None:
             self._stream.synchronize()
         good = np.isfinite(self._card.sums.copy_to_host()).all(axis=(1, 2))
         return [int(b) for b in np.flatnonzero(~good)]
 
     def measures(self) -> list[Measures]:
-        """Return the measures of every run, on the host, as if it had been judged there."""
+        """Return the measures of every run on the host, equal to those judged on the host."""
         return list(self.each())
 
     def each(self) -> Iterator[Measures]:
-        """Yield the measures of one run after the other, on the host."""
+        """Yield the measures of every run on the host, one after the other."""
         if self._stream is not None:
             self._collect(self._stream)
         host = Accumulators(*(each.copy_to_host() for each in self._card))

@@ -14,13 +14,13 @@ from cmdplab.engines.gpu.layout import Form
 from cmdplab.engines.gpu.primal_dual_episode import play_kernel, prepare_kernel
 from cmdplab.types import Array, Indices
 
-# Registers of a thread, of the values tried on an H200 (48 to 128) the fastest at the paper's size:
-# fewer spill, and more leave fewer runs on a multiprocessor at a time.
+# Registers of a thread. These were the fastest of 48 to 128 on an H200 at the paper's size. Fewer
+# registers spill, and more leave fewer runs on a multiprocessor at a time.
 REGISTERS = {4: 64, 8: 128}  # by the bytes of a number
 
 
 class PrimalDualPlayer:
-    """Runs side by side, which may differ in everything but their sizes."""
+    """Player of primal-dual runs, which may differ in everything but their sizes."""
 
     def __init__(self, runs: Runs, form: Form, real: Any, registers: int | None = None) -> None:
         problems, rows, tasks, seeds, states = runs
@@ -40,12 +40,11 @@ class PrimalDualPlayer:
         prepare(resolved, *self.learners[:4])
 
     def schedules(self, done: Indices, episodes: int) -> Array:
-        """Return the schedules [D, E, 4] of the distinct algorithms, after `done` [B] episodes."""
+        """Return schedules [D, E, 4] of D distinct rows for E more episodes after `done` [B]."""
         columns = [
             self._rows[b].schedule(self._tasks[b], int(done[b]) + 1, episodes) for b in self._kinds
         ]
         return np.stack(columns)
 
     def states(self, runs: slice, episode: int) -> list[PrimalDualState]:
-        """Return the states of some runs in natural axes."""
         return arrays.natural_states(self.learners, self.form, runs, episode)

@@ -1,9 +1,9 @@
 """Episodes of the primal-dual family on a GPU: one block of threads is one run.
 
 A block plays its episodes one after the other. It draws the noise, rolls out and counts. One
-backward sweep then evaluates pi^k twice, optimistically on the counts and exactly on the true
-kernel, and replaces pi^k. primal_dual_steps.py and primal_dual_sweep.py contain the parts of a
-step. arrays.py names the shapes.
+backward sweep then evaluates the policy pi^k of episode k twice, optimistically on the counts and
+exactly on the true kernel, and replaces it. primal_dual_steps.py and primal_dual_sweep.py contain
+the parts of a step. primal_dual_steps.py names the letters and arguments, and arrays.py the shapes.
 """
 # Numba infers the types of these functions. All that names the device is in this module: the
 # simulator replaces the device in the globals of a kernel's own module only.
@@ -38,7 +38,11 @@ def _rolling_out(form):
 
     @register_jitable
     def draw_action(policy, h, x, u):
-        """Draw by inverse CDF, or the last action with mass if rounding leaves u beyond the sum."""
+        """Return the action of state x at step h for a uniform number u, by inverse CDF.
+
+        If rounding leaves u beyond the sum, the last action with a positive probability is
+        returned.
+        """
         total, action, found = 0.0, 0, False
         for a in range(A):
             p = policy[h * row + a // W * S + x * W + a % W]
@@ -48,7 +52,10 @@ def _rolling_out(form):
 
     @register_jitable
     def roll_out(run, cumulative, start, draws, drawn, states, actions, t):
-        """Play an episode. Each thread compares its next states, and a barrier counts them."""
+        """Play an episode by the whole block, and write its states and actions.
+
+        Each thread compares its next states with a draw, and a barrier counts them.
+        """
         x = start
         for h in range(H):
             a = draw_action(run.policy, h, x, draws[drawn + 2 * h])
@@ -69,7 +76,7 @@ def _rolling_out(form):
 
 
 def _learning(form, real):
-    """Make the functions that count an episode, by the whole block, and take the dual step."""
+    """Make the functions that count an episode, by the whole block, and step the multipliers."""
     H, R, threads = form.horizon, form.rewards, form.threads
     W, S, row = form.lanes, form.span, form.row
     tally, settle = counting(form, real, _exchange)
@@ -89,7 +96,7 @@ def _learning(form, real):
 
     @register_jitable
     def step_multipliers(numbers, steps, threshold, values, last, ahead, lam, t):
-        """Step by the value of pi^k, or (lookahead = 1) by Q~^k averaged with pi^{k+1}."""
+        """Step the multipliers by the value of pi^k, or of Q~^k under pi^{k+1} (lookahead 1)."""
         eta, tau, margin = steps[1], steps[2], steps[3]
         cap = multiplier_cap(numbers[PLACE.dual_cap], tau, numbers[PLACE.log_actions])
         for n in range(t, R, threads):
@@ -103,7 +110,7 @@ def _learning(form, real):
 
 @cache
 def play_kernel(form: Form, real: Any, registers: int = 255) -> Any:
-    """Return the kernel that plays episodes, for problems of one form, in one precision."""
+    """Return the kernel that plays episodes, for problems of one form and numbers of a type."""
     H, R, threads = form.horizon, form.rewards, form.threads
     blocks, size = blocks_per_episode(H), 2 * form.states * form.rewards
     roll_out, (learn, step_multipliers) = _rolling_out(form), _learning(form, real)
@@ -189,7 +196,7 @@ def play_kernel(form: Form, real: Any, registers: int = 255) -> Any:
 
 @cache
 def prepare_kernel(form: Form, real: Any) -> Any:
-    """Return the kernel that derives bonuses and rows of unvisited pairs, which states lack."""
+    """Return the kernel that derives bonuses and the counts of unvisited pairs for new runs."""
     X, A, H, threads = form.states, form.actions, form.horizon, form.threads
     W, S, row = form.lanes, form.span, form.row
     tally, settle = counting(form, real, _exchange)

@@ -1,11 +1,13 @@
 """The arrays that the threads of one run share, and the functions that count transitions.
 
-Threads hold pairs (see layout.py). Formulas are from equations.py. Functions are made for the
-sizes of a problem: their short loops then unroll into registers. Nothing here names the device: the
+Threads hold pairs (see layout.py). Formulas are from equations.py. Functions are made for the sizes
+of a problem: their short loops then unroll into registers. Nothing here names the device: the
 exchange of registers between lanes is an argument. primal_dual_sweep.py contains the sweep.
 
-Index letters: t thread, s place of a thread's state and lane, i place of a pair in a row. Further
-letters: h step, x state, a action, y next state, n reward, j action of a lane.
+Index letters: t thread, s place of a thread's state and lane, i place of a pair in a row, h step, x
+state, a action, y next state, n reward, j action of a lane. Arguments: run (`Learner`), world
+(`World`), space (`Space`), numbers (constants of the algorithm at `PLACE`), lam (multipliers). Q~
+and V~ are optimistic values, V true ones.
 """
 # Numba infers the types of these functions.
 
@@ -19,12 +21,12 @@ from cmdplab.algorithms.families.primal_dual import PrimalDualNumbers
 from cmdplab.engines.gpu.device import WARP
 from cmdplab.engines.gpu.formulas import formulas
 
-# The place of each number in the row of a run.
+# The index of each number in the constants of a run.
 PLACE = PrimalDualNumbers(*range(len(PrimalDualNumbers._fields)))
 
 
 class Learner(NamedTuple):
-    """The arrays of one run, flat."""
+    """Arrays of one run, flat."""
 
     counts: Any  # [H X J S], whole numbers: exact for 2^31 episodes, in half the bytes of doubles
     visits: Any  # [H J S], whole numbers
@@ -35,7 +37,7 @@ class Learner(NamedTuple):
 
 
 class World(NamedTuple):
-    """The arrays of one problem, flat."""
+    """Arrays of one problem, flat."""
 
     kernel: Any  # [H X J S], P_h(y | pair)
     reward: Any  # [(1 + N) H J S]
@@ -43,7 +45,7 @@ class World(NamedTuple):
 
 
 class Space(NamedTuple):
-    """A thread's own registers for one step."""
+    """Registers of one thread for one step."""
 
     seen: Any  # [J (1 + N)], sums over the counts, then Q~
     true: Any  # [J (1 + N)], sums over the true kernel, then the new policy
@@ -58,23 +60,23 @@ def counting(form, real, exchange):
 
     @register_jitable
     def inverse_of(numbers, visits):
-        """Return the factor from counts to Pbar, in the precision of the kernel, for every lane."""
+        """Return the factor from counts to the estimate Pbar, for a number of visits of a pair."""
         unvisited = real(numbers[PLACE.unvisited_mass]) / real(X)
         return real(count_weight(real(visits), real(numbers[PLACE.prior_visits]), unvisited))
 
     @register_jitable
     def warp_sum(each):
-        """Return the sum over the threads of a warp to every thread of the warp."""
+        """Return the sum of `each` over the threads of a warp, to every one of them."""
         for half in range(5):
             each += exchange(each, 16 >> half)
         return each
 
     @register_jitable
     def tally(run, numbers, h, i, to, lane):
-        """Count (h, i) -> to, or nothing for to < 0, by a whole warp. Return the sums of the pair's
-        bonus.
+        """Count the transition (h, i) -> to by a whole warp. Return the sums of the pair's bonus.
 
-        An unvisited row is ones or zeros. A sum whose coefficient is zero is not computed.
+        Nothing is counted for to < 0. The estimate of an unvisited row is ones or zeros. A sum
+        whose coefficient is zero is not computed.
         """
         before = run.visits[h * row + i]
         after = before + (1 if to >= 0 else 0)
@@ -101,7 +103,7 @@ def counting(form, real, exchange):
 
     @register_jitable
     def settle(run, numbers, pair, more, roots, deviations):
-        """Write the visits, 1/n and the bonus of a tallied pair, by one thread."""
+        """Add `more` visits to a counted pair, and write its 1/n and bonus, by one thread."""
         visits = run.visits[pair] + more
         n = visits + numbers[PLACE.prior_visits]
         radius = (numbers[PLACE.iterated], numbers[PLACE.log], numbers[PLACE.radius_cap])

@@ -1,8 +1,8 @@
-"""The backward sweep of an episode: evaluate pi^k on the counts and on the true kernel, replace
-pi^k.
+"""The backward sweep of an episode, which evaluates the policy pi^k and replaces it.
 
-The values of the next step lie in shared memory, in two places by turns, so that a step has one
-barrier. primal_dual_steps.py defines the index letters.
+It evaluates pi^k on the counts and on the true kernel. The values of the next step lie in shared
+memory, in two places by turns, so that a step has one barrier. primal_dual_steps.py defines the
+index letters and the arguments.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cmdplab.engines.gpu.primal_dual_steps import PLACE
 
 
 def sweeping(form, real, exchange):
-    """Make the functions that begin a sweep, and that evaluate and improve one step."""
+    """Make the functions that begin a sweep, and evaluate and improve the policy at a step."""
     X, H, R = form.states, form.horizon, form.rewards
     W, J, S, row, threads = form.lanes, form.each, form.span, form.row, form.threads
     halvings, share = W.bit_length() - 1, real(1.0 / form.actions)
@@ -34,14 +34,14 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def over_actions(each):
-        """Return the sum over the lanes of a state."""
+        """Return the sum of `each` over the lanes of a state."""
         for half in range(halvings):
             each += exchange(each, W >> (half + 1))
         return each
 
     @register_jitable
     def highest(each):
-        """Return the maximum over the lanes of a state."""
+        """Return the maximum of `each` over the lanes of a state."""
         for half in range(halvings):
             each = max(each, exchange(each, W >> (half + 1)))
         return each
@@ -61,7 +61,7 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def products(run, world, h, s, values, here, space):
-        """Sum over all next states, for each action and reward of a thread.
+        """Write sums over next states to `seen` and `true`, for actions and rewards of a thread.
 
         Six next states per turn are written out. The compiler would not unroll a loop of six, and a
         thread would wait for each of its loads. Unsigned places need no test for being negative.
@@ -114,7 +114,7 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def step_policy(run, numbers, eta, tau, h, s, live, space):
-        """Step the policy by `total`, in log space. Leave the new policy in `true`."""
+        """Step the policy by `total`, in log space, and leave the new policy in `true`."""
         top, mass = real(-np.inf), zero
         for j in range(J):
             i = np.uint64(h * row + j * S + s)
@@ -140,7 +140,7 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def look_ahead(n, space):
-        """Return Q~ of reward n averaged with the new policy."""
+        """Return the mean of Q~ of reward n under the new policy, over the actions of a state."""
         averaged = zero
         for j in range(J):
             averaged += space.true[j] * space.seen[j * R + n]
@@ -148,7 +148,11 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def improve(run, world, numbers, steps, lam, h, t, values, here, there, ahead, start, space):
-        """Sweep one step for the states of a thread, from `here` in `values` to `there`."""
+        """Sweep one step for the states of a thread, from `here` in `values` to `there`.
+
+        The policy is evaluated and replaced. At the first step, `ahead` gets `look_ahead` of the
+        start.
+        """
         eta, tau = real(steps[0]), real(steps[2])
         for place in range(t, t + S, threads):
             live = place < S
@@ -170,7 +174,7 @@ def sweeping(form, real, exchange):
 
     @register_jitable
     def begin(run, numbers, tau, t, values, here):
-        """Write V_{H+1}: zero, or the entropy of pi_H if the row uses terminal entropy."""
+        """Write V_{H+1}: zero, or the entropy of pi_H if the algorithm uses terminal entropy."""
         soft = real(tau * numbers[PLACE.terminal_entropy])
         weighting = real(numbers[PLACE.entropy_weighting])
         for place in range(t, t + S, threads):
@@ -194,7 +198,6 @@ _LOAD = "ld.global.L1::no_allocate.b32 $0, [$1];"
 
 
 def _plain(array: Any, place: Any) -> Any:
-    """Return array[place], in the simulator."""
     return array[place]
 
 
@@ -204,7 +207,7 @@ def _intrinsic() -> Any:
 
     @intrinsic
     def streamed(typing: Any, array: Any, place: Any) -> Any:
-        """Return array[place] of 32-bit whole numbers, for an unsigned place."""
+        """Return array[place] of 32-bit whole numbers without the first-level cache."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
             whole = context.get_value_type(signature.return_type)

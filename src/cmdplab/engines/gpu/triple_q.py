@@ -1,4 +1,8 @@
-"""Runs of Triple-Q on the card, in doubles only, because one bit can change a greedy choice."""
+"""Runs of Triple-Q on the card, in doubles only, because one bit can change a greedy choice.
+
+B is the number of runs and I the number of distinct problems. N' is the number of constraints, at
+least 1.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ MOST_THREADS = 512
 
 
 class TripleQForm(NamedTuple):
-    """The sizes of a problem, and the number of threads that play the problem."""
+    """Sizes of a problem, and the number of threads that play it."""
 
     states: int  # X
     actions: int  # A
@@ -41,7 +45,7 @@ class TripleQForm(NamedTuple):
         return max(self.threads // blocks_per_episode(self.horizon), 1)
 
     def shared_bytes(self, itemsize: int) -> int:
-        """Return the bytes of a block: mass, noise, chances, queues, next values, trajectory."""
+        """Return the bytes of shared memory of a block: mass, noise, chances, queues and more."""
         noise = 4 * blocks_per_episode(self.horizon) * self.episodes_drawn
         doubles = 2 * self.states + noise + 2 * (self.actions + 1) + 3 * self.columns
         doubles += self.rewards * (1 + self.horizon)
@@ -49,7 +53,7 @@ class TripleQForm(NamedTuple):
 
 
 class TripleQWorlds(NamedTuple):
-    """The problems, in the order of the kernel's arguments. L = 1 if all are stationary."""
+    """Arrays of the distinct problems on the card. L = 1 if all are stationary, else L = H."""
 
     flows: Card  # [I, L X A X + H X A (1 + N)], the true kernels, then the rewards
     cumulative: Card  # [I, L X A X]
@@ -58,7 +62,7 @@ class TripleQWorlds(NamedTuple):
 
 
 class TripleQLearners(NamedTuple):
-    """The runs' states, in the order of the kernel's arguments."""
+    """States of the runs on the card, in the order of the kernel's arguments."""
 
     objective: Card  # [B, H, X, A]
     utility: Card  # [B, N', H, X, A]
@@ -70,20 +74,23 @@ class TripleQLearners(NamedTuple):
 
 
 def triple_q_form(shape: tuple[int, int, int, int], threads: int | None = None) -> TripleQForm:
-    """Return the form of a problem with rewards [1 + N, H, X, A]. `threads` is for tuning."""
+    """Return the form for rewards of the shape [1 + N, H, X, A].
+
+    `threads` replaces the chosen number, to find the fastest one.
+    """
     R, H, X, A = shape
     whole = min(-(-(X + R) // WARP) * WARP, MOST_THREADS)
     return TripleQForm(X, A, H, R, whole if threads is None else threads)
 
 
 def run_bytes(form: TripleQForm, itemsize: int) -> int:
-    """Return the bytes on the card for the state of one run."""
+    """Return the bytes on the card for the state of one run, with numbers of `itemsize` bytes."""
     pairs = form.horizon * form.states * form.actions
     return itemsize * (pairs * (2 + form.columns) + 4 * form.columns + 64) + 4 * pairs
 
 
 def world_bytes(form: TripleQForm, itemsize: int) -> int:
-    """Return the bytes on the card for one problem."""
+    """Return the bytes on the card for one problem, with numbers of `itemsize` bytes."""
     pairs = form.horizon * form.states * form.actions
     return itemsize * pairs * (2 * form.states + form.rewards + 1) + 4 * pairs
 
@@ -116,7 +123,7 @@ def _learners(states: Sequence[TripleQState], form: TripleQForm) -> TripleQLearn
 
 
 class TripleQPlayer:
-    """Runs side by side, which may differ in everything but their sizes."""
+    """Player of Triple-Q runs, which may differ in everything but their sizes."""
 
     def __init__(
         self, runs: Runs, form: TripleQForm, real: Any, registers: int | None = None
@@ -140,7 +147,7 @@ class TripleQPlayer:
         self.learners = _learners(begun, form)
 
     def schedules(self, done: Indices, episodes: int) -> Array:
-        """Return the shares of random play [D, E, 1] of distinct rows, after `done` [B]."""
+        """Return shares of random play [D, E, 1] of D distinct rows for E more episodes."""
         shares = [
             [exploration(float(k), *row) for k in range(done[b] + 1, done[b] + episodes + 1)]
             for b, row in zip(self._first, self._exploration, strict=True)
@@ -148,7 +155,6 @@ class TripleQPlayer:
         return np.array(shares)[..., None]
 
     def states(self, runs: slice, episode: int) -> list[TripleQState]:
-        """Return the states of some runs in natural axes."""
         N = self.form.rewards - 1
         host = TripleQLearners._make(each[runs].copy_to_host() for each in self.learners)
         return [

@@ -30,17 +30,17 @@ from cmdplab.numerics.noise import blocks_per_episode, draw_block
 
 
 def _evaluating(form, layers):
-    """Make the function of the exact returns, by the whole block."""
+    """Make the function that computes exact returns, by the whole block."""
     X, A, H, R, threads = form.states, form.actions, form.horizon, form.rewards, form.threads
     rewards = layers * X * A * X  # where those begin
     column_sum = summing(form)
 
     @register_jitable
     def exact_returns(run, world, play, start, mass, gained, t):
-        """Add V^pi[P, r^n](start) to gained[n], by the forward mass. `mass` begins at start.
+        """Add V^pi[P, r^n](start) to gained[n], by sums of the forward mass of the states.
 
-        A thread adds one column at a time: the mass of a next state, or the gain of a reward. Mass
-        lies in two places by turns, so that a step has one barrier.
+        `mass` begins at start. A thread adds one column at a time: the mass of a next state, or the
+        gain of a reward. Mass lies in two places by turns, so that a step has one barrier.
         """
         for h in range(H):
             here, there = h % 2 * X, (1 - h % 2) * X
@@ -68,7 +68,10 @@ def _rolling_out(form, layers):
 
     @register_jitable
     def roll_out(run, world, play, start, draws, drawn, states, actions, t):
-        """Play an episode. Each thread compares its next states, and a barrier counts them."""
+        """Play an episode by the whole block, and write its states and actions.
+
+        Each thread compares its next states with a draw, and a barrier counts them.
+        """
         x = start
         for h in range(H):
             a = draw_action(run, world, play, h, x, draws[drawn + 2 * h])
@@ -95,7 +98,7 @@ def _learning(form, layers):
 
     @register_jitable
     def learn(run, world, numbers, states, actions, ahead, t):
-        """Learn each step by one thread. All read the next step's tables before any changes."""
+        """Learn from each step by one thread. All threads read before any table changes."""
         for h in range(t, H, threads):
             look_ahead(run, states, actions, h, ahead)
         cuda.syncthreads()
@@ -105,14 +108,13 @@ def _learning(form, layers):
 
     @register_jitable
     def find_all(run, t):
-        """Find every greedy action."""
         for i in range(t, H * X, threads):
             find_best(run, i // X, i % X)
         cuda.syncthreads()
 
     @register_jitable
     def next_frame(run, numbers, threshold, t):
-        """Renew the tables and step the queues, then find the greedy actions of both."""
+        """Renew the tables and step the queues, then find the greedy actions for both."""
         for i in range(t, H * X * A, threads):
             renew(run, numbers, i)
         for n in range(t, N, threads):
@@ -143,7 +145,7 @@ def _beginning(form):
 
 @cache
 def play_kernel(form: Any, layers: int, registers: int) -> Any:
-    """Return the kernel that plays episodes of one form, with 1 or H kernels each (`layers`)."""
+    """Return the kernel that plays episodes of one form, with `layers` = H or 1 kernels each."""
     H, R, threads = form.horizon, form.rewards, form.threads
     exact_returns, roll_out = _evaluating(form, layers), _rolling_out(form, layers)
     (learn, find_all, next_frame), begin = _learning(form, layers), _beginning(form)

@@ -4,7 +4,8 @@ Every sum has the order of the loops on the CPU, and no product is fused with a 
 bits equal the bits of the CPU. Functions are made for the sizes of a problem. No code here names
 the device: barriers are in triple_q_episode.py, shapes in triple_q.py.
 
-Index letters: t thread, h step, x state, a action, y next state, n reward, i pair.
+Index letters: t thread, h step, x state, a action, y next state, n reward, i pair. Arguments: run
+(`Run`), world (`World`), play (`Play`), numbers (constants of the algorithm at `PLACE`).
 """
 # Numba infers the types of these functions.
 
@@ -17,7 +18,7 @@ from cmdplab.algorithms.equations import draw_step
 from cmdplab.algorithms.families import triple_q as eq
 from cmdplab.engines.gpu.formulas import product, unfused
 
-PLACE = eq.TripleQNumbers(*range(len(eq.TripleQNumbers._fields)))  # in the row of a run
+PLACE = eq.TripleQNumbers(*range(len(eq.TripleQNumbers._fields)))  # indices in a run's constants
 
 find_best, action_probability = unfused(eq.find_best), unfused(eq.action_probability)
 rate, learned, blend = unfused(eq.rate), unfused(eq.learned), unfused(eq.blend)
@@ -26,7 +27,7 @@ width, queue_step = unfused(eq.width, rate=rate), unfused(eq.queue_step)
 
 
 class Run(NamedTuple):
-    """The arrays of one run, and the array of its problem that `find_best` reads."""
+    """Arrays of one run, and the array of its problem that `find_best` reads."""
 
     objective: Any  # [H, X, A]
     utility: Any  # [N', H, X, A]
@@ -39,18 +40,18 @@ class Run(NamedTuple):
 
 
 class World(NamedTuple):
-    """The arrays of one problem."""
+    """Arrays of one problem."""
 
     flows: Any  # [L X A X + H X A (1 + N)], the true kernel, then the rewards
     cumulative: Any  # [L X A X], beyond every uniform from the last possible state on
-    opened: Any  # [H, X], how many actions are open
+    opened: Any  # [H, X], the number of open actions
 
 
 class Play(NamedTuple):
-    """The exploration of one episode."""
+    """Exploration of one episode."""
 
-    share: Any  # of random actions
-    chances: Any  # [2 (A + 1)], of an action that is not, and is, greedy, by how many are open
+    share: Any  # the share of random actions
+    chances: Any  # [2 (A + 1)], of a not greedy and a greedy action, by the number of open ones
 
 
 @register_jitable
@@ -74,7 +75,7 @@ def summing(form):
 
     @register_jitable
     def greedy_sum(run, world, h, first, last, at, step, mass, here, total):
-        """Return total + sum_x mass(x) column(x, best).
+        """Return total + sum_x mass(x) column(x, best) for first <= x < last.
 
         Six states per turn are written out, because a thread would otherwise wait for each of its
         loads. A state without mass adds zero.
@@ -97,11 +98,10 @@ def summing(form):
 
     @register_jitable
     def column_sum(run, world, play, h, first, last, at, step, mass, here, total):
-        """Return total + sum_x mass(x) sum_a pi(a | x) flows[at + (x A + a) step], first <= x <
-        last.
+        """Return total + sum_x mass(x) sum_a pi(a | x) flows[at + (x A + a) step].
 
-        Without random play the greedy action has the whole mass. Unsigned places need no test for
-        being negative.
+        The sum is over first <= x < last. Without random play the greedy action has the whole mass.
+        Unsigned places need no test for being negative.
         """
         if play.share == 0.0:
             return greedy_sum(run, world, h, first, last, at, step, mass, here, total)
@@ -115,12 +115,16 @@ def summing(form):
 
 
 def drawing(form):
-    """Make the function that draws an action."""
+    """Make the function that draws an action of a state."""
     A = form.actions
 
     @register_jitable
     def draw_action(run, world, play, h, x, u):
-        """Draw by inverse CDF, or the last action with mass if rounding leaves u beyond the sum."""
+        """Return the action of state x at step h for a uniform number u, by inverse CDF.
+
+        If rounding leaves u beyond the sum, the last action with a positive probability is
+        returned.
+        """
         total, found = 0.0, play.share == 0.0
         action: Any = np.int64(run.best[h, x])
         for a in range(A):
@@ -133,13 +137,13 @@ def drawing(form):
 
 
 def updating(form, layers):
-    """Make the functions that read one step of an episode, and learn from it."""
+    """Make the functions that read the next pair's values and learn from one step of an episode."""
     X, A, H, R = form.states, form.actions, form.horizon, form.rewards
     N, rewards = R - 1, layers * X * A * X
 
     @register_jitable
     def look_ahead(run, states, actions, h, ahead):
-        """Write the values of the next pair to ahead[h, n], and zeros after the end."""
+        """Write the values of the pair of step h + 1 to ahead[h, n], and zeros after the end."""
         for n in range(R):
             ahead[h * R + n] = 0.0
         if h + 1 < H:
@@ -150,7 +154,7 @@ def updating(form, layers):
 
     @register_jitable
     def update(run, world, numbers, x, a, h, ahead):
-        """Update both tables of the pair of step h, from `ahead`, then the greedy action."""
+        """Update the tables of (x, a) at step h from `ahead`, then find the greedy action."""
         earned, shift = rewards + ((h * X + x) * A + a) * R, numbers[PLACE.width_shift]
         visits = run.visits[h, x, a] + 1.0
         run.visits[h, x, a] = visits
@@ -171,7 +175,7 @@ def updating(form, layers):
 
 
 def framing(form):
-    """Make the functions that begin a new frame: for one pair, and for one constraint."""
+    """Make the functions that begin a new frame for one pair, and for one constraint."""
     X, A, N = form.states, form.actions, form.rewards - 1
 
     @register_jitable
