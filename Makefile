@@ -116,7 +116,7 @@ clean:  ## remove the environment and everything built
 	@touch $@
 
 .venv/ready: .venv/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lab]'
 	@touch $@
 
 .venv/ready-dev .venv/ready-docs .venv/ready-benchmarks: .venv/ready-%: .venv/ready pyproject.toml

@@ -14,6 +14,7 @@ Each is also the exception of Python that says the same (ValueError, OSError, Ru
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 LONGEST_WORD, LONGEST_SENTENCE = 250, 1000  # letters of a message
@@ -83,6 +84,18 @@ class StorageError(CmdplabError, OSError):
 
 class EngineError(CmdplabError, RuntimeError):
     """Something this machine lacks for what was asked: a graphics card, an optional package."""
+
+
+EXTRAS = {"gymnasium": "gym", "matplotlib": "lab", "pyarrow": "lab", "ray": "ray", "xarray": "data"}
+
+
+def check_installed(*packages: str) -> None:
+    """Raise an `EngineError` that names the extra to install if an optional package is missing."""
+    for package in packages:
+        if find_spec(package) is None:
+            raise EngineError(
+                f"{package} is not installed: pip install 'cmdplab[{EXTRAS[package]}]'"
+            )
 
 
 @contextmanager

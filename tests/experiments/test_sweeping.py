@@ -140,7 +140,7 @@ def test_sweep_status_and_resume_on_the_command_line(call, swept, tmp_path):
 )
 def test_bad_input_changes_nothing(call, swept, command, sentence, tmp_path, monkeypatch):
     if "--ray" in command and not _has("ray"):
-        sentence = "Ray is not installed"
+        sentence = "ray is not installed"
     monkeypatch.chdir(tmp_path)
     before = sorted(p.name for p in tmp_path.iterdir())
     code, _, err = call(*(swept[0] if each == "FILE" else each for each in command.split()))

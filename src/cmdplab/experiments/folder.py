@@ -19,7 +19,7 @@ from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.custom import CUSTOM, not_given
 from cmdplab.algorithms.identity import Fields, difference, fields_of
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.errors import CmdplabError, InputError, StorageError
+from cmdplab.errors import CmdplabError, InputError, StorageError, check_installed
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.experiment import Experiment, first_complaint
@@ -112,6 +112,7 @@ def _keep(problem: CMDP, path: Path, mark: str) -> None:
 
 def alone_in(folder: Path, settings: RunSettings, entry: Entry) -> Work:
     """Return a run in a folder of its own, which must be new or hold the same run."""
+    check_installed("pyarrow")
     known = manifest.read_if_good(folder)
     if known is not None and known.settings != settings:
         differ = _differing(known.settings, settings)[0]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cmdplab.checks import check_single
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, check_installed
 from cmdplab.experiments.durable import CHECKPOINT_EVERY
 from cmdplab.experiments.executors.local import run_locally
 from cmdplab.experiments.executors.worker import Interrupt, signals
@@ -66,6 +66,7 @@ def prepare(
     from cmdplab.experiments.play import Entry
     from cmdplab.solvers import solve_feasible
 
+    check_installed("pyarrow")
     runs = resolve(experiment, found)
     asked = Folder(study=study, versus=versus, experiment=experiment, runs=runs)
     earlier(asked, folder)  # refuses before anything is solved
@@ -92,6 +93,7 @@ def do_missing(
     """Do the works that are not done, in worker processes or by the executor."""
     from cmdplab.experiments.play import check_workers
 
+    check_installed("pyarrow")
     check_workers(workers)
     check_every(every)
     if engine != "cpu":

@@ -5,6 +5,10 @@ Nothing here runs or judges an algorithm. `figure` returns a Matplotlib figure.
 
 from typing import TYPE_CHECKING, Any
 
+from cmdplab.errors import check_installed
+
+check_installed("matplotlib")
+
 if TYPE_CHECKING:
     from cmdplab.figures.plots import figure
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from cmdplab.errors import InputError
+from cmdplab.errors import InputError, check_installed
 from cmdplab.files.read import (
     LARGEST,
     UnfitError,
@@ -43,6 +43,7 @@ def write_table(table: Any, path: str | Path, **options: Any) -> str:
 
     `options` are those of `pyarrow.parquet.ParquetWriter`. Return the sha256 of the file.
     """
+    check_installed("pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -88,6 +89,7 @@ def read_table(
 
 def _table(data: bytes, words: list[str], columns: Any) -> tuple[Any, bytes | None]:
     """Return the table and the digests that the file states."""
+    check_installed("pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -6,12 +6,9 @@ imports it by itself: the part before the colon is the module that registers the
 The registry holds the path of this package, and makes environments with its functions.
 """
 
-from importlib.util import find_spec
+from cmdplab.errors import check_installed
 
-from cmdplab.errors import EngineError
-
-if find_spec("gymnasium") is None:
-    raise EngineError("Gymnasium is not installed: pip install 'cmdplab[gym]'")
+check_installed("gymnasium")
 
 import gymnasium
 

@@ -19,7 +19,7 @@ from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.table1 import TABLE_1
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.environments import ENVIRONMENTS
-from cmdplab.errors import CmdplabError, InputError
+from cmdplab.errors import CmdplabError, InputError, check_installed
 from cmdplab.experiments.experiment import Experiment, parse_experiment
 from cmdplab.experiments.folder import Study
 from cmdplab.experiments.play import Run, check_counts, check_workers
@@ -181,6 +181,7 @@ def rivals_of(rows: Sequence[Row]) -> list[Rival]:
 
 def prepared(study: Comparison, engine: str = "cpu") -> list[Work]:
     """Write the runs of a study into its folder and return them; refuse a wrong study first."""
+    check_installed("matplotlib", "pyarrow")
     experiment, problem = study.experiment(), study.cmdp()
     problems = {fingerprint(problem): problem}
     versus = study.versus_label()

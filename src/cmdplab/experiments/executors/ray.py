@@ -12,12 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from cmdplab.errors import EngineError
+from cmdplab.errors import EngineError, check_installed
 from cmdplab.experiments.durable import do_one
 from cmdplab.experiments.executors.worker import Interrupt
 from cmdplab.experiments.sweep import Executor
@@ -35,8 +34,7 @@ def ray_executor(address: str | None) -> Iterator[Executor]:
 
     The connection is made first, before a sweep writes anything.
     """
-    if find_spec("ray") is None:
-        raise EngineError("Ray is not installed: pip install 'cmdplab[ray]'")
+    check_installed("ray")
     if address is not None:
         _reachable(address)
     with _connected(address) as ray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cmdplab.errors import EngineError, InputError
+from cmdplab.errors import InputError, check_installed
 from cmdplab.experiments import checkpoint, manifest
 from cmdplab.experiments.durable import CURVES, MISTAKES
 from cmdplab.experiments.folder import works_of
@@ -82,11 +82,10 @@ def recall(work: Work) -> Run:
 
 
 def _dataset(table: Any) -> Any:
-    try:
-        import pandas as pd
-        import xarray as xr
-    except ImportError:
-        raise EngineError("xarray is not installed: pip install 'cmdplab[data]'") from None
+    check_installed("xarray")
+    import pandas as pd
+    import xarray as xr
+
     frame: pd.DataFrame = table.to_pandas()
     labels = frame.drop_duplicates("run").set_index("run")[list(LABELS[1:])]
     numbers = frame.drop(columns=list(LABELS[1:])).set_index(["run", "episode"])
