@@ -30,7 +30,8 @@ def test_a_model_is_solved_learned_and_evaluated_without_the_lab():
     done = without_the_lab(A_MODEL)
     assert (done.returncode, done.stderr) == (0, "")
     value, episodes, evaluated = done.stdout.split()
-    assert episodes == "50" and float(value) == pytest.approx(float(evaluated), abs=1e-9)
+    assert episodes == "50"
+    assert float(value) == pytest.approx(float(evaluated), abs=1e-9)
 
 
 @pytest.mark.parametrize(
