@@ -14,8 +14,7 @@ import pytest
 import cmdplab
 from cmdplab import CMDP, Counter, InputError, Labels, Policy
 from cmdplab.cmdp import exact
-from cmdplab.cmdp.memory import counted_action_values, counted_occupancy, spent
-from cmdplab.cmdp.policy import drawn
+from cmdplab.cmdp.memory import counted_action_values, counted_occupancy, drawn, spent
 from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.formats.gymnasium import from_gymnasium
 

@@ -1,18 +1,20 @@
-"""Exact returns of a policy: its rows are checked here, and exact.py computes the returns.
+"""Policies on a problem: their rows are checked here, and exact.py computes their returns.
 
 exact.py checks nothing, and the engines are tested against it.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import numpy.typing as npt
 
 from cmdplab import display
 from cmdplab.cmdp import exact
-from cmdplab.cmdp.memory import counted_occupancy
-from cmdplab.cmdp.policy import Policy, fitted
+from cmdplab.cmdp.bundle import check_problem
+from cmdplab.cmdp.checks import check_open, checked_policy
+from cmdplab.cmdp.memory import Memory, counted_occupancy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import InputError
@@ -48,7 +50,7 @@ class Evaluation(NamedTuple):
         return self.returns[1:]
 
 
-def evaluate(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Evaluation:
+def evaluate(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike) -> Evaluation:
     """Compute what a policy earns on a problem, without simulation.
 
     policy : a `Policy`, or an array [H, X, A]. One with a counter is evaluated on the chain of
@@ -57,7 +59,7 @@ def evaluate(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> 
     A row that is no distribution over the open actions is refused, with its place.
     """
     checked = fitted(problem, policy)
-    counter = policy.counter if isinstance(policy, Policy) else None
+    counter = counter_of(policy)
     if isinstance(problem, StationaryCMDP):
         from cmdplab.cmdp import exact_stationary  # SciPy's sparse solvers take a while to load
 
@@ -72,3 +74,104 @@ def evaluate(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> 
             occupancy = counted_occupancy(problem, checked, counter).sum(axis=1)
         earned = exact.earned(problem, occupancy)
     return Evaluation(earned, exact.violation(problem.threshold, earned[1:]), occupancy)
+
+
+def counter_of(policy: Any) -> Memory | None:
+    """Return the counter of a `Policy`; arrays have none."""
+    return policy.counter if hasattr(policy, "counter") else None
+
+
+def fitted(problem: CMDP | StationaryCMDP, policy: Any) -> Array:
+    """Return the probabilities of a policy for a problem; check them by its sizes and mask.
+
+    policy : a `Policy` or an array. The shape is [H, X, A] for a problem with a horizon, where a
+    stationary `Policy` serves every step, and [X, A] for others. With a counter, the levels stand
+    before the states. The problem may have more states if nothing is decided there: the state after
+    the end of an episode, and those before a random start, with their steps.
+    """
+    check_problem(problem)
+    opened, labels, named = problem.opened, problem.labels, hasattr(policy, "counter")
+    rows = _completed(problem, policy) if isinstance(problem, CMDP) else None
+    if rows is None and named:
+        rows = policy.array
+        if policy.stationary and opened.ndim == 3:
+            rows = np.broadcast_to(rows, (len(opened), *rows.shape))
+        counter = counter_of(policy)
+        levels = () if counter is None else (counter.levels,)
+        if rows.shape != (*opened.shape[:-2], *levels, *opened.shape[-2:]):
+            raise InputError(
+                f"the policy has {_sizes(policy)}, but {problem.name} has {_sizes(problem)}"
+            )
+        _check_names(problem, policy)
+        allowed = opened[..., None, :, :] if levels else opened
+        axes = ("h" if opened.ndim == 3 else "") + ("k" if levels else "") + "xa"
+        check_open("the policy", rows, allowed, axes, labels)
+        return np.asarray(rows)
+    if named:
+        _check_names(problem, policy)
+    return checked_policy("the policy", policy if rows is None else rows, opened, labels)
+
+
+def _completed(problem: CMDP, policy: Any) -> Array | None:
+    """Return the rows of a policy that lacks states and steps in which nothing is decided.
+
+    The policy may lack the last states, and the first steps if only such states are reached then.
+    In any other case return None, and the checks accept or refuse the policy itself.
+    """
+    shape, (H, X, A) = np.shape(policy), problem.opened.shape
+    if len(shape) not in (2, 3) or shape[-1] != A or shape[-2] >= X:
+        return None
+    if counter_of(policy) is not None:
+        return None
+    states, lead = shape[-2], 0 if len(shape) == 2 else H - shape[0]
+    if lead < 0 or not _undecided(problem, states) or not _led(problem, states, lead):
+        return None
+    rows = exact.even(problem.opened)
+    rows[lead:, :states] = policy
+    return rows
+
+
+def _undecided(problem: CMDP, first: int) -> bool:
+    """Return True if all open actions do and earn the same in each state from `first` on."""
+    earned, opened = problem.reward[:, :, first:], problem.opened[:, first:]
+    low = np.where(opened, earned, np.inf).min(axis=-1)
+    high = np.where(opened, earned, -np.inf).max(axis=-1)
+    if (low < high).any():
+        return False
+    for h in range(1 if problem.stationary else problem.horizon):
+        for x in range(first, problem.states):
+            actions = np.flatnonzero(opened[h, x - first]).tolist()
+            rows = [problem.kernel.successors(h, x, a) for a in actions]
+            if any(not all(map(np.array_equal, rows[0], each)) for each in rows[1:]):
+                return False
+    return True
+
+
+def _led(problem: CMDP, first: int, lead: int) -> bool:
+    """Return True if an episode stays in the states from `first` on in the steps before `lead`."""
+    here = {problem.start}
+    for h in range(lead):
+        if min(here) < first:
+            return False
+        here = {int(y) for x in here for y in problem.kernel.successors(h, x, 0)[0]}
+    return True
+
+
+def _sizes(one: Any) -> str:
+    steps = getattr(one, "horizon", 0)
+    words = f"{one.states:,} states and {one.actions:,} actions"
+    return f"{steps:,} steps, {words}" if steps else f"{words} and no last step"
+
+
+def _check_names(problem: CMDP | StationaryCMDP, policy: Any) -> None:
+    """Refuse other names of the policy than of the problem, if both have names."""
+    for what in ("state", "action", "step"):
+        both = getattr(policy.labels, f"{what}s"), getattr(problem.labels, f"{what}s")
+        if what == "step" and len(both[0]) < len(both[1]):
+            continue  # the steps that a policy may lack are the first ones
+        for n, (ours, theirs) in enumerate(zip(*both, strict=False)):
+            if ours != theirs:
+                raise InputError(
+                    f"the policy calls {what} {n} {ours!r}, but {problem.name} calls it "
+                    f"{theirs!r}: cmdplab.match_policy matches names"
+                )

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,8 @@ from cmdplab.checks import LONGEST, whole_number
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Indices, frozen
+
+State = TypeVar("State", int, str)  # by number or by name, and so is the action that answers
 
 
 @frozen
@@ -218,3 +221,42 @@ def level_of(counter: Memory, given: npt.ArrayLike | None) -> int:
     if level >= counter.levels:
         raise InputError(f"the counter is {level}, but its levels are 0..{counter.levels - 1}")
     return level
+
+
+def drawn(row: Array, uniform: float) -> int:
+    """Return the action a with F(a - 1) <= u < F(a) and positive probability; F sums the row."""
+    possible = np.flatnonzero(row)
+    found = int(np.searchsorted(np.cumsum(row[possible]), uniform, side="right"))
+    return int(possible[min(found, len(possible) - 1)])  # the sums may end below 1 by a rounding
+
+
+class Actor:
+    """A policy in the middle of an episode: called with a state, it returns an action.
+
+    The seed decides every draw. An actor plays one sequence of episodes; `reset` begins the next.
+    """
+
+    def __init__(self, policy: Any, seed: int = 0) -> None:
+        self.policy = policy
+        self.rng = np.random.default_rng(whole_number("seed", seed))
+        self.step = 0
+        self.count: int | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin the next episode; draws go on."""
+        self.step = 0
+        self.count = None if self.policy.counter is None else self.policy.counter.start
+
+    def __call__(self, state: State) -> State:
+        """Play one step: a number for the number of a state, a name for a name."""
+        policy, h = self.policy, self.step
+        if policy.horizon and h >= policy.horizon:
+            raise InputError(f"the episode is over after {h} steps: reset() begins the next one")
+        action: State = policy.act(state, self.rng, h, self.count)
+        if policy.counter is not None and self.count is not None:
+            x = policy.labels.find_state(state, policy.states)
+            a = policy.labels.find_action(action, policy.actions)
+            self.count = policy.counter.after(self.count, h, x, a)
+        self.step += 1
+        return action

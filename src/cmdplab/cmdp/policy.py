@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +16,16 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from cmdplab import display
 from cmdplab.checks import checked_name, whole_number
-from cmdplab.cmdp import exact, policy_files
-from cmdplab.cmdp.bundle import check_problem
-from cmdplab.cmdp.checks import check_distributions, check_open, checked_policy, floats
+from cmdplab.cmdp import policy_files
+from cmdplab.cmdp.checks import check_distributions, floats
+from cmdplab.cmdp.evaluation import fitted as fitted
 from cmdplab.cmdp.labels import Labels, checked_labels
-from cmdplab.cmdp.memory import Counters, Memory, level_of
+from cmdplab.cmdp.memory import Actor, Counters, Memory, State, drawn, level_of
 from cmdplab.cmdp.policy_files import LARGEST, Row, axes_of, reached, read_rows, written_rows
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import EngineError, InputError
 from cmdplab.types import Array, frozen, lock
-
-State = TypeVar("State", int, str)  # by number or by name, and so is the action that answers
 
 
 @display.shown
@@ -264,121 +262,6 @@ class Policy(NDArrayOperatorsMixin):
         return getattr(self.array, name)
 
 
-class Actor:
-    """A policy in the middle of an episode: called with a state, it returns an action.
-
-    The seed decides every draw. An actor plays one sequence of episodes; `reset` begins the next.
-    """
-
-    def __init__(self, policy: Policy, seed: int = 0) -> None:
-        self.policy = policy
-        self.rng = np.random.default_rng(whole_number("seed", seed))
-        self.step = 0
-        self.count: int | None = None
-        self.reset()
-
-    def reset(self) -> None:
-        """Begin the next episode; draws go on."""
-        self.step = 0
-        self.count = None if self.policy.counter is None else self.policy.counter.start
-
-    def __call__(self, state: State) -> State:
-        """Play one step: a number for the number of a state, a name for a name."""
-        policy, h = self.policy, self.step
-        if policy.horizon and h >= policy.horizon:
-            raise InputError(f"the episode is over after {h} steps: reset() begins the next one")
-        action = policy.act(state, self.rng, h, self.count)
-        if policy.counter is not None and self.count is not None:
-            x = policy.labels.find_state(state, policy.states)
-            a = policy.labels.find_action(action, policy.actions)
-            self.count = policy.counter.after(self.count, h, x, a)
-        self.step += 1
-        return action
-
-
-def fitted(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike | Policy) -> Array:
-    """Return the probabilities of a policy for a problem; check them by its sizes and mask.
-
-    The shape is [H, X, A] for a problem with a horizon, where a stationary `Policy` serves every
-    step, and [X, A] for others. With a counter, the levels stand before the states. The problem may
-    have more states if nothing is decided there: the state after the end of an episode, and those
-    before a random start, with their steps.
-    """
-    check_problem(problem)
-    opened, labels = problem.opened, problem.labels
-    if isinstance(problem, CMDP):
-        policy = _completed(problem, policy)
-    if not isinstance(policy, Policy):
-        return checked_policy("the policy", policy, opened, labels)
-    array, steps = policy.array, opened.shape[:-2]
-    levels = () if policy.counter is None else (policy.counter.levels,)
-    if policy.stationary and steps:
-        array = np.broadcast_to(array, (*steps, *array.shape))
-    if array.shape != (*steps, *levels, *opened.shape[-2:]):
-        raise InputError(
-            f"the policy has {_sizes(policy)}, but {problem.name} has {_sizes(problem)}"
-        )
-    _check_names(problem, policy)
-    axes = "h" * len(steps) + "k" * len(levels) + "xa"
-    check_open("the policy", array, opened[..., None, :, :] if levels else opened, axes, labels)
-    return array
-
-
-def _completed(problem: CMDP, policy: npt.ArrayLike | Policy) -> npt.ArrayLike | Policy:
-    """Return the policy with rows for states and steps that it lacks, if nothing is decided there.
-
-    The policy may lack the last states, and the first steps if only such states are reached then.
-    In any other case return the given policy, and the checks refuse it.
-    """
-    own, shape = policy if isinstance(policy, Policy) else None, np.shape(policy)
-    H, X, A = problem.opened.shape
-    if len(shape) not in (2, 3) or shape[-1] != A or shape[-2] >= X:
-        return policy
-    if own is not None and own.counter is not None:
-        return policy
-    states, lead = shape[-2], 0 if len(shape) == 2 else H - shape[0]
-    if lead < 0 or not _undecided(problem, states) or not _led(problem, states, lead):
-        return policy
-    if own is not None:
-        _check_names(problem, own)
-    rows = exact.even(problem.opened)
-    rows[lead:, :states] = policy
-    return Policy(rows, problem.labels, "policy" if own is None else own.name)
-
-
-def _undecided(problem: CMDP, first: int) -> bool:
-    """Return True if all open actions do and earn the same in each state from `first` on."""
-    earned, opened = problem.reward[:, :, first:], problem.opened[:, first:]
-    low = np.where(opened, earned, np.inf).min(axis=-1)
-    high = np.where(opened, earned, -np.inf).max(axis=-1)
-    if (low < high).any():
-        return False
-    for h in range(1 if problem.stationary else problem.horizon):
-        for x in range(first, problem.states):
-            actions = np.flatnonzero(opened[h, x - first]).tolist()
-            rows = [problem.kernel.successors(h, x, a) for a in actions]
-            if any(not all(map(np.array_equal, rows[0], each)) for each in rows[1:]):
-                return False
-    return True
-
-
-def _led(problem: CMDP, first: int, lead: int) -> bool:
-    """Return True if an episode stays in the states from `first` on in the steps before `lead`."""
-    here = {problem.start}
-    for h in range(lead):
-        if min(here) < first:
-            return False
-        here = {int(y) for x in here for y in problem.kernel.successors(h, x, 0)[0]}
-    return True
-
-
-def drawn(row: Array, uniform: float) -> int:
-    """Return the action a with F(a - 1) <= u < F(a) and positive probability; F sums the row."""
-    possible = np.flatnonzero(row)
-    found = int(np.searchsorted(np.cumsum(row[possible]), uniform, side="right"))
-    return int(possible[min(found, len(possible) - 1)])  # the sums may end below 1 by a rounding
-
-
 def _names(labels: Labels, size: tuple[int, ...], steps: int) -> Labels:
     """Return the names of a problem for a policy of that size."""
     if isinstance(labels, Labels) and labels.steps and not steps:
@@ -392,26 +275,6 @@ def _written_out(chosen: npt.NDArray[Any], actions: int) -> Array:
     array[np.arange(0, array.size, actions) + chosen.ravel()] = 1.0
     lock(array)
     return array.reshape(*chosen.shape, actions)
-
-
-def _sizes(one: Policy | CMDP | StationaryCMDP) -> str:
-    steps = getattr(one, "horizon", 0)
-    words = f"{one.states:,} states and {one.actions:,} actions"
-    return f"{steps:,} steps, {words}" if steps else f"{words} and no last step"
-
-
-def _check_names(problem: CMDP | StationaryCMDP, policy: Policy) -> None:
-    """Refuse other names of the policy than of the problem, if both have names."""
-    for what in ("state", "action", "step"):
-        both = getattr(policy.labels, f"{what}s"), getattr(problem.labels, f"{what}s")
-        if what == "step" and len(both[0]) < len(both[1]):
-            continue  # the steps that a policy may lack are the first ones
-        for n, (ours, theirs) in enumerate(zip(*both, strict=False)):
-            if ours != theirs:
-                raise InputError(
-                    f"the policy calls {what} {n} {ours!r}, but {problem.name} calls it "
-                    f"{theirs!r}: cmdplab.match_policy matches names"
-                )
 
 
 def _check_counter(counter: Memory | None, shape: tuple[int, ...], steps: int) -> None:

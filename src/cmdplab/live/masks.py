@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.checks import checked_mask, flags
-from cmdplab.cmdp.policy import drawn
+from cmdplab.cmdp.memory import drawn
 from cmdplab.errors import InputError
 from cmdplab.live.environment import Info, check_call
 from cmdplab.live.spaces import Spaces
