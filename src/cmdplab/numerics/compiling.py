@@ -102,16 +102,19 @@ def _callable(function: Function, fastmath: set[str], inline: bool | None) -> Fu
 
 
 def by_type(bodies: Mapping[Any, Any], otherwise: Any = None) -> Callable[[Function], Function]:
-    """Decorate a stub: calls run the body for the class of their first argument.
+    """Decorate a compiled function: calls run the body for the class of their first argument.
 
-    bodies : the body for each NamedTuple. otherwise : the body for an array. One loop thus serves
-    several ways of storing a table, without a branch at run time.
+    bodies : the body for each NamedTuple; all else runs the decorated function, or `otherwise` if
+    that is a stub. One loop thus serves several ways of storing a table, without a branch at run
+    time.
     """
 
-    def decorate(stub: Function) -> Function:
+    def decorate(function: Function) -> Function:
+        default = otherwise or function
         if INTERPRETED:
-            return lambda given, *rest: bodies.get(type(given), otherwise)(given, *rest)  # type: ignore[return-value]
-        return _pending(stub, "let_choose", (bodies, otherwise, FAST))
+            return lambda given, *rest: bodies.get(type(given), default)(given, *rest)  # type: ignore[return-value]
+        stub = getattr(function, "py_func", function)
+        return _pending(stub, "let_choose", (bodies, default, FAST))
 
     return decorate
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cmdplab.algorithms.equations import interval_width, scaled_width
@@ -83,20 +81,6 @@ def possible_states(most, i, states):
 
 
 @compiled_exactly
-def box_row(counts, most, model, numbers, h, i, visits, phi):
-    """See `row_ends`."""
-    X, last = counts.shape[1], len(most) - 1
-    possible = 1.0 if visits > 0.0 else possible_states(most, i, X)
-    bonus, margin, lowest = 0.0, 0.0, 0.0
-    for y in range(X):
-        allowed = most[min(y, last), i]
-        p = counts[h, y, i] / visits if visits > 0.0 else allowed / possible
-        hopeful, fearful, lower = write_ends(model, h, y, i, p, phi, visits, allowed, numbers)
-        bonus, margin, lowest = bonus + hopeful, margin + fearful, lowest + lower
-    return bonus, margin, lowest
-
-
-@compiled_exactly
 def listed_row(counts, most, model, numbers, h, i, visits, phi):
     """See `row_ends`. Unlisted states have no visits, and share one entry.
 
@@ -138,12 +122,19 @@ def seen_row(counts, most, model, numbers, h, i, visits, phi):
     return bonus, margin, lowest
 
 
-@by_type({ListedCounts: listed_row, SeenCounts: seen_row}, box_row)
-def row_ends(
-    counts: Any, most: Any, model: Any, numbers: Any, h: Any, i: Any, visits: Any, phi: Any
-) -> tuple[float, float, float]:
+@by_type({ListedCounts: listed_row, SeenCounts: seen_row})
+@compiled_exactly
+def row_ends(counts, most, model, numbers, h, i, visits, phi):
     """Write the ends of one row of the box. Return the sums of both widths and of the lower ends.
 
     The sums include the widths of states that cannot follow, as in the published code.
     """
-    raise NotImplementedError
+    X, last = counts.shape[1], len(most) - 1
+    possible = 1.0 if visits > 0.0 else possible_states(most, i, X)
+    bonus, margin, lowest = 0.0, 0.0, 0.0
+    for y in range(X):
+        allowed = most[min(y, last), i]
+        p = counts[h, y, i] / visits if visits > 0.0 else allowed / possible
+        hopeful, fearful, lower = write_ends(model, h, y, i, p, phi, visits, allowed, numbers)
+        bonus, margin, lowest = bonus + hopeful, margin + fearful, lowest + lower
+    return bonus, margin, lowest

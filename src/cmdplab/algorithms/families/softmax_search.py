@@ -238,12 +238,6 @@ def three_products(matrix, weights, first, second, third):
 
 
 @compiled_exactly
-def dense_expected(counts, h, weights, first, second, third):
-    """See `expected_three`."""
-    three_products(counts[h], weights, first, second, third)
-
-
-@compiled_exactly
 def gathered_three(successor, visits, weights, first, second, third):
     """Write the sums of `expected_three` over lists."""
     first[:] = 0.0
@@ -283,10 +277,11 @@ def seen_expected(counts, h, weights, first, second, third):
     seen_three(*places, weights, first, second, third)
 
 
-@by_type({ListedCounts: listed_expected, SeenCounts: seen_expected}, dense_expected)
-def expected_three(counts: Any, h: Any, weights: Any, first: Any, second: Any, third: Any) -> None:
+@by_type({ListedCounts: listed_expected, SeenCounts: seen_expected})
+@compiled_exactly
+def expected_three(counts, h, weights, first, second, third):
     """Write first[i] = sum_y counts_h(y, i) weights[0, y]; others for weights[1], weights[2]."""
-    raise NotImplementedError
+    three_products(counts[h], weights, first, second, third)
 
 
 @compiled_exactly

@@ -10,7 +10,7 @@ the transitions seen: seen.py.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cmdplab.algorithms.running.loops import pair_product, spread
 from cmdplab.algorithms.running.seen import (
@@ -72,24 +72,6 @@ def draw_state(cumulative, u):
 
 
 @compiled
-def dense_returns(world, policies, start, scratch, out):
-    """See `exact_returns`. The rewards are columns of the kernel, and need no pass of their own."""
-    here, occupancy = scratch.here, scratch.occupancy
-    X, P = world.cumulative.shape[1], scratch.value.shape[1]
-    out[:] = 0.0
-    here[:] = 0.0
-    here[:, start] = 1.0
-    for h in range(len(world.kernel)):
-        for s in range(2):
-            spread(here[s], policies[s, h], P, occupancy[s])
-        pair_product(world.kernel[h], occupancy, here[0], here[1])
-        for s in range(2):
-            for n in range(out.shape[1]):
-                out[s, n] += here[s, X + n]
-                here[s, X + n] = 0.0
-
-
-@compiled
 def push(successor, probability, reward, mass, policy, ahead, out):
     """Move the mass of one step on, state by state, and skip states without mass."""
     P = len(mass)
@@ -129,10 +111,23 @@ def listed_returns(world, policies, start, scratch, out):
                 scratch.top[x] = scratch.mass[x]
 
 
+@by_type({ListedWorld: listed_returns})
 @compiled
-def dense_next(world, h, x, a, u):
-    """See `draw_next`."""
-    return draw_state(world.cumulative[h, x, a], u)
+def exact_returns(world, policies, start, scratch, out):
+    """Write out[s, n] = V^pi[P, r^n](start) of two policies, by a forward pass of occupancies."""
+    here, occupancy = scratch.here, scratch.occupancy
+    X, P = world.cumulative.shape[1], scratch.value.shape[1]
+    out[:] = 0.0
+    here[:] = 0.0
+    here[:, start] = 1.0
+    for h in range(len(world.kernel)):
+        for s in range(2):
+            spread(here[s], policies[s, h], P, occupancy[s])
+        pair_product(world.kernel[h], occupancy, here[0], here[1])
+        for s in range(2):
+            for n in range(out.shape[1]):
+                out[s, n] += here[s, X + n]
+                here[s, X + n] = 0.0
 
 
 @compiled
@@ -157,12 +152,11 @@ def natural_next(world, h, x, a, u):
     return world.state[low]
 
 
+@by_type({ListedWorld: listed_next, Successors: natural_next})
 @compiled
-def dense_reward(world, n, h, x, a):
-    """See `mean_reward`."""
-    X, A = world.cumulative.shape[1:3]
-    P = world.kernel.shape[1] // A
-    return world.kernel[h, a * P + x, X + n]
+def draw_next(world, h, x, a, u):
+    """Return the next state for a uniform u: the first whose cumulative probability exceeds u."""
+    return draw_state(world.cumulative[h, x, a], u)
 
 
 @compiled
@@ -178,10 +172,13 @@ def natural_reward(world, n, h, x, a):
     return world.reward[n, h, x, a]
 
 
+@by_type({ListedWorld: listed_reward, Successors: natural_reward})
 @compiled
-def dense_expected(counts, h, weights, first, second):
-    """See `expected_pair`."""
-    pair_product(counts[h], weights, first, second)
+def mean_reward(world, n, h, x, a):
+    """Return r^n_h(x, a)."""
+    X, A = world.cumulative.shape[1:3]
+    P = world.kernel.shape[1] // A
+    return world.kernel[h, a * P + x, X + n]
 
 
 @compiled
@@ -223,12 +220,11 @@ def seen_expected(counts, h, weights, first, second):
     add_everywhere(counts.anywhere[h], len(counts.states), weights, first, second)
 
 
+@by_type({ListedCounts: listed_expected, SeenCounts: seen_expected})
 @compiled
-def dense_gather(counts, h, i, inverse, row):
-    """See `gather`."""
-    for y in range(counts.shape[1]):
-        row[y] = counts[h, y, i] * inverse
-    return 1.0
+def expected_pair(counts, h, weights, first, second):
+    """Write first[i] = sum_y counts_h(y, i) weights[0, y]; second[i] uses weights[1]."""
+    pair_product(counts[h], weights, first, second)
 
 
 @compiled
@@ -239,12 +235,13 @@ def listed_gather(counts, h, i, inverse, row):
     return repeated(counts, h, i, inverse, row)
 
 
+@by_type({ListedCounts: listed_gather, SeenCounts: seen_gather})
 @compiled
-def dense_visit(counts, h, y, i, seen, visit):
-    """See `add_visit`."""
-    if not seen:
-        counts[h, :, i] = 0.0
-    counts[h, y, i] += visit
+def gather(counts, h, i, inverse, row):
+    """Write the different entries of Pbar_h(. | i), padded with zeros. Return their frequency."""
+    for y in range(counts.shape[1]):
+        row[y] = counts[h, y, i] * inverse
+    return 1.0
 
 
 @compiled
@@ -258,40 +255,13 @@ def listed_visit(counts, h, y, i, seen, visit):
     counts.visits[h, s, i] += visit
 
 
-@by_type({ListedWorld: listed_returns, World: dense_returns})
-def exact_returns(world: Any, policies: Any, start: Any, scratch: Any, out: Any) -> None:
-    """Write out[s, n] = V^pi[P, r^n](start) of two policies, by a forward pass of occupancies."""
-    raise NotImplementedError
-
-
-@by_type({ListedWorld: listed_next, World: dense_next, Successors: natural_next})
-def draw_next(world: Any, h: Any, x: Any, a: Any, u: Any) -> int:
-    """Return the next state for a uniform u: the first whose cumulative probability exceeds u."""
-    raise NotImplementedError
-
-
-@by_type({ListedWorld: listed_reward, World: dense_reward, Successors: natural_reward})
-def mean_reward(world: Any, n: Any, h: Any, x: Any, a: Any) -> float:
-    """Return r^n_h(x, a)."""
-    raise NotImplementedError
-
-
-@by_type({ListedCounts: listed_expected, SeenCounts: seen_expected}, dense_expected)
-def expected_pair(counts: Any, h: Any, weights: Any, first: Any, second: Any) -> None:
-    """Write first[i] = sum_y counts_h(y, i) weights[0, y]; second[i] uses weights[1]."""
-    raise NotImplementedError
-
-
-@by_type({ListedCounts: listed_gather, SeenCounts: seen_gather}, dense_gather)
-def gather(counts: Any, h: Any, i: Any, inverse: Any, row: Any) -> float:
-    """Write the different entries of Pbar_h(. | i), padded with zeros. Return their frequency."""
-    raise NotImplementedError
-
-
-@by_type({ListedCounts: listed_visit, SeenCounts: seen_visit}, dense_visit)
-def add_visit(counts: Any, h: Any, y: Any, i: Any, seen: Any, visit: Any) -> None:
+@by_type({ListedCounts: listed_visit, SeenCounts: seen_visit})
+@compiled
+def add_visit(counts, h, y, i, seen, visit):
     """Count a visit to y. If the pair was never seen, clear its row for unvisited pairs first.
 
     `visit` is the number added: 1, or 0 if the counts are a known kernel.
     """
-    raise NotImplementedError
+    if not seen:
+        counts[h, :, i] = 0.0
+    counts[h, y, i] += visit
