@@ -16,13 +16,13 @@ QUIET = "CMDPLAB_QUIET"
 # Seconds of one core from an empty cache; `python benchmarks/compiling.py` measures them.
 COMPILED = {
     "cmdplab.solvers": ("the solver", 3),
-    "cmdplab.algorithms.families.primal_dual_episode": ("the engine of primal-dual algorithms", 6),
-    "cmdplab.algorithms.families.planner_episode": ("the engine of planners", 12),
+    "cmdplab.algorithms.families.primal_dual": ("the engine of primal-dual algorithms", 6),
+    "cmdplab.algorithms.families.planner": ("the engine of planners", 12),
     "cmdplab.algorithms.running.seen": ("the lists of what was seen", 2),
     "cmdplab.algorithms.families.triple_q": ("the engine of Triple-Q", 3),
     "cmdplab.algorithms.families.softmax_search": ("the engine of OPSE", 9),
     "cmdplab.algorithms.families.unconstrained": ("the engine of UCBVI and UCRL2", 3),
-    "cmdplab.algorithms.families.safe_episode": ("the engine of learners inside a coin", 14),
+    "cmdplab.algorithms.families.safe": ("the engine of learners inside a coin", 14),
     "cmdplab.gym": ("the draws of many environments at once", 1),
 }
 _SAID: set[str] = set()

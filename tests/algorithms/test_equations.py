@@ -12,6 +12,7 @@ from hypothesis import given, strategies as st
 from cmdplab.algorithms import FIGURE_1, algorithm, confidence, equations as eq
 from cmdplab.algorithms.families import planner
 from cmdplab.algorithms.families.primal_dual import OPTIMISTIC_CAP, UNIFORM_ROW
+from cmdplab.algorithms.running import boxes
 from cmdplab.algorithms.schedules import Setting
 
 PAPER = Setting(X=30, A=3, H=10, N=1, K=100_000, delta=0.1, slack=4.8)
@@ -142,12 +143,12 @@ def test_an_action_is_drawn_by_inverse_cdf():
 
 
 def test_the_ends_of_a_box_by_hand():
-    assert planner.box_half(1.0, 0.25, 7.0) == 0.25
-    assert planner.box_half(1.0, 0.25, 0.0) == 1.0
-    assert planner.box_half(0.0, 0.25, 0.0) == 0.0
-    assert planner.box_ends(0.5, 0.25, 1.0) == (0.25, 0.75)
-    assert planner.box_ends(0.125, 0.25, 1.0) == (0.0, 0.375)
-    assert planner.box_ends(0.5, 0.25, 0.0) == (0.0, 0.0)  # a state that cannot follow
+    assert boxes.box_half(1.0, 0.25, 7.0) == 0.25
+    assert boxes.box_half(1.0, 0.25, 0.0) == 1.0
+    assert boxes.box_half(0.0, 0.25, 0.0) == 0.0
+    assert boxes.box_ends(0.5, 0.25, 1.0) == (0.25, 0.75)
+    assert boxes.box_ends(0.125, 0.25, 1.0) == (0.0, 0.375)
+    assert boxes.box_ends(0.5, 0.25, 0.0) == (0.0, 0.0)  # a state that cannot follow
 
 
 def test_rules_of_a_planner_by_hand():

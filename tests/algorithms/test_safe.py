@@ -15,6 +15,7 @@ from cmdplab import CMDP, Safe, algorithm, solve
 from cmdplab.algorithms import ALGORITHMS, as_row, written_name
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.custom import custom
+from cmdplab.algorithms.families import safe
 from cmdplab.algorithms.families.planner import Planner
 from cmdplab.algorithms.families.primal_dual import PrimalDual
 from cmdplab.algorithms.families.safe import SafeFields, coin_share, mixed_value, parted, union_log
@@ -26,7 +27,7 @@ from cmdplab.environments.random_cmdp import SHAPES
 from cmdplab.errors import InputError
 from cmdplab.experiments.run_settings import RunSettings
 from cmdplab.solvers import Box, policy_bounds, solve_feasible
-from cmdplab.testing.contract import check_learner
+from cmdplab.testing.contract import ContractError, check_learner
 
 INSIDE = ("UOpt-RPGPD", "OptCMDP", "Triple-Q")
 # Around a planner the compiled loop takes longest to compile: its plain learner is tested always.
@@ -231,6 +232,13 @@ def test_every_row_that_counts_can_be_wrapped(row):
     problem = random_problem(5, 4, 3, 2, closed=0.4, stationary=row.pooled)
     check_learner(Safe(row), problem)
     oracles.agree(Safe(row), problem, 60)
+
+
+def test_the_contract_notices_a_mixture_that_is_no_policy(monkeypatch):
+    good = safe.behaviour
+    monkeypatch.setattr(safe, "behaviour", lambda task, state: 1.1 * good(task, state))
+    with pytest.raises(ContractError, match=r"in episode 1: its policy sums to 1\.1"):
+        check_learner("Safe(UOpt-RPGPD)", random_problem(4, 3, 3, 1), episodes=3)
 
 
 @pytest.mark.parametrize("name", COMPILED)

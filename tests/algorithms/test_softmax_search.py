@@ -24,7 +24,7 @@ from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.families import family, live_session
+from cmdplab.engines.families import live_session
 from cmdplab.engines.host import HostSession
 from cmdplab.environments import make
 from cmdplab.errors import InputError
@@ -289,7 +289,7 @@ def test_a_demand_that_nobody_can_meet_leaves_the_safe_policy():
     problem = make("opse-streaming")
     task = told(OPSE_RELEASED, problem)._replace(threshold=np.array([4.5]))
     for row in (OPSE_RELEASED, replace(OPSE_RELEASED, tested=True)):
-        played = CpuSession(family(row), problem, row, task, 0)
+        played = CpuSession(problem, row, task, 0)
         assert played.play(200).returns[:, 1] == pytest.approx(np.full(200, 4.0))
         assert played.state().baseline_episodes == 200
 

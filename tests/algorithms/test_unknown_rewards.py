@@ -15,7 +15,7 @@ from pairwise import crossed
 
 from cmdplab.algorithms import ALGORITHMS, algorithm, equations as eq
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.families import planner_episode, primal_dual_episode, triple_q
+from cmdplab.algorithms.families import planner, primal_dual, triple_q
 from cmdplab.algorithms.families.planner import Planner
 from cmdplab.algorithms.families.triple_q import TripleQ, width
 from cmdplab.algorithms.row import (
@@ -431,7 +431,7 @@ def test_observed_rewards_compile_nothing_again():
         for feedback in ("known", "bernoulli", "bounded"):
             problem, task = prepared(row, feedback=feedback)
             session("cpu", problem, row, task, 0).play(2)
-    for each in (primal_dual_episode, planner_episode, triple_q):
+    for each in (primal_dual, planner, triple_q):
         assert len(dense_signatures(each.FAMILY.loops.play)) == 1
 
 

@@ -139,7 +139,7 @@ def test_whatever_python_calls_has_words_for_what_it_is():
     ours = {each for each in modules if each.startswith("cmdplab.")}
     assert {
         "cmdplab.solvers.value_iteration",
-        "cmdplab.algorithms.families.primal_dual_episode",
+        "cmdplab.algorithms.families.primal_dual",
     } <= ours
     # Called from Python by tests alone.
     inner = {

@@ -13,8 +13,7 @@ import numpy as np
 from cmdplab.algorithms.baselines import task_for
 from cmdplab.algorithms.custom import Custom, checked_learner
 from cmdplab.algorithms.families.planner import Planner
-from cmdplab.algorithms.families.primal_dual import PrimalDual
-from cmdplab.algorithms.families.primal_dual_episode import improve as improve_arrays
+from cmdplab.algorithms.families.primal_dual import PrimalDual, improve as improve_arrays
 from cmdplab.algorithms.families.safe import Safe, inner_task
 from cmdplab.algorithms.families.softmax_search import SoftmaxSearch
 from cmdplab.algorithms.families.triple_q import TripleQ

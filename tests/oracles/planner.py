@@ -16,13 +16,12 @@ from cmdplab.algorithms.families.planner import (
     PlannerNumbers,
     PlannerState,
     asks_for_plan,
-    box_ends,
-    box_half,
     safe_target,
     samples_of_width,
     signal,
 )
 from cmdplab.algorithms.learner import Episode
+from cmdplab.algorithms.running.boxes import box_ends, box_half
 from cmdplab.solvers import Box, Plan, plan, policy_bounds
 from cmdplab.solvers.box import poured
 from cmdplab.solvers.value_iteration import FINE, TIE

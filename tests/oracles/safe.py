@@ -13,7 +13,6 @@ import numpy as np
 
 from cmdplab.algorithms import equations as eq
 from cmdplab.algorithms.counts import NO_ENDS
-from cmdplab.algorithms.families.planner import box_ends, box_half
 from cmdplab.algorithms.families.safe import (
     Safe,
     SafeFields,
@@ -26,6 +25,7 @@ from cmdplab.algorithms.families.safe import (
     visits_of_width,
 )
 from cmdplab.algorithms.learner import Episode, Learner
+from cmdplab.algorithms.running.boxes import box_ends, box_half
 from cmdplab.algorithms.task import Task
 from cmdplab.engines.host import HostSession
 from cmdplab.numerics.noise import coin_uniforms

@@ -15,12 +15,7 @@ from pairwise import crossed
 
 from cmdplab.algorithms import ALGORITHMS, algorithm
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.families import (
-    planner_episode,
-    primal_dual_episode,
-    softmax_search,
-    triple_q,
-)
+from cmdplab.algorithms.families import planner, primal_dual, softmax_search, triple_q
 from cmdplab.algorithms.families.primal_dual import (
     OPTIMISTIC_CAP,
     UNIFORM_ROW,
@@ -204,9 +199,9 @@ def test_no_choice_of_algorithm_size_or_number_compiles_anything_again():
             continue
         problem, task = prepared(row, shape)
         session("cpu", problem, replace(row, delta=0.05, bonus_scale=0.3), task, 0).play(3)
-    assert len(dense_signatures(primal_dual_episode.FAMILY.loops.play)) == 1
-    assert len(dense_signatures(primal_dual_episode.improve)) <= 1
-    assert len(dense_signatures(planner_episode.FAMILY.loops.play)) == 1
+    assert len(dense_signatures(primal_dual.FAMILY.loops.play)) == 1
+    assert len(dense_signatures(primal_dual.improve)) <= 1
+    assert len(dense_signatures(planner.FAMILY.loops.play)) == 1
     assert len(dense_signatures(softmax_search.FAMILY.loops.play)) == 1
     assert len(triple_q.FAMILY.loops.play.dispatcher.signatures) == 1
 

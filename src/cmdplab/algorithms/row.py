@@ -56,6 +56,7 @@ class Row:
     unknown_rewards: str = OUR_EXTENSION  # does the paper treat rewards that are only observed?
     provenance: str = ""  # the sources of the update and each constant
     unverified: str = ""  # which constants no source confirms; shown wherever the row is
+    family: ClassVar[Any]  # its runs on the cores: `running.session.Family`
     tosses_coin: ClassVar[bool] = False  # True if one of two policies plays, at random
 
     def __post_init__(self) -> None:
@@ -119,6 +120,15 @@ class Row:
     def _change(self, name: str, value: Any) -> dict[str, Any]:
         """Return the fields that a setting changes, by default the one of that name."""
         return {name: value}
+
+    def as_numbers(self, kind: Any, setting: Setting, **given: float) -> Any:
+        """Return the numbers of this row as a `kind`: those given, and fields of the same name."""
+
+        def number(name: str) -> float:
+            value = given[name] if name in given else getattr(self, name)
+            return float(value(setting) if callable(value) else value)
+
+        return kind(*map(number, kind._fields))
 
     @property
     def pooled(self) -> bool:

@@ -1,59 +1,74 @@
-"""The families of algorithms, and the functions that start a run of a family on an engine."""
+"""The engines by name, and the functions that start a run of a row on an engine."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from cmdplab.algorithms.custom import Custom, StoredState, checked_learner
-from cmdplab.algorithms.families import (
-    planner_episode,
-    primal_dual_episode,
-    softmax_search,
-    triple_q,
-    unconstrained,
-)
-from cmdplab.algorithms.families.planner import Planner
-from cmdplab.algorithms.families.primal_dual import PrimalDual
-from cmdplab.algorithms.families.safe import Safe
-from cmdplab.algorithms.families.safe_episode import safe_family
+from cmdplab.algorithms.learner import Chunk
 from cmdplab.algorithms.row import Row
-from cmdplab.algorithms.running.session import CpuSession, Family
+from cmdplab.algorithms.running.session import CpuSession
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.engines.host import HostSession
-from cmdplab.engines.protocol import LiveSession, Session
 from cmdplab.errors import InputError
-from cmdplab.types import Array
-
-FAMILIES: dict[type[Row], Family] = {
-    PrimalDual: primal_dual_episode.FAMILY,
-    Planner: planner_episode.FAMILY,
-    triple_q.TripleQ: triple_q.FAMILY,
-    softmax_search.SoftmaxSearch: softmax_search.FAMILY,
-    unconstrained.Optimist: unconstrained.FAMILY,
-}
+from cmdplab.types import Array, Indices
 
 
-def family(row: Row) -> Family:
-    """Return the family of a row. For `Safe`, wrap the family of the inner row."""
-    return safe_family(family(row.row)) if isinstance(row, Safe) else FAMILIES[type(row)]
+class Session(Protocol):
+    """A run in progress on some engine."""
+
+    def play(self, episodes: int) -> Chunk:
+        """Play `episodes` more episodes."""
+        ...
+
+    def state(self) -> Any:
+        """Return all data needed to continue later."""
+        ...
+
+
+class LiveSession(Protocol):
+    """A learner in an external environment: it chooses actions and observes episodes."""
+
+    def act(self, h: int, x: int, u: float) -> int:
+        """Return the action of the current policy, by inverse CDF of the uniform u."""
+        ...
+
+    def policy(self) -> Array:
+        """Return a copy [H, X, A] of the current policy."""
+        ...
+
+    def observe(
+        self,
+        states: Indices | Sequence[int],
+        actions: Indices | Sequence[int],
+        rewards: Array | None = None,
+    ) -> None:
+        """Learn one episode: states [H + 1], actions [H], samples of the rewards [1 + N, H]."""
+        ...
+
+    def state(self) -> Any:
+        """Return all data needed to continue later."""
+        ...
 
 
 def state_of(row: Row) -> Any:
     """Return the class of a row's states. For a custom learner, return `StoredState`."""
-    return StoredState if isinstance(row, Custom) else family(row).state
+    return StoredState if isinstance(row, Custom) else row.family.state
 
 
 def policy_of(row: Row, task: Task, state: Any) -> Array:
     """Return the policy [H, X, A] that is played after a state."""
     if isinstance(row, Custom):
         return checked_learner(row, task).policy(state)
-    return family(row).policy(row, task, state)
+    policy: Array = row.family.policy(row, task, state)
+    return policy
 
 
 def _cpu(problem: CMDP | None, row: Row, task: Task, seed: int, state: Any) -> Any:
     if not isinstance(row, Custom):
-        return CpuSession(family(row), problem, row, task, seed, state)
+        return CpuSession(problem, row, task, seed, state)
     learner = checked_learner(row, task)
     state = state if state is None else learner.restored(state)
     return HostSession(problem, learner, seed, state, task)

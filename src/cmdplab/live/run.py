@@ -16,8 +16,7 @@ from cmdplab.algorithms.custom import Given as GivenAlgorithm, packed
 from cmdplab.algorithms.row import Row
 from cmdplab.checks import real_number, whole_horizon, whole_number
 from cmdplab.cmdp.policy import Policy
-from cmdplab.engines.families import live_session
-from cmdplab.engines.protocol import LiveSession
+from cmdplab.engines.families import LiveSession, live_session
 from cmdplab.errors import EnvironmentFailed, InputError, LearnerError, StorageError
 from cmdplab.experiments.durable import CHECKPOINT_EVERY, held
 from cmdplab.experiments.executors.worker import signals

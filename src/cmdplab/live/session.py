@@ -12,7 +12,7 @@ import numpy as np
 
 from cmdplab.algorithms.counts import NOWHERE
 from cmdplab.algorithms.row import Row
-from cmdplab.engines.protocol import LiveSession
+from cmdplab.engines.families import LiveSession
 from cmdplab.experiments.executors.worker import Interrupt
 from cmdplab.experiments.play import CHUNK_SECONDS
 from cmdplab.live import files

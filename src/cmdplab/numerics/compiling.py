@@ -110,11 +110,13 @@ def by_type(bodies: Mapping[Any, Any], otherwise: Any = None) -> Callable[[Funct
     """
 
     def decorate(function: Function) -> Function:
-        default = otherwise or function
         if INTERPRETED:
+            default = otherwise or function
             return lambda given, *rest: bodies.get(type(given), default)(given, *rest)  # type: ignore[return-value]
-        stub = getattr(function, "py_func", function)
-        return _pending(stub, "let_choose", (bodies, default, FAST))
+        if not isinstance(function, Compiled):  # a stub
+            return _pending(function, "let_choose", (bodies, otherwise, FAST))
+        body: Any = function.py_func
+        return _pending(body, "let_choose", (bodies, function, FAST))  # type: ignore[no-any-return]
 
     return decorate
 

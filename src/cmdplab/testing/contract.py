@@ -7,6 +7,7 @@ itself refuses (`algorithms.custom.Checked`) raise it in the words of `run`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,7 @@ from cmdplab.algorithms.row import SAFE_POLICY, Row
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.engines.families import live_session, policy_of, session
-from cmdplab.engines.protocol import Session
+from cmdplab.engines.families import Session, live_session, policy_of, session
 from cmdplab.environments.random_cmdp import SHAPES, random_problem
 from cmdplab.errors import InputError, LearnerError
 from cmdplab.solvers import solve_feasible
@@ -77,27 +77,33 @@ def _check_on(row: Row, problem: CMDP, episodes: int, seed: int) -> None:
     def start(state: Any) -> Session:
         return session("cpu", problem, row, task, seed, state)
 
-    if not row.tosses_coin:  # whose episodes are played by two policies, and decided by a coin
-        _check_steps(row, start(None), problem, task, episodes)
+    _check_steps(row, start, problem, task, episodes)
     _check_bits(row, start, problem, episodes)
     _promise(start(None).play(1).returns.shape == (1, len(task.reward)), "returns", problem)
 
 
-class _Observing:
-    """A row of the package as a learner with three methods."""
+class _Stepping:
+    """A row of the package as a learner with three methods.
 
-    def __init__(self, row: Row, task: Task) -> None:
+    `Safe(...)` learns only from episodes that it plays itself.
+    """
+
+    def __init__(self, row: Row, task: Task, start: Start) -> None:
         self._row, self._task = row, task
+        self._start: Any = start if row.tosses_coin else partial(live_session, row, task)
 
     def init(self) -> Any:
-        return live_session(self._row, self._task).state()
+        return self._start(None).state()
 
     def policy(self, state: Any) -> Array:
         return policy_of(self._row, self._task, state)
 
     def observe(self, state: Any, episode: Episode) -> Any:
-        run = live_session(self._row, self._task, state)
-        run.observe(episode.states, episode.actions, episode.rewards)
+        run = self._start(state)
+        if self._row.tosses_coin:
+            run.play(1)
+        else:
+            run.observe(episode.states, episode.actions, episode.rewards)
         return run.state()
 
 
@@ -109,13 +115,13 @@ def _task(row: Row, problem: CMDP) -> Task:
     return Task.of(problem, solution.slater_gap, safe_baseline(problem, solution))
 
 
-def _check_steps(row: Row, session: Session, problem: CMDP, task: Task, episodes: int) -> None:
+def _check_steps(row: Row, start: Start, problem: CMDP, task: Task, episodes: int) -> None:
     """Check episode by episode: policies, multipliers, and states that are left alone."""
     told = [np.copy(array) for array in (task.reward, task.threshold)]
     if isinstance(row, Custom):
         learner = checked_learner(row, task)
     else:
-        learner = Checked(row.name, _Observing(row, task), task)
+        learner = Checked(row.name, _Stepping(row, task, start), task)
     state = learner.init()
     rng = np.random.default_rng(0)
     for _ in range(min(episodes, 30)):
@@ -129,7 +135,7 @@ def _check_steps(row: Row, session: Session, problem: CMDP, task: Task, episodes
         state = following
     for old, now in zip(told, (task.reward, task.threshold), strict=True):
         _promise(bool(np.array_equal(old, now)), "the task is left alone", problem)
-    first = session.play(1).returns[0]
+    first = start(None).play(1).returns[0]
     expected = exact.returns(problem, learner.policy(learner.init()))
     _promise(bool(np.allclose(first, expected, atol=1e-12)), "its first policy is played", problem)
 

@@ -40,20 +40,38 @@ from typing import Any, ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
 
+from cmdplab.algorithms.counts import visits_of
 from cmdplab.algorithms.custom import Custom
-from cmdplab.algorithms.families.planner import Planner, PlannerState
-from cmdplab.algorithms.families.primal_dual import PrimalDual, PrimalDualState
-from cmdplab.algorithms.families.triple_q import TripleQ, TripleQState
+from cmdplab.algorithms.equations import confidence_radius, reward_estimate
+from cmdplab.algorithms.families.planner import Planner
+from cmdplab.algorithms.families.triple_q import TripleQ
 from cmdplab.algorithms.row import CONSTRAINT, EPISODES, SAFE_POLICY, Row
-from cmdplab.algorithms.running.layout import Counts, Pairs
+from cmdplab.algorithms.running import outside
+from cmdplab.algorithms.running.boxes import AnyBox, empty_box, row_ends
+from cmdplab.algorithms.running.episodes import counting, draw_action, loops
+from cmdplab.algorithms.running.layout import (
+    Counts,
+    Pairs,
+    Scratch,
+    Storage,
+    laid_out,
+    learner_type,
+    natural,
+)
+from cmdplab.algorithms.running.loops import copy
+from cmdplab.algorithms.running.session import Family, Parts
+from cmdplab.algorithms.running.storage import exact_returns
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.transitions import Dense, Kernel
 from cmdplab.errors import InputError
-from cmdplab.numerics.compiling import callable_when_compiled
+from cmdplab.numerics.arrays import padded, to_pairs
+from cmdplab.numerics.compiling import callable_when_compiled, compiled, compiled_exactly
 from cmdplab.settings import Settings, without_none
-from cmdplab.types import Array
+from cmdplab.solvers.layout import planning
+from cmdplab.solvers.value_iteration import evaluate
+from cmdplab.types import Array, Indices
 
 # The formulas of both engines, as in planner.py.
 
@@ -168,6 +186,11 @@ class Safe(Row):
         return getattr(self, name) if name in _OWN else self.row._value(name)
 
     @property
+    def family(self) -> Family:
+        """Return the family of wrapped learners of the family inside."""
+        return safe_family(self.row.family)
+
+    @property
     def may_plan_rarely(self) -> bool:
         """Return the value of the row inside. lam is still computed anew in every episode."""
         return self.row.may_plan_rarely
@@ -219,15 +242,8 @@ def _check_inside(row: object) -> None:
         raise InputError(f"Safe({row.name}) has no pessimistic bound: it is from outside cmdplab")
     if row.knows_kernel:
         raise InputError(f"Safe({row.name}) has no pessimistic bound: it knows the kernel")
-    if type(row) not in STATES:
+    if row.family.write is None:
         raise InputError(f"Safe({row.name}) has no pessimistic bound: its visits are not told")
-
-
-STATES: dict[type[Row], Any] = {
-    PrimalDual: PrimalDualState,
-    Planner: PlannerState,
-    TripleQ: TripleQState,
-}
 
 
 def optimistic(row: Row) -> bool:
@@ -278,7 +294,7 @@ def joined(own: SafeFields, inside: Any) -> Any:
 
 def parted(row: Safe, state: Any) -> tuple[SafeFields, Any]:
     """Return the two parts of a state: that of the wrapper and that of its learner."""
-    kind = STATES[type(row.row)]
+    kind = row.row.family.state
     own = {name: getattr(state, name) for name in SafeFields._fields}
     inside = {name: getattr(state, f"learner_{name}") for name in kind._fields}
     return SafeFields(**own), kind(**inside)
@@ -303,3 +319,167 @@ def _estimate(visited: Array, steps: int) -> Kernel:
     visits = visited.sum(axis=-1, keepdims=True)
     rows = np.where(visits > 0.0, visited / np.maximum(visits, 1.0), 1.0 / visited.shape[-1])
     return Dense(rows[np.minimum(np.arange(steps), len(rows) - 1)])
+
+
+# Episodes, compiled: Numba infers the types. The guard counts the episodes of both policies,
+# bounds the utilities of the candidate, and sets lam. The learner inside has its own family.
+
+
+@compiled_exactly
+def refresh(guard, numbers, model, layer, i):
+    """Write the box and the utilities of one pair, from its visits and samples."""
+    visits = guard.visits[layer, i]
+    steps = model.reward.shape[1] - len(guard.visits) + 1  # all of them, or one
+    width = utility_width(visits, numbers.log, numbers.margin_scale)
+    for n in range(len(guard.reward_sums)):
+        r = reward_estimate(guard.reward_sums[n, layer, i], visits, -width)
+        for h in range(layer, layer + steps):
+            model.reward[n, h, i] = r
+    phi = confidence_radius(visits_of_width(visits), 0.0, numbers.log, float("inf"))
+    counted = (guard.counts, guard.most)
+    _, _, lowest = row_ends(*counted, model, numbers, layer, i, visits, phi)
+    model.spare[layer, i] = max(1.0 - lowest, 0.0)
+
+
+count, refresh_all = counting(refresh)
+
+
+@compiled
+def weigh(guard, model, start, work):
+    """Find w of the candidate, and the lam that makes the mixture safe."""
+    infinite = float("inf")
+    evaluate(model, guard.candidate, -1.0, infinite, start, work.order, guard.bound, work)
+    lam = 0.0
+    for n in range(len(guard.bound)):
+        b_0 = guard.baseline_returns[n + 1]
+        lam = coin_share(lam, guard.bound[n], model.threshold[n], b_0)
+    guard.on_baseline[0] = lam
+
+
+@compiled
+def begin(world, guard, start, k, e, changed, noise, scratch, chunk):
+    """Write the exact returns of the mixture, and draw which policy plays."""
+    lam = guard.on_baseline[0]
+    copy(guard.candidate.reshape(-1), scratch.policies[0].reshape(-1))
+    exact_returns(world, scratch.policies, start, scratch, scratch.returns)
+    for n in range(len(guard.baseline_returns)):
+        own, safe_one = scratch.returns[0, n], guard.baseline_returns[n]
+        chunk.returns[e, n] = mixed_value(lam, own, safe_one)
+    chunk.on_baseline[e] = lam
+    guard.tossed[0] = 1 if noise.coins[e] < lam else 0
+
+
+@compiled
+def act(guard, h, x, u, P):
+    """Draw an action of the policy that plays this episode."""
+    played = guard.baseline if guard.tossed[0] == 1 else guard.candidate
+    return draw_action(played[h], x, u, P)
+
+
+@lru_cache
+def safe_loops(inside: Family) -> Any:
+    """Return the loops around learners of a family."""
+    write, learn, find = inside.write, inside.loops.advance, inside.loops.first
+
+    @compiled
+    def prepare(guard, start, space):
+        """Find the candidate, its bounds and its lam, for the next episode."""
+        write(guard.inside, guard.candidate)
+        weigh(guard, space.model, start, space.work)
+
+    @compiled
+    def first(guard, numbers, start, scratch, space):
+        """Find the first candidate."""
+        find(guard.inside, guard.numbers, start, scratch, space.inside)
+        prepare(guard, start, space)
+
+    @compiled
+    def advance(guard, numbers, start, steps, k, states, actions, samples, scratch, space):
+        """Learn an episode that either policy played."""
+        P = len(scratch.top)
+        count(guard, numbers, space.model, P, 1.0, states, actions, samples)
+        guard.given_to_baseline[0] += guard.on_baseline[0]
+        guard.baseline_episodes[0] += guard.tossed[0]
+        if guard.tossed[0] == 0 or guard.own_only[0] == 0:
+            guard.own_episodes[0] += 1
+            own, told = guard.own_episodes[0], (states, actions, samples, scratch, space.inside)
+            learn(guard.inside, guard.numbers, start, steps, own, *told)
+            copy(guard.inside.multiplier, guard.multiplier)
+        prepare(guard, start, space)
+        return True
+
+    return loops(advance, first=first, begin=begin, act=act)
+
+
+class Inputs(NamedTuple):
+    """The arrays of a guard beside `SafeFields`. A pair is a * P + x; L is of the row inside."""
+
+    visits: Array  # [L, A * P]
+    moves: Array  # [L, A * P], the same numbers: every successor is known
+    most: Array  # [1, A * P], ones: any state may follow
+    baseline: Array  # [H, A * P]
+    baseline_returns: Array  # [1 + N]
+    own_episodes: Indices  # [1], of the learner inside
+    own_only: Indices  # [1], 1 if the learner does not see episodes of the safe policy
+    tossed: Indices  # [1], 1 if the safe policy plays
+    inside: Any  # the arrays of the learner inside
+    numbers: Any  # of the row inside
+
+
+Learner = learner_type(SafeFields, Inputs)
+
+
+class Space(NamedTuple):
+    """The box of the guard, its work space, and that of the learner inside."""
+
+    model: AnyBox
+    work: Any
+    inside: Any
+
+
+@lru_cache
+def safe_family(inside: Family) -> Family:
+    """Return the family of wrapped learners of a family."""
+    kind = safe_state(inside.state)
+
+    def start(row: Safe, task: Task, storage: Storage) -> Any:
+        told, layers = inner_task(task), row.layers(task)
+        own = SafeFields.first(task, storage.nothing(told, layers))
+        return joined(own, inside.initial(row.row, told, storage))
+
+    def arrange(row: Safe, task: Task, storage: Storage, state: Any, scratch: Scratch) -> Parts:
+        (_, H, X, A), told, layers = task.reward.shape, inner_task(task), row.layers(task)
+        own, learnt = parted(row, state)
+        outside.check_layers(row, task, own.visited)
+        learner, scratch, space = inside.arranged(row.row, told, storage, learnt, scratch)
+        baseline, visits = task.baseline, visits_of(own.visited, layers, X, A)
+        assert baseline is not None
+        guard = Learner(
+            **laid_out(own, task, storage, layers),
+            visits=to_pairs(visits),
+            moves=to_pairs(visits),
+            most=np.ones((1, A * padded(X))),
+            baseline=to_pairs(baseline.policy),
+            baseline_returns=np.array(baseline.returns),
+            own_episodes=np.array([learnt.episode]),
+            own_only=np.array([row.own_episodes_only], int),
+            tossed=np.array([0]),
+            inside=learner,
+            numbers=row.row.numbers(told),  # type: ignore[attr-defined]
+        )
+        box = empty_box(told, layers, storage.listed, guard.counts)
+        model = box._replace(reward=to_pairs(task.reward[1:]))
+        refresh_all(guard, row.numbers(task), model, X, padded(X))
+        work = planning(len(task.threshold) - 1, H, X, A).work
+        return Parts(guard, scratch, Space(model, work, space))
+
+    def keep(guard: Any, task: Task, storage: Storage, episode: int) -> Any:
+        told = inner_task(task)
+        learnt = inside.kept(guard.inside, told, storage, int(guard.own_episodes[0]))
+        return joined(natural(SafeFields, guard, task, storage, episode), learnt)
+
+    def policy(row: Safe, task: Task, state: Any) -> Array:
+        return behaviour(task, state)
+
+    made = safe_loops(inside)
+    return Family(kind, arrange, made, policy=policy, start=start, keep=keep)

@@ -37,7 +37,14 @@ from cmdplab.algorithms.equations import count_weight, policy_term
 from cmdplab.algorithms.families.planner import PlansAnew, every_episode, visited_asks
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.running.episodes import begin_if_changed, loops
-from cmdplab.algorithms.running.layout import AnyCounts, Counts, Pairs, Scratch, Storage, laid_out
+from cmdplab.algorithms.running.layout import (
+    Counts,
+    Pairs,
+    Scratch,
+    Storage,
+    laid_out,
+    learner_type,
+)
 from cmdplab.algorithms.running.loops import copy
 from cmdplab.algorithms.running.seen import SeenCounts
 from cmdplab.algorithms.running.session import Family, Parts
@@ -47,7 +54,7 @@ from cmdplab.algorithms.task import Task
 from cmdplab.numerics.arrays import aligned, padded, to_pairs
 from cmdplab.numerics.compiling import by_type, callable_when_compiled, compiled, compiled_exactly
 from cmdplab.numerics.vector_math import exp_plain, log_plain
-from cmdplab.types import Array, Indices
+from cmdplab.types import Array
 
 # The formulas of both engines: scalars in, scalar out, as in equations.py. Compiled code keeps
 # their order of operations: a small kappa makes a bit of difference into another policy.
@@ -147,27 +154,26 @@ class SoftmaxSearch(PlansAnew):
         s = self.setting(task)
         c = self.constants(s, self.bonus_scale, self.margin_scale)
         entropy = self.entropy * c.temperature
-        soft = (entropy, self.weighting)
-        resolved = (
-            c.reward_width,
-            self.utility_sign * c.utility_width,
-            c.compensation_width,
-            c.compensation,
-            1.0 / c.temperature,
-            c.largest,
-            1.0 + entropy * s.log_actions,
-            *soft,
-            self.loose,
-            self.inside,
-            self.tested,
-            self.bisections,
-            self.near,
-            self.fallback,
-            self.begins_safe,
-            self.terminal_entropy * s.A * policy_term(1.0 / s.A, -s.log_actions, 0.0, *soft),
-            *self.replan(s),
+        replan = self.replan(s)
+        numbers: SoftmaxSearchNumbers = self.as_numbers(
+            SoftmaxSearchNumbers,
+            s,
+            reward_width=c.reward_width,
+            utility_width=self.utility_sign * c.utility_width,
+            compensation_width=c.compensation_width,
+            compensation=c.compensation,
+            sharpness=1.0 / c.temperature,
+            largest=c.largest,
+            reward_unit=1.0 + entropy * s.log_actions,
+            entropy=entropy,
+            terminal_value=self.terminal_entropy
+            * s.A
+            * policy_term(1.0 / s.A, -s.log_actions, 0.0, entropy, self.weighting),
+            replan_first=replan.first,
+            replan_factor=replan.factor,
+            replan_most=replan.most,
         )
-        return SoftmaxSearchNumbers(*map(float, resolved))
+        return numbers
 
     def _written(self, name: str) -> Any:
         """Return the value of a setting in records; None for a search in every episode."""
@@ -467,22 +473,19 @@ def advance(learner, numbers, start, steps, k, states, actions, samples, scratch
     return False
 
 
-class Learner(NamedTuple):
-    """The learner's arrays; a pair (x, a) is at a * P + x."""
+class Inputs(NamedTuple):
+    """The learner's arrays beside those of its state; a pair (x, a) is at a * P + x."""
 
-    counts: AnyCounts  # [H, X, A * P], visits to (h, y, pair)
     visits: Array  # [H, A * P]
-    planned: Array  # [H, A * P], visits at the time of the search
     inverse: Array  # [H, A * P], Phat = counts * inverse
     width: Array  # [H, A * P], beta
-    policy: Array  # [H, A * P]
     baseline: Array  # [H, A * P]
-    multiplier: Array  # [1]
-    on_baseline: Indices  # [1]
-    baseline_episodes: Indices  # [1]
     reward: Array  # [2, H, A * P]
     threshold: Array  # [1]
     closed: Array  # [H, A * P], zero if an action is open, else too low ever to be taken
+
+
+Learner = learner_type(SoftmaxSearchState, Inputs)
 
 
 class Work(NamedTuple):
@@ -518,3 +521,4 @@ def arrange(
 
 
 FAMILY = Family(SoftmaxSearchState, arrange, loops(advance, first=first, begin=begin_if_changed))
+SoftmaxSearch.family = FAMILY

@@ -32,11 +32,18 @@ from cmdplab.algorithms.equations import draw_step
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.running import layout
 from cmdplab.algorithms.running.episodes import begin_naturally, loops
-from cmdplab.algorithms.running.layout import Scratch, Storage, in_natural_axes, laid_out
+from cmdplab.algorithms.running.layout import (
+    Scratch,
+    Storage,
+    in_natural_axes,
+    laid_out,
+    learner_type,
+)
 from cmdplab.algorithms.running.session import Family, Parts
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
+from cmdplab.numerics.arrays import from_pairs, to_pairs
 from cmdplab.numerics.compiling import callable_when_compiled, compiled_exactly
 from cmdplab.types import Array, Indices
 
@@ -186,19 +193,17 @@ class TripleQ(Row):
         """Return the numbers of this row for a task."""
         s = self.setting(task)
         (objective, utility, shift), tables = self.widths(s), self.tables(s)
-        resolved = (
-            self.chi(s),
-            self.eta(s),
-            self.frame(s),
-            self.margin_scale * self.margin(s),
-            self.bonus_scale * objective,
-            self.bonus_scale * utility,
-            shift,
-            *tables._replace(raised=self.bonus_scale * tables.raised),
-            self.tally_after,
-            *self.exploration,
+        numbers: TripleQNumbers = self.as_numbers(
+            TripleQNumbers,
+            s,
+            margin=self.margin_scale * self.margin(s),
+            objective_width=self.bonus_scale * objective,
+            utility_width=self.bonus_scale * utility,
+            width_shift=shift,
+            **tables._replace(raised=self.bonus_scale * tables.raised)._asdict(),
+            **{f"explore_{name}": each for name, each in self.exploration._asdict().items()},
         )
-        return TripleQNumbers(*map(float, resolved))
+        return numbers
 
     def _may_have(self, name: str) -> bool:
         return name == "dynamics" or super()._may_have(name)  # `_change` says why it has none
@@ -268,16 +273,6 @@ def chance(tables, h, x, a):
         return 0.0
     greedy = 1.0 if a == tables.best[h, x] else 0.0
     return action_probability(greedy, tables.share[0], tables.opened[h, x])
-
-
-@compiled_exactly
-def write_policy(tables, out):
-    """Write out[h, x, a] = pi_h(a | x) of the policy played next."""
-    H, X, A = out.shape
-    for h in range(H):
-        for x in range(X):
-            for a in range(A):
-                out[h, x, a] = chance(tables, h, x, a)
 
 
 @compiled_exactly
@@ -364,15 +359,9 @@ def advance(tables, numbers, start, steps, k, states, actions, samples, scratch,
     return True
 
 
-class Tables(NamedTuple):
-    """The learner's arrays: those of `TripleQState`, and its inputs."""
+class Inputs(NamedTuple):
+    """The learner's arrays beside those of its state."""
 
-    objective: Array  # [H, X, A]
-    utility: Array  # [N, H, X, A]
-    visits: Array  # [H, X, A]
-    queue: Array  # [N]
-    tally: Array  # [N]
-    multiplier: Array  # [N]
     reward: Array  # [1 + N, H, X, A]
     threshold: Array  # [N]
     closed: Array  # [H, X, A], zero if an action is open, else too low ever to be the best
@@ -380,6 +369,9 @@ class Tables(NamedTuple):
     best: Indices  # [H, X], the greedy action
     share: Array  # [1], of random play in the next episode
     samples: Array  # [1 + N, H], of rewards
+
+
+Tables = learner_type(TripleQState, Inputs)
 
 
 def arrange(
@@ -401,20 +393,13 @@ def arrange(
     return Parts(tables, scratch)
 
 
-def draw(tables: Tables, h: int, x: int, u: float, P: int) -> int:
-    """Draw the action of a step."""
-    action: int = act(tables, h, x, u, P)
-    return action
-
-
 def policy_of(row: TripleQ, task: Task, state: TripleQState) -> Array:
     """Return the policy [H, X, A] played next: greedy, except for random actions."""
     storage, _ = in_natural_axes(None, task)
-    policy = np.empty(task.reward.shape[1:])
-    write_policy(
-        arrange(row, task, storage, state, layout.scratch(task, storage, False)).learner, policy
-    )
-    return policy
+    tables = arrange(row, task, storage, state, layout.scratch(task, storage, False)).learner
+    pairs = to_pairs(task.closed)
+    write_pairs(tables, pairs)
+    return from_pairs(pairs, *task.reward.shape[2:])
 
 
 FAMILY = Family(
@@ -422,7 +407,8 @@ FAMILY = Family(
     arrange,
     loops(advance, begin=begin_naturally(chance), act=act),
     world=in_natural_axes,
-    draw=draw,
+    draw=act,
     policy=policy_of,
     write=write_pairs,
 )
+TripleQ.family = FAMILY

@@ -35,7 +35,13 @@ import numpy as np
 from cmdplab.algorithms.families.planner import asks_for_plan
 from cmdplab.algorithms.row import EPISODES, REFUSED, Row
 from cmdplab.algorithms.running.episodes import begin_naturally, loops
-from cmdplab.algorithms.running.layout import Scratch, Storage, in_natural_axes, laid_out
+from cmdplab.algorithms.running.layout import (
+    Scratch,
+    Storage,
+    in_natural_axes,
+    laid_out,
+    learner_type,
+)
 from cmdplab.algorithms.running.session import Family, Parts
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import Task
@@ -266,18 +272,16 @@ def act(learner, h, x, u, P):
     return learner.best[h, x]
 
 
-class Learner(NamedTuple):
-    """The learner's arrays: those of `OptimistState`, and its inputs."""
+class Inputs(NamedTuple):
+    """The learner's arrays beside those of its state."""
 
-    counts: Array  # [H, X, A, X]
-    planned: Array  # [H, X, A]
-    q: Array  # [H, X, A]
-    policy: Array  # [H, X, A]
-    multiplier: Array  # [N], zeros
     visits: Array  # [H, X, A]
     best: Indices  # [H, X], the greedy action
     reward: Array  # [H, X, A], of the objective
     closed: Array  # [H, X, A], zero if an action is open, else too low ever to be the best
+
+
+Learner = learner_type(OptimistState, Inputs)
 
 
 class Space(NamedTuple):
@@ -304,18 +308,14 @@ def arrange(
     return Parts(learner, scratch, Space(np.zeros(X), np.zeros(X), np.zeros(X), np.arange(X)))
 
 
-def draw(learner: Learner, h: int, x: int, u: float, P: int) -> int:
-    """Return the greedy action."""
-    return int(learner.best[h, x])
-
-
 FAMILY = Family(
     OptimistState,
     arrange,
     loops(advance, first=first, begin=begin_naturally(chance), act=act),
     world=in_natural_axes,
-    draw=draw,
+    draw=act,
 )
+Optimist.family = FAMILY
 
 
 UCBVI_CH = Optimist(

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from cmdplab.algorithms.equations import draw_step, reward_sample
 from cmdplab.algorithms.running.loops import copy
-from cmdplab.algorithms.running.storage import draw_next, exact_returns, mean_reward
+from cmdplab.algorithms.running.storage import add_visit, draw_next, exact_returns, mean_reward
 from cmdplab.numerics.compiling import compiled, compiled_exactly
 
 
@@ -87,6 +87,41 @@ def begin_if_changed(world, learner, start, k, e, changed, noise, scratch, chunk
         exact_returns(world, scratch.policies, start, scratch, scratch.returns)
     copy(scratch.returns[0], chunk.returns[e])
     chunk.on_baseline[e] = learner.on_baseline[0]
+
+
+def counting(refresh: Any) -> tuple[Any, Any]:
+    """Return the parts that count an episode and that refresh every pair.
+
+    `refresh(learner, numbers, space, layer, i)` derives the arrays of a pair from its visits.
+    """
+
+    @compiled
+    def count(learner, numbers, space, P, visit, states, actions, samples):
+        """Add one episode. Only visited pairs change."""
+        sums = learner.reward_sums
+        known = len(samples) - len(sums)  # the first rewards, of which no samples are kept
+        for h in range(len(actions)):
+            layer = min(h, len(learner.visits) - 1)
+            i = actions[h] * P + states[h]
+            if states[h + 1] >= 0:  # else the successor is unknown
+                seen = learner.moves[layer, i] > 0.0
+                add_visit(learner.counts, layer, states[h + 1], i, seen, visit)
+                learner.moves[layer, i] += visit
+            learner.visits[layer, i] += visit
+            for n in range(len(sums)):
+                sums[n, layer, i] += samples[known + n, h]
+            refresh(learner, numbers, space, layer, i)
+
+    def refresh_all(learner, numbers, space, X, P):
+        """Refresh every pair, at the start of a run and after a resume."""
+        layers, pairs = learner.visits.shape
+        for layer in range(layers):
+            for a in range(pairs // P):
+                for x in range(X):
+                    refresh(learner, numbers, space, layer, a * P + x)
+
+    refresh_all.__module__ = refresh.__module__  # by which a wait is announced
+    return count, compiled(refresh_all)
 
 
 def begin_naturally(chance: Any) -> Any:

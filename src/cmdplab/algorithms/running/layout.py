@@ -8,6 +8,7 @@ evaluated in pairs, so their number R is rounded up to an even one with a row of
 
 from __future__ import annotations
 
+from collections import namedtuple
 from functools import cache
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
@@ -31,6 +32,9 @@ COUNTS, PAIRS, ENDS = "counts", "pairs", "ends"
 Counts = Annotated[Array, COUNTS]  # [L, X, A, X], visits to (h, x, a, y); other forms: counts.py
 Pairs = Annotated[Array, PAIRS]  # [..., X, A]
 Ends = Annotated[Array, ENDS]  # [L, X, A], visits whose successor is not known; empty if none
+
+# Names that a state of `Safe(...)` has for arrays with another name in all loops.
+IN_LOOPS = {"visited": "counts", "utility_sums": "reward_sums"}
 
 
 class Storage(NamedTuple):
@@ -101,6 +105,12 @@ def axes(state: Any) -> dict[str, Any]:
     }
 
 
+def learner_type(state: Any, inputs: Any) -> Any:
+    """Return the type of a learner's arrays: those of a state for the loops, and its inputs."""
+    fields = [IN_LOOPS.get(name, name) for name, axis in axes(state).items() if axis != ENDS]
+    return namedtuple("Learner", [*fields, *inputs._fields], module=inputs.__module__)
+
+
 def laid_out(
     state: Any, task: Task, storage: Storage, layers: int, uniform: Array | None = None
 ) -> dict[str, Any]:
@@ -108,9 +118,9 @@ def laid_out(
     nowhere = np.zeros((layers, *task.reward.shape[2:])) if uniform is None else uniform
     found: dict[str, Any] = {}
     kind: Any = type(state)
-    for name, axis in axes(kind).items():
-        value = getattr(state, name)
-        if name == "reward_sums":
+    for field, axis in axes(kind).items():
+        value, name = getattr(state, field), IN_LOOPS.get(field, field)
+        if field == "reward_sums":
             value = outside.checked_sums(task, value)
         if axis == COUNTS:
             found[name] = storage.stored(value, nowhere)
@@ -130,7 +140,7 @@ def natural(kind: Any, learner: Any, task: Task, storage: Storage, episode: int)
         if axis == ENDS:
             found[name] = natural_ends(learner.visits, moves, X, A)
             continue
-        value = getattr(learner, name)
+        value = getattr(learner, IN_LOOPS.get(name, name))
         if axis == COUNTS:
             found[name] = natural_counts(value, moves, X, A, storage.written)
         elif axis == PAIRS:

@@ -7,7 +7,7 @@ their episodes (`observe`), but can neither play nor find the returns of its pol
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,15 +18,6 @@ from cmdplab.algorithms.task import Task
 from cmdplab.errors import InputError
 from cmdplab.numerics.noise import coin_uniforms, reward_uniforms, uniforms
 from cmdplab.types import Array, Indices
-
-
-class Scheduled(Protocol):
-    """A row whose numbers change from episode to episode."""
-
-    def schedule(self, task: Task, first_episode: int, episodes: int) -> Array:
-        """Return [episodes, numbers of one]."""
-        ...
-
 
 World = TypeVar("World")
 Whole = Indices | Sequence[int]
@@ -47,11 +38,6 @@ def checked_place(task: Task, h: int, x: int) -> tuple[int, int]:
     if not 0 <= x < X:
         raise InputError(f"state {x} is outside 0 to {X - 1}")
     return h, x
-
-
-def inside(sizes: tuple[int, int], h: int, x: int) -> bool:
-    """Return True if h and x are in the sizes (H, X). Every step of an episode calls this."""
-    return 0 <= h < sizes[0] and 0 <= x < sizes[1]
 
 
 def checked_episode(
@@ -81,11 +67,6 @@ def checked_episode(
             moved = f"action {taken[h]} cannot lead from state {visited[h]} to {visited[h + 1]}"
             raise InputError(f"{moved}, as it does at step {h}")
     return visited, taken
-
-
-def trajectories(states: Indices, actions: Indices) -> list[Indices]:
-    """Return trajectories [E, H + 1] and [E, H] in the layout of compiled loops."""
-    return [np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions)]
 
 
 def checked_rewards(task: Task, rewards: Array | None) -> Array:
@@ -129,7 +110,7 @@ class StepsAhead:
 
     BLOCK = 64
 
-    def __init__(self, row: Scheduled, task: Task) -> None:
+    def __init__(self, row: Row, task: Task) -> None:
         self._row, self._task, self._first = row, task, 0
         self._block: Array = np.empty((0, 0))
 

@@ -44,7 +44,7 @@ def draw_by_policy(learner: Any, h: int, x: int, u: float, P: int) -> int:
 
 
 @compiled
-def write_policy(learner, out):  # type: ignore[no-untyped-def]
+def write_policy(learner, out):
     """Write a policy in pairs."""
     copy(learner.policy.reshape(-1), out.reshape(-1))
 
@@ -64,7 +64,7 @@ class Family(NamedTuple):
     draw: Callable[..., int] = draw_by_policy
     policy: Callable[..., Array] = policy_kept
     grow: Callable[..., Parts] = with_places
-    write: Any = write_policy  # compiled, for `Safe(...)`: the policy played next, in pairs
+    write: Any = None  # compiled: the policy played next, in pairs; None: `Safe` refuses the row
     start: Callable[..., Any] | None = None  # (row, task, storage); None: by `state`
     keep: Callable[..., Any] | None = None  # (learner, task, storage, episode); None: by `state`
 
@@ -97,7 +97,6 @@ class CpuSession:
 
     def __init__(
         self,
-        family: Family,
         problem: CMDP | None,
         row: Any,
         task: Task,
@@ -106,6 +105,7 @@ class CpuSession:
     ) -> None:
         if problem is None and row.tosses_coin:
             raise InputError(f"{row.name} plays problems that are known, and learns no other")
+        family: Family = row.family
         self._family, self._row, self._task, self._seed = family, row, task, seed
         self._numbers, self._ahead = row.numbers(task), outside.StepsAhead(row, task)
         self._sizes, self._P = task.reward.shape[1:3], padded(task.reward.shape[2])
@@ -131,7 +131,7 @@ class CpuSession:
     def replay(self, states: Indices, actions: Indices) -> Chunk:
         """Learn from trajectories from outside: states [E, H + 1], actions [E, H]."""
         self._check_untossed()
-        told = outside.trajectories(states, actions)
+        told = [np.ascontiguousarray(each, dtype=np.int64) for each in (states, actions)]
         return self._run(self._family.loops.replay, len(states), *told)
 
     def _run(self, loop: Any, episodes: int, *given: Any) -> Chunk:
@@ -149,7 +149,7 @@ class CpuSession:
         """Return the action of the policy played next, by inverse CDF of the uniform u."""
         if self._row.tosses_coin:
             raise InputError(f"{self._row.name} tosses a coin for an episode, not for a step")
-        if not outside.inside(self._sizes, h, x):
+        if not (0 <= h < self._sizes[0] and 0 <= x < self._sizes[1]):
             outside.checked_place(self._task, h, x)  # raises an error that names the fault
         return int(self._family.draw(self._parts.learner, h, x, u, self._P))
 

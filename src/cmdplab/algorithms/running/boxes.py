@@ -6,17 +6,29 @@ from __future__ import annotations
 import numpy as np
 
 from cmdplab.algorithms.equations import interval_width, scaled_width
-from cmdplab.algorithms.families.planner import box_ends, box_half
 from cmdplab.algorithms.running.layout import AnyCounts, used_places
 from cmdplab.algorithms.running.seen import SeenCounts
 from cmdplab.algorithms.running.storage import ListedCounts
 from cmdplab.algorithms.task import Task
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.numerics.arrays import aligned, padded, places, to_pairs
-from cmdplab.numerics.compiling import by_type, compiled_exactly
+from cmdplab.numerics.compiling import by_type, callable_when_compiled, compiled_exactly
 from cmdplab.solvers.layout import ListedBox, Model, SeenBox
 
 AnyBox = Model | ListedBox | SeenBox
+
+
+def box_half(freedom: float, width: float, visits: float) -> float:
+    """Return freedom beta(y); for a pair never seen freedom itself, which allows any kernel."""
+    return freedom * (width if visits > 0.0 else 1.0)
+
+
+def box_ends(p: float, half: float, most: float) -> tuple[float, float]:
+    """Return most ^ (Pbar(y) - half v 0), most ^ (Pbar(y) + half); most = 0: y cannot follow."""
+    return min(max(p - half, 0.0), most), min(p + half, most)
+
+
+callable_when_compiled((box_half, box_ends), set())
 
 
 def empty_box(task: Task, layers: int, listed: Sparse | None, counts: AnyCounts) -> AnyBox:
