@@ -11,7 +11,7 @@ C = sum_h c_h(x_h, a_h) is the cost of an episode, C_h the sum of its first h co
     Forbidden(S)          the probability of a visit to S is zero
 
 Costs are tables [X, A] or [H, X, A] in any units. They are counted in whole steps of a grid. If no
-grid fits the costs, `grid` gives one, and the costs are rounded up or down to it.
+grid fits the costs, give one as `grid`, and the costs are rounded up or down to multiples of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROUNDINGS = ("up", "down")
 Names = Sequence[int | str] | int | str | None
 
 
-# The numbers of all limits: the range of each beside finite ones, and words for one outside.
+# The range of each number of a limit, and the words of an error. All numbers must be finite.
 _NUMBERS: dict[str, tuple[Callable[[float], bool], str]] = {
     "budget": (lambda number: True, ""),
     "bound": (lambda number: True, ""),
@@ -47,7 +47,7 @@ _NUMBERS: dict[str, tuple[Callable[[float], bool], str]] = {
 
 @dataclass(frozen=True, eq=False)
 class _Limit:
-    """A limit whose fields are checked when it is made."""
+    """Base of limits, which checks the fields."""
 
     def __post_init__(self) -> None:
         for name, given in [(each.name, getattr(self, each.name)) for each in fields(self)]:
@@ -64,18 +64,18 @@ class _Limit:
 
 @dataclass(frozen=True, eq=False)
 class _Cost(_Limit):
-    """A cost whose sum is counted along an episode."""
+    """Limit on the sum of a cost along an episode."""
 
     cost: npt.ArrayLike  # [X, A] or [H, X, A]
 
     def table(self, problem: CMDP) -> Array:
-        """Return the cost of each pair, [H, X, A], zero for closed actions."""
+        """Return the cost of each pair, [H, X, A], which is zero for closed actions."""
         return cost_table(self.cost, problem)
 
 
 @dataclass(frozen=True, eq=False)
 class _Counted(_Cost):
-    """A cost with a budget."""
+    """Limit on a cost with a budget."""
 
     budget: float
 
@@ -83,11 +83,12 @@ class _Counted(_Cost):
 @frozen
 @dataclass(frozen=True, eq=False)
 class AlmostSure(_Counted):
-    """P(C <= budget) = 1: no episode costs more than the budget.
+    """Limit P(C <= budget) = 1: no episode costs more than the budget.
 
+    cost : [X, A] or [H, X, A], in any units.
     grid : the step in which costs are counted. None: it is found, or the costs are refused.
     rounding : "up" to that grid, which keeps the budget. "down" gives at least the optimum, and
-        exceeds the budget by at most the rounding error of an episode.
+    exceeds the budget by at most the rounding error of an episode.
     """
 
     grid: float | None = None
@@ -101,9 +102,9 @@ class AlmostSure(_Counted):
 @frozen
 @dataclass(frozen=True, eq=False)
 class Anytime(AlmostSure):
-    """P(C_h <= budget for every h) = 1: the cost never exceeds the budget at any step.
+    """Limit P(C_h <= budget for every h) = 1: the cost never exceeds the budget at any step.
 
-    If no cost is negative, this is `AlmostSure`. See there for grid and rounding.
+    If no cost is negative, this is `AlmostSure`, which explains the fields.
     """
 
     anytime: ClassVar[bool] = True
@@ -115,9 +116,9 @@ class Anytime(AlmostSure):
 @frozen
 @dataclass(frozen=True, eq=False)
 class Chance(_Counted):
-    """P(C > budget) <= probability; with `anytime`, P(C_h > budget for some h) <= probability.
+    """Limit P(C > budget) <= probability, or, with `anytime`, P(C_h > budget for some h).
 
-    grid and rounding as in `AlmostSure`.
+    `AlmostSure` explains cost, grid and rounding.
     """
 
     probability: float
@@ -133,10 +134,12 @@ class Chance(_Counted):
 @frozen
 @dataclass(frozen=True, eq=False)
 class CVaR(_Cost):
-    """CVaR_level(C) <= bound: the mean cost of the worst share 1 - level of episodes.
+    """Limit CVaR_level(C) <= bound on the mean cost of the worst share 1 - level of episodes.
 
     CVaR_level(C) = min_z  z + E (C - z)_+ / (1 - level)        (Rockafellar and Uryasev)
-    Level 0 is the expectation; towards 1 it becomes the largest cost. grid, rounding: `AlmostSure`.
+
+    Level 0 is the expectation; towards 1 it becomes the largest cost. `AlmostSure` explains cost,
+    grid and rounding.
     """
 
     level: float
@@ -151,21 +154,21 @@ class CVaR(_Cost):
 @frozen
 @dataclass(frozen=True, eq=False)
 class Expected(_Counted):
-    """E C <= budget, for a cost in any units: needs no grid and no memory."""
+    """Limit E C <= budget on the mean cost, in any units; it needs no grid and no memory."""
 
     def __str__(self) -> str:
         return f"expected cost at most {self.budget:g}"
 
 
 class _Visits:
-    """States, actions and steps, by numbers or names, counted from 0; None means all of them."""
+    """Base of limits on visits of states, actions and steps, by number or name; None means all."""
 
     states: Names
     actions: Names
     steps: Names
 
     def pairs(self, problem: CMDP) -> Mask:
-        """Return [H, X, A], true for the pairs of these states, actions and steps."""
+        """Return booleans [H, X, A], True for the pairs of these states, actions and steps."""
         return chosen_pairs(problem, self.states, self.actions, self.steps)
 
     def _where(self) -> str:
@@ -179,9 +182,9 @@ class _Visits:
 
 @dataclass(frozen=True)
 class Forbidden(_Visits):
-    """States, or pairs of a state and an action, that are never visited at the given steps.
+    """Limit that excludes states, or pairs of a state and an action, at the given steps.
 
-    Each is a list of numbers or names, counted from 0; None means all of them.
+    Each field is a list of numbers or names, counted from 0; None means all of them.
     """
 
     states: Names = None
@@ -198,9 +201,10 @@ class Forbidden(_Visits):
 
 @dataclass(frozen=True)
 class VisitCap(_Limit, _Visits):
-    """The expected number of visits to some states (with some actions, at some steps) <= cap.
+    """Limit on the expected number of visits to some states (with some actions, at some steps).
 
-    At one step this is the probability of being there. Numbers or names; None means all.
+    At one step this number is a probability. Each field is a list of numbers or names, counted from
+    0; None means all of them.
     """
 
     states: Names
@@ -216,9 +220,9 @@ Budget = AlmostSure | Chance | CVaR | Expected | Forbidden | VisitCap
 
 
 def as_cost(problem: CMDP, constraint: int) -> tuple[Array, float]:
-    """Return constraint n, V[r^n] >= b^n, as a cost 1 - r^n and its budget H - b^n.
+    """Return constraint n = `constraint`, V[r^n] >= b^n, as a cost 1 - r^n and its budget H - b^n.
 
-    `AlmostSure(*as_cost(problem, 1))` limits every episode, where constraint 1 limits the mean.
+    `AlmostSure(*as_cost(problem, 1))` limits every episode, while constraint 1 limits the mean.
     """
     if not is_whole(constraint) or not 1 <= constraint <= problem.constraints:
         raise InputError(
@@ -229,7 +233,7 @@ def as_cost(problem: CMDP, constraint: int) -> tuple[Array, float]:
 
 
 def without(problem: CMDP, constraints: Collection[int]) -> CMDP:
-    """Return the problem without some of its constraints, counted from 1."""
+    """Return the problem without some of its constraints, given by their numbers from 1."""
     kept = [n for n in range(1 + problem.constraints) if n not in constraints]
     limits = problem.threshold[[n - 1 for n in kept[1:]]]
     signals = problem.labels.signals
@@ -238,7 +242,7 @@ def without(problem: CMDP, constraints: Collection[int]) -> CMDP:
 
 
 def cost_table(cost: npt.ArrayLike, problem: CMDP) -> Array:
-    """Return a finite cost [H, X, A], zero for closed actions."""
+    """Return a cost [X, A] or [H, X, A] as a finite table [H, X, A], zero for closed actions."""
     table = floats("the cost", cost)
     shape = problem.reward.shape[1:]
     if table.shape not in (shape, shape[1:]):
@@ -252,7 +256,7 @@ def cost_table(cost: npt.ArrayLike, problem: CMDP) -> Array:
 
 
 def chosen_pairs(problem: CMDP, states: Names, actions: Names, steps: Names) -> Mask:
-    """Return [H, X, A], true at the given steps, states and actions; None means all of them."""
+    """Return booleans [H, X, A], True at the given states, actions and steps; None means all."""
     labels = problem.labels
     chosen = np.zeros(problem.reward.shape[1:], dtype=bool)
     h = _numbers(steps, labels.find_step, problem.horizon)
@@ -269,5 +273,4 @@ def _numbers(given: Names, find: Callable[[int | str, int], int], size: int) -> 
 
 
 def _each(given: Sequence[int | str] | int | str) -> list[int | str]:
-    """Return one name, or several, as a list."""
     return [given] if isinstance(given, int | str | np.integer) else list(given)

@@ -1,7 +1,7 @@
 """Tables of any kind as columns of names and numbers.
 
 A table is a CSV file, a pandas `DataFrame`, a list of dictionaries, or a dictionary of columns.
-Every error names its row: rows of data are counted from 1, lines of a file as in an editor.
+An error names its row: rows of data are counted from 1, and lines of a file as in an editor.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from cmdplab.types import Array, Indices
 
 
 class Columns(NamedTuple):
-    """The columns of a table by name, and the names of its rows."""
+    """Columns of a table by name, and the names of its rows."""
 
     values: dict[str, list[Any]]
     rows: list[str]  # "row 3", or "line 4" of a file
 
     def column(self, name: str, advice: str = "") -> list[Any]:
-        """Return a column; refuse a name that no column has, with the names and some advice."""
+        """Return the cells of a column; refuse an unknown name, with known names and `advice`."""
         if name not in self.values:
             has = ", ".join(self.values)
             raise InputError(f"the table has no column {name!r}; it has {has}{advice}")
@@ -37,7 +37,7 @@ class Columns(NamedTuple):
 
 
 def columns_of(table: Any) -> Columns:
-    """Return the columns of a table of any kind."""
+    """Return the columns of a table of any of these kinds."""
     if isinstance(table, str | Path):
         return _of_file(table)
     if hasattr(table, "columns") and hasattr(table, "to_dict"):  # pandas
@@ -91,7 +91,7 @@ def _of_file(path: str | Path) -> Columns:
 
 
 def _text(row: str, column: str, cell: Any) -> str:
-    """Return a cell as text, and a missing one as no text."""
+    """Return a cell as text, which is empty for a missing cell."""
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     if isinstance(cell, float | np.floating) and cell.is_integer():
@@ -102,7 +102,7 @@ def _text(row: str, column: str, cell: Any) -> str:
 
 
 def names(given: Columns, column: str) -> list[str]:
-    """Return a column of names; refuse an empty cell."""
+    """Return the cells of a column as names; refuse an empty or unprintable cell."""
     found = []
     for row, cell in zip(given.rows, given.column(column), strict=True):
         text = _text(row, column, cell).strip()
@@ -117,8 +117,8 @@ def places(
 ) -> Indices:
     """Return the numbers of the names in a column, along an axis x, a, h or k of the labels.
 
-    Names that are digits come before numbers. `texts` stand for the column, and an empty one of
-    them is -1.
+    size : the length of the axis. Names that are digits come before numbers.
+    texts : cells that replace those of the column; an empty one becomes -1.
     """
     names = labels.along(axis)
     known = {str(n): n for n in range(size)}
@@ -136,7 +136,7 @@ def places(
 
 
 def repeated(keys: Iterable[Hashable]) -> tuple[int, int] | None:
-    """Return the first key that was there before, and the place where; None if all differ."""
+    """Return the indices of the first repeated key and its first occurrence; None if all differ."""
     seen: dict[Hashable, int] = {}
     for n, key in enumerate(keys):
         if seen.setdefault(key, n) != n:
@@ -145,7 +145,7 @@ def repeated(keys: Iterable[Hashable]) -> tuple[int, int] | None:
 
 
 def numbers(given: Columns, column: str) -> Array:
-    """Return a column of finite numbers."""
+    """Return the cells of a column as finite numbers; refuse other cells."""
     found = np.empty(len(given.rows))
     for n, cell in enumerate(given.column(column)):
         try:
@@ -160,7 +160,7 @@ def numbers(given: Columns, column: str) -> Array:
 
 
 def ordered(names: list[str]) -> list[str]:
-    """Return names in the order in which they come, and whole numbers 0..n - 1 in theirs."""
+    """Return the distinct names in the order of appearance; names "0".."n - 1" in numeric order."""
     found = list(dict.fromkeys(names))
     numbers = [str(n) for n in range(len(found))]
     return numbers if set(found) == set(numbers) else found
@@ -172,7 +172,7 @@ def kept(names: list[str]) -> tuple[str, ...]:
 
 
 def limits(what: str, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Return {column: limit} of utilities or costs."""
+    """Return {column: limit} of utilities or costs (`what`); refuse anything but a mapping."""
     if not isinstance(given, Mapping | None):
         raise InputError(f"the {what} are {given!r}, not columns with their limits")
     return dict(given or {})

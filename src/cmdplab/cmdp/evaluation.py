@@ -28,7 +28,7 @@ class Evaluation(NamedTuple):
 
     returns: Array  # [1 + N], V[r^n] of the objective and of every utility
     violation: Array  # [N], b^n - V[r^n]: above zero where a threshold is missed
-    occupancy: Array  # [H, X, A], how likely each pair is at each step; [X, A] without an end
+    occupancy: Array  # [H, X, A], the probability of each pair at each step; [X, A] without an end
 
     def _facts(self) -> tuple[str, display.Facts]:
         axes = "X x A" if self.occupancy.ndim == 2 else "H x X x A"
@@ -51,11 +51,12 @@ class Evaluation(NamedTuple):
 
 
 def evaluate(problem: CMDP | StationaryCMDP, policy: npt.ArrayLike) -> Evaluation:
-    """Compute what a policy earns on a problem, without simulation.
+    """Return the exact returns, violations and visits of a policy on a problem.
 
-    policy : a `Policy`, or an array [H, X, A]. One with a counter is evaluated on the chain of
+    policy : a `Policy`, or an array [H, X, A]. A policy with a counter is evaluated on the chain of
     counter and state, and its occupancy is summed over the levels of the counter. On a stationary
     problem the policy is [X, A]; discounted occupancies sum to 1 / (1 - gamma), others to 1.
+
     A row that is no distribution over the open actions is refused, with its place.
     """
     checked = fitted(problem, policy)

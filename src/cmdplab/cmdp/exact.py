@@ -21,7 +21,7 @@ def occupancy(problem: CMDP, policy: Array) -> Array:
 
 
 def visits(kernel: Kernel, start: int, policy: Array) -> Array:
-    """Return the occupancy [H, X, A] of a policy on a kernel."""
+    """Return the occupancy [H, X, A] of a policy [H, X, A] on a kernel, from a start state."""
     pairs = np.empty(policy.shape)
     here = np.zeros(policy.shape[1])
     here[start] = 1.0
@@ -32,27 +32,27 @@ def visits(kernel: Kernel, start: int, policy: Array) -> Array:
 
 
 def returns(problem: CMDP, policy: Array) -> Array:
-    """Return V^pi_1[P, r^n](x_1) of every reward, [1 + N]."""
+    """Return V^pi_1[P, r^n](x_1) of a policy [H, X, A] for every reward: [1 + N]."""
     return earned(problem, occupancy(problem, policy))
 
 
 def earned(problem: CMDP, pairs: Array) -> Array:
-    """Return sum_{h,x,a} w_h(x, a) r^n_h(x, a), [1 + N], of an occupancy w [H, X, A]."""
+    """Return the returns of an occupancy w [H, X, A]: sum_{h,x,a} w_h(x, a) r^n_h(x, a), [1+N]."""
     return np.asarray(np.einsum("nhxa,hxa->n", problem.reward, pairs))
 
 
 def gap(optimum: Any, value: Any) -> Any:
-    """Return V* - V^pi[r^0], of numbers or arrays (Section 2.2)."""
+    """Return V* - V^pi[r^0] of an optimum and a value, numbers or arrays (Section 2.2)."""
     return optimum - value
 
 
 def violation(threshold: Any, utility: Any) -> Any:
-    """Return b^n - V^pi[r^n], of numbers or arrays: above zero if a threshold is missed."""
+    """Return b^n - V^pi[r^n], numbers or arrays, which is above zero if a threshold is missed."""
     return threshold - utility
 
 
 def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:
-    """Return Q^pi_h[P, r](x, a), [H, X, A], for a reward [H, X, A]."""
+    """Return Q^pi_h[P, r](x, a), [H, X, A], of a policy [H, X, A] for a reward r [H, X, A]."""
     q = np.empty_like(reward)
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):
@@ -62,7 +62,7 @@ def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:
 
 
 def greedy(problem: CMDP, reward: Array) -> tuple[float, Array]:
-    """Return max_pi V^pi_1[P, r](x_1), and a deterministic policy [H, X, A] for it."""
+    """Return max_pi V^pi_1[P, r](x_1) and a deterministic policy [H, X, A] that attains it."""
     policy = np.zeros_like(reward)
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):
@@ -74,11 +74,11 @@ def greedy(problem: CMDP, reward: Array) -> tuple[float, Array]:
 
 
 def even(opened: Mask) -> Array:
-    """Return the policy [..., A] that takes every open action equally often."""
+    """Return the policy [..., A] that takes every open action with equal probability."""
     return np.asarray(opened / opened.sum(axis=-1, keepdims=True))
 
 
 def policy_of(pairs: Array, fallback: Array) -> Array:
-    """Return the policy of an occupancy [H, X, A], and of `fallback` in states without visits."""
+    """Return the policy of an occupancy [H, X, A]; in states without visits, return `fallback`."""
     mass = pairs.sum(axis=-1, keepdims=True)
     return np.where(mass > 0.0, pairs / np.where(mass > 0.0, mass, 1.0), fallback)

@@ -1,8 +1,9 @@
 """Exact quantities of a stationary policy: visits, returns, values. Plain NumPy and SciPy.
 
-A policy is an array [X, A] with pi(a | x). Discounted visits sum to 1 / (1 - gamma); those of the
-average are the share of time spent, and sum to 1. Chains may be periodic and have several classes.
-Nothing is checked here: `evaluate` does that.
+A policy is an array [X, A] with pi(a | x), and P_pi [X, X] is the chain of states that it makes. J
+is the discounted or average return, as the criterion of the problem says. Discounted visits sum to
+1 / (1 - gamma). Visits of an average are shares of time, and sum to 1. Chains may be periodic and
+have several recurrent classes. Nothing is checked here: `evaluate` does that.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from cmdplab.types import Array, Indices
 SMALL = 400  # states up to which a table is factorised: 5 ms
 DIRECT = 5_000  # states up to which a sparse factorisation is sure to be affordable
 QUICK = 100  # sweeps in which a chain that mixes converges
-SWEEPS = 100_000  # of the iteration that always ends, where the quick one does not
+SWEEPS = 100_000  # at most, of the last iteration, which settles on every chain
 
 
 class Visits(NamedTuple):
@@ -30,11 +31,11 @@ class Visits(NamedTuple):
 
     states: Array  # [X]
     error: float
-    passing: Array | None = None  # [X]: of states that are left for ever; of averages alone
+    passing: Array | None = None  # [X], visits before a state is left for ever; averages only
 
 
 def chain(problem: StationaryCMDP, policy: Array) -> sparse.csr_array:
-    """Return P_pi(y | x) = sum_a pi(a | x) P(y | x, a), [X, X]."""
+    """Return P_pi(y | x) = sum_a pi(a | x) P(y | x, a) [X, X] of a policy pi [X, A]."""
     kernel, X = problem.transition, problem.states
     if not isinstance(kernel, Sparse):
         return sparse.csr_array(np.einsum("xa,xay->xy", policy, kernel))
@@ -47,14 +48,15 @@ def chain(problem: StationaryCMDP, policy: Array) -> sparse.csr_array:
 
 
 def ahead(problem: StationaryCMDP, value: Array) -> Array:
-    """Return the expected value of the next state, [X, A]."""
+    """Return the expected value of the next state for each pair, [X, A], from values [X]."""
     return problem.kernel.ahead(0, value)
 
 
 def visits(problem: StationaryCMDP, policy: Array, begun: Array | None = None) -> Visits:
-    """Return d = start + gamma d P_pi, or for averages the limit of 1/T sum_t P(x_t).
+    """Return the visits of a policy [X, A]: d = start + gamma d P_pi, or shares of time.
 
-    begun : [X], visits of a similar policy, from which an iteration may begin.
+    Shares of time are the limit of 1/T sum_t P(x_t = x). begun : [X], visits of a similar policy,
+    from which an iteration may begin.
     """
     if not isinstance(problem.criterion, Discounted):
         return _long_run(chain(problem, policy), np.asarray(problem.start))
@@ -72,14 +74,13 @@ def visits(problem: StationaryCMDP, policy: Array, begun: Array | None = None) -
 
 
 def _small_chain(problem: StationaryCMDP, policy: Array) -> Array:
-    """Return the chain as a table [X, X]."""
     if isinstance(problem.transition, Sparse):
         return np.asarray(chain(problem, policy).toarray())
     return np.asarray(np.matmul(policy[:, None, :], problem.transition)[:, 0])
 
 
 def _discounted(follow: sparse.csr_array, gamma: float, start: Array, begun: Array | None) -> Array:
-    """Solve d = start + gamma follow d."""
+    """Return the solution d [X] of d = start + gamma follow d; an iteration starts at `begun`."""
     X = len(start)
     # Sweeps keep the sum of d, so that only its shape has to converge.
     found = np.full(X, 1.0 / (X * (1.0 - gamma))) if begun is None else begun
@@ -89,7 +90,7 @@ def _discounted(follow: sparse.csr_array, gamma: float, start: Array, begun: Arr
     matrix = sparse.eye_array(X, format="csr") - gamma * follow
     if X <= DIRECT:
         return np.asarray(splu(matrix.tocsc()).solve(start))
-    for _ in range(4):  # each from what is left of the last
+    for _ in range(4):  # each solves for the residual of the one before
         left = start - matrix @ found
         if np.abs(left).sum() <= 1e-14:
             return found
@@ -97,13 +98,13 @@ def _discounted(follow: sparse.csr_array, gamma: float, start: Array, begun: Arr
         if not np.abs(left - matrix @ more).sum() < 0.5 * np.abs(left).sum():
             break
         found = found + more
-    return _swept(follow, gamma, start, found, SWEEPS)[0]  # it ends whatever the chain
+    return _swept(follow, gamma, start, found, SWEEPS)[0]  # this settles on every chain
 
 
 def _swept(
     follow: sparse.csr_array, gamma: float, start: Array, found: Array, most: int
 ) -> tuple[Array, bool]:
-    """Return d after at most `most` sweeps d -> start + gamma follow d, and True if it settled."""
+    """Return d after at most `most` sweeps d -> start + gamma follow d, and True if d settled."""
     for _ in range(most):
         following = start + gamma * (follow @ found)
         moved, found = np.abs(following - found).sum(), following
@@ -113,7 +114,7 @@ def _swept(
 
 
 def recurrent(follow: Any) -> list[Indices]:
-    """Return the closed classes of the support of a chain [X, X], each an array of states."""
+    """Return the recurrent classes of a chain [X, X], each as an array of states."""
     x, y = follow.nonzero()
     linked = sparse.csr_array((np.ones(len(x)), (x, y)), shape=follow.shape)
     count, label = connected_components(linked, directed=True, connection="strong")
@@ -124,7 +125,7 @@ def recurrent(follow: Any) -> list[Indices]:
 
 
 def _long_run(follow: sparse.csr_array, start: Array) -> Visits:
-    """Return start P*, the shares of time, and the visits of states that are left for ever."""
+    """Return the shares of time [X] of a chain, and the visits of states that are left for ever."""
     classes = recurrent(follow)
     closed = np.concatenate(classes)
     passing = np.setdiff1d(np.arange(len(start)), closed)
@@ -144,7 +145,7 @@ def _long_run(follow: sparse.csr_array, start: Array) -> Visits:
 
 
 def _invariant(follow: sparse.csr_array) -> Array:
-    """Return the invariant distribution of an irreducible chain."""
+    """Return the invariant distribution [X] of an irreducible chain."""
     size = follow.shape[0]
     if size == 1:
         return np.ones(1)
@@ -154,21 +155,21 @@ def _invariant(follow: sparse.csr_array) -> Array:
 
 
 class _Factorised(NamedTuple):
-    """A `Passage` of many states, by a sparse factorisation."""
+    """Equations of a `Passage` with many states, solved by a sparse factorisation."""
 
     factors: Any
 
     def solve(self, right: Array) -> Array:
-        """Return x of (I - P) x = right."""
+        """Return the solution x of (I - P) x = right."""
         return np.asarray(self.factors.solve(right))
 
     def visits(self, start: Array) -> Array:
-        """Return x of x (I - P) = start."""
+        """Return the solution x of x (I - P) = start."""
         return np.asarray(self.factors.solve(start, trans="T"))
 
 
 def _passage(rows: Any, states: Indices) -> Passage | _Factorised:
-    """Return the system of states [n] that are left for ever, from their rows [n, X] of a chain."""
+    """Return the equations for states [n] that are left for ever, from their rows [n, X]."""
     outside = np.ones(rows.shape[1], dtype=np.bool_)
     outside[states] = False
     inner, out = rows[:, states], np.asarray(rows[:, outside].sum(axis=1))
@@ -181,16 +182,17 @@ def _passage(rows: Any, states: Indices) -> Passage | _Factorised:
 
 
 def _row(follow: Any, state: int) -> Any:
-    """Return a row of a chain, written out."""
+    """Return the row of one state of a chain as a dense array [X]."""
     row = follow[[state]]
     return (row.toarray() if isinstance(row, sparse.csr_array) else row)[0]
 
 
 def gains_and_biases_of(follow: Any, right: Any) -> tuple[Any, Any]:
-    """Solve g = P g and g + h = r + P h of a chain [X, X] for rewards [X, K]: g and h, [X, K] each.
+    """Return gains g and biases h, [X, K] each, of a chain P [X, X] for rewards [X, K].
 
-    The chain is sparse, or a table of doubles or of decimals. h is zero at the first state of every
-    recurrent class, because only differences of h have a meaning.
+    They solve g = P g and g + h = r + P h. The chain is sparse, or a table of doubles or of
+    decimals. h is zero at the first state of every recurrent class, because only differences of h
+    have a meaning.
     """
     gains, biases = right * 0, right * 0
     classes = recurrent(follow)
@@ -220,12 +222,12 @@ def _solve(matrix: sparse.csr_array, right: Array) -> Array:
 
 
 def occupancy(problem: StationaryCMDP, policy: Array) -> Array:
-    """Return the expected visits of each pair, [X, A]."""
+    """Return the expected visits of each pair, [X, A], under a policy [X, A]."""
     return visits(problem, policy).states[:, None] * policy
 
 
 def earned(problem: StationaryCMDP, pairs: Array) -> Array:
-    """Return sum_{x,a} w(x, a) r^n(x, a), [1 + N], of an occupancy w [X, A].
+    """Return J of every reward, [1 + N], for an occupancy w [X, A]: sum_{x,a} w(x, a) r^n(x, a).
 
     Rounding never moves an average outside the range of the rewards that are earned.
     """
@@ -237,12 +239,12 @@ def earned(problem: StationaryCMDP, pairs: Array) -> Array:
 
 
 def returns(problem: StationaryCMDP, policy: Array) -> Array:
-    """Return J of every reward, [1 + N]."""
+    """Return the return J of a policy [X, A] for every reward, discounted or average: [1 + N]."""
     return earned(problem, occupancy(problem, policy))
 
 
 def action_values(problem: StationaryCMDP, policy: Array, reward: Array) -> Array:
-    """Return Q^pi of a reward [X, A], discounted."""
+    """Return the discounted action values Q^pi [X, A] of a policy for a reward, both [X, A]."""
     if not isinstance(problem.criterion, Discounted):
         raise TypeError("action values are those of discounted rewards")
     gamma = problem.criterion.discount
@@ -252,16 +254,17 @@ def action_values(problem: StationaryCMDP, policy: Array, reward: Array) -> Arra
 
 
 def gains_and_biases(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
-    """Return `gains_and_biases_of` a policy [X, A], averaged: [X, 1 + N] each."""
+    """Return gains and biases, [X, 1 + N] each, of a policy [X, A] for every average reward."""
     right = np.einsum("xa,nxa->xn", policy, problem.reward)
     return gains_and_biases_of(chain(problem, policy), right)
 
 
 def relative_values(problem: StationaryCMDP, policy: Array) -> tuple[Array, Array]:
-    """Return r - g + P h and the change of the gain by an action, [1 + N, X, A] each.
+    """Return r - g + P h and the change of the gain by one action, [1 + N, X, A] each.
 
-    The first is the gain of an action over the average, if the policy goes on unchanged. It has a
-    meaning only if the second is zero; otherwise one of the actions is better for ever.
+    g and h are gain and bias of a policy [X, A]. The first is the advantage of an action over the
+    average, if the policy continues unchanged. It has a meaning only if the second is zero:
+    otherwise one of the actions is better for ever.
     """
     gains, biases = gains_and_biases(problem, policy)
     values = [
@@ -273,7 +276,7 @@ def relative_values(problem: StationaryCMDP, policy: Array) -> tuple[Array, Arra
 
 
 def greedy(problem: StationaryCMDP, reward: Array) -> tuple[float, Array]:
-    """Return max_pi J[r], discounted, and a deterministic policy for it, by policy iteration."""
+    """Return max_pi J[r] of a discounted reward r [X, A], and a deterministic policy [X, A]."""
     states = np.arange(problem.states)
     policy = np.zeros(reward.shape)
     policy[states, np.argmax(problem.opened, axis=1)] = 1.0

@@ -1,4 +1,4 @@
-"""Infinite-horizon problems, and those with a random start, as episodes from one start state.
+"""Conversions of problems without an end, or with a random start, to episodes from one state.
 
 - Discounted: V[r] = E sum_{h >= 0} gamma^h r(x_h, a_h) is cut after H steps; r_h = gamma^h r.
 - Average: lim 1/H E sum_{h < H} r(x_h, a_h) becomes the sum itself, with thresholds H b.
@@ -27,11 +27,14 @@ from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
 from cmdplab.types import Array, Indices, Mask, frozen
 
-BRANCHES = 8  # successors that a state of a random start may have, however short the lists are
+BRANCHES = 8  # successors that a state of a random start may always have
 
 
 def tail_bound(discount: float, horizon: int, largest: float = 1.0) -> float:
-    """Return largest gamma^H / (1 - gamma), a bound on a reward's sum from step H on."""
+    """Return largest gamma^H / (1 - gamma), a bound on the discounted rewards from step H on.
+
+    `largest` bounds the reward of one step.
+    """
     _checked_discount(discount)
     return largest * discount ** whole_number("the horizon", horizon) / (1.0 - discount)
 
@@ -78,14 +81,14 @@ def discounted(
 
 @frozen
 class Truncated(NamedTuple):
-    """A problem with an end in place of one without, and a bound on the difference."""
+    """Problem with an end that approximates one without, and a bound on the difference."""
 
     problem: CMDP
-    error: Array  # [1 + N], by how much returns of any policy may differ, in units of the labels
+    error: Array  # [1 + N], the largest difference of any policy's returns, in units of the labels
 
 
 def with_an_end(problem: CMDP | StationaryCMDP) -> CMDP:
-    """Return a problem of episodes; refuse one without an end, and what is no problem."""
+    """Return a problem of episodes unchanged; refuse one without an end, and other objects."""
     check_problem(problem)
     if isinstance(problem, CMDP):
         return problem
@@ -101,9 +104,9 @@ def with_an_end(problem: CMDP | StationaryCMDP) -> CMDP:
 
 
 def truncate(problem: StationaryCMDP, horizon: int) -> Truncated:
-    """Return a discounted problem as one of H steps for learners, with rewards mapped onto [0, 1].
+    """Return a discounted problem cut after H steps, with rewards mapped onto [0, 1] for learners.
 
-    `labels.signal(n).published` of a return is the return of the original within `error`, which is
+    `labels.signal(n).published` of a return is the return of the original problem within `error`,
     at most gamma^H / (1 - gamma) times the largest reward. An average is refused, because no such
     bound holds for every policy.
     """
@@ -145,8 +148,9 @@ def averaged(
 ) -> CMDP:
     """Return an average-reward problem over H steps from one state, with thresholds H b.
 
-    kernel : [X, A, X] or lists. reward : [1 + N, X, A] in [0, 1]. threshold : [N], per step.
-    mask : [X, A] or [H, X, A], as in `CMDP`.
+    kernel : [X, A, X] or lists. reward : [1 + N, X, A] in [0, 1].
+    threshold : b [N], per step. mask : [X, A] or [H, X, A], as in `CMDP`.
+
     V* / H tends to the optimal average; if all states communicate, the difference is O(1 / H).
     """
     steps, rewards = whole_horizon(horizon), floats("reward", reward)
@@ -159,9 +163,13 @@ def with_random_start(
 ) -> tuple[Any, Array, int]:
     """Return (kernel, reward, start) of the problem whose first state is random.
 
-    kernel : [X, A, X] or [H, X, A, X], or lists. reward : [1 + N, H, X, A]. distribution : [X].
-    The new start is state X. Every action leads from it into `distribution` and earns nothing;
-    the rewards of step h move to step h + 1. No value changes, and so no threshold.
+    kernel : [X, A, X] or [H, X, A, X], or lists.
+    reward : [1 + N, H, X, A].
+    distribution : [X], of the first state.
+
+    The new start is state X. Every action leads from it into `distribution` and earns nothing; the
+    rewards of step h move to step h + 1. No value changes, and so no threshold.
+
     Lists stay lists. If more first states are possible than `BRANCHES` and than any row lists, a
     tree of states X + 1, X + 2, ... draws the first state in several steps. Its rows are not
     longer, and the rewards move by the height of the tree.
@@ -190,13 +198,13 @@ def with_random_start(
 class _Tree(NamedTuple):
     """States X, X + 1, ... that draw the first state; the first row is the root and the start."""
 
-    states: Array  # [T, S], where each leads, as whole numbers
-    weights: Array  # [T, S]
+    states: Array  # [T, S], the successors of each state, as whole numbers
+    weights: Array  # [T, S], their probabilities
     height: int  # steps from the start to the drawn state
 
 
 def _tree(first: Array, most: int) -> _Tree:
-    """Return the tree of a distribution [X] whose rows have at most `most` successors."""
+    """Return the tree that draws from a distribution [X], with at most `most` successors each."""
     nodes, weights, height = np.flatnonzero(first), first[first > 0.0], 1
     groups: list[tuple[Indices, Array]] = []  # of each level, the lowest first
     while len(nodes) > most:
@@ -212,7 +220,7 @@ def _tree(first: Array, most: int) -> _Tree:
 
 
 def randomly_started(problem: CMDP, distribution: npt.ArrayLike) -> CMDP:
-    """Return the problem with a random first state, its closed pairs and its names.
+    """Return the problem with a random first state of the distribution [X], its mask and its names.
 
     If states and steps have names, the new ones are called "start" and "before".
     """
@@ -244,7 +252,7 @@ def _with_states_more(
 ) -> Array:
     """Return rows [X, A, K] or [H, X, A, K] and those of T more states [T, K'], each `width` long.
 
-    Rows of H steps become rows of H + height; before the first step they are never used.
+    Rows of H steps become rows of H + height steps. Rows before the first old step are never used.
     """
     steps = () if rows.ndim == 3 else (len(rows) + height,)
     states, actions, places = rows.shape[-3:]
@@ -255,7 +263,7 @@ def _with_states_more(
 
 
 def _later(steps: int, height: int) -> list[int]:
-    """Return the old step of each new step; the first old one stands for those before."""
+    """Return the old step of each new step; the first old step stands for the `height` new ones."""
     return [0] * height + list(range(steps))
 
 

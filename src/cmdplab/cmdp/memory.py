@@ -1,7 +1,7 @@
 """The memory of a policy: a counter beside the state, and the exact chain of both.
 
-A policy that never exceeds a budget must know the cost so far. A policy with a counter plays
-pi_h(a | k, x), where k is the level of the counter, which the policy computes itself:
+A policy that never exceeds a budget must know the cost so far. A policy with a counter of K levels
+plays pi_h(a | k, x), where k is the level of the counter, which the policy computes itself:
 
     k_{h+1} = clip(k_h + step_h(x_h, a_h), 0, K - 1)
 
@@ -29,15 +29,15 @@ State = TypeVar("State", int, str)  # by number or by name, and so is the action
 @frozen
 @dataclass(frozen=True, eq=False)
 class Counter:
-    """A whole number that follows an episode: k' = clip(k + step[h, x, a], 0, levels - 1).
+    """Whole number that follows an episode: k' = clip(k + step[h, x, a], 0, levels - 1).
 
     step : [H, X, A] or [X, A], whole numbers: the increments of the pairs.
     levels : K >= 1, the number of values of the counter.
-    start : its value before the first step.
-    limit : a sum above it becomes the last level, which is never left again, even if steps are
-        negative. None: no limit.
+    start : the value before the first step.
+    limit : a sum above it becomes the last level, which is never left again, even by negative
+    steps. None: no limit.
     sums : [K], ascending: the sum of each level, if few of many sums can occur. A sum between two
-        of them counts as the higher one. None: level k stands for k.
+    of them counts as the higher one. None: level k stands for k.
     """
 
     step: Indices
@@ -69,15 +69,18 @@ class Counter:
 
     @property
     def every_sum(self) -> Indices:
-        """Return the sum that each level stands for, [K]."""
+        """Return the sum that each level stands for: [K]."""
         return np.arange(self.levels) if self.sums is None else self.sums
 
     def at(self, h: int) -> Indices:
-        """Return the increments of step h, [X, A]."""
+        """Return the increments of all pairs at step h: [X, A]."""
         return self.step if self.step.ndim == 2 else np.asarray(self.step[h])
 
     def moved(self, level: npt.ArrayLike, step: npt.ArrayLike) -> Indices:
-        """Return the levels after steps from levels: clip(k + step, 0, K - 1), and the limit."""
+        """Return the levels after increments `step`: clip(k + step, 0, K - 1), or the last level.
+
+        A sum above the limit becomes the last level. Both arguments are broadcast to one shape.
+        """
         level, last = np.asarray(level), self.levels - 1
         if self.sums is None:
             total = level + np.asarray(step)
@@ -90,11 +93,11 @@ class Counter:
         return np.asarray(after)
 
     def after(self, k: int, h: int, x: int, a: int) -> int:
-        """Return the level after a pair."""
+        """Return the level after the pair (x, a) at step h and level k."""
         return int(self.moved(k, self.at(h)[x, a]))
 
     def next_levels(self, h: int) -> Indices:
-        """Return the level after each pair from each level, [K, X, A]."""
+        """Return the next level for each level and pair at step h: [K, X, A]."""
         return self.moved(np.arange(self.levels)[:, None, None], self.at(h))
 
 
@@ -108,7 +111,10 @@ def _checked_sums(given: npt.ArrayLike, levels: int) -> Indices:
 @frozen
 @dataclass(frozen=True, eq=False)
 class Counters:
-    """Several counters as one: its level numbers the levels of the parts, the last part fastest."""
+    """Several counters as one: a level is the number of a combination of the parts' levels.
+
+    The level of the last part changes fastest.
+    """
 
     parts: tuple[Counter, ...]
 
@@ -129,18 +135,18 @@ class Counters:
 
     @property
     def start(self) -> int:
-        """Return the combination before the first step."""
+        """Return the number of the combination before the first step."""
         return int(self.joined([each.start for each in self.parts]))
 
     def joined(self, levels: Sequence[npt.ArrayLike]) -> Indices:
-        """Return the numbers of combinations from the levels of each part."""
+        """Return the number of each combination, from one array of levels for each part."""
         number = np.zeros((), dtype=np.int64)
         for part, level in zip(self.parts, levels, strict=True):
             number = number * part.levels + np.asarray(level)
         return np.asarray(number)
 
     def split(self, number: npt.ArrayLike) -> list[Indices]:
-        """Return the levels of each part from the numbers of combinations."""
+        """Return the levels of each part, from the numbers of combinations."""
         left, found = np.asarray(number), []
         for part in reversed(self.parts):
             left, level = np.divmod(left, part.levels)
@@ -148,16 +154,16 @@ class Counters:
         return found[::-1]
 
     def after(self, k: int, h: int, x: int, a: int) -> int:
-        """Return the level after a pair."""
+        """Return the level after the pair (x, a) at step h and level k."""
         return int(self.joined([part.after(int(at), h, x, a) for part, at in self._each(k)]))
 
     def next_levels(self, h: int) -> Indices:
-        """Return the level after each pair from each level, [K, X, A]."""
+        """Return the next level for each level and pair at step h: [K, X, A]."""
         k = np.arange(self.levels)[:, None, None]
         return self.joined([part.moved(level, part.at(h)) for part, level in self._each(k)])
 
     def from_states(self, h: int, x: Indices, k: Indices) -> Indices:
-        """Return the combinations after each action in states x [n] from k [n], [n, A]."""
+        """Return the levels [n, A] after each action at step h, from states x and levels k [n]."""
         each = self._each(k[:, None])
         return self.joined([part.moved(level, part.at(h)[x]) for part, level in each])
 
@@ -169,10 +175,9 @@ Memory = Counter | Counters
 
 
 def counted_occupancy(problem: CMDP, policy: Array, counter: Memory) -> Array:
-    """Return w_h(k, x, a) = P(k_h = k, x_h = x, a_h = a), [H, K, X, A], of a policy.
+    """Return w_h(k, x, a) = P(k_h = k, x_h = x, a_h = a), [H, K, X, A], of a policy [H, K, X, A].
 
-    The forward equation of the chain of (k, x): a pair sends its mass to the level that follows
-    and, by the kernel, to the states that follow.
+    A pair sends its mass to its next level of the counter and, by the kernel, to next states.
     """
     pairs = np.empty((problem.horizon, counter.levels, problem.states, problem.actions))
     here = np.zeros((counter.levels, problem.states))
@@ -185,11 +190,11 @@ def counted_occupancy(problem: CMDP, policy: Array, counter: Memory) -> Array:
 
 
 def mass_by_next_level(pairs: Array, following: Indices) -> Array:
-    """Return the mass of pairs [K, X, A] by their next level."""
+    """Return the mass of pairs [K, X, A] moved to their next levels `following`, all [K, X, A]."""
     x, a = np.ogrid[: pairs.shape[1], : pairs.shape[2]]
     arrived: Array = np.zeros_like(pairs)
     for level, mass in zip(following, pairs, strict=True):
-        arrived[level, x, a] += mass  # a level sends each pair to one level: no place stands twice
+        arrived[level, x, a] += mass  # a level sends each pair to one level: no index repeats
     return arrived
 
 
@@ -206,7 +211,10 @@ def counted_action_values(problem: CMDP, policy: Array, counter: Memory, reward:
 
 
 def spent(problem: CMDP, policy: Array, counter: Memory) -> Array:
-    """Return the probability of each level of the counter after the last step, [K]."""
+    """Return the probability of each level of the counter after the last step, [K].
+
+    policy : [H, K, X, A].
+    """
     last = counted_occupancy(problem, policy, counter)[-1]
     return np.asarray(
         mass_by_next_level(last, counter.next_levels(problem.horizon - 1)).sum(axis=(1, 2))
@@ -214,7 +222,7 @@ def spent(problem: CMDP, policy: Array, counter: Memory) -> Array:
 
 
 def level_of(counter: Memory, given: npt.ArrayLike | None) -> int:
-    """Return a given level, or without one the level of the start."""
+    """Return the given level after a check, or the level of the start for None."""
     if given is None:
         return counter.start
     level = whole_number("the counter", given)

@@ -35,7 +35,7 @@ from cmdplab.files.write import to_json, write_text
 from cmdplab.types import Array, Indices, Mask
 
 Row = dict[str, Any]
-LARGEST = 500_000_000  # numbers of a policy: 4 GB
+LARGEST = 500_000_000  # the most numbers of a policy: 4 GB
 
 
 def axes_of(array: Array, counter: Memory | None) -> str:
@@ -45,7 +45,10 @@ def axes_of(array: Array, counter: Memory | None) -> str:
 
 
 def written_rows(array: Array, axes: str, labels: Labels, kept: Mask | None = None) -> list[Row]:
-    """Return the rows of a policy; with `kept` [..., X] its positive ones there alone."""
+    """Return the rows of a policy's table, or only the positive ones where `kept` [..., X] is True.
+
+    axes : the letter of each axis of `array` (`axes_of`).
+    """
     chosen = np.ones_like(array, dtype=bool) if kept is None else kept[..., None] & (array > 0.0)
     sizes = zip(axes, array.shape, strict=True)
     names: list[Sequence[Any]] = [labels.along(axis) or range(size) for axis, size in sizes]
@@ -58,9 +61,10 @@ def written_rows(array: Array, axes: str, labels: Labels, kept: Mask | None = No
 
 
 def read_rows(table: Any, problem: CMDP | StationaryCMDP, counter: Memory | None = None) -> Array:
-    """Return the probabilities of a table, for the sizes and names of a problem.
+    """Return the probabilities of a policy's table, for the sizes and names of a problem.
 
-    columns.py lists the kinds of tables. Without a column "step" the policy is stationary.
+    columns.py lists the kinds of tables. Without a column "step" the policy is stationary. With a
+    counter, the table has a column of its levels.
     """
     check_problem(problem)
     given, opened = columns_of(table), problem.opened
@@ -94,7 +98,7 @@ def _fill(
     problem: CMDP | StationaryCMDP,
     counter: Memory | None,
 ) -> None:
-    """Give equal probabilities to states that the policy never reaches and the table lacks.
+    """Give equal probabilities to states that the table lacks, if the policy never reaches them.
 
     Refuse a table that lacks a state the policy reaches, or whose rows have a wrong sum.
     """
@@ -124,7 +128,11 @@ def _fill(
 
 
 def reached(problem: CMDP | StationaryCMDP, array: Array, counter: Memory | None) -> Mask:
-    """Return True where a policy comes with positive probability, in the shape of its rows."""
+    """Return True for the rows that a policy reaches with positive probability, [H, K, X].
+
+    The axes of steps and levels are missing where the policy, an array with or without them, lacks
+    them.
+    """
     if isinstance(problem, StationaryCMDP):
         return _reached_without_end(problem, array, counter)
     levels = 0 if counter is None else 1
@@ -139,7 +147,7 @@ def reached(problem: CMDP | StationaryCMDP, array: Array, counter: Memory | None
 
 
 def _reached_without_end(problem: StationaryCMDP, array: Array, counter: Memory | None) -> Mask:
-    """Return [X] or [K, X]: the states that some path from the start reaches."""
+    """Return booleans [X] or [K, X]: True for states that some path from the start reaches."""
     start = np.asarray(problem.start) > 0.0
     if counter is None:
         here = start
@@ -164,7 +172,7 @@ COUNTER = ("counter_step", "counter", "counter_sums")
 
 
 class Parts(NamedTuple):
-    """The fields of a policy."""
+    """Fields of a policy, as a file holds them."""
 
     array: Array
     labels: Labels
@@ -194,7 +202,7 @@ def write(path: str | Path, policy: Parts) -> None:
 
 
 def read(path: str | Path, problem: CMDP | StationaryCMDP | None) -> Parts:
-    """Read a policy that `write` wrote."""
+    """Read a policy that `write` wrote; .csv and .json files need the problem."""
     kind = Path(path).suffix
     if kind not in (".csv", ".json"):
         arrays = read_sealed_npz(path, ("format", "name", "probability", "labels", *COUNTER))
@@ -247,7 +255,7 @@ def _counter_arrays(counter: Memory | None) -> dict[str, npt.NDArray[Any]]:
 
 
 def _counter(arrays: Mapping[str, npt.NDArray[Any]]) -> Memory | None:
-    """Return the counter of such arrays, or None if there are none."""
+    """Return the counter that `_counter_arrays` describes, or None if there is none."""
     if not any(name in arrays for name in COUNTER):
         return None
     if "counter_step" not in arrays or "counter" not in arrays:
