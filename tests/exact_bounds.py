@@ -14,7 +14,7 @@ import numpy as np
 
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.solvers import Solution
-from cmdplab.solvers.rational import Mixture, Program
+from cmdplab.solvers.mixtures import Found, Pool
 from cmdplab.solvers.whole import BITS, WholeEpisodes
 
 Array = np.ndarray
@@ -46,13 +46,13 @@ def exact_bound(problem: CMDP, weight: int, price: list[Fraction]) -> Fraction:
     return Fraction(value[problem.start] - owed)
 
 
-def mixed(problem: CMDP, mixture: Mixture) -> list[Fraction]:
+def mixed(problem: CMDP, mixture: Found) -> list[Fraction]:
     """[1 + N]: the returns of a mixture, recomputed."""
     assert sum(mixture.shares) == 1
     assert min(mixture.shares) >= 0
     total = [Fraction(0)] * (1 + problem.constraints)
-    for vertex, share in zip(mixture.vertices, mixture.shares, strict=True):
-        returns = exact_returns(problem, vertex.policy)
+    for each, share in zip(mixture.columns, mixture.shares, strict=True):
+        returns = exact_returns(problem, each.policy)
         total = [t + share * r for t, r in zip(total, returns, strict=True)]
     return total
 
@@ -61,7 +61,7 @@ def margin(problem: CMDP) -> tuple[Fraction, Fraction]:
     """(low, high): the largest smallest slack lies between."""
     thresholds = [Fraction(b) for b in problem.threshold.tolist()]
     price = WholeEpisodes(problem, problem.reward)
-    mixture = Program(thresholds).best(None, price, TINY)
+    mixture = Pool(price, thresholds, gain=TINY).widest()
     returns = mixed(problem, mixture)
     low = min(u - b for u, b in zip(returns[1:], thresholds, strict=True))
     total = sum(mixture.multiplier)
@@ -76,15 +76,10 @@ def bracket(problem: CMDP, found: Solution) -> tuple[float, float]:
     slack, _ = margin(problem)
     short = max(-slack, Fraction(0)) + TINY
     thresholds = [Fraction(b) - short for b in problem.threshold.tolist()]
-    program = Program(thresholds)
-    price, penalty = WholeEpisodes(problem, problem.reward), Fraction(1)
-    mixture = program.best(penalty, price, TINY)
-    while mixture.shortfall > 0 and penalty < 1 << 120:
-        penalty *= 64
-        mixture = program.best(penalty, price, TINY)
+    mixture = Pool(WholeEpisodes(problem, problem.reward), thresholds, gain=TINY).best()
     returns = mixed(problem, mixture)
     over = [u - b for u, b in zip(returns[1:], thresholds, strict=True)]
     assert min(over, default=Fraction(0)) >= -TINY
     bounds = [exact_bound(problem, 1, [Fraction(m) for m in found.multiplier.tolist()])]
-    bounds.append(exact_bound(problem, 1, mixture.multiplier))
+    bounds.append(exact_bound(problem, 1, mixture.multiplier.tolist()))
     return float(returns[0]), float(min(bounds))

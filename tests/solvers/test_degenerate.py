@@ -28,7 +28,7 @@ from cmdplab.errors import InputError, OpenCertificateError
 from cmdplab.solvers import Box, plan, solve
 from cmdplab.solvers.certified import Infeasible, attempt
 from cmdplab.solvers.known import Known
-from cmdplab.solvers.rational import Program, Vertex
+from cmdplab.solvers.mixtures import Column, Pool
 from cmdplab.solvers.thresholds.frontier import frontier
 from cmdplab.solvers.whole import WholeEpisodes
 
@@ -199,23 +199,25 @@ def test_the_frontier_ends_where_there_is_no_slack():
 def test_the_rational_program_by_hand():
     # Values 1, 0 and 0.3 at utilities 0, 1 and 0.6; utility 1/2 costs 1/2 by mixing the first two.
     offered = [(1, 0), (0, 1), (Fraction(3, 10), Fraction(6, 10))]
-    vertices = [Vertex(tuple(map(Fraction, each)), None) for each in offered]
+    vertices = [Column(tuple(map(Fraction, each)), None) for each in offered]
 
-    def price(weight: Fraction, multiplier: list[Fraction]) -> Vertex:
-        return max(vertices, key=lambda v: weight * v.returns[0] + multiplier[0] * v.returns[1])
+    def price(weights: list[Fraction]) -> Column:
+        return max(vertices, key=lambda v: weights[0] * v.returns[0] + weights[1] * v.returns[1])
 
-    best = Program([Fraction(1, 2)]).best(Fraction(4), price, Fraction(0))
-    assert (best.value, best.bound, best.shortfall) == (Fraction(1, 2), Fraction(1, 2), 0)
-    assert best.multiplier == [1]
-    widest = Program([Fraction(1, 2)]).best(None, price, Fraction(0))
-    assert widest.value == Fraction(1, 2)
-    beyond = Program([Fraction(2)]).best(Fraction(4), price, Fraction(0))
-    assert beyond.shortfall == 1
+    def pool(limit: Fraction) -> Pool:
+        return Pool(price, [limit], gain=Fraction(0))
+
+    best = pool(Fraction(1, 2)).best()
+    assert (best.value, best.shortfall) == (Fraction(1, 2), 0)
+    assert best.multiplier.tolist() == [1]
+    assert max(v.returns[0] + v.returns[1] - Fraction(1, 2) for v in vertices) == best.value
+    assert pool(Fraction(1, 2)).widest().value == Fraction(1, 2)
+    assert pool(Fraction(2)).best().shortfall == 1
 
 
 def test_sweeps_in_whole_numbers_are_exact():
     problem = random_problem(3, 2, 3, 2)
-    found = WholeEpisodes(problem, problem.reward)(Fraction(1), [Fraction(1, 3), Fraction(10**9)])
+    found = WholeEpisodes(problem, problem.reward)([Fraction(1), Fraction(1, 3), Fraction(10**9)])
     weights = np.array([1.0, 1 / 3, 1e9])
     bound, _ = exact.greedy(problem, np.tensordot(weights, problem.reward, axes=1))
     assert float(np.dot(weights, [float(r) for r in found.returns])) == pytest.approx(bound)

@@ -18,7 +18,7 @@ from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers import box, rational, whole
 from cmdplab.solvers.known import Known
 from cmdplab.solvers.layout import Box
-from cmdplab.solvers.rational import Mixture, Program, penalised
+from cmdplab.solvers.mixtures import Found, Pool, in_doubles, in_fractions
 from cmdplab.types import Array
 
 SHARP = 1e-12  # of H times the largest reward: a doubt below it is not looked at again
@@ -127,11 +127,11 @@ def _best(known: Known, first: Array | None) -> Candidate:
 
 def _widest_exactly(known: Known) -> Widest:
     H = known.problem.horizon
-    mixture = Program(known.thresholds).best(None, known.price, Fraction(H, 1 << 52))
-    _, returns = known.returns(_played(known, mixture))
-    multiplier = np.array([float(each) for each in mixture.multiplier])
-    slack = float(mixture.value)
-    doubt = abs(known.bound(0.0, multiplier) - slack)
+    price, tolerance = in_fractions(known.price), Fraction(H, 1 << 52)
+    found = in_doubles(Pool(price, known.thresholds, gain=tolerance).widest())
+    _, returns = known.returns(_played(known, found))
+    slack = found.value
+    doubt = abs(known.bound(0.0, found.multiplier) - slack)
     if not doubt <= CLOSED * H:
         raise _refusal(known, f"its Slater gap is known to {doubt / H:.1e} of its range only")
     return Widest(slack, float(returns[0]))
@@ -162,12 +162,12 @@ def unconstrained(known: Known) -> Optimum | Infeasible:
 def _optimum(known: Known, safe: Widest, first: Array | None) -> Optimum | Infeasible:
     """Return the certified optimum of a feasible problem."""
     if safe.slack <= SHARP * known.problem.horizon:
-        best = _exactly(known, np.zeros(len(known.threshold)))
+        best = _exactly(known)
     else:
         found = _best(known, first)
         best = _judged(known, found, safe)
         if not best.doubt <= SHARP * known.size + known.rounding(1.0, best.multiplier):
-            again = _exactly(known, found.multiplier)
+            again = _exactly(known)
             best = min(best, again, key=lambda each: each.doubt)
     return _closed(known, best)
 
@@ -200,26 +200,26 @@ def _judged(known: Known, found: Candidate, safe: Widest) -> Optimum:
     return Optimum(found.policy, returns, found.multiplier, dual, doubt, found.mixed)
 
 
-def _exactly(known: Known, begun: Array) -> Optimum:
+def _exactly(known: Known) -> Optimum:
     """Return the optimum by rational arithmetic, with multipliers as small as they can be.
 
     The mixture meets the thresholds exactly, and the policy is its rounding. Thresholds that are
     out of reach by a rounding are lowered by it, which counts at the price of the multipliers.
     """
     H = known.problem.horizon
-    tolerance = Fraction(H, 1 << 52)
-    program = Program(known.thresholds)
-    slack = program.best(None, known.price, tolerance).value
+    price, tolerance = in_fractions(known.price), Fraction(H, 1 << 52)
+    pool = Pool(price, known.thresholds, gain=tolerance)
+    slack = pool.widest().value
     lowered = max(-slack, Fraction(0))
     # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
     hair = Fraction(H, 1 << 120) if slack <= SHARP * H else 0
-    program = Program([b - lowered - hair for b in known.thresholds], program.vertices)
-    mixture = penalised(program, known.price, tolerance, float(begun.sum()))
-    multiplier = np.array([float(each) for each in mixture.multiplier])
-    policy = _played(known, mixture)
+    wanted = [b - lowered - hair for b in known.thresholds]
+    mixture = Pool(price, wanted, known=pool.columns, gain=tolerance).best()
+    found = in_doubles(mixture)
+    policy, multiplier, value = _played(known, found), found.multiplier, found.value
     _, returns = known.returns(policy)
     dual = known.bound(1.0, multiplier)
-    value, priced = float(mixture.value), float(lowered * sum(mixture.multiplier))
+    priced = float(lowered * sum(mixture.multiplier))
     doubt = abs(dual - value) + abs(value - float(returns[0])) + priced
     short = float(np.max(exact.violation(known.threshold, returns[1:]), initial=0.0)) - float(
         lowered
@@ -228,13 +228,13 @@ def _exactly(known: Known, begun: Array) -> Optimum:
     return Optimum(policy, returns, multiplier, dual, doubt if met else np.inf)
 
 
-def _played(known: Known, mixture: Mixture) -> Array:
-    """Return the policy [H, X, A] of a mixture, with its first vertex at states without mass."""
+def _played(known: Known, found: Found) -> Array:
+    """Return the policy [H, X, A] of a mixture, with its first column at states without mass."""
     pairs = sum(
-        float(share) * exact.occupancy(known.problem, vertex.policy)
-        for vertex, share in zip(mixture.vertices, mixture.shares, strict=True)
+        share * exact.occupancy(known.problem, each.policy)
+        for each, share in zip(found.columns, found.shares, strict=True)
     )
-    return exact.policy_of(np.asarray(pairs), mixture.vertices[0].policy)
+    return exact.policy_of(np.asarray(pairs), found.columns[0].policy)
 
 
 def _open(known: Known, doubt: float) -> OpenCertificateError:

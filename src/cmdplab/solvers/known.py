@@ -27,7 +27,6 @@ from cmdplab.solvers.induction import (
     write_policy,
 )
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits
-from cmdplab.solvers.rational import Vertex
 from cmdplab.solvers.whole import products
 from cmdplab.types import Array, frozen
 
@@ -175,12 +174,11 @@ class Known:
         """Return the largest worth of a pair, each of its terms taken absolutely."""
         return float(np.abs(weights) @ self._most)
 
-    def price(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
+    def price(self, weights: Array) -> Column:
         """Return the best policy for these weights, in doubles and without a tolerance for ties."""
-        weights = np.array([float(weight), *map(float, multiplier)])
         _, policy = exact.greedy(self.problem, np.tensordot(weights, self.reward, axes=1))
         _, returns = self.returns(policy)
-        return Vertex(tuple(map(Fraction, returns.tolist())), policy)
+        return Column(returns, policy)
 
     def chosen(self, actions: Any) -> Array:
         """Return the policy [H, X, A] of one action a state."""

@@ -18,7 +18,7 @@ from cmdplab.cmdp import exact
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Sparse
-from cmdplab.solvers.rational import Mixture, Vertex
+from cmdplab.solvers.mixtures import Column, Found
 from cmdplab.types import Array
 
 MOST_STATES = 40  # 0.3 s for the values of one policy
@@ -66,16 +66,16 @@ class WholeEpisodes:
         self.unsure = Fraction(0)
         self._rows = [whole if whole.ndim == 3 else whole[h] for h in range(problem.horizon)]
 
-    def __call__(self, weight: Fraction, multiplier: Sequence[Fraction]) -> Vertex:
+    def __call__(self, weights: Sequence[Fraction]) -> Column:
         """Return the best policy by one backward sweep. Ties go to the first action."""
         p = self._problem
-        weights = [scaled(each) for each in (weight, *multiplier)]
-        value = np.zeros((len(weights), p.states), dtype=object)
+        factors = [scaled(each) for each in weights]
+        value = np.zeros((len(factors), p.states), dtype=object)
         policy = np.zeros((p.horizon, p.states, p.actions))
         everywhere, most = np.arange(p.states), 0
         for h in reversed(range(p.horizon)):
             q = self._reward[:, h] + np.stack([self._ahead(h, each) for each in value])
-            total = sum(w * each for w, each in zip(weights, q, strict=True))
+            total = sum(w * each for w, each in zip(factors, q, strict=True))
             lowest = min(total.ravel()) - 1
             best = np.argmax(np.where(p.opened[h], total, lowest), axis=-1)
             policy[h, everywhere, best] = 1.0
@@ -83,7 +83,7 @@ class WholeEpisodes:
             most += int(abs(total[everywhere, best]).max())
         self.unsure = Fraction(self._lacking * most, 1 << 3 * BITS)
         returns = tuple(Fraction(int(each), 1 << BITS) for each in value[:, p.start])
-        return Vertex(returns, policy)
+        return Column(returns, policy)
 
     def returns(self, policy: Array) -> tuple[Fraction, ...]:
         """Return the returns of a policy [H, X, A], with rows normalised to sum to one."""
@@ -94,13 +94,13 @@ class WholeEpisodes:
             value = (shares[h] * q).sum(axis=-1) // shares[h].sum(axis=-1)
         return tuple(Fraction(int(each), 1 << BITS) for each in value[:, self._problem.start])
 
-    def played(self, mixture: Mixture) -> tuple[Array, Array]:
-        """Return a mixture's policy [H, X, A] and visits. Without mass, use its first vertex."""
+    def played(self, mixture: Found) -> tuple[Array, Array]:
+        """Return a mixture's policy [H, X, A] and visits. Without mass, use its first column."""
         pairs = sum(
-            float(share) * exact.occupancy(self._problem, vertex.policy)
-            for vertex, share in zip(mixture.vertices, mixture.shares, strict=True)
+            float(share) * exact.occupancy(self._problem, each.policy)
+            for each, share in zip(mixture.columns, mixture.shares, strict=True)
         )
-        return exact.policy_of(np.asarray(pairs), mixture.vertices[0].policy), np.asarray(pairs)
+        return exact.policy_of(np.asarray(pairs), mixture.columns[0].policy), np.asarray(pairs)
 
     def _ahead(self, h: int, value: Whole) -> Whole:
         kernel = self._problem.transition
@@ -132,24 +132,23 @@ class WholeDiscounted:
         self._lacking += Fraction(begun, 1 << self._start_digits)
         self._values: dict[bytes, tuple[Any, int]] = {}
 
-    def __call__(self, weight: Fraction, multiplier: Sequence[Fraction]) -> Vertex:
+    def __call__(self, weights: Sequence[Fraction]) -> Column:
         """Return the best policy by policy iteration from the guess of doubles."""
-        given = [weight, *multiplier]
-        actions = np.asarray(self._guess(np.array([float(each) for each in given]))).astype(int)
-        least = math.lcm(*(each.denominator for each in given))
-        weights = np.array([int(each * least) for each in given], dtype=object)
-        reward = np.tensordot(weights, self._reward, axes=1)
+        actions = np.asarray(self._guess(np.array([float(each) for each in weights]))).astype(int)
+        least = math.lcm(*(each.denominator for each in weights))
+        factors = np.array([int(each * least) for each in weights], dtype=object)
+        reward = np.tensordot(factors, self._reward, axes=1)
         states = np.arange(len(actions))
         while True:
             values, common = self._evaluated(actions)
-            value = values @ weights
+            value = values @ factors
             q = self._one * common * reward + self._ahead @ value
             best = np.where(self._problem.opened, q, q.min() - 1).argmax(axis=1)
             better = q[states, best] > q[states, actions]
             if not better.any():
                 most = Fraction(int(abs(value).max()), common << self._reward_digits)
                 self.unsure = 4 * self._lacking * most / least
-                return Vertex(self._earned(values, common), actions)
+                return Column(self._earned(values, common), actions)
             actions = np.where(better, best, actions)
 
     def _evaluated(self, actions: Any) -> tuple[Any, int]:
@@ -176,19 +175,19 @@ class WholeDiscounted:
         right = self._one * (shares * self._reward).sum(axis=2).T
         return self._earned(*solved(matrix, right))
 
-    def played(self, mixture: Mixture) -> tuple[Array, Array]:
+    def played(self, mixture: Found) -> tuple[Array, Array]:
         """Return the policy [X, A] with the visits of a mixture, and the visits [X, A]."""
         shape = self._reward.shape[1:]
         pairs = np.full(shape, Fraction(0), dtype=object)
         states = np.arange(shape[0])
-        for vertex, share in zip(mixture.vertices, mixture.shares, strict=True):
-            matrix = self._one * _unit(shape[0]) - self._ahead[states, vertex.policy]
+        for each, share in zip(mixture.columns, mixture.shares, strict=True):
+            matrix = self._one * _unit(shape[0]) - self._ahead[states, each.policy]
             visits, common = solved(matrix.T, self._one * self._start[:, None])
             unit = share / (common << self._start_digits)
-            pairs[states, vertex.policy] += visits[:, 0] * unit
+            pairs[states, each.policy] += visits[:, 0] * unit
         mass = pairs.sum(axis=1, keepdims=True)
         first = np.zeros(shape)
-        first[states, mixture.vertices[0].policy] = 1.0
+        first[states, mixture.columns[0].policy] = 1.0
         policy = np.where(mass > 0, pairs / np.where(mass > 0, mass, 1), first)
         return policy.astype(np.float64), pairs.astype(np.float64)
 

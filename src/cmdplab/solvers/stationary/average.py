@@ -18,7 +18,6 @@ from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.cmdp.transitions import Dense, Sparse, lists
 from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers.mixtures import Column
-from cmdplab.solvers.rational import Vertex
 from cmdplab.solvers.stationary import drifts
 from cmdplab.solvers.stationary.howard import Howard, Moves, decimal, decimals, in_decimals
 from cmdplab.types import Array, Indices
@@ -276,11 +275,6 @@ class Classes:
         if self.exact:
             returns = np.array([fraction(each) for each in returns])
         return Column(returns, self._howard.actions.astype(np.min_scalar_type(self.actions)))
-
-    def vertex(self, weight: Fraction, multiplier: list[Fraction]) -> Vertex:
-        """Return the best policy for a program in fractions."""
-        found = self.best([weight, *multiplier])
-        return Vertex(tuple(map(Fraction, found.returns.tolist())), found.policy)
 
     def bound(self, weights: Any) -> Any:
         """Return an upper bound on the weighted gain of every policy, as a fraction if exact."""

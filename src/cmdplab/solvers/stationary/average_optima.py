@@ -18,7 +18,6 @@ from cmdplab.cmdp import exact_stationary as exact
 from cmdplab.cmdp.stationary import StationaryCMDP
 from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits, in_doubles, in_fractions
-from cmdplab.solvers.rational import Program, Vertex, penalised
 from cmdplab.solvers.stationary.average import DECIMALS, EPS, Classes, Scaled, Sweeps
 from cmdplab.types import Array, Indices
 
@@ -148,7 +147,7 @@ def _in_doubles(scaled: Scaled, pricing: Pricing, begun: list[Any], first: Array
         return found.setdefault(column.policy.tobytes(), column)
 
     known = [pricing.followed(each) for each in begun]
-    pool = Pool(priced, scaled.threshold, (1.0, 1.0), known, GAIN)
+    pool = Pool(priced, scaled.threshold, known=known, gain=GAIN)
     safe = pool.widest()
     most = pricing.bound(np.append(0.0, safe.multiplier)) - safe.multiplier @ scaled.threshold
     if most < -CLOSED:
@@ -193,7 +192,8 @@ def _slack(scaled: Scaled, slack: float, pricing: Any, known: Iterable[Column]) 
         return Column(column.returns.astype(np.float64) * share, column.policy)
 
     columns = [Column(each.returns * share, each.policy) for each in known]
-    return Pool(priced, scaled.threshold * share[1:], (1.0, 1.0), columns).widest().value * unit
+    widest = Pool(priced, scaled.threshold * share[1:], known=columns).widest()
+    return float(widest.value) * unit
 
 
 def _exactly(scaled: Scaled) -> Optimum:
@@ -208,27 +208,29 @@ def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
     """Return the best mixture by a program in fractions, priced in doubles or in decimals."""
     if not scaled.limits:
         raise OpenCertificateError("policy iteration does not close")
-    price = pricing.vertex if pricing.exact else in_fractions(pricing.best)  # type: ignore[union-attr]
+    price = pricing.best if pricing.exact else in_fractions(pricing.best)
     tolerance = Fraction(1, 1 << 160) if pricing.exact else Fraction(GAIN)
-    program, zero = Program(scaled.limits), Fraction(0)
+    pool, zero = Pool(price, scaled.limits, gain=tolerance), Fraction(0)
 
-    def bounded(weight: int, multiplier: list[Fraction], limits: list[Fraction]) -> Fraction:
+    def bounded(weight: int, multiplier: Array, limits: list[Fraction]) -> Fraction:
         weights: Any = [Fraction(weight), *multiplier]
         if not pricing.exact:
             weights = np.array([float(each) for each in weights])
         over = sum((m * b for m, b in zip(multiplier, limits, strict=True)), zero)
         return Fraction(pricing.bound(weights)) - over
 
-    safe = program.best(None, price, tolerance)
+    safe = pool.widest()
     most = bounded(0, safe.multiplier, scaled.limits)
     _check(most - safe.value, "the Slater gap")
     ranges = _ranges(scaled, price)
     # The same margin, each slack in units of what policies can earn.
-    relative = Program(
+    relative = Pool(
+        _in_ranges(price, ranges),
         [b / unit for b, unit in zip(scaled.limits, ranges, strict=True)],
-        [_divided_by(each, ranges) for each in program.vertices],
+        known=[_divided_by(each, ranges) for each in pool.columns],
+        gain=tolerance,
     )
-    room = relative.best(None, _in_ranges(price, ranges), tolerance).value
+    room = relative.widest().value
     if most < 0 and room < -CLOSED:
         return _infeasible(_slack(scaled, float(safe.value), pricing, ()))
     # Thresholds that are missed by a rounding are lowered by it. Without slack the multipliers are
@@ -237,11 +239,11 @@ def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
     lack = max(-room, zero)
     limits = [b - lack * unit for b, unit in zip(scaled.limits, ranges, strict=True)]
     hair = Fraction(1, 1 << (140 if pricing.exact else 60)) if edge else zero
-    program = Program([b - hair for b in limits], program.vertices)
-    mixture = penalised(program, price, tolerance, 0.0)
+    wanted = [b - hair for b in limits]
+    mixture = Pool(price, wanted, known=pool.columns, gain=tolerance).best()
     _check(mixture.shortfall * 1e9, "the mixture")
     value = sum(
-        (s * v.returns[0] for s, v in zip(mixture.shares, mixture.vertices, strict=True)), zero
+        (s * v.returns[0] for s, v in zip(mixture.shares, mixture.columns, strict=True)), zero
     )
     dual = bounded(1, mixture.multiplier, limits) + GRAIN
     _check(max(dual - value, zero) + hair * sum(mixture.multiplier), "the optimum")
@@ -265,22 +267,23 @@ def _ranges(scaled: Scaled, price: Any) -> list[Fraction]:
     N, found = len(scaled.limits), []
     problem = scaled.problem
     for n in range(N):
-        most = price(Fraction(0), [Fraction(int(m == n)) for m in range(N)]).returns[n + 1]
-        least = price(Fraction(0), [Fraction(-int(m == n)) for m in range(N)]).returns[n + 1]
+        unit = [Fraction(int(m == n + 1)) for m in range(N + 1)]
+        most = price(unit).returns[n + 1]
+        least = price([-m for m in unit]).returns[n + 1]
         large = max(float(np.abs(problem.reward[n + 1]).max()), abs(float(problem.threshold[n])))
         found.append(most - least + Fraction(ULPS * large / float(scaled.size[n + 1])))
     return [each or Fraction(1) for each in found]
 
 
-def _divided_by(vertex: Vertex, units: list[Fraction]) -> Vertex:
-    shown = [u / unit for u, unit in zip(vertex.returns[1:], units, strict=True)]
-    return Vertex((vertex.returns[0], *shown), vertex.policy)
+def _divided_by(column: Column, units: list[Fraction]) -> Column:
+    shown = [u / unit for u, unit in zip(column.returns[1:], units, strict=True)]
+    return Column((column.returns[0], *shown), column.policy)
 
 
 def _in_ranges(price: Any, units: list[Fraction]) -> Any:
-    def priced(weight: Fraction, multiplier: list[Fraction]) -> Vertex:
-        weights = [m / unit for m, unit in zip(multiplier, units, strict=True)]
-        return _divided_by(price(weight, weights), units)
+    def priced(weights: list[Fraction]) -> Column:
+        scaled = [m / unit for m, unit in zip(weights[1:], units, strict=True)]
+        return _divided_by(price([weights[0], *scaled]), units)
 
     return priced
 

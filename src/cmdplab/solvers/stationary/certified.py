@@ -19,7 +19,7 @@ from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers import rational
 from cmdplab.solvers.mixtures import Column, Found, Pool, fits, in_doubles, in_fractions
-from cmdplab.solvers.rational import Optimum, Program, infeasible, penalised
+from cmdplab.solvers.rational import Optimum, infeasible
 from cmdplab.solvers.stationary import discounted
 from cmdplab.solvers.whole import MOST_STATES, WholeDiscounted
 from cmdplab.types import Array
@@ -159,16 +159,17 @@ def _quickly(search: Search, first: Array | None, even: Array | None) -> Optimum
 
 def _slack(search: Search, pool: Pool, even: Array) -> float:
     """Return the largest smallest slack, compared in units [N]."""
-    other = search.pool(pool.gain, (each.policy for each in pool.columns), even)
-    return other.widest().value
+    other = search.pool(float(pool.gain), (each.policy for each in pool.columns), even)
+    return float(other.widest().value)
 
 
 def _exactly(search: Search, even: Array | None) -> Optimum:
     """Return the optimum by fractions, so that the search does not round."""
     problem, tolerance = search.problem, Fraction(SEARCH[search.large] * search.scale)
     thresholds = [Fraction(b) for b in problem.threshold.tolist()]
-    program, price = Program(thresholds), in_fractions(search.best)
-    safe = program.best(None, price, tolerance)
+    price = in_fractions(search.best)
+    pool = Pool(price, thresholds, gain=tolerance)
+    safe = pool.widest()
     slack = float(safe.value)
     most = search.bound(0.0, np.array([float(each) for each in safe.multiplier]))
     if most < -SHORT * search.scale:
@@ -181,11 +182,11 @@ def _exactly(search: Search, even: Array | None) -> Optimum:
     lowered = max(-safe.value, Fraction(0))
     # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
     hair = Fraction(search.scale) / (1 << 60) if slack <= SHORT * search.scale else Fraction(0)
-    program = Program([b - lowered - hair for b in thresholds], program.vertices)
-    mixture = penalised(program, price, tolerance, 0.0)
+    wanted = [b - lowered - hair for b in thresholds]
+    mixture = Pool(price, wanted, known=pool.columns, gain=tolerance).best()
     if mixture.shortfall > 0:
         raise _refusal(problem, "its thresholds are met by less than rounding")
-    value = float(sum(s * v.returns[0] for v, s in zip(safe.vertices, safe.shares, strict=True)))
+    value = float(in_doubles(safe).returns[0])
     found = _bounded(search, in_doubles(mixture), Safest(slack, value), float(lowered + hair))
     if slack <= CLOSED[search.large] * search.scale:
         found = found._replace(slack=0.0)

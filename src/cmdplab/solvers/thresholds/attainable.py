@@ -19,8 +19,7 @@ from cmdplab.cmdp.stationary import Average, StationaryCMDP
 from cmdplab.errors import OpenCertificateError
 from cmdplab.solvers import certified
 from cmdplab.solvers.known import Known
-from cmdplab.solvers.mixtures import Column, Found, Pool, in_doubles, in_fractions
-from cmdplab.solvers.rational import Mixture, Pricing, Program, penalised
+from cmdplab.solvers.mixtures import Column, Found, Pool, Pricing, in_doubles, in_fractions
 from cmdplab.types import Array, Indices
 
 if TYPE_CHECKING:
@@ -73,9 +72,9 @@ class Attainable:
     def best(self, weights: Array) -> Array:
         """Return the returns [1 + N] of a best policy for weights [1 + N] of any sign."""
         if self._known is not None:
-            return self._known.best(weights).returns
+            return np.asarray(self._known.best(weights).returns)
         assert self._search is not None
-        return self._search.best(weights).returns
+        return np.asarray(self._search.best(weights).returns)
 
     def bound(self, weights: Array) -> float:
         """Return an upper bound on weights times the returns of every policy."""
@@ -105,9 +104,9 @@ class Attainable:
         unit = float(np.max(self.size / sizes[chosen]))
         found = self._margin(Pool(priced, limits, (1.0, unit), known).widest(), chosen, sizes)
         if not found.bound - found.value <= SHARP * unit:
-            program = Program(list(map(Fraction, limits.tolist())))
-            exact = program.best(None, in_fractions(priced), Fraction(unit) / (1 << 52))
-            again = self._margin(in_doubles(exact), chosen, sizes)
+            exact, gain = list(map(Fraction, limits.tolist())), Fraction(unit) / (1 << 52)
+            widest = Pool(in_fractions(priced), exact, gain=gain).widest()
+            again = self._margin(in_doubles(widest), chosen, sizes)
             found = min(found, again, key=lambda each: each.bound - each.value)
         return found
 
@@ -153,17 +152,17 @@ class Attainable:
             found = min(found, again, key=lambda each: each.doubt)
         return found
 
-    def _exactly(self, price: Pricing, limits: Array, unit: float) -> Mixture:
+    def _exactly(self, price: Pricing, limits: Array, unit: float) -> Found:
         """Return the best mixture in fractions, with thresholds lowered if missed by a rounding."""
         thresholds = [Fraction(b) for b in limits.tolist()]
         tolerance = Fraction(self.size) / (1 << 52)
-        program = Program(thresholds)
-        slack = program.best(None, price, tolerance).value
+        pool = Pool(price, thresholds, gain=tolerance)
+        slack = pool.widest().value
         lowered = max(-slack, Fraction(0))
         # Without slack the multipliers are not unique. A hair's breadth makes them the slope.
         hair = Fraction(self.size) / (1 << 60) if slack <= SHARP * self.size else Fraction(0)
-        program = Program([b - lowered - hair for b in thresholds], program.vertices)
-        return penalised(program, price, Fraction(unit) / (1 << 52), 0.0)
+        wanted = [b - lowered - hair for b in thresholds]
+        return Pool(price, wanted, known=pool.columns, gain=Fraction(unit) / (1 << 52)).best()
 
     def _judged(self, found: Found, direction: Array, limits: Array, chosen: Indices) -> Point:
         """Return a mixture with its doubt, in which a missed threshold counts at its price."""
