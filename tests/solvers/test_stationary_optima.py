@@ -222,7 +222,7 @@ BAD = {
     r"transition\[0, 0, 0\] is -0.5": {"transition": [[[-0.5, 1.5]], [[0.5, 0.5]]]},
     r"reward\[0, 0\] is nan": {"reward": [[np.nan], [0.0]]},
     r"cost 1\[1, 0\] is inf": {"costs": [[[0.0], [np.inf]]], "budgets": [1.0]},
-    "budget 1 is nan": {"costs": [[[0.0], [1.0]]], "budgets": [np.nan]},
+    r"budget\[0\] is nan": {"costs": [[[0.0], [1.0]]], "budgets": [np.nan]},
     "the budget is not an array of real": {"costs": [[[0.0], [1.0]]], "budgets": ["a"]},
     "give one budget for each cost: 1": {"costs": [[[0.0], [1.0]]], "budgets": [1.0, 2.0]},
     "the start is 2, but the states are 0..1": {"start": 2},
