@@ -28,7 +28,7 @@ from cmdplab.experiments.records.labels import kind_of, labels
 from cmdplab.experiments.run_settings import RunSettings, has_fingerprint
 from cmdplab.experiments.status import EXPERIMENT as EXPERIMENT
 from cmdplab.experiments.work import Work
-from cmdplab.files import MissingError, read_json, sealed, unsealed
+from cmdplab.files import MissingError, sealed, unsealed
 from cmdplab.files.locks import locked
 from cmdplab.files.write import writable_folder, write_text
 
@@ -171,10 +171,7 @@ def read_folder(folder: Path) -> Folder:
     """Return the content of experiment.json."""
     file = folder / EXPERIMENT
     try:
-        values = read_json(file)
-        stated = values.get("schema_version") if isinstance(values, dict) else None
-        if isinstance(stated, int) and stated > SCHEMA:
-            raise NewerError(f"{file} was written by a newer cmdplab (schema {stated})")
+        values = manifest.read_of_schema(file, SCHEMA)
         return Folder.model_validate(unsealed(values, file, EXPERIMENT))
     except MissingError:
         raise InputError(f"{folder} is no experiment: it has no {EXPERIMENT}") from None

@@ -8,7 +8,7 @@ import platform
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -106,6 +106,15 @@ class NewerError(InputError):
     """The error for a record of a newer version."""
 
 
+def read_of_schema(path: Path, ours: int) -> Any:
+    """Return the value of a JSON file; refuse a newer version of its schema."""
+    values = read_json(path)
+    stated = values.get("schema_version") if isinstance(values, dict) else None
+    if isinstance(stated, int) and stated > ours:
+        raise NewerError(f"{path} was written by a newer cmdplab (schema {stated}); ours is {ours}")
+    return values
+
+
 def read_if_good(folder: Path) -> Manifest | None:
     """Return the manifest of a run's folder; None if it is missing or damaged."""
     try:
@@ -121,12 +130,7 @@ def read(folder: Path) -> Manifest | None:
     path = folder / NAME
     if not os.path.exists(path):
         return None
-    values = read_json(path)
-    stated = values.get("schema_version") if isinstance(values, dict) else None
-    if isinstance(stated, int) and stated > SCHEMA:
-        raise NewerError(
-            f"{path} was written by a newer cmdplab (schema {stated}); ours is {SCHEMA}"
-        )
+    values = read_of_schema(path, SCHEMA)
     try:
         manifest = Manifest.model_validate(values)
         if manifest.digest != manifest.own_digest():

@@ -114,14 +114,17 @@ class Index:
         self._file = None if home is None else home / NAME
         self._lines, self._written = _read(self._file, len(works))
         self._new: list[bytes] = []
+        self.sha256: dict[str, dict[str, str]] = {}  # of files, by run, as `status` found them
 
     def status(self, work: Work) -> RunStatus:
         """Return the status of a run, as `status_of` does."""
         seen = _seen(work.folder)
         known = self._lines.get(work.folder.name)
         if known is not None and known["seen"] == seen:
+            self.sha256[work.folder.name] = known["sha256"]
             return _missing(work)._replace(**{name: known[name] for name in _KEPT})
         record = manifest.read_if_good(work.folder)
+        self.sha256[work.folder.name] = {} if record is None else record.sha256
         status = status_by(work, record)
         if record is not None and status.status in _LASTING and _is_old(seen):
             line = {"run": status.folder, "seen": seen, "sha256": record.sha256}
@@ -129,14 +132,6 @@ class Index:
             self._lines[status.folder] = line
             self._new.append(sealed_line(line))
         return status
-
-    def digests(self, work: Work) -> dict[str, str]:
-        """Return the digests of the files of a finished run."""
-        known = self._lines.get(work.folder.name)
-        if known is not None and known["seen"] == _seen(work.folder):
-            return dict(known["sha256"])
-        record = manifest.read_if_good(work.folder)
-        return {} if record is None else record.sha256
 
     def save(self) -> None:
         """Append new lines, so that several processes can; keep nothing if it cannot be written."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from functools import partial
+from contextlib import ExitStack, suppress
 
 import numpy as np
 
@@ -37,30 +36,25 @@ def gpu_executor(
 
     `on_message` is told the choice of auto.
     """
-    return partial(_execute, engine, workers or os.cpu_count() or 1, on_message)
+    cores = workers or os.cpu_count() or 1
 
+    def execute(works: list[Work], on_event: OnEvent, interrupt: Interrupt, every: float) -> None:
+        made, runs = Entries(most=None), list[tuple[Work, Entry]]()
+        for work in works:
+            with suppress(CmdplabError):  # the local workers find and record it
+                runs.append((work, made.of(work)))
+        choice = choose(engine, [_wanted(*each) for each in runs], cores)
+        on_message(choice.sentence)
+        here = [each for each, there in zip(runs, choice.on_gpu, strict=True) if there]
+        for part in _batches(here):
+            if not interrupt.asked:
+                _play(part, on_event, interrupt, every)
+        taken = {work.folder for work, _ in here}
+        rest = [work for work in works if work.folder not in taken]
+        if rest and not interrupt.asked:
+            run_locally(rest, cores, on_event, interrupt, every)
 
-def _execute(
-    engine: str,
-    workers: int,
-    on_message: Callable[[str], None],
-    works: list[Work],
-    on_event: OnEvent,
-    interrupt: Interrupt,
-    every: float,
-) -> None:
-    made = Entries(most=None)
-    runs = [(work, entry) for work in works if (entry := _entry(made, work)) is not None]
-    choice = choose(engine, [_wanted(*each) for each in runs], workers)
-    on_message(choice.sentence)
-    here = [each for each, there in zip(runs, choice.on_gpu, strict=True) if there]
-    for part in _batches(here):
-        if not interrupt.asked:
-            _play(part, on_event, interrupt, every)
-    taken = {work.folder for work, _ in here}
-    rest = [work for work in works if work.folder not in taken]
-    if rest and not interrupt.asked:
-        run_locally(rest, workers, on_event, interrupt, every)
+    return execute
 
 
 def _wanted(work: Work, entry: Entry) -> Wanted:
@@ -69,14 +63,6 @@ def _wanted(work: Work, entry: Entry) -> Wanted:
     wanted = entry.wanted(settings.episodes, settings.precision)
     done = record.episodes if record is not None else 0
     return wanted._replace(episodes=wanted.episodes - done)
-
-
-def _entry(entries: Entries, work: Work) -> Entry | None:
-    """Return None if something is wrong: the local workers find and record it."""
-    try:
-        return entries.of(work)
-    except CmdplabError:
-        return None
 
 
 def _batches(runs: Runs) -> Iterator[Runs]:

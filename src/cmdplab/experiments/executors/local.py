@@ -88,8 +88,7 @@ class _Losses:
     """The workers that each run has lost."""
 
     def __init__(self) -> None:
-        self._crashes: dict[Path, list[str]] = {}
-        self._kills: dict[Path, list[str]] = {}
+        self._lost: dict[tuple[Path, bool], list[str]] = {}
 
     def judge(self, work: Work, code: int | None) -> tuple[manifest.Status, str] | None:
         """Return the status and the reason to give a run up with; None if it is tried again.
@@ -97,7 +96,7 @@ class _Losses:
         `code` is the exit code of the worker: minus the number of a signal, or its own.
         """
         crashed = code is not None and (code >= 0 or -code in _CRASHES)
-        lost = (self._crashes if crashed else self._kills).setdefault(work.folder, [])
+        lost = self._lost.setdefault((work.folder, crashed), [])
         lost.append(_how(code))
         how = " and ".join(dict.fromkeys(lost))
         if crashed and len(lost) >= MOST_CRASHES:

@@ -108,7 +108,7 @@ def _group(
     curves: list[dict[str, Array]] = []
     mistakes: list[dict[str, Array]] = []
     for work in works:
-        known = index.digests(work)
+        known = index.sha256[work.folder.name]
         for name, tables in ((CURVES, curves), (MISTAKES, mistakes)):
             tables.append(columns.table(work, name, known.get(name, "")))
     first = works[0].settings

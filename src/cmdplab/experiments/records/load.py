@@ -46,7 +46,8 @@ def _table(folder: Path) -> Any:
         if index.status(work).status == "damaged":
             raise InputError(f"{work.folder} is damaged: `cmdplab resume` makes it whole again")
         known = work.settings.model_dump() | {"run": work.folder.name}
-        table = read_records(work.folder / CURVES, index.digests(work).get(CURVES, ""))
+        sha256 = index.sha256[work.folder.name].get(CURVES, "")
+        table = read_records(work.folder / CURVES, sha256)
         tables.append(_labelled(table, known))
     if not tables:
         raise InputError(f"{folder} holds no curves yet")
