@@ -9,9 +9,8 @@ from conftest import random_problem
 
 import cmdplab
 from cmdplab.live.codes import Whole
-from cmdplab.live.episodes import Setup
 from cmdplab.live.model.experience import Experience
-from cmdplab.live.signals import Scale, unread
+from cmdplab.live.signals import Scale, Setup, unread
 from cmdplab.live.spaces import Spaces
 
 

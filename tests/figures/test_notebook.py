@@ -18,7 +18,6 @@ from cmdplab.experiments.play import Job
 from cmdplab.experiments.progress import shown
 from cmdplab.figures import figure
 from cmdplab.figures.plots import KINDS
-from cmdplab.live import progress as live_progress
 from cmdplab.report import show
 from cmdplab.solvers.thresholds.frontier import frontier
 from cmdplab.studies.predefined import Comparison, carry_out
@@ -106,7 +105,7 @@ def test_runs_show_a_bar_in_a_notebook_that_ends_full(cells):
 def test_live_learning_shows_a_bar_for_each_phase(cells):
     gymnasium = pytest.importorskip("gymnasium")
     env = gymnasium.make("cmdplab.gym:cmdplab/ThreeState-v0")
-    with live_progress.shown("here", Console(force_jupyter=True)) as on_progress:
+    with cmdplab.live.shown("here", Console(force_jupyter=True)) as on_progress:
         cmdplab.learn(
             env,
             "UOpt-RPGPD",

@@ -26,8 +26,8 @@ from cmdplab.live.checks import Asked
 from cmdplab.live.episodes import roll_out
 from cmdplab.live.evaluation import BLOCKS, Tally
 from cmdplab.live.model.experience import Experience
-from cmdplab.live.progress import Standing, shown
-from cmdplab.live.signals import checked_range, demand
+from cmdplab.live.session import Standing, shown
+from cmdplab.live.signals import asked_of
 from cmdplab.live.spaces import Spaces
 from cmdplab.statistics.intervals import estimate
 
@@ -35,18 +35,19 @@ FAMILIES = ("UOpt-RPGPD", "OptCMDP", "Triple-Q")
 
 
 def setup(env, horizon=4, start=5, budget=2.0, rewards=(0.0, 1.0), **given):
+    wanted = (budget, None, given.get("cost"), None)
+    world, limit, source = asked_of(Spaces.of(env), horizon, wanted, (rewards, (0.0, 1.0)))
     asked = Asked(
         row=cmdplab.algorithm("OptCMDP"),
-        spaces=Spaces.of(env),
-        horizon=horizon,
-        demand=demand(horizon, budget, None, given.get("cost"), None),
-        rewards=checked_range(rewards),
+        setup=world,
+        limit=limit,
+        source=source,
         slack=None,
         seed=0,
         episodes=1,
         evaluate=2,
     )
-    return asked, asked.setup(start)
+    return asked, asked.begun(start)
 
 
 def spent(state, action, following, reward, info):
@@ -148,7 +149,7 @@ def test_what_is_no_environment_is_refused():
     st.lists(st.floats(-5, 5), min_size=2, max_size=2),
 )
 def test_the_affine_map_leads_there_and_back(low, high, steps, sums):
-    scale = demand(steps, 0.0, None, None, None).scale((low, high))
+    scale = setup(Walk(), steps, budget=0.0, rewards=(low, high))[1].scale
     values = np.array(sums)
     back = steps * scale.worst + (scale.best - scale.worst) * scale.to_unit(values, steps)
     assert back == pytest.approx(values, abs=1e-9)

@@ -9,8 +9,8 @@ from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.learned import Fitted, Learned
 from cmdplab.live.logs import fit
 from cmdplab.live.model.baseline import Baseline
-from cmdplab.live.progress import shown
 from cmdplab.live.run import learn
+from cmdplab.live.session import shown
 from cmdplab.live.spaces import Grid, Quantiles
 from cmdplab.statistics.intervals import Estimate
 

@@ -16,16 +16,14 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.play import check_counts
 from cmdplab.live.codes import Whole, described
 from cmdplab.live.environment import Env, reset_checked
-from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Tally
 from cmdplab.live.files import Saved, Settings
 from cmdplab.live.learned import Learned
-from cmdplab.live.masks import digest
 from cmdplab.live.model.baseline import Baseline
 from cmdplab.live.model.experience import Experience
-from cmdplab.live.signals import Demand, signal_names
+from cmdplab.live.signals import Setup
 from cmdplab.live.spaces import Spaces
-from cmdplab.types import Array, Mask
+from cmdplab.types import Array
 
 SEVERAL = "several"
 RESETS = 20  # before learning, to see whether episodes begin in one state or in several
@@ -37,23 +35,20 @@ class Asked:
     """A live run: who learns what, and for how long."""
 
     row: Row
-    spaces: Spaces
-    horizon: int
-    demand: Demand
-    rewards: tuple[float, float]
+    setup: Setup  # without the start
+    limit: Array  # [N]
+    source: str  # of the constrained signals
     slack: float | None
     seed: int
     episodes: int
     evaluate: int
-    mask: Mask | None = None  # [H, X, A], where an action may be tried; None: nothing was said
-    clip: bool = False  # whether signals beyond their range are clipped
     baseline: Baseline | None = None  # for the algorithms that begin with a safe policy
     dynamics: str | None = None  # that a person chose
 
     @property
     def may_switch(self) -> bool:
         """Return True if the learner may take counts for each step when steps differ."""
-        return self.dynamics is None and self.row.pooled and not self.spaces.cells
+        return self.dynamics is None and self.row.pooled and not self.setup.spaces.cells
 
     @property
     def may_plan_by_step(self) -> bool:
@@ -61,7 +56,9 @@ class Asked:
 
         The cells of a Box are no Markov states. Their steps differ, and pooled counts suit them.
         """
-        return self.dynamics == "per-step" or (self.dynamics is None and not self.spaces.cells)
+        return self.dynamics == "per-step" or (
+            self.dynamics is None and not self.setup.spaces.cells
+        )
 
     def __post_init__(self) -> None:
         check_counts(self.episodes, self.seed)
@@ -88,46 +85,47 @@ class Asked:
 
     def settings(self, env: Env, start: int | str | None) -> Settings:
         """Return the settings that a checkpoint must share; the number of episodes may grow."""
-        ranges, spec = self.demand.ranges, getattr(env, "spec", None)
+        world, spec = self.setup, getattr(env, "spec", None)
+        ends = np.sort([world.scale.worst, world.scale.best], axis=0).T.tolist()
+        digest = "none"
+        if world.opened is not None:
+            digest = hashlib.sha256(np.packbits(world.opened).tobytes()).hexdigest()[:12]
         return {
             "environment": str(getattr(spec, "id", None) or type(env).__name__),
             "algorithm": f"{self.row.name} ({self.row.preset})",
             "constants": _constants(self.row),
             "dynamics": self.row.dynamics if self.dynamics else None,
             "bonus_scale": "fixed",  # there are checkpoints that say "auto", which is gone
-            "spaces": _spaces(self.spaces),
-            "horizon": self.horizon,
-            self.demand.what: self.demand.limit.tolist(),
-            **({} if set(ranges) <= {(0.0, 1.0)} else {"cost_range": ranges}),
-            **({"clip": True} if self.clip else {}),
-            f"source of {self.demand.what}": self.demand.source,
-            "mask": digest(self.mask),
-            "reward_range": list(self.rewards),
+            "spaces": _spaces(world.spaces),
+            "horizon": world.horizon,
+            world.what: self.limit.tolist(),
+            **({} if all(each == [0.0, 1.0] for each in ends[1:]) else {"cost_range": ends[1:]}),
+            **({"clip": True} if world.clip else {}),
+            f"source of {world.what}": self.source,
+            "mask": digest,
+            "reward_range": ends[0],
             "slack": self.slack or 0.0,
             "seed": self.seed,
             "start": start,
             **({} if self.baseline is None else {"baseline": None}),
         }
 
-    def setup(self, start: int | str) -> Setup:
-        """Return the constants of all episodes."""
-        at = None if isinstance(start, str) else start - self.spaces.first_state
-        names = ("reward", *signal_names(self.demand.what, len(self.demand.limit)))
-        told = (self.demand.read, self.demand.scale(self.rewards), names, self.mask, self.clip)
-        return Setup(self.spaces, self.horizon, at, *told)
+    def begun(self, start: int | str) -> Setup:
+        """Return the setup with its start, in the environment's numbering or "several"."""
+        at = None if isinstance(start, str) else start - self.setup.spaces.first_state
+        return self.setup._replace(start=at)
 
     def threshold(self, setup: Setup) -> Array:
         """Return the limits [N] in the learner's units."""
-        limits = np.array([0.0, *self.demand.limit])
-        return setup.scale.to_unit(limits, setup.steps)[1:]
+        return setup.scale.to_unit(np.array([0.0, *self.limit]), setup.steps)[1:]
 
     def task(self, setup: Setup, baseline: TaskBaseline | None = None) -> Task:
         """Return the task of the learner: sizes and thresholds; rewards come as samples."""
-        shape = (len(setup.names), setup.steps, setup.states, self.spaces.actions)
+        shape = (len(setup.names), setup.steps, setup.states, setup.spaces.actions)
         entries = float(np.prod([*map(float, shape[1:])]))
         if entries > LARGEST:
             raise InputError(
-                f"{setup.states} states, {self.spaces.actions} actions and {setup.steps} steps "
+                f"{setup.states} states, {setup.spaces.actions} actions and {setup.steps} steps "
                 f"are a policy of {entries:.1e} numbers, more than {LARGEST:.1e}"
             )
         slack = 1.0 if self.slack is None else self.slack  # rows that need none read none
@@ -189,19 +187,19 @@ def taken_up(data: Learned, asked: Asked, settings: Settings) -> Saved:
     both = {
         "algorithm": (row.name, data.algorithm.name),
         "preset": (row.preset, data.algorithm.preset),
-        "spaces": (asked.spaces, world.spaces),
-        "horizon": (asked.horizon, world.horizon),
-        "number of signals": (1 + len(asked.demand.limit), len(data.names)),
+        "spaces": (asked.setup.spaces, world.spaces),
+        "horizon": (asked.setup.horizon, world.horizon),
+        "number of signals": (1 + len(asked.limit), len(data.names)),
     }
     for what, (here, there) in both.items():
         if here != there:
             raise InputError(f"data= was learned with another {what}: {there} there, {here} here")
-    start = SEVERAL if world.start is None else world.start + asked.spaces.first_state
+    start = SEVERAL if world.start is None else world.start + asked.setup.spaces.first_state
     settings["start"] = start if settings["start"] is None else settings["start"]
-    sizes = (asked.spaces.states, asked.spaces.actions)
+    sizes = (asked.setup.spaces.states, asked.setup.spaces.actions)
     seen = Experience.of_arrays(*sizes, data.seen.arrays())
-    steps = Experience.of_arrays(*sizes, data.steps.arrays(), asked.horizon)
+    steps = Experience.of_arrays(*sizes, data.steps.arrays(), asked.setup.horizon)
     earlier = data.visits - steps.visits().astype(np.int64)
-    told = None if asked.mask is not None else world.opened
+    told = None if asked.setup.opened is not None else world.opened
     tally = Tally(len(data.names))
     return Saved(data.state, tally, 0, seen, steps, earlier if earlier.any() else None, told)

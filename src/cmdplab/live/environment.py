@@ -146,7 +146,7 @@ class Copies:
     def reset_all(self, **seed: int) -> list[tuple[Any, dict[str, Any]]]:
         """Begin an episode in every copy."""
         observations, infos = reset_checked(self.env, **seed)
-        return [(_part(observations, i), self._info(infos, i)) for i in range(self.count)]
+        return [(part(observations, i), self._info(infos, i)) for i in range(self.count)]
 
     def step_all(self, actions: list[Any]) -> list[tuple[Any, Any, bool, bool, dict[str, Any]]]:
         """Play an action in each copy; one that ends shows where it ended, not a new beginning."""
@@ -158,7 +158,7 @@ class Copies:
             if over and self._mode == "SameStep":
                 seen, told = infos["final_obs"], infos.get("final_info", {})
             told = self._info(told, i)
-            found.append((_part(seen, i), rewards[i], bool(ended[i]), bool(cut[i]), told))
+            found.append((part(seen, i), rewards[i], bool(ended[i]), bool(cut[i]), told))
         if self._mode == "Disabled" and np.any(over := np.logical_or(ended, cut)):
             self.env.reset(options={"reset_mask": np.asarray(over)})
         return found
@@ -184,12 +184,12 @@ def as_one(env: Any) -> Any:
     return Copies(env) if vector else env
 
 
-def _part(values: Any, i: int) -> Any:
-    """Return the values of copy i."""
+def part(values: Any, i: int) -> Any:
+    """Return entry i of an array, or of every part of a Dict or Tuple of arrays."""
     if isinstance(values, tuple):
-        return tuple(_part(each, i) for each in values)
+        return tuple(part(each, i) for each in values)
     if isinstance(values, Mapping):
-        return {key: _part(each, i) for key, each in values.items()}
+        return {key: part(each, i) for key, each in values.items()}
     return values[i]
 
 

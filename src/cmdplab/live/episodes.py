@@ -14,78 +14,11 @@ import numpy as np
 
 from cmdplab.errors import CmdplabError, EnvironmentFailed, InputError, LearnerError
 from cmdplab.live.environment import Copies, Env, Info, reset_checked, step_checked
-from cmdplab.live.masks import ToldMask, instead
-from cmdplab.live.signals import Reader, Scale
-from cmdplab.live.spaces import Spaces
-from cmdplab.statistics.intervals import Estimate
-from cmdplab.types import Array, Indices, Mask
+from cmdplab.live.masks import Act
+from cmdplab.live.signals import Setup
+from cmdplab.types import Array, Indices
 
-Act = Callable[[int, int, float], int]  # (step, state, uniform) -> action
-
-
-class Setup(NamedTuple):
-    """Sizes, signals and start of a live run: all that is the same in every episode."""
-
-    spaces: Spaces
-    horizon: int  # H, steps of the environment
-    start: int | None  # the state in which every episode begins; None: in several
-    read: Reader
-    scale: Scale
-    names: tuple[str, ...]  # [1 + N], of the signals
-    opened: Mask | None = None  # [H, X, A], what was said of closed actions; None: nothing
-    clip: bool = False  # whether a signal beyond its range is taken for the end of it
-
-    @property
-    def costs(self) -> bool:
-        """True for budgets of costs, False for thresholds of utilities."""
-        return self.names[1].startswith("cost")
-
-    @property
-    def rule(self) -> str:
-        """The direction of the limits in words."""
-        return "at most" if self.costs else "at least"
-
-    def beyond(self, value: Any, limit: Any) -> Any:
-        """Return by how much values miss a limit; negative values keep it."""
-        return value - limit if self.costs else limit - value
-
-    def end(self, found: Estimate, kind: bool) -> float:
-        """Return the end of an interval that favours the policy (kind), or the other end."""
-        return found.low if kind == self.costs else found.high
-
-    @property
-    def lead(self) -> int:
-        """The number of steps before the environment's first: 1 if the start state is drawn."""
-        return int(self.start is None)
-
-    @property
-    def steps(self) -> int:
-        """S, the steps of the learner."""
-        return self.horizon + self.lead
-
-    @property
-    def absorbing(self) -> int:
-        """The state after the end."""
-        return self.spaces.states
-
-    @property
-    def states(self) -> int:
-        """The states of the learner, X + 1 or X + 2."""
-        return self.absorbing + 1 + self.lead
-
-    @property
-    def first(self) -> int:
-        """The learner's start state."""
-        return self.absorbing + 1 if self.start is None else self.start
-
-    @property
-    def mask(self) -> Mask:
-        """The open actions [S, states, A]; only action 0 if the action does not matter."""
-        opened = np.ones((self.steps, self.states, self.spaces.actions), dtype=bool)
-        opened[:, self.absorbing :, 1:] = False
-        if self.opened is not None:
-            opened[self.lead :, : self.absorbing] = self.opened
-        return opened
+Choose = Callable[[Act, int, int, float, Info], int]  # an open action, instead of the learner's
 
 
 class Played(NamedTuple):
@@ -107,23 +40,6 @@ class Played(NamedTuple):
         """Return the environment's states [T], actions [T], last state and signals [1 + N, T]."""
         real = slice(setup.lead, setup.lead + self.length)
         return self.states[real], self.actions[real], self.leads(setup), self.signals[:, real]
-
-
-class Masked(NamedTuple):
-    """What an environment tells of closed actions, and the policy to draw others from."""
-
-    told: ToldMask
-    policy: Callable[[int, int], Array]  # (step, state) -> [A]
-
-    def choose(self, setup: Setup, act: Act, h: int, x: int, u: float, info: Info) -> int:
-        """Return the learner's action, or a draw among the open actions if it is closed."""
-        if "action_mask" not in info:
-            return act(h, x, u)
-        row = self.told.row(h - setup.lead, x, info)
-        a = act(h, x, u)
-        if row is None or row[a]:
-            return a
-        return instead(self.policy(h, x), row, u)
 
 
 class _Rolled(NamedTuple):
@@ -157,7 +73,7 @@ def roll_out(
     act: Act,
     noise: Sequence[float],
     episode: int,
-    masked: Masked | None = None,
+    masked: Choose | None = None,
 ) -> Played:
     """Play one episode: `noise` [S] are uniforms; `episode` is its number, for error messages."""
     place = [0, episode]
@@ -181,7 +97,7 @@ def roll_out_together(
     act: Act,
     noise: Sequence[Sequence[float]],
     first: int,
-    masked: Masked | None = None,
+    masked: Choose | None = None,
 ) -> list[Played]:
     """Play one episode in each copy, with one policy: `noise` [copies, S], numbered from `first`.
 
@@ -212,7 +128,7 @@ def roll_out_together(
 
 
 def _rolling(
-    setup: Setup, act: Act, noise: Sequence[float], masked: Masked | None, place: list[int]
+    setup: Setup, act: Act, noise: Sequence[float], masked: Choose | None, place: list[int]
 ) -> Generator[Any, Any, _Rolled]:
     """Yield the actions of one episode; receive the results of `reset` and of each step.
 
@@ -231,7 +147,7 @@ def _rolling(
         place[0] = h - lead
         visited.append(x)
         draw = (h, x, noise[h])
-        a = act(*draw) if masked is None else masked.choose(setup, act, *draw, info)
+        a = act(*draw) if masked is None else masked(act, *draw, info)
         taken.append(a)
         action = spaces.action(a)
         following, reward, ended, cut, info = yield action

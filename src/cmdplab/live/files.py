@@ -22,12 +22,11 @@ from cmdplab.experiments.play import part, saved_state
 from cmdplab.files import parse_json, read_sealed_npz, write_sealed_npz
 from cmdplab.files.write import writable_folder
 from cmdplab.live.codes import described, restored
-from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Curve, Evaluation, Tally
 from cmdplab.live.model.choice import LAST, MIXTURE
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.model.plans import Planned
-from cmdplab.live.signals import Scale, unread
+from cmdplab.live.signals import Scale, Setup, unread
 from cmdplab.live.spaces import Spaces
 from cmdplab.types import Indices, Mask
 

@@ -15,13 +15,12 @@ from cmdplab.cmdp.checks import floats
 from cmdplab.cmdp.policy import Policy
 from cmdplab.errors import InputError
 from cmdplab.live import files
-from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Curve, Evaluation
 from cmdplab.live.model.choice import LAST, PLAN
 from cmdplab.live.model.estimate import BySteps, LearnedModel, model_of
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.model.plans import Planned, planned_on
-from cmdplab.live.signals import checked_limit
+from cmdplab.live.signals import Setup, checked_limit
 from cmdplab.statistics.intervals import Estimate
 from cmdplab.types import Array, Indices, frozen
 

@@ -21,11 +21,12 @@ from cmdplab.cmdp.columns import columns_of
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.files.read import LONGEST_NUMBER
 from cmdplab.live.codes import Named, Whole
-from cmdplab.live.episodes import Played, Setup, checked_signals
+from cmdplab.live.environment import part
+from cmdplab.live.episodes import Played, checked_signals
 from cmdplab.live.learned import Fitted
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.model.plans import planned_on
-from cmdplab.live.signals import Given, checked_range, demand, signal_names
+from cmdplab.live.signals import Given, Setup, asked_of, signal_names
 from cmdplab.live.spaces import Spaces
 
 MINARI = ("observations", "actions", "rewards", "terminations")
@@ -126,10 +127,10 @@ def _of_minari(episode: Any) -> list[Step]:
     steps = []
     for h in range(length):
         ended = h + 1 == length and bool(episode.terminations[h])
-        following = None if ended else _at(episode.observations, h + 1)
+        following = None if ended else part(episode.observations, h + 1)
         info = _told(infos, h, length)
-        place = (_at(episode.observations, h), _at(episode.actions, h))
-        shown = _at(episode.observations, h + 1)
+        place = (part(episode.observations, h), part(episode.actions, h))
+        shown = part(episode.observations, h + 1)
         steps.append(Step(*place, float(episode.rewards[h]), (), following, info, shown))
     return steps
 
@@ -138,16 +139,7 @@ def _told(infos: Mapping[str, Any], h: int, length: int) -> dict[str, Any]:
     """Return the info of step h. Minari has T + 1 of each, the first one from the reset."""
     sizes = {key: len(value) for key, value in infos.items() if hasattr(value, "__len__")}
     late = {key: size - length for key, size in sizes.items() if size in (length, length + 1)}
-    return {key: _at(infos[key], h + more) for key, more in late.items()}
-
-
-def _at(values: Any, h: int) -> Any:
-    """Return entry h of an array, or of every part of a Dict or Tuple of arrays."""
-    if isinstance(values, Mapping):
-        return {key: _at(each, h) for key, each in values.items()}
-    if isinstance(values, tuple):
-        return tuple(_at(each, h) for each in values)
-    return values[h]
+    return {key: part(infos[key], h + more) for key, more in late.items()}
 
 
 def played_from(data: Any, world: Setup) -> Iterator[Played]:
@@ -242,27 +234,27 @@ def fit(
     limits: Any = budget if threshold is None else threshold
     names = signal_names("cost" if threshold is None else "utility", int(np.size(limits)))
     data = list(data) if hasattr(data, "__next__") else data  # what can be gone through only once
-    logged = [each for each in episodes_of(data, names) if each]
+    logged = [each for each in episodes_of(data, names[1:]) if each]
     if not logged:
         raise InputError("there is no step in the logged episodes")
     steps = whole_horizon(max(map(len, logged)) if horizon is None else horizon)
     found = spaces or _spaces(logged)
-    wanted = demand(steps, budget, threshold, cost, utilities, cost_range)
-    rewards = checked_range(_range(logged) if reward_range is None else reward_range)
+    wanted = (budget, threshold, cost, utilities)
+    ranges = (_range(logged) if reward_range is None else reward_range, cost_range)
+    world, limit, _ = asked_of(found, steps, wanted, ranges)
     words = found.labels.states
     began = {numbered(found.observed, words, each[0].state) for each in logged}
-    start = began.pop() if len(began) == 1 else None
-    world = Setup(found, steps, start, wanted.read, wanted.scale(rewards), ("reward", *names))
+    world = world._replace(start=began.pop() if len(began) == 1 else None)
     seen = Experience(found.states, found.actions, len(world.names))
     cut = 0
     for played in played_as(logged, world):
         cut += played.cut
         seen.add(*played.steps(world))
-    plan = planned_on(seen, world, wanted.limit, np.zeros(len(wanted.limit)))
+    plan = planned_on(seen, world, limit, np.zeros(len(limit)))
     notes = [plan.message] if plan.message else []
     if cut:
         notes.append(f"{cut:,} episodes do not say how they end before step {steps}.")
-    return Fitted(plan.policy, plan, wanted.limit, world, seen, tuple(notes))
+    return Fitted(plan.policy, plan, limit, world, seen, tuple(notes))
 
 
 def _range(logged: list[list[Step]]) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from cmdplab.live.environment import Info, check_call
 from cmdplab.live.spaces import Spaces
 from cmdplab.types import Array, Mask
 
+Act = Callable[[int, int, float], int]  # (step, state, uniform) -> action
 Masking = npt.ArrayLike | Callable[[Any], npt.ArrayLike]
 """[X, A] or [H, X, A] of booleans, or a function of the environment's state to [A] of them."""
 
@@ -54,6 +54,29 @@ class ToldMask:
         self.opened = opened.copy()
         self._met = set(np.flatnonzero(~opened.all(axis=(0, 2))).tolist())
 
+    def choose(
+        self,
+        policy: Callable[[int, int], Array],
+        lead: int,
+        act: Act,
+        h: int,
+        x: int,
+        u: float,
+        info: Info,
+    ) -> int:
+        """Return the learner's action, or another open one at step h in state x by the uniform u.
+
+        policy : (step, state) -> [A], from which an action is drawn if the learner's is closed;
+        the draw is uniform if the policy has closed actions only.
+        """
+        row = self.row(h - lead, x, info)
+        a = act(h, x, u)
+        if row is None or row[a]:
+            return a
+        rest = np.where(row, policy(h, x), 0.0)
+        rest = rest if rest.sum() > 0.0 else 1.0 * row
+        return drawn(rest / rest.sum(), u)
+
     def row(self, h: int, x: int, info: Info) -> Mask | None:
         """Return the open actions [A] at step h in state x; None if the info has no mask."""
         told = info.get("action_mask")
@@ -77,22 +100,8 @@ class ToldMask:
         return row
 
 
-def instead(row: Array, opened: Mask, uniform: float) -> int:
-    """Draw an open action from a policy's row [A], or uniformly if all its actions are closed."""
-    rest = np.where(opened, row, 0.0)
-    rest = rest if rest.sum() > 0.0 else 1.0 * opened
-    return drawn(rest / rest.sum(), uniform)
-
-
 def projected(policy: Array, opened: Mask | None) -> Array:
     """Return a policy [H, X, A] without closed actions; the others share their probability."""
     if opened is None:
         return policy
     return exact.policy_of(np.where(opened, policy, 0.0), exact.even(opened))
-
-
-def digest(mask: Mask | None) -> str:
-    """Return a short digest of a mask, for checkpoints."""
-    if mask is None:
-        return "none"
-    return hashlib.sha256(np.packbits(mask).tobytes()).hexdigest()[:12]

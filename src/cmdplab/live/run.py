@@ -34,7 +34,6 @@ from cmdplab.live.environment import (
     own_problem,
     reset_checked,
 )
-from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import LATE
 from cmdplab.live.files import Settings
 from cmdplab.live.learned import Learned
@@ -46,9 +45,8 @@ from cmdplab.live.model.estimate import BySteps
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.model.plans import on_the_model, on_the_multiplier, on_the_slack, promised_by
 from cmdplab.live.model.steps import change
-from cmdplab.live.progress import OnProgress
-from cmdplab.live.session import Playing, Watch
-from cmdplab.live.signals import Given, checked_range, demand
+from cmdplab.live.session import OnProgress, Playing, Watch
+from cmdplab.live.signals import Given, Setup, asked_of
 from cmdplab.live.spaces import Discretiser, Spaces
 
 
@@ -137,18 +135,18 @@ def learn(
         sizes = Sizes(spaces.states, spaces.actions, steps, int(np.size(limits)), known=False)
         advice = advised(sizes, None, safe=baseline is not None)
     chosen = algorithm if advice is None else advice.algorithm
+    wanted = (budget, threshold, cost, utilities)
+    more = ((reward_range, cost_range), opened(given, spaces, steps), bool(clip))
+    world, limit, source = asked_of(spaces, steps, wanted, *more)
     asked = Asked(
         row=as_live(as_row(chosen), dynamics, replan, bonus_scale, data),
-        spaces=spaces,
-        horizon=steps,
-        demand=demand(steps, budget, threshold, cost, utilities, cost_range),
-        rewards=checked_range(reward_range),
+        setup=world,
+        limit=limit,
+        source=source,
         slack=None if slater_gap is None else real_number("slater_gap", slater_gap),
         seed=whole_number("seed", seed),
         episodes=whole_number("episodes", episodes, least=1),
         evaluate=whole_number("evaluate", evaluate),
-        mask=opened(given, spaces, steps),
-        clip=bool(clip),
         baseline=baseline
         if baseline is None or isinstance(baseline, Baseline)
         else Baseline(baseline),
@@ -184,11 +182,11 @@ def learn(
         by_step = None
         if differ is not None:
             notes = [*notes, differ.sentence]
-            if asked.spaces.cells:
+            if spaces.cells:
                 notes.append("Cells of a Box are no Markov states, whose steps may differ.")
             by_step = BySteps(playing.steps, differ.leads) if asked.may_plan_by_step else None
-        last = Policy(playing.policy(), asked.spaces.labels, f"learnt by {asked.row.name}")
-        told = (playing.seen, playing.setup, asked.demand.limit, by_step)
+        last = Policy(playing.policy(), spaces.labels, f"learnt by {asked.row.name}")
+        told = (playing.seen, playing.setup, asked.limit, by_step)
         judge = partial(playing.play, asked.evaluate) if asked.evaluate else None
         choice = choose(last, *told, judge)
     return _learned(asked, playing, choice, notes, seconds)
@@ -196,9 +194,9 @@ def learn(
 
 def _begun(env: Env, asked: Asked, watch: Watch, data: Any) -> tuple[Playing, list[str]]:
     """Begin a run, or go on from its checkpoint; complete the settings."""
-    folder, settings = watch.folder, watch.settings
-    sizes = (asked.spaces.states, asked.spaces.actions, 1 + len(asked.demand.limit))
-    empty = Experience(*sizes, asked.horizon)
+    folder, settings, spaces = watch.folder, watch.settings, asked.setup.spaces
+    sizes = (spaces.states, spaces.actions, 1 + len(asked.limit))
+    empty = Experience(*sizes, asked.setup.horizon)
     found = files.find(folder, settings, asked.row, empty) if folder else None
     saved, notes = (None, []) if found is None else found
     fresh = saved is None
@@ -211,9 +209,9 @@ def _begun(env: Env, asked: Asked, watch: Watch, data: Any) -> tuple[Playing, li
     if done:
         notes = [*notes, f"Resumed after {done:,} episodes: the environment was seeded anew."]
     reset_checked(env, seed=_later(asked.seed, done) if done else asked.seed)
-    settings["start"] = first_state(env, asked.spaces, settings["start"])
+    settings["start"] = first_state(env, spaces, settings["start"])
 
-    setup = asked.setup(settings["start"])
+    setup = asked.begun(settings["start"])
     safe = _certified(env, asked, setup, settings)
 
     def begin(row: Row, setup: Setup, state: Any) -> LiveSession:
@@ -261,13 +259,13 @@ def _learned(
     """Return the result; choice : None if the environment failed."""
     row, setup = playing.row, playing.setup
     if choice is None:
-        last = Policy(playing.policy(), asked.spaces.labels, f"learnt by {row.name}")
+        last = Policy(playing.policy(), setup.spaces.labels, f"learnt by {row.name}")
         choice = Choice(LAST, last, last, None, None, None, [])
     plan = choice.plan
     notes = [*notes, *choice.notes]
     if plan is not None:
         found = choice.last_evaluation or promised_by(
-            playing.seen, setup, asked.demand.limit, choice.last.array
+            playing.seen, setup, asked.limit, choice.last.array
         )
         prices = (playing.prices, playing.tally.episodes, playing.multiplier())
         notes += [
@@ -277,7 +275,7 @@ def _learned(
             *on_the_slack(asked.slack, plan, setup),
         ]
     warnings = (row.tuning_warning(asked.episodes), row.heuristic)
-    sparse = asked.spaces.sparse(playing.tally.episodes, asked.horizon)
+    sparse = setup.spaces.sparse(playing.tally.episodes, setup.horizon)
     return Learned(
         algorithm=row,
         policy=choice.policy,
@@ -287,9 +285,9 @@ def _learned(
         curve=playing.tally.curve(),
         evaluation=choice.evaluation,
         late=playing.evaluation(playing.tally, LATE),
-        limit=asked.demand.limit,
+        limit=asked.limit,
         names=setup.names,
-        reward_range=asked.rewards,
+        reward_range=(float(setup.scale.worst[0]), float(setup.scale.best[0])),
         seconds=seconds,
         notes=(
             *notes,

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from rich.console import Console
+from rich.progress import Progress
 
 from cmdplab.algorithms.counts import NOWHERE
 from cmdplab.algorithms.row import Row
+from cmdplab.display import Cell
+from cmdplab.display.terminal import Printer
 from cmdplab.engines.families import LiveSession
 from cmdplab.experiments.executors.worker import Interrupt
 from cmdplab.experiments.play import CHUNK_SECONDS
+from cmdplab.experiments.progress import LINE_EVERY, columns
 from cmdplab.live import files
 from cmdplab.live.environment import Copies, Env
-from cmdplab.live.episodes import Masked, Played, Setup, roll_out, roll_out_together
+from cmdplab.live.episodes import Played, roll_out, roll_out_together
 from cmdplab.live.evaluation import Evaluation, Tally
 from cmdplab.live.files import Saved, Settings
 from cmdplab.live.masks import ToldMask, projected
@@ -25,13 +32,26 @@ from cmdplab.live.model.baseline import by_rows
 from cmdplab.live.model.choice import Trial
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.model.steps import change
-from cmdplab.live.progress import OnProgress, Standing
+from cmdplab.live.signals import Setup
 from cmdplab.numerics.noise import uniforms
 from cmdplab.statistics.samples import LEVEL
 from cmdplab.types import Array, Indices
 
 BATCH = 64  # episodes whose uniforms are drawn at once
 FIRST_TEST = 64  # episodes after which steps are compared, and again at each doubling
+
+
+class Standing(NamedTuple):
+    """Phase, episodes and speed of a live run."""
+
+    phase: str  # "learning" or "evaluating"
+    episodes: int
+    total: int
+    rate: float  # episodes per second, in this call
+    words: str  # means of the last block of episodes
+
+
+OnProgress = Callable[[Standing], None]
 
 
 class Watch(NamedTuple):
@@ -199,7 +219,7 @@ class Playing:
             found = self.session.policy()[h, x] if rows is None else rows[h - lead, x]
             return np.asarray(found)
 
-        masked = None if self.told is None else Masked(self.told, row)
+        masked = None if self.told is None else partial(self.told.choose, row, lead)
         copies = self.env if isinstance(self.env, Copies) else None
         size = copies.count if copies else BATCH
         for begin in range(first, last + 1, size):
@@ -230,3 +250,40 @@ class Playing:
                 on_progress(Standing(phase, done, total, rate, words))
             if self.watch.stop.asked:
                 raise KeyboardInterrupt
+
+
+@contextmanager
+def shown(title: str, console: Console | None = None) -> Iterator[OnProgress]:
+    """Show the progress of one `learn` while the block lasts; yields its `on_progress`."""
+    console = console if console is not None else Printer(stderr=True)
+    cells, tasks = defaultdict[str, Cell](Cell), dict[str, int]()
+    last = time.monotonic()
+
+    def cell(at: Standing) -> None:
+        words, ended = f"{title} {at.phase}, {at.rate:,.0f}/s {at.words}", at.episodes >= at.total
+        cells[at.phase].show(at.episodes, at.total, words, ended=ended)
+
+    def line(at: Standing) -> None:
+        nonlocal last
+        if at.episodes < at.total and time.monotonic() - last < LINE_EVERY:
+            return
+        last, left = time.monotonic(), (at.total - at.episodes) / max(at.rate, 1e-9)
+        console.print(
+            f"{title} {at.phase}: {at.episodes:,} of {at.total:,} episodes, "
+            f"{at.rate:,.0f}/s, {left:.0f} s left; {at.words}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+    if console.is_jupyter or not console.is_terminal:
+        yield cell if console.is_jupyter else line
+        return
+    with Progress(*columns(12, "words"), console=console) as bars:
+
+        def bar(at: Standing) -> None:
+            if at.phase not in tasks:
+                tasks[at.phase] = bars.add_task(f"{title} {at.phase}", total=at.total, words="")
+            words = f"{at.rate:,.0f}/s {at.words}"
+            bars.update(tasks[at.phase], completed=at.episodes, words=words)  # type: ignore[arg-type]
+
+        yield bar

@@ -1,4 +1,4 @@
-"""Signals to maximise and to constrain, step by step, in the user's units and in [0, 1]."""
+"""Sizes and signals of a live run: what is maximised and constrained, in which units."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from cmdplab.checks import real_number
 from cmdplab.cmdp.checks import floats
 from cmdplab.errors import InputError
 from cmdplab.live.environment import Info, check_call
-from cmdplab.types import Array
+from cmdplab.live.spaces import Spaces
+from cmdplab.statistics.intervals import Estimate
+from cmdplab.types import Array, Mask
 
 Signal = Callable[[Any, Any, Any, float, Info], float]  # (state, action, next state, reward, info)
 Reader = Callable[[Any, Any, Any, Any, Info], Sequence[Any]]  # the same, to N numbers
 Given = Signal | Sequence[Signal] | None
+Constraints = tuple[npt.ArrayLike | None, npt.ArrayLike | None, Given, Given]
+"""The arguments budget, threshold, cost and utilities."""
 ARGUMENTS = "state, action, next_state, reward, info"  # of a `Signal`
 INFO = "info"
 
@@ -50,32 +54,91 @@ class Scale(NamedTuple):
         return np.asarray(steps * self.worst + (self.best - self.worst) * sums)
 
 
-class Demand(NamedTuple):
-    """The constraints: what is read at a step, which way it is bounded, and by how much."""
+class Setup(NamedTuple):
+    """Sizes, signals and start of a live run: all that is the same in every episode."""
 
+    spaces: Spaces
+    horizon: int  # H, steps of the environment
+    start: int | None  # the state in which every episode begins; None: in several
     read: Reader
-    limit: Array  # [N], the sum over an episode, in the user's units
-    what: str  # "cost" or "utility"
-    source: str = INFO  # or the qualified names of the functions
-    ranges: tuple[tuple[float, float], ...] = ()  # [N], of a step; (0, 1) where nothing was said
+    scale: Scale
+    names: tuple[str, ...]  # [1 + N], of the signals
+    opened: Mask | None = None  # [H, X, A], what was said of closed actions; None: nothing
+    clip: bool = False  # whether a signal beyond its range is taken for the end of it
 
-    def scale(self, reward_range: tuple[float, float]) -> Scale:
-        """Return the maps of the objective and of the N constrained signals."""
-        ranges = self.ranges or ((0.0, 1.0),) * len(self.limit)
-        ends = [each if self.what == "utility" else each[::-1] for each in ranges]
-        worst, best = zip(reward_range, *ends, strict=True)
-        return Scale(np.array(worst), np.array(best))
+    @property
+    def what(self) -> str:
+        """The kind of the constrained signals, "cost" or "utility"."""
+        return "cost" if self.costs else "utility"
+
+    @property
+    def costs(self) -> bool:
+        """True for budgets of costs, False for thresholds of utilities."""
+        return self.names[1].startswith("cost")
+
+    @property
+    def rule(self) -> str:
+        """The direction of the limits in words."""
+        return "at most" if self.costs else "at least"
+
+    def beyond(self, value: Any, limit: Any) -> Any:
+        """Return by how much values miss a limit; negative values keep it."""
+        return value - limit if self.costs else limit - value
+
+    def end(self, found: Estimate, kind: bool) -> float:
+        """Return the end of an interval that favours the policy (kind), or the other end."""
+        return found.low if kind == self.costs else found.high
+
+    @property
+    def lead(self) -> int:
+        """The number of steps before the environment's first: 1 if the start state is drawn."""
+        return int(self.start is None)
+
+    @property
+    def steps(self) -> int:
+        """S, the steps of the learner."""
+        return self.horizon + self.lead
+
+    @property
+    def absorbing(self) -> int:
+        """The state after the end."""
+        return self.spaces.states
+
+    @property
+    def states(self) -> int:
+        """The states of the learner, X + 1 or X + 2."""
+        return self.absorbing + 1 + self.lead
+
+    @property
+    def first(self) -> int:
+        """The learner's start state."""
+        return self.absorbing + 1 if self.start is None else self.start
+
+    @property
+    def mask(self) -> Mask:
+        """The open actions [S, states, A]; only action 0 if the action does not matter."""
+        opened = np.ones((self.steps, self.states, self.spaces.actions), dtype=bool)
+        opened[:, self.absorbing :, 1:] = False
+        if self.opened is not None:
+            opened[self.lead :, : self.absorbing] = self.opened
+        return opened
 
 
-def demand(
+def asked_of(
+    spaces: Spaces,
     horizon: int,
-    budget: npt.ArrayLike | None,
-    threshold: npt.ArrayLike | None,
-    cost: Given,
-    utilities: Given,
-    ranges: Any = (0.0, 1.0),
-) -> Demand:
-    """Return the constraints: costs with budgets or utilities with thresholds."""
+    asked: Constraints,
+    ranges: tuple[Any, Any] = ((0.0, 1.0), (0.0, 1.0)),
+    opened: Mask | None = None,
+    clip: bool = False,
+) -> tuple[Setup, Array, str]:
+    """Return sizes and signals, the limits [N], and the source of the constrained signals.
+
+    The source is `INFO` or the qualified names of the functions. The start is not known yet.
+
+    ranges : of the reward, and of a cost or utility or of each of them.
+    """
+    budget, threshold, cost, utilities = asked
     if (budget is None) == (threshold is None):
         raise InputError("pass either budget= (of costs) or threshold= (of utilities)")
     costs = ("cost", "budget", budget, cost, utilities)
@@ -85,22 +148,26 @@ def demand(
     if other is not None:
         raise InputError("a budget bounds cost= from above, a threshold utilities= from below")
     given: Any = limits
-    wide = checked_ranges(ranges, np.size(given))
-    limit = checked_limit(name, given, horizon, wide)
-    if functions is None:
-        return Demand(partial(_from_info, what, len(limit)), limit, what, ranges=wide)
-    listed: list[Any] = list(functions) if isinstance(functions, list | tuple) else [functions]
-    for each in listed:
-        check_call("cost=" if what == "cost" else "utilities=", each, ARGUMENTS)
-    if len(listed) != len(limit):
-        raise InputError(f"{name} holds {len(limit)} numbers for {len(listed)} functions")
-    source = ", ".join(getattr(each, "__qualname__", type(each).__qualname__) for each in listed)
-    return Demand(partial(_computed, listed), limit, what, source, wide)
+    each_range = checked_ranges(ranges[1], np.size(given))
+    limit = checked_limit(name, given, horizon, each_range)
+    read, source = partial(_from_info, what, len(limit)), INFO
+    if functions is not None:
+        listed = list(functions) if isinstance(functions, list | tuple) else [functions]
+        for each in listed:
+            check_call("cost=" if what == "cost" else "utilities=", each, ARGUMENTS)
+        if len(listed) != len(limit):
+            raise InputError(f"{name} holds {len(limit)} numbers for {len(listed)} functions")
+        names = [getattr(each, "__qualname__", type(each).__qualname__) for each in listed]
+        read, source = partial(_computed, listed), ", ".join(names)
+    ends = [each if what == "utility" else each[::-1] for each in each_range]
+    worst, best = zip(checked_range(ranges[0]), *ends, strict=True)
+    scale, named = Scale(np.array(worst), np.array(best)), signal_names(what, len(limit))
+    return Setup(spaces, horizon, None, read, scale, named, opened, clip), limit, source
 
 
 def signal_names(what: str, count: int) -> tuple[str, ...]:
-    """Return the names [N] of the costs or utilities."""
-    return (what,) if count == 1 else tuple(f"{what} {n + 1}" for n in range(count))
+    """Return the names [1 + N] of the reward and the costs or utilities."""
+    return ("reward", *([what] if count == 1 else [f"{what} {n + 1}" for n in range(count)]))
 
 
 def checked_limit(

@@ -22,9 +22,10 @@ from cmdplab.checks import real_number, whole_number
 from cmdplab.cmdp.policy import Policy
 from cmdplab.errors import InputError
 from cmdplab.live.environment import Env
-from cmdplab.live.episodes import Act, Played, Setup, roll_out
+from cmdplab.live.episodes import Played, roll_out
 from cmdplab.live.logs import played_from
-from cmdplab.live.masks import projected
+from cmdplab.live.masks import Act, projected
+from cmdplab.live.signals import Setup
 from cmdplab.numerics.noise import uniforms
 from cmdplab.types import Array
 

@@ -20,11 +20,11 @@ import numpy as np
 from cmdplab import display
 from cmdplab.cmdp.policy import Policy
 from cmdplab.errors import InputError
-from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Evaluation
 from cmdplab.live.model.estimate import BySteps
 from cmdplab.live.model.experience import Experience
 from cmdplab.live.model.plans import Planned, planned_on, promised_by
+from cmdplab.live.signals import Setup
 from cmdplab.statistics.samples import LEVEL
 from cmdplab.types import Array
 

@@ -22,9 +22,9 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.formats.estimates import confidence_widths
 from cmdplab.formats.kernels import Transitions, stored
-from cmdplab.live.episodes import Setup
 from cmdplab.live.model.experience import Entries, Experience
 from cmdplab.live.model.steps import moves_by_step, signals_by_step
+from cmdplab.live.signals import Setup
 from cmdplab.solvers import Box
 from cmdplab.types import Array, Mask, frozen
 

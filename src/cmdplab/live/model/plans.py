@@ -12,11 +12,11 @@ from cmdplab import display
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.policy import Policy, fitted
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.live.episodes import Setup
 from cmdplab.live.evaluation import Evaluation
 from cmdplab.live.masks import projected
 from cmdplab.live.model.estimate import BySteps, model_problem, standard_errors
 from cmdplab.live.model.experience import Experience
+from cmdplab.live.signals import Setup
 from cmdplab.solvers import Box, solve
 from cmdplab.solvers.box import largest_margin
 from cmdplab.statistics.samples import LEVEL

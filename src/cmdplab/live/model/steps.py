@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from cmdplab.live.episodes import Setup
 from cmdplab.live.model.experience import Entries, Experience, totals
+from cmdplab.live.signals import Setup
 from cmdplab.types import Array, Indices
 
 ERROR = 0.001  # alpha, the probability of a false alarm
