@@ -18,6 +18,10 @@ from cmdplab.live.spaces import Discretiser, Spaces
 
 FIRST = "UOpt-RPGPD"  # the best data at the lowest price in most of the table
 LONG = 50  # steps from which a plan needs the states that only luck reaches
+IN_TABLE = (
+    "in the table of docs/which-algorithm.md its data gave plans about as good as any other's, "
+    "and an episode takes less time than a planner's"
+)
 SAFE = (
     "no episode may break a limit: only OptPress-LP and DOPE guarantee that, and begin "
     "with a baseline= that is certified",
@@ -34,11 +38,6 @@ class Sizes(NamedTuple):
     horizon: int
     constraints: int
     known: bool  # whether the kernel is known
-
-    @property
-    def policy(self) -> float:
-        """The number of entries of a policy, H X A."""
-        return float(self.horizon) * self.states * self.actions
 
 
 @display.shown
@@ -78,66 +77,49 @@ def advise(
 
 def advised(sizes: Sizes, episodes: int | None, safe: bool) -> Advice:
     """Apply the rules."""
-    besides = tuple(_besides(sizes, episodes))
-    if safe:
-        return Advice("OptPress-LP", SAFE, besides, sizes)
-    return Advice(FIRST, _first(sizes), besides, sizes)
+    because, besides = [IN_TABLE], list[str]()
+    if sizes.horizon >= LONG:
+        because.append(
+            f"with {sizes.horizon} steps its last policy will be far from good: rely on the plan, "
+            "learned.policy"
+        )
+    pairs = sizes.states * sizes.actions
+    if sizes.known:
+        besides.append(
+            "the kernel is known: cmdplab solve gives the optimum, learning a study of it"
+        )
+    if episodes is not None and pairs * 10 > episodes * sizes.horizon:
+        besides.append(
+            f"{pairs:,} pairs are too many for {episodes:,} episodes of {sizes.horizon} steps: "
+            "most will be tried a few times or never"
+        )
+    if (entries := float(sizes.horizon) * pairs) > LARGEST:
+        besides.append(
+            f"a policy of {entries:.1e} numbers is more than can be learned, {LARGEST:.1e}: "
+            "take a shorter horizon or coarser states"
+        )
+    if sizes.constraints > 1:
+        besides.append(
+            f"{sizes.constraints} constraints: the table has one; margins (learned.plan(margin=)) "
+            "help where several are tight"
+        )
+    name, why = ("OptPress-LP", SAFE) if safe else (FIRST, tuple(because))
+    return Advice(name, why, tuple(besides), sizes)
 
 
 def sizes_of(
     target: Any, horizon: int | None, constraints: int, discretise: Discretiser | None
 ) -> Sizes:
     """Return the sizes of a problem, or of an environment, which is not played."""
-    if isinstance(target, CMDP):
-        return _sizes(target, known=True)
-    for name in ("observation_space", "action_space"):
+    known = isinstance(target, CMDP)
+    for name in () if known else ("observation_space", "action_space"):
         if not hasattr(target, name):
             raise InputError(f"{type(target).__name__} is neither a problem nor an environment")
-    own = own_problem(target)
-    if own is not None and horizon is None:
-        return _sizes(own, known=False)
+    own = target if isinstance(target, CMDP) else own_problem(target)
+    if own is not None and (known or horizon is None):
+        return Sizes(own.states, own.actions, own.horizon, own.constraints, known)
     limit = getattr(getattr(target, "spec", None), "max_episode_steps", None)
     steps = whole_horizon(limit if horizon is None else horizon)
     spaces = Spaces.of(target, discretise)
     number = whole_number("constraints", constraints, least=1)
     return Sizes(spaces.states, spaces.actions, steps, number, known=False)
-
-
-def _sizes(own: CMDP, known: bool) -> Sizes:
-    return Sizes(own.states, own.actions, own.horizon, own.constraints, known)
-
-
-def _first(sizes: Sizes) -> tuple[str, ...]:
-    found = [
-        "in the table of docs/which-algorithm.md its data gave plans about as good as any other's, "
-        "and an episode takes less time than a planner's"
-    ]
-    if sizes.horizon >= LONG:
-        found.append(
-            f"with {sizes.horizon} steps its last policy will be far from good: rely on the plan, "
-            "learned.policy"
-        )
-    return tuple(found)
-
-
-def _besides(sizes: Sizes, episodes: int | None) -> list[str]:
-    pairs = sizes.states * sizes.actions
-    found = []
-    if sizes.known:
-        found.append("the kernel is known: cmdplab solve gives the optimum, learning a study of it")
-    if episodes is not None and pairs * 10 > episodes * sizes.horizon:
-        found.append(
-            f"{pairs:,} pairs are too many for {episodes:,} episodes of {sizes.horizon} steps: "
-            "most will be tried a few times or never"
-        )
-    if sizes.policy > LARGEST:
-        found.append(
-            f"a policy of {sizes.policy:.1e} numbers is more than can be learned, {LARGEST:.1e}: "
-            "take a shorter horizon or coarser states"
-        )
-    if sizes.constraints > 1:
-        found.append(
-            f"{sizes.constraints} constraints: the table has one; margins (learned.plan(margin=)) "
-            "help where several are tight"
-        )
-    return found

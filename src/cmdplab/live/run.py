@@ -35,11 +35,10 @@ from cmdplab.live.environment import (
     reset_checked,
 )
 from cmdplab.live.evaluation import LATE
-from cmdplab.live.files import Settings
 from cmdplab.live.learned import Learned
 from cmdplab.live.logs import played_from
 from cmdplab.live.masks import Masking, opened
-from cmdplab.live.model.baseline import Baseline, Certified, certified, recalled
+from cmdplab.live.model.baseline import Baseline, certified
 from cmdplab.live.model.choice import LAST, Choice, choose
 from cmdplab.live.model.estimate import BySteps
 from cmdplab.live.model.experience import Experience
@@ -147,9 +146,7 @@ def learn(
         seed=whole_number("seed", seed),
         episodes=whole_number("episodes", episodes, least=1),
         evaluate=whole_number("evaluate", evaluate),
-        baseline=baseline
-        if baseline is None or isinstance(baseline, Baseline)
-        else Baseline(baseline),
+        baseline=Baseline.of(baseline),
         dynamics=dynamics,
     )
     if not real_number("every", every) >= 0.0:
@@ -198,7 +195,7 @@ def _begun(env: Env, asked: Asked, watch: Watch, data: Any) -> tuple[Playing, li
     sizes = (spaces.states, spaces.actions, 1 + len(asked.limit))
     empty = Experience(*sizes, asked.setup.horizon)
     found = files.find(folder, settings, asked.row, empty) if folder else None
-    saved, notes = (None, []) if found is None else found
+    saved, notes = found or (None, [])
     fresh = saved is None
     if fresh and isinstance(data, Learned):
         saved = taken_up(data, asked, settings)
@@ -212,7 +209,11 @@ def _begun(env: Env, asked: Asked, watch: Watch, data: Any) -> tuple[Playing, li
     settings["start"] = first_state(env, spaces, settings["start"])
 
     setup = asked.begun(settings["start"])
-    safe = _certified(env, asked, setup, settings)
+    safe = None
+    if asked.baseline is not None:
+        told = (env, setup, asked.threshold(setup), asked.seed, settings["baseline"])
+        safe = certified(asked.baseline, *told)
+        settings["baseline"] = {"returns": safe.told.returns.tolist(), "note": safe.note}
 
     def begin(row: Row, setup: Setup, state: Any) -> LiveSession:
         task = asked.task(setup, None if safe is None else safe.told)
@@ -239,18 +240,6 @@ def _begun(env: Env, asked: Asked, watch: Watch, data: Any) -> tuple[Playing, li
     if folder:
         packed(asked.row.name, playing.session.state())  # refuses now what cannot be stored
     return playing, notes
-
-
-def _certified(env: Env, asked: Asked, setup: Setup, settings: Settings) -> Certified | None:
-    """Return the certified baseline, from the checkpoint if there is one."""
-    if asked.baseline is None:
-        return None
-    if settings["baseline"] is not None:
-        returns = np.array(settings["baseline"]["returns"])
-        return recalled(asked.baseline, setup, returns, settings["baseline"]["note"])
-    found = certified(asked.baseline, env, setup, asked.threshold(setup), asked.seed)
-    settings["baseline"] = {"returns": found.told.returns.tolist(), "note": found.note}
-    return found
 
 
 def _learned(

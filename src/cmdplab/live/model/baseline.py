@@ -45,6 +45,11 @@ class Baseline:
     episodes: int = 1000
     confidence: float = 0.95
 
+    @classmethod
+    def of(cls, given: Any) -> Baseline | None:
+        """Return a baseline from itself, a policy or None."""
+        return given if given is None or isinstance(given, cls) else cls(given)
+
 
 class Certified(NamedTuple):
     """A baseline with returns that hold with confidence, and the episodes that say so."""
@@ -65,12 +70,21 @@ def bernstein_low(values: Array, width: float, delta: float) -> float:
     )
 
 
-def certified(given: Baseline, env: Env, setup: Setup, threshold: Array, seed: int) -> Certified:
+def certified(
+    given: Baseline, env: Env, setup: Setup, threshold: Array, seed: int, kept: Any = None
+) -> Certified:
     """Certify a baseline from its log or by playing it; one that cannot be is refused.
 
-    threshold : [N], in the learner's units.
+    threshold : [N], in the learner's units. kept : returns and note of an earlier call.
     """
-    rows = baseline_rows(given, setup)
+    policy = given.policy if isinstance(given.policy, Policy) else Policy(np.asarray(given.policy))
+    shape = (setup.horizon, setup.spaces.states, setup.spaces.actions)
+    if policy.counter is not None or policy.array.shape not in (shape, shape[1:]):
+        raise InputError(f"the baseline has the shape {policy.array.shape}, not {shape}")
+    rows = projected(np.broadcast_to(policy.array, shape), setup.opened)
+    if kept is not None:
+        returns = np.array(kept["returns"])
+        return Certified(task.Baseline(_for_learner(rows, setup), returns), [], kept["note"])
     confidence = real_number("confidence", given.confidence)
     if not 0.0 < confidence < 1.0:
         raise InputError(f"the confidence of the baseline is {confidence:g}, outside (0, 1)")
@@ -94,21 +108,6 @@ def certified(given: Baseline, env: Env, setup: Setup, threshold: Array, seed: i
         f"that were {where}: what the algorithm promises rests on that, too."
     )
     return Certified(task.Baseline(_for_learner(rows, setup), low), played, note)
-
-
-def recalled(given: Baseline, setup: Setup, returns: Array, note: str) -> Certified:
-    """Return a baseline that was certified before, with its earlier returns."""
-    told = task.Baseline(_for_learner(baseline_rows(given, setup), setup), returns)
-    return Certified(told, [], note)
-
-
-def baseline_rows(given: Baseline, setup: Setup) -> Array:
-    """Return the policy [H, X, A] of a baseline, checked."""
-    policy = given.policy if isinstance(given.policy, Policy) else Policy(np.asarray(given.policy))
-    shape = (setup.horizon, setup.spaces.states, setup.spaces.actions)
-    if policy.counter is not None or policy.array.shape not in (shape, shape[1:]):
-        raise InputError(f"the baseline has the shape {policy.array.shape}, not {shape}")
-    return projected(np.broadcast_to(policy.array, shape), setup.opened)
 
 
 def _for_learner(rows: Array, setup: Setup) -> Array:
