@@ -15,6 +15,7 @@ import numpy.typing as npt
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.custom import Custom, packed
 from cmdplab.algorithms.row import Row
+from cmdplab.cmdp.labels import Labels
 from cmdplab.cmdp.policy import Policy
 from cmdplab.errors import CmdplabError, InputError
 from cmdplab.experiments import checkpoint
@@ -30,7 +31,10 @@ from cmdplab.live.signals import Scale, Setup, unread
 from cmdplab.live.spaces import Spaces
 from cmdplab.types import Indices, Mask
 
+FORMAT = "cmdplab-learned-1"
+PLAIN = ("multiplier", "visits", "episodes", "limit", "reward_range", "seconds")  # of a `Learned`
 Settings = dict[str, Any]
+Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Saved(NamedTuple):
@@ -47,16 +51,18 @@ class Saved(NamedTuple):
 
 def save(folder: Path, settings: Settings, run: Saved) -> None:
     """Write a checkpoint whole; the one before it stays until then."""
-    state = packed(settings["algorithm"], run.state)
-    arrays = {f"state_{k}": v for k, v in state.items()}
+    arrays = _kept(settings["algorithm"], run.state, run.seen, run.steps)
     arrays |= {f"tally_{k}": v for k, v in run.tally.arrays().items()}
-    arrays |= {"cut": np.array(run.cut)}
-    arrays |= {f"seen_{k}": v for k, v in run.seen.arrays().items()}
-    arrays |= {f"steps_{k}": v for k, v in run.steps.arrays().items()}
-    arrays |= {} if run.earlier is None else {"earlier": run.earlier}
-    arrays |= {} if run.told is None else {"told": run.told}
-    stated = {"settings": np.array(json.dumps(settings))}
-    checkpoint.save(writable_folder(folder), arrays | stated)
+    some = {"cut": run.cut, "earlier": run.earlier, "told": run.told}
+    arrays |= {name: np.asarray(value) for name, value in some.items() if value is not None}
+    arrays["settings"] = np.array(json.dumps(settings))
+    checkpoint.save(writable_folder(folder), arrays)
+
+
+def _kept(name: str, state: Any, seen: Experience, steps: Experience) -> Arrays:
+    """Return the learner's state and the counts as arrays with names."""
+    parts = {"state": packed(name, state), "seen": seen.arrays(), "steps": steps.arrays()}
+    return {f"{part}_{key}": v for part, found in parts.items() for key, v in found.items()}
 
 
 def find(
@@ -97,10 +103,6 @@ def find(
     return Saved(saved_state(row, arrays), *kept), found.complaints
 
 
-FORMAT = "cmdplab-learned-1"
-Arrays = dict[str, npt.NDArray[Any]]
-
-
 def write(path: str | Path, fields: dict[str, Any]) -> None:
     """Write the fields of a `Learned`, whole or not at all."""
     row: Row = fields["algorithm"]
@@ -129,20 +131,15 @@ def write(path: str | Path, fields: dict[str, Any]) -> None:
         "scale": np.stack([world.scale.worst, world.scale.best]),
         "policy": fields["policy"].array,
         "last": fields["last"].array,
-        **{name: np.asarray(fields[name]) for name in _PLAIN},
+        **{name: np.asarray(fields[name]) for name in PLAIN},
         **{f"curve_{k}": v for k, v in fields["curve"]._asdict().items()},
-        **{f"state_{k}": v for k, v in packed(row.name, fields["state"]).items()},
-        **{f"seen_{k}": v for k, v in fields["seen"].arrays().items()},
-        **{f"steps_{k}": v for k, v in fields["steps"].arrays().items()},
+        **_kept(row.name, *(fields[each] for each in ("state", "seen", "steps"))),
     }
     if world.opened is not None:
         arrays["opened"] = world.opened
     if planned is not None:
         arrays["planned"] = planned.policy.array
     write_sealed_npz(path, arrays)
-
-
-_PLAIN = ("multiplier", "visits", "episodes", "limit", "reward_range", "seconds")
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -165,16 +162,15 @@ def _fields(arrays: Arrays, told: dict[str, Any]) -> dict[str, Any]:
     spaces = Spaces(*(restored(each) for each in told["spaces"]))
     scale = Scale(*arrays["scale"].astype(np.float64))
     opened = arrays["opened"].astype(np.bool_) if "opened" in arrays else None
-    fixed = (told["horizon"], told["start"], unread, scale, tuple(told["names"]), opened)
-    labels = spaces.labels
+    labels, names = spaces.labels, tuple(told["names"])
+    fixed = (told["horizon"], told["start"], unread, scale, names, opened, told["clip"])
     last = Policy(arrays["last"], labels, f"learnt by {name}")
-    plan = _plan(told["planned"], arrays, labels, tuple(told["names"]))
-    found = {k: _read_evaluation(v) for k, v in told["evaluations"].items()}
+    plan = _plan(told["planned"], arrays, labels, names)
     chosen = last if plan is None or told["chosen"] == LAST else plan.policy
     if told["chosen"] == MIXTURE:
         chosen = Policy(arrays["policy"], labels, "a mixture of two policies")
     sizes = (spaces.states, spaces.actions)
-    steps = Experience(*sizes, len(told["names"]), told["horizon"])
+    steps = Experience(*sizes, len(names), told["horizon"])
     if "steps_key" in arrays:  # earlier files have none
         steps = Experience.of_arrays(*sizes, part(arrays, "steps_"), told["horizon"])
     return {
@@ -186,12 +182,12 @@ def _fields(arrays: Arrays, told: dict[str, Any]) -> dict[str, Any]:
         "episodes": int(arrays["episodes"]),
         "seconds": float(arrays["seconds"]),
         "reward_range": tuple(arrays["reward_range"].tolist()),
-        **found,
-        "names": tuple(told["names"]),
+        **{k: _read_evaluation(v) for k, v in told["evaluations"].items()},
+        "names": names,
         "notes": tuple(told["notes"]),
         "last": last,
         "chosen": told["chosen"],
-        "world": Setup(spaces, *fixed, told["clip"]),
+        "world": Setup(spaces, *fixed),
         "seen": Experience.of_arrays(*sizes, part(arrays, "seen_")),
         "steps": steps,
         "leads": bool(told.get("leads", False)),
@@ -208,33 +204,29 @@ def _read_evaluation(values: Any) -> Evaluation | None:
 
 
 def _planned(plan: Planned) -> dict[str, Any]:
-    return {
+    """Return a plan as plain data, without its policy and names."""
+    told = plan._asdict() | {
         "promised": _evaluation(plan.promised),
         "evaluation": _evaluation(plan.evaluation),
         "limit": plan.limit.tolist(),
         "margin": plan.margin.tolist(),
-        "feasible": plan.feasible,
         "multiplier": [None if np.isinf(each) else float(each) for each in plan.multiplier],
-        "slater_gap": plan.slater_gap,
-        "message": plan.message,
-        "by_step": plan.by_step,
     }
+    return {name: value for name, value in told.items() if name not in ("policy", "names")}
 
 
-def _plan(told: Any, arrays: Arrays, labels: Any, names: tuple[str, ...]) -> Planned | None:
+def _plan(told: Any, arrays: Arrays, labels: Labels, names: tuple[str, ...]) -> Planned | None:
     if told is None:
         return None
-    prices = [np.inf if each is None else each for each in told["multiplier"]]
     return Planned(
-        Policy(arrays["planned"], labels, "planned on what was learned"),
-        Evaluation.of(told["promised"]),
-        np.array(told["limit"]),
-        np.array(told["margin"]),
-        bool(told["feasible"]),
-        np.array(prices),
-        told["slater_gap"],
-        names,
-        told["message"],
-        _read_evaluation(told["evaluation"]),
-        bool(told.get("by_step", False)),
+        **told
+        | {
+            "policy": Policy(arrays["planned"], labels, "planned on what was learned"),
+            "promised": Evaluation.of(told["promised"]),
+            "evaluation": _read_evaluation(told["evaluation"]),
+            "limit": np.array(told["limit"]),
+            "margin": np.array(told["margin"]),
+            "multiplier": np.array([np.inf if v is None else v for v in told["multiplier"]]),
+            "names": names,
+        }
     )
