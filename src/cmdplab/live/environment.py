@@ -103,7 +103,11 @@ def _five(env: Env, action: Any) -> tuple[Any, Any, Any, Any, Info]:
     """Return the result of a step, five things of which the last is a dictionary."""
     result: Any = env.step(action)
     if not isinstance(result, tuple) or len(result) != 5:
-        raise InputError(_not_five(result))
+        count = f"{len(result)} things" if isinstance(result, tuple) else repr(result)
+        more = "observation, reward, terminated, truncated, info"
+        if count == "6 things":
+            more = "cmdplab.gym.FromSafety turns Safety-Gymnasium's six into five"
+        raise InputError(f"step() returned {count}, not five: {more}")
     if type(result[4]) is not dict:  # asked first, as a question about a `Mapping` takes 0.3 us
         _checked(result[4], "step")
     return result
@@ -200,15 +204,6 @@ def _together(values: list[Any]) -> Any:
     if isinstance(values[0], Mapping):
         return {key: _together([each[key] for each in values]) for key in values[0]}
     return np.array(values)
-
-
-def _not_five(result: Any) -> str:
-    count = f"{len(result)} things" if isinstance(result, tuple) else repr(result)
-    if count == "6 things":
-        more = ": cmdplab.gym.FromSafety turns Safety-Gymnasium's six into five"
-    else:
-        more = ": observation, reward, terminated, truncated, info"
-    return f"step() returned {count}, not five{more}"
 
 
 def _checked(info: Any, where: str) -> Info:

@@ -152,7 +152,12 @@ def learn(
     if not real_number("every", every) >= 0.0:
         raise InputError(f"every is {every}, not a number of seconds")
     with ExitStack() as stack:
-        folder = None if checkpoint is None else _held(stack, Path(checkpoint))
+        folder = None if checkpoint is None else Path(checkpoint)
+        if folder is not None:
+            try:
+                stack.enter_context(held(writable_folder(folder)))
+            except BusyError:
+                raise StorageError(f"another process learns in {folder}") from None
         stop = stack.enter_context(signals())
         stop.raises = True
         watch = Watch(stop, on_progress, folder, every, asked.settings(env, start))
@@ -253,18 +258,16 @@ def _learned(
     plan = choice.plan
     notes = [*notes, *choice.notes]
     if plan is not None:
-        found = choice.last_evaluation or promised_by(
-            playing.seen, setup, asked.limit, choice.last.array
-        )
+        known = (playing.seen, setup, asked.limit, choice.last.array)
+        found = choice.last_evaluation or promised_by(*known)
         prices = (playing.prices, playing.tally.episodes, playing.multiplier())
-        notes += [
-            *([plan.message] if plan.message else []),
-            *on_the_model(plan, setup),
-            *on_the_multiplier(*prices, plan, found, setup),
-            *on_the_slack(asked.slack, plan, setup),
-        ]
+        notes += [plan.message] if plan.message else []
+        notes += on_the_model(plan, setup) + on_the_multiplier(*prices, plan, found, setup)
+        notes += on_the_slack(asked.slack, plan, setup)
     warnings = (row.tuning_warning(asked.episodes), row.heuristic)
     sparse = setup.spaces.sparse(playing.tally.episodes, setup.horizon)
+    notes += [*playing.remarks(), *([sparse] if sparse else [])]
+    notes += [f"{row.name}: {each}." for each in warnings if each]
     return Learned(
         algorithm=row,
         policy=choice.policy,
@@ -278,12 +281,7 @@ def _learned(
         names=setup.names,
         reward_range=(float(setup.scale.worst[0]), float(setup.scale.best[0])),
         seconds=seconds,
-        notes=(
-            *notes,
-            *playing.remarks(),
-            *([sparse] if sparse else []),
-            *(f"{row.name}: {each}." for each in warnings if each),
-        ),
+        notes=tuple(notes),
         last=choice.last,
         last_evaluation=choice.last_evaluation,
         planned=plan,
@@ -294,15 +292,6 @@ def _learned(
         steps=playing.steps,
         leads=choice.leads,
     )
-
-
-def _held(stack: ExitStack, folder: Path) -> Path:
-    """Return the folder, locked while the stack lasts."""
-    try:
-        stack.enter_context(held(writable_folder(folder)))
-    except BusyError:
-        raise StorageError(f"another process learns in {folder}") from None
-    return folder
 
 
 def _later(seed: int, episodes: int) -> int:

@@ -121,7 +121,9 @@ class Playing:
             if done & (done - 1) == 0:
                 self.prices.append((done, self.multiplier()))
                 if self._may_switch and done >= FIRST_TEST and change(self.steps, self.setup):
-                    self._switch()
+                    self._may_switch, self.switched, self.prices = False, done, []
+                    self.row = self.row.with_settings(dynamics="per-step")
+                    self.session = self._begin(self.row, self.setup, None)
             self.watch.stop.raises = True
             if self.watch.folder and time.monotonic() >= self._due:
                 self.save()
@@ -133,12 +135,6 @@ class Playing:
             settings["dynamics"] = self.row.dynamics
             files.save(folder, settings, self.saved())
             self._due = time.monotonic() + every
-
-    def _switch(self) -> None:
-        """Begin a learner with counts for each step."""
-        self._may_switch, self.switched, self.prices = False, self.tally.episodes, []
-        self.row = self.row.with_settings(dynamics="per-step")
-        self.session = self._begin(self.row, self.setup, None)
 
     def take(self, played: Played) -> None:
         """Learn from one episode, whoever played it."""
