@@ -11,12 +11,13 @@ from conftest import ROOT, random_problem
 from cmdplab import compare
 from cmdplab.algorithms import ALGORITHMS
 from cmdplab.algorithms.table1 import TABLE_1
+from cmdplab.cli.options import sentences
 from cmdplab.cmdp import exact
 from cmdplab.environments import ENVIRONMENTS
 from cmdplab.experiments.records.tables import read_curves
 from cmdplab.experiments.run import run
 from cmdplab.measures.measures import Summary
-from cmdplab.studies.predefined import PROBLEMS, Comparison, carry_out
+from cmdplab.studies.predefined import Comparison, carry_out
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -75,8 +76,10 @@ def test_company_changes_nothing(small):
     assert all(len(seeds) == 2 for seeds in curves.values())
 
 
-def test_the_built_in_problems_exist():
-    assert set(PROBLEMS) <= set(ENVIRONMENTS)
+def test_the_problems_that_the_help_names_exist():
+    named = sentences()["compare"]["problem"].partition("comparing: ")[2].rstrip(".").split(", ")
+    assert len(named) == 6
+    assert set(named) <= set(ENVIRONMENTS)
 
 
 REFERENCES = {"UCBVI-CH", "UCBVI-BF", "UCRL2", "RPG-PD"}  # no rivals

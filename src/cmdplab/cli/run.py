@@ -139,7 +139,7 @@ def _in_memory(entry: Entry, episodes: int, engine: str, precision: str) -> Answ
     found |= {"engine": engine, "precision": precision, "safety": safety_of([done])}
     title = f"{cmdp.name}, preset {row.preset}, seed {seed}, {episodes:,} episodes"
     value = _about(entry) | found | _state(row, done.state)
-    return Answer("run", value, lambda: print_runs([done], cmdp.horizon, title))
+    return Answer("run", value, lambda: print_runs([done], title))
 
 
 def _kept(

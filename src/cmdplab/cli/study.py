@@ -68,7 +68,7 @@ def compare_command(
     """Compare the algorithms of Table 1 on one problem, with common random numbers on every seed.
 
     Writes report.html, compare.png and .pdf, curves.parquet and summary.json, and prints final gap,
-    violation, strong and weak regret of both, episodes per second, and what each needs to know.
+    violation, strong and weak regret of both, microseconds per episode, and what each must be told.
     Interrupted, the same command, or `cmdplab resume DIR`, goes on to the last bit.
     """
     asked = dict(locals())

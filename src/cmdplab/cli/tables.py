@@ -17,17 +17,14 @@ from cmdplab.algorithms.row import (
     SLATER_GAP,
     STATIONARY,
     SUPPORT,
-    Row,
 )
 from cmdplab.cli.output import console, large, print_line, print_note, print_rows
-from cmdplab.display.terminal import number
 from cmdplab.experiments.folder import study_in
 from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import by_label
-from cmdplab.measures.measures import NUMBERS
 from cmdplab.measures.safety import BROKEN, SafetyOverSeeds
 from cmdplab.measures.verdict import NEGATIVE_GAP, common_verdict
-from cmdplab.studies.conclusions import median, safety_of
+from cmdplab.studies.conclusions import medians, safety_of
 
 SHORT = {
     EPISODES: "K",
@@ -39,78 +36,60 @@ SHORT = {
     STATIONARY: "",
     SUPPORT: "next",
 }
+JUDGED = "algorithm verdict final_gap final_violation tail_std strong_regret us_per_episode"
+COMPARED = (
+    "algorithm final_gap final_violation strong_regret weak_regret strong_violation_regret "
+    "weak_violation_regret us_per_episode needs"
+)
+OF_JUDGED = (
+    "gap and violation of the last episode; std of the gap over the last 10,000; "
+    "R+: sum of positive gaps; us per episode, measures included"
+)
+OF_COMPARED = (
+    "gap and violation of the last episode; R+ and R: strong and weak regret; V+ and V: of the "
+    "violation; us per episode, measures included; needs: what it must be told (K: number of "
+    "episodes, gap: Slater gap, safe: a safe policy, eps: accuracy, next: which states can follow)"
+)
 
 
 def print_study(runs: Sequence[Run], summary: dict[str, Any], folder: Path) -> None:
     """Print the findings of `reproduce` or `compare`, and where all of it is."""
-    seeds, preset = summary["seeds"], summary["preset"]
+    compared, seeds = study_in(folder) == "compare", summary["seeds"]
+    about = f"{summary['episodes']:,} episodes" if compared else summary["preset"]
     over = f"medians over {seeds} seeds" if seeds > 1 else "one seed"
-    if study_in(folder) == "reproduce":
-        horizon = round(float(runs[0].mistakes["epsilon"][-1]))  # the largest epsilon is H
-        print_runs(runs, horizon, f"{summary['instance']}, {preset}: {over}")
-    else:
-        title = f"{summary['instance']}, {summary['episodes']:,} episodes: {over}"
-        print_comparison(runs, title)
-        if "versus" in summary:
-            print_versus(summary["versus"])
+    print_runs(runs, f"{summary['instance']}, {about}: {over}", compared)
+    if "versus" in summary:
+        print_versus(summary["versus"])
     print_line(f"open {folder}/report.html; figure, curves and summary are there too")
 
 
-def print_runs(runs: Sequence[Run], horizon: int, title: str) -> None:
-    """Print a table that says what converged, what oscillates and by how much."""
-    rows = [
-        _medians(mine)
-        | {"algorithm": name, "verdict": common_verdict([run.curves for run in mine], horizon)}
-        for name, mine in by_label(runs).items()
-    ]
-    columns = "algorithm verdict final_gap final_violation tail_std strong_regret us_per_episode"
-    print_rows(title, "Compared", columns, rows)
-    print_note(
-        "gap and violation of the last episode; std of the gap over the last 10,000; "
-        "R+: sum of positive gaps; us per episode, measures included"
-    )
-    _explain(runs)
-    print_safety(runs)
-    print_notes(runs)
-
-
-def print_comparison(runs: Sequence[Run], title: str) -> None:
-    """Print gaps, violations, strong and weak regrets, speed and needs side by side."""
+def print_runs(runs: Sequence[Run], title: str, compared: bool = False) -> None:
+    """Print the declared numbers of each algorithm with its verdict, or with its needs."""
     rows = []
     for name, mine in by_label(runs).items():
         row = mine[0].algorithm
-        mark = "*" * bool(row.unverified) + "~" * bool(row.heuristic)
-        numbers = _medians(mine)
-        speed = f"{1e6 / numbers['us_per_episode']:.0e}".replace("e+0", "e")
-        about = {"algorithm": name + mark, "1/s": speed, "needs": needs(row)}
-        rows.append(numbers | about)
-    columns = (
-        "algorithm final_gap final_violation strong_regret weak_regret strong_violation_regret "
-        "weak_violation_regret 1/s needs"
-    )
-    print_rows(
-        title,
-        "Compared",
-        columns,
-        rows,
-        final_gap=lambda row: number(row["final_gap"], 3),
-        final_violation=lambda row: number(row["final_violation"], 3),
-    )
-    print_note(
-        "gap and violation of the last episode; R+ and R: strong and weak regret; V+ and V: of the "
-        "violation; 1/s: episodes per second of one run; needs: what it must be told (K: number of "
-        "episodes, gap: Slater gap, safe: a safe policy, eps: accuracy, next: which "
-        "states can follow)"
-    )
-    _explain(runs)
-    print_note(
-        "* constants that no source confirms; ~ no guarantee applies as it was run (--json: why)"
-    )
-    print_safety(runs)
-    print_notes(runs)
+        found = medians(mine) | {"algorithm": name}
+        if compared:
+            found["algorithm"] += "*" * bool(row.unverified) + "~" * bool(row.heuristic)
+            found["needs"] = " ".join(filter(None, (SHORT[each] for each in row.needs))) or "–"
+        else:
+            horizon = round(float(mine[0].mistakes["epsilon"][-1]))  # the largest epsilon is H
+            found["verdict"] = common_verdict([run.curves for run in mine], horizon)
+        rows.append(found)
+    print_rows(title, "Compared", COMPARED if compared else JUDGED, rows)
+    print_note(OF_COMPARED if compared else OF_JUDGED)
+    if any(run.summary.final_gap < 0.0 for run in runs):
+        print_note(NEGATIVE_GAP)
+    if compared:
+        print_note(
+            "* constants that no source confirms; ~ no guarantee applies as it was run "
+            "(--json: why)"
+        )
+    _print_safety(runs)
+    _print_remarks(runs)
 
 
-def print_safety(runs: Sequence[Run]) -> None:
+def _print_safety(runs: Sequence[Run]) -> None:
     """Print the episodes that violated, and the promises kept and broken."""
     found = {name: safety_of(mine) for name, mine in by_label(runs).items()}
     known = {name: each for name, each in found.items() if each is not None}
@@ -153,18 +132,7 @@ def print_versus(versus: dict[str, Any]) -> None:
     )
 
 
-def _explain(runs: Sequence[Run]) -> None:
-    """Explain a gap below zero, if there is one."""
-    if any(run.summary.final_gap < 0.0 for run in runs):
-        print_note(NEGATIVE_GAP)
-
-
-def needs(row: Row) -> str:
-    """Return the needs of a row, in short."""
-    return " ".join(filter(None, (SHORT[each] for each in row.needs))) or "–"
-
-
-def print_notes(runs: Sequence[Run]) -> None:
+def _print_remarks(runs: Sequence[Run]) -> None:
     """Print unverified constants, runs that are too long, and episodes on a baseline."""
     for name, mine in by_label(runs).items():
         row = mine[0].algorithm
@@ -178,10 +146,3 @@ def print_notes(runs: Sequence[Run]) -> None:
             counts = [run.state.baseline_episodes for run in mine]
             share = f"{int(np.median(counts)):,} of {mine[0].summary.episodes:,} episodes"
             print_line(f"{name}: played its safe baseline in {share} (median over seeds)")
-
-
-def _medians(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the medians over seeds of every number of the runs."""
-    medians: dict[str, Any] = {name: median(runs, name) for name in NUMBERS}
-    time = float(np.median([run.us_per_episode for run in runs]))
-    return medians | {"us_per_episode": time}

@@ -23,10 +23,9 @@ from cmdplab.errors import InputError
 from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import by_label, label_of
 from cmdplab.experiments.run import jobs, run_many
-from cmdplab.measures.measures import NUMBERS
 from cmdplab.solvers import Solution, solve_feasible
 from cmdplab.statistics import Paired
-from cmdplab.studies.conclusions import as_plain, median, numbers_of, paired_of, safety_of
+from cmdplab.studies.conclusions import as_plain, medians, paired_of, safety_of
 from cmdplab.studies.predefined import EVERY, Comparison, carry_out, rivals_of
 
 
@@ -145,13 +144,13 @@ def _check_apart(rows: Sequence[Row]) -> None:
 
 
 def _words(runs: Sequence[Run]) -> str:
-    gap, violation = (median(runs, field) for field in ("final_gap", "final_violation"))
-    return f"gap {display.number(gap)}, violation {display.number(violation)}"
+    found = medians(runs)
+    gap, violation = (display.number(found[name]) for name in ("final_gap", "final_violation"))
+    return f"gap {gap}, violation {violation}"
 
 
 def _record(label: str, runs: Sequence[Run]) -> dict[str, Any]:
     row = runs[0].algorithm
-    medians = {field: median(runs, field) for field in NUMBERS}
     return {
         "label": label,
         "algorithm": row.name,
@@ -160,7 +159,6 @@ def _record(label: str, runs: Sequence[Run]) -> dict[str, Any]:
         "heuristic": row.heuristic,
         "seeds": len(runs),
         "episodes": runs[0].summary.episodes,
-        **medians,
+        **medians(runs),
         "safety": as_plain(safety_of(runs)),
-        "us_per_episode": numbers_of(runs)["us_per_episode"],
     }

@@ -41,10 +41,12 @@ def numbers_of(runs: Sequence[Run]) -> dict[str, Any]:
     return numbers
 
 
-def median(runs: Sequence[Run], field: str) -> float | None:
-    """Return the median over seeds of a number of `Summary`; None if the number does not exist."""
-    values = [getattr(run.summary, field) for run in runs]
-    return None if values[0] is None else float(np.median(values))
+def medians(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return the median over seeds of every number; None if the number does not exist."""
+    numbers = numbers_of(runs)
+    known = {field: numbers[field] for field in NUMBERS if numbers[field][0] is not None}
+    middles = {field: float(np.median(values)) for field, values in known.items()}
+    return dict.fromkeys(NUMBERS) | middles | {"us_per_episode": numbers["us_per_episode"]}
 
 
 def safety_of(runs: Sequence[Run]) -> SafetyOverSeeds | None:

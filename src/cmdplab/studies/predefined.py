@@ -32,14 +32,6 @@ from cmdplab.formats import find
 from cmdplab.settings import SETTINGS
 from cmdplab.studies.conclusions import broken_alone, conclude
 
-PROBLEMS = (
-    "random-independent",
-    "media-streaming",
-    "three-state",
-    "job-scheduling",
-    "inventory",
-    "published",
-)
 EVERY = "all"
 
 
