@@ -22,9 +22,9 @@ from cmdplab.experiments.folder import works_of
 from cmdplab.experiments.records.groups import units_of
 from cmdplab.experiments.records.tables import read_curves
 from cmdplab.figures.bands import (
+    GEOMETRIC_MEAN,
     HEAVY,
     POINTS,
-    geometric_mean_curve,
     middle_of,
     spread_out,
     summarised,
@@ -140,10 +140,10 @@ def test_a_mean_is_asked_for_and_warned_of():
 
 def test_counts_have_a_geometric_mean():
     counts = np.array([[0.0, 3.0], [0.0, 15.0]])
-    assert geometric_mean_curve(counts) == pytest.approx([0.0, 7.0])  # (4 * 16)^(1/2) - 1
+    assert GEOMETRIC_MEAN.curve(counts) == pytest.approx([0.0, 7.0])  # (4 * 16)^(1/2) - 1
     table = np.random.default_rng(0).integers(0, 50, (6, 20)).astype(float)
     summary = summarised({"a": table}, middle_of("mean", counts=True))
-    assert summary.bands["a"].middle == pytest.approx(geometric_mean_curve(table))
+    assert summary.bands["a"].middle == pytest.approx(GEOMETRIC_MEAN.curve(table))
 
 
 @pytest.mark.parametrize("spacing", [np.linspace, np.geomspace])

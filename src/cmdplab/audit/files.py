@@ -17,7 +17,6 @@ from cmdplab.figures.palette import Look, looks
 from cmdplab.figures.style import MARKERS, literal, save, unframe
 from cmdplab.files.tables import csv_text
 from cmdplab.files.write import to_json, writable_folder, write_text
-from cmdplab.statistics import Exponent, Interval
 from cmdplab.types import Array
 
 if TYPE_CHECKING:
@@ -42,9 +41,9 @@ def write_audit(findings: Sequence[Finding], notes: Sequence[str], folder: Path)
 
 def row_of(finding: Finding) -> dict[str, Any]:
     """Return a group as one line of a table; missing values are None."""
-    nothing, safe = (None, None), {} if finding.safety is None else finding.safety._asdict()
-    mistakes, regret = ((finding.theorem or {}).get(e, nothing) for e in ("mistakes", "regret"))
-    return {
+    safe = {} if finding.safety is None else finding.safety._asdict()
+    violation, rates = finding.final_violation, finding.judgement.exponents
+    row = {
         "environment": finding.environment,
         "algorithm": finding.label,
         "runs": finding.runs,
@@ -52,22 +51,22 @@ def row_of(finding: Finding) -> dict[str, Any]:
         "over": finding.over,
         "episodes": finding.episodes,
         "verdict": finding.verdict,
-        "envelope_exponent": _latest(finding.judgement.exponents),
+        "envelope_exponent": rates[-1].middle if rates else None,
         "final_gap": finding.final_gap.middle,
-        "final_violation": _middle(finding.final_violation),
+        "final_violation": None if violation is None else violation.middle,
         "average_gap": finding.average_gap,
         "average_violation": finding.average_violation,
         "amplitude": finding.amplitude,
         "period": finding.period,
         "quiet_epsilon": finding.quiet,
-        "mistake_exponent": _slope(finding.mistake_exponent),
-        "mistake_exponent_is_local": _local(finding.mistake_exponent),
-        "mistake_exponent_of_term_i": mistakes[0],
-        "mistake_exponent_of_term_ii": mistakes[1],
-        "regret_exponent": _slope(finding.regret_exponent),
-        "regret_exponent_is_local": _local(finding.regret_exponent),
-        "regret_exponent_of_term_i": regret[0],
-        "regret_exponent_of_term_ii": regret[1],
+    }
+    fits = {"mistake": finding.mistake_exponent, "regret": finding.regret_exponent}
+    for (name, fit), series in zip(fits.items(), ("mistakes", "regret"), strict=True):
+        row[f"{name}_exponent"] = None if fit.why_not else fit.slope
+        row[f"{name}_exponent_is_local"] = None if fit.why_not else fit.local
+        powers = (finding.theorem or {}).get(series, (None, None))
+        row[f"{name}_exponent_of_term_i"], row[f"{name}_exponent_of_term_ii"] = powers
+    return row | {
         "heuristic": finding.heuristic,
         "violating_runs": safe.get("violating_runs"),
         "violating_episodes": safe.get("violating"),
@@ -83,22 +82,6 @@ def _plain(finding: Finding) -> dict[str, Any]:
     for counts in ("counts", "last"):
         whole[counts] = {name: array.astype(int) for name, array in whole[counts].items()}
     return whole
-
-
-def _latest(exponents: list[Interval]) -> float | None:
-    return exponents[-1].middle if exponents else None
-
-
-def _middle(interval: Interval | None) -> float | None:
-    return None if interval is None else interval.middle
-
-
-def _slope(exponent: Exponent) -> float | None:
-    return None if exponent.why_not else exponent.slope
-
-
-def _local(exponent: Exponent) -> bool | None:
-    return None if exponent.why_not else exponent.local
 
 
 def draw(findings: Sequence[Finding], folder: Path) -> list[Path]:

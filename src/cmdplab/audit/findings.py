@@ -87,7 +87,7 @@ def audit(group: Group) -> Finding:
     judgement = joint_verdict([verdict(c, group.horizon) for c in group.curves], units)
     whole = series[-1]
     quiet = _quiet(epsilon, last[whole], group.episodes)
-    constrained = len(series) > 1
+    constrained, few = len(series) > 1, too_few(units.samples)
     none = too_few_for_exponents(units.samples, units.noun)
     return Finding(
         label=group.label,
@@ -109,7 +109,10 @@ def audit(group: Group) -> Finding:
         amplitude=_median(units, (swing.amplitude for swing in swings)),
         period=float(np.median(periods)) if periods else None,
         epsilon=epsilon,
-        mistakes={name: _band(units.reduced(counts[name])) for name in series},
+        mistakes={
+            name: None if few else strongest_median_band(units.reduced(counts[name]))
+            for name in series
+        },
         counts=counts,
         last=last,
         quiet=quiet,
@@ -195,10 +198,6 @@ def _mean(episodes: Array, values: Array) -> float:
     # sum_{i=1}^{w} (v + i rise / w) = w v + rise (w + 1) / 2
     total = values[0] + np.sum(width * values[:-1] + rise * (width + 1.0) / 2.0)
     return float(total / episodes[-1])
-
-
-def _band(counts: Array) -> Band | None:
-    return None if too_few(len(counts)) else strongest_median_band(counts)
 
 
 def _quiet(epsilon: Array, last: Array, episodes: int) -> float | None:

@@ -28,16 +28,6 @@ HEAVY = "heavy tails: the band of a mean may cover far less than it says"
 POINTS = 100  # a band holds at so many points at once; more would widen it beyond use
 
 
-def mean_curve(table: Array) -> Array:
-    """Return sum_s y_s / S over the seeds of a table [S, T]: [T]."""
-    return np.asarray(table.mean(axis=0))
-
-
-def geometric_mean_curve(table: Array) -> Array:
-    """Return exp(sum_s ln(1 + y_s) / S) - 1 over the seeds of a table of counts [S, T]: [T]."""
-    return np.asarray(np.expm1(np.log1p(table).mean(axis=0)))
-
-
 class Middle(NamedTuple):
     """A summary over seeds, and the band that covers it."""
 
@@ -47,8 +37,10 @@ class Middle(NamedTuple):
 
 
 MEDIAN = Middle("median", median_curve, strongest_median_band)
-MEAN = Middle("mean", mean_curve, mean_band)
-GEOMETRIC_MEAN = Middle("geometric mean", geometric_mean_curve, count_band)
+MEAN = Middle("mean", lambda table: np.asarray(table.mean(axis=0)), mean_band)
+GEOMETRIC_MEAN = Middle(  # exp(sum_s ln(1 + y_s) / S) - 1
+    "geometric mean", lambda table: np.asarray(np.expm1(np.log1p(table).mean(axis=0))), count_band
+)
 MIDDLES = (MEDIAN.name, MEAN.name)  # what a person may ask for; of counts a mean is geometric
 
 

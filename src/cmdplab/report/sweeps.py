@@ -24,7 +24,6 @@ from cmdplab.experiments.status import Index, RunStatus
 from cmdplab.experiments.work import Work, problem_of
 from cmdplab.report.model import About, Entry, OneRun, Report, Section, Trouble, entry, points_for
 from cmdplab.solvers import solve_feasible
-from cmdplab.statistics import Paired
 from cmdplab.types import Array
 
 _COLUMNS = 17  # of the curves of a run with one constraint
@@ -85,17 +84,6 @@ def gather(folder: Path) -> Report:
     machine.pop("features", None)
     title = _title(known, sections[0])
     return Report(title, folder.resolve().name, sections, troubles, notes, versions, machine)
-
-
-def _paired(versus: str | None, kinds: dict[_Kind, list[_Member]]) -> list[Paired]:
-    """Compare every algorithm of a problem with the label `versus`, if it is shown."""
-    numbers = {
-        label: {member.work.settings.seed: member.record.summary for member in members}
-        for (label, _), members in kinds.items()
-    }
-    if versus is None or versus not in numbers or len(numbers) < 2:
-        return []
-    return paired_with(versus, numbers)
 
 
 def _title(known: Folder | None, section: Section) -> str:
@@ -165,7 +153,12 @@ def _section(
         solution = solve_feasible(problem)
         optimum, slater = solution.value, solution.slater_gap
         threshold = problem.threshold.tolist()
-    name, paired = first.settings.problem, _paired(versus, kinds)
+    numbers = {
+        label: {member.work.settings.seed: member.record.summary for member in members}
+        for (label, _), members in kinds.items()
+    }
+    paired = paired_with(versus, numbers)
+    name = first.settings.problem
     return Section(name, entries, epsilons, optimum, threshold, slater, paired)
 
 

@@ -19,7 +19,7 @@ from cmdplab.experiments.experiment import Experiment
 from cmdplab.experiments.folder import Folder, read_folder, works_of
 from cmdplab.experiments.manifest import Manifest
 from cmdplab.experiments.play import Run
-from cmdplab.experiments.records.labels import MEASURES, by_label, paired_with
+from cmdplab.experiments.records.labels import by_label, paired_with
 from cmdplab.experiments.records.load import recall
 from cmdplab.experiments.records.tables import Curves, put_runs
 from cmdplab.experiments.status import RunStatus
@@ -104,13 +104,8 @@ def conclude(folder: Path, without: Container[str] = ()) -> tuple[list[Run], dic
 
 def paired_of(versus: str | None, grouped: Mapping[str, Sequence[Run]]) -> list[Paired]:
     """Compare every algorithm with the label `versus` on common seeds; return none without it."""
-    if versus is None or versus not in grouped or len(grouped) < 2:
-        return []
     numbers = {
-        label: {
-            run.seed: {field: getattr(run.summary, field) for field in MEASURES} for run in mine
-        }
-        for label, mine in grouped.items()
+        label: {run.seed: run.summary._asdict() for run in mine} for label, mine in grouped.items()
     }
     return paired_with(versus, numbers)
 

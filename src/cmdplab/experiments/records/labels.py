@@ -114,8 +114,13 @@ def label_of(versus: str, rivals: Iterable[Rival]) -> str:
     raise InputError(f"versus {versus} is none of the algorithms compared: choose from {known}")
 
 
-def paired_with(versus: str, numbers: Mapping[str, Numbers]) -> list[Paired]:
-    """Compare the label `versus` with every other in each measure, on their common seeds."""
+def paired_with(versus: str | None, numbers: Mapping[str, Numbers]) -> list[Paired]:
+    """Compare the label `versus` with every other in each measure, on their common seeds.
+
+    Without `versus`, or without its numbers or others, there is no comparison.
+    """
+    if versus is None or versus not in numbers or len(numbers) < 2:
+        return []
     from cmdplab.statistics import compare_with  # half a second, for which labels have no use
 
     common = set.intersection(*(set(each) for each in numbers.values()))
