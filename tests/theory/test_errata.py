@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numba
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from oracles.primal_dual import PlainPrimalDual
 
 from cmdplab.algorithms.baselines import task_for
@@ -18,7 +21,7 @@ from cmdplab.engines.families import session
 from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.formats import find
 from cmdplab.solvers import solve
-from cmdplab.theory import bounds, constants, conversions, events
+from cmdplab.theory import bounds, constants, conversions, events, lagrangian
 from cmdplab.theory.potential import drift
 from cmdplab.theory.saddle import saddle_point
 
@@ -145,6 +148,38 @@ def test_the_saddle_point_drifts_with_the_temperature():
     assert drift(problem, before, before, *at) == 0.0
 
 
+def first_failure_of_the_recursion(C, step, tau, reward, most):
+    """Return the first k with Phi^(k+1) > A_1^k Phi^1 + B_k C, for two arms and a known kernel.
+
+    With one state, one step and r^0 = (reward, 0) the saddle point's log-odds are reward / tau, and
+    the multiplier stays at 0 because r^1 = 1 exceeds b = 0.
+    """
+    odds, contraction, noise, first = 0.0, 1.0, 0.0, 0.0
+    for k in range(most):
+        at = reward * (k + 4.0) ** tau  # the log-odds of the saddle point of tau_(k+1)
+        share = 1.0 / (1.0 + math.exp(-at))
+        phi = share * (at - odds) + math.log1p(math.exp(odds)) - math.log1p(math.exp(at))
+        if k == 0:
+            first = phi
+        elif phi > contraction * first + noise * C:
+            return k
+        eta = (k + 4.0) ** -step
+        forgotten = 1.0 - eta * (k + 4.0) ** -tau
+        odds = forgotten * odds + eta * reward
+        contraction *= forgotten
+        noise = forgotten * noise + eta * eta
+    return 0
+
+
+def test_the_recursion_of_appendix_h4_fails_without_the_drift():
+    s = Setting(X=1, A=2, H=1, N=1, K=1, delta=0.1, slack=1.0)
+    step, tau = 0.9, 0.09  # inside the region of Theorem 4.1
+    C = constants.constants(s).combined(4.0**-tau)
+    assert C == pytest.approx(31.03, abs=0.01)
+    fast = numba.njit(first_failure_of_the_recursion)
+    assert fast(C, step, tau, 0.7, 2_000_000) == 1_289_300
+
+
 def test_two_multipliers_at_their_clips_exceed_the_bound_of_lemma_h7():
     s = Setting(X=1, A=2, H=3, N=2, K=1, delta=0.1, slack=0.5)
     clip = constants.multiplier_bound(s, 1.0)
@@ -169,8 +204,25 @@ def test_the_steps_of_a_long_horizon_add_up_to_more_than_lemma_h7_allows():
     assert excess <= eta * (found.summed_over_steps(tau) - found.third)
 
 
+@given(
+    st.floats(0.501, 0.999),
+    st.floats(0.001, 0.499),
+    st.integers(1, 50),
+    st.integers(1, 10**6),
+    st.floats(1e-6, 1),
+    st.floats(1e-6, 1),
+)
+def test_the_order_of_theorem_4_1_contains_the_corrected_constant(step, tau, n, h, slack, eps):
+    # C = (1 + N)^2 H^5 / slack^2 makes Phi <= eps^2 / H^3 from (C H^3 / eps^2)^(1 / (step - tau)).
+    assume(step + tau < 1)
+    slack, eps = slack * h, eps * h
+    corrected = 2 * math.log(1 + n) + 8 * math.log(h) - 2 * math.log(slack * eps)
+    printed = math.log(1 + n) + 7 * math.log(h) - 2 * math.log(slack * eps)
+    assert corrected / (step - tau) <= printed / (step - 0.5) + 1e-9 * abs(printed)
+
+
 def test_more_episodes_are_not_nice_than_lemma_h4_allows():
-    s = Setting(X=2, A=2, H=2, N=0, K=1, delta=0.1, slack=math.inf)
+    s = Setting(X=2, A=3, H=2, N=0, K=1, delta=0.1, slack=math.inf)
     eps = 1.0
     weight, log = 1.000001 * events.smallest_weight(s, eps), s.visits_log
     # A pair that is never seen (n = 0), as the good event n >= W / 2 - L allows while W <= 2 L.
@@ -179,5 +231,51 @@ def test_more_episodes_are_not_nice_than_lemma_h4_allows():
         rough += 1
         before = np.full((1, 1, 1), rough * weight)
         assert not events.is_nice(np.full((1, 1, 1), weight), 0 * before, before, s, eps)
-    total = s.X * s.A * s.H * rough  # one pair after the other
-    assert events.rough_episodes_printed(s, eps) < total <= events.rough_episodes(s, eps)
+    # At each step one pair takes the rest of the weight; step 1 has the initial state alone.
+    pairs = s.A - 1 + (s.H - 1) * (s.X * s.A - 1)
+    assert events.rough_episodes_printed(s, eps) < pairs * rough <= events.rough_episodes(s, eps)
+
+
+def test_a_regularised_policy_is_free_where_it_never_comes():
+    # Lemma 3.1: two policies with the saddle point's occupancy, different in an unreachable state.
+    problem = random_problem(3, 2, 2, 1)
+    found = saddle_point(problem, 0.3)
+    policy = np.exp(found.log_policy)
+    other = policy.copy()
+    other[0, 1 - problem.start] = other[0, 1 - problem.start, ::-1]
+    assert np.abs(other - policy).max() > 1e-3
+    for one in (policy, other):
+        gap = lagrangian.duality_gap(problem, one, found.multiplier, 0.3)
+        assert gap.total == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.25, 0.5, 0.9])
+def test_fewer_mistakes_than_one_in_epsilon_do_not_make_the_regret_vanish(alpha):
+    # Theorem 2.3 (3): one mistake of 1 and no other. F = epsilon^-alpha allows it, but C^(1/alpha)
+    # K^(1 - 1/alpha) falls to 0.
+    gaps, levels = np.array([1.0] + [0.0] * 9_999), np.geomspace(1e-6, 0.999, 50)
+    assert np.all(conversions.mistake_counts(gaps, levels) <= levels**-alpha)
+    assert conversions.regret_from_mistakes(gaps) == 1.0 > 2 * len(gaps) ** (1 - 1 / alpha)
+
+
+def test_a_rounded_count_of_mistakes_allows_regret_without_the_factor_z1():
+    # Lemma F.2: ceil(Z_1 / epsilon) >= 1 allows one mistake of u = 1 whatever Z_1 > 0.
+    gaps, levels = np.array([1.0, 0.0, 0.0]), np.geomspace(1e-3, 0.999, 50)
+    for z1 in (1e-3, 1e-9):
+        assert np.all(conversions.mistake_counts(gaps, levels) <= np.ceil(z1 / levels))
+    assert conversions.regret_from_mistakes(gaps) == 1.0  # a bound Z_1 polylog(1 / Z_1) falls to 0
+
+
+def test_the_violation_of_lemma_f5_is_larger_above_temperature_one():
+    # A lock of 100 steps: one of two actions stays where r^1 = 1, the other ends it, with r^0 = 1
+    # ever after. At tau = 8 the entropy of open states outweighs the multiplier.
+    H, tau, threshold = 100, 8.0, 50.0
+    kernel = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 1.0]]])
+    reward = np.array([[[0.0, 0.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 0.0]]])
+    steps = np.repeat(reward[:, None], H, axis=1)
+    problem = CMDP(np.repeat(kernel[None], H, axis=0), steps, [threshold])
+    found = saddle_point(problem, tau)
+    violation = threshold - exact.returns(problem, np.exp(found.log_policy))[1]
+    printed = tau * H * (1.0 + math.log(2)) / (H - threshold)  # the divergence is 0
+    assert violation == pytest.approx(43.370, abs=1e-3)
+    assert printed == pytest.approx(27.090, abs=1e-3)
