@@ -8,8 +8,7 @@ from dataclasses import replace
 import numba
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 from oracles.primal_dual import PlainPrimalDual
 
 from cmdplab.algorithms.baselines import task_for
@@ -175,7 +174,7 @@ def test_the_recursion_of_appendix_h4_fails_without_the_drift():
     s = Setting(X=1, A=2, H=1, N=1, K=1, delta=0.1, slack=1.0)
     step, tau = 0.9, 0.09  # inside the region of Theorem 4.1
     C = constants.constants(s).combined(4.0**-tau)
-    assert C == pytest.approx(31.03, abs=0.01)
+    assert pytest.approx(31.03, abs=0.01) == C
     fast = numba.njit(first_failure_of_the_recursion)
     assert fast(C, step, tau, 0.7, 2_000_000) == 1_289_300
 
