@@ -235,7 +235,8 @@ def model(box: Given, reward: Array, threshold: Array, start: int) -> LaidOut:
         rows = given.probability if given.probability.ndim == 4 else given.probability[None]
         return ListedModel(places(given.successor), to_pairs(np.moveaxis(rows, 3, 1)), *told)
     if isinstance(box, Table):
-        _check_kernels(box.kernel, box.kernel, reward.shape[1:])
+        if box.kernel.shape != (*reward.shape[1:], reward.shape[2]):
+            raise InputError(f"the kernel has the shape {box.kernel.shape}")
         return TableModel(to_pairs(np.moveaxis(box.kernel, 3, 1)), *told)
     lower, upper = (np.asarray(each, dtype=np.float64) for each in (box.lower, box.upper))
     _check_kernels(lower, upper, reward.shape[1:])
