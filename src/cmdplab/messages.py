@@ -42,14 +42,10 @@ def announce_compiling(module: str) -> None:
 
 def announce(sentence: str) -> None:
     """Say a sentence, if it was not said before."""
-    if sentence in _SAID or os.environ.get(QUIET, "") not in ("", "0") or _beside_another():
+    worker = multiprocessing.parent_process() and multiprocessing.current_process().name
+    if worker and not worker.endswith("-1"):  # all workers wait for the same code
+        return
+    if sentence in _SAID or os.environ.get(QUIET, "") not in ("", "0"):
         return
     _SAID.add(sentence)
     print(sentence, file=sys.stderr, flush=True)
-
-
-def _beside_another() -> bool:
-    """Return True for a worker process other than the first: all wait for the same code."""
-    return multiprocessing.parent_process() is not None and not (
-        multiprocessing.current_process().name.endswith("-1")
-    )

@@ -63,8 +63,11 @@ def _reduced(self: Any, protocol: Any) -> tuple[Any, ...]:
     """Return the class and the content of a value, for pickle."""
     if isinstance(self, tuple):
         return _restored, (type(self), tuple(map(_packed, self)))
-    kept = {name: each for name, each in vars(self).items() if not _derived(type(self), name)}
-    return _restored, (type(self), _packed(kept))
+    cls, kept = type(self), {}
+    for name, each in vars(self).items():
+        if not isinstance(getattr(cls, name, None), cached_property):
+            kept[name] = each
+    return _restored, (cls, _packed(kept))
 
 
 _COPYING: dict[str, Any] = {
@@ -73,10 +76,6 @@ _COPYING: dict[str, Any] = {
     "__reduce_ex__": _reduced,
     "_make": classmethod(lambda cls, values: cls(*values)),  # of NamedTuples: `_replace` calls it
 }
-
-
-def _derived(cls: type[Any], name: str) -> bool:
-    return isinstance(getattr(cls, name, None), cached_property)
 
 
 def _restored(cls: type[Any], content: Any) -> Any:

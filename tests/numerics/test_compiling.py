@@ -104,6 +104,12 @@ def test_a_solve_on_a_full_disk_prints_its_optimum(tmp_path):
     assert unkept.endswith("File too large")
 
 
+def test_a_solve_loads_no_linear_algebra_of_scipy(tmp_path):
+    code = "import sys, cmdplab; cmdplab.solve(cmdplab.make('three-state'))"
+    done = python("-c", f"{code}; print('scipy.linalg' in sys.modules)", cache=tmp_path)
+    assert done.stdout.split() == ["False"], done.stderr
+
+
 def load_all_compiled_code() -> None:
     from cmdplab.engines import families  # noqa: F401
     from cmdplab.gym import dynamics  # noqa: F401

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -11,6 +13,9 @@ from cmdplab.cmdp import exact_stationary as exact
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import OpenCertificateError
 from cmdplab.formats import read_problem
+from cmdplab.solvers.stationary.discounted import Pricing
+
+Q = Discounted(0.9)
 
 
 def program(problem: StationaryCMDP) -> float | None:
@@ -94,6 +99,23 @@ def test_lists_and_tables_have_the_same_optimum_and_at_most_n_extra_actions():
     assert ours.value == pytest.approx(dense.value, rel=1e-9)
     assert ours.duality_gap <= 1e-8
     assert (ours.policy > 0.0).sum() <= X + 2
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_bounds_hold_for_values_that_are_wrong(listed):
+    rng = np.random.default_rng(4)
+    problem = StationaryCMDP(rng.dirichlet(np.ones(6), (6, 3)), rng.random((1, 6, 3)), [], Q, 2)
+    if listed:
+        problem = replace(problem, transition=Sparse.of(np.asarray(problem.transition)))
+    pricing, one = Pricing(problem, 1e-14), np.ones(1)
+    best = pricing.best(one)
+    policy = np.eye(3)[best.policy]
+    worth = exact.returns(problem, policy)[0]
+    for error in (0.0, 1e-9, 1e-3, 1.0):
+        pricing.values, pricing.seen = pricing.values + error * rng.random((1, 6, 1)), None
+        every, most, least = pricing.proved(one)
+        assert least <= worth <= most <= every
+        assert every - least <= 1e-12 + 40.0 * error
 
 
 def test_a_closed_form_a_discounted_choice_between_now_and_later():

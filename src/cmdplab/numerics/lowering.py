@@ -16,6 +16,7 @@ from numba.core.compiler import Compiler, Flags
 from numba.core.types.misc import unliteral
 from numba.core.typing.typeof import typeof_impl
 from numba.extending import overload, register_jitable
+from numba.np import linalg
 
 from cmdplab.errors import EngineError
 from cmdplab.messages import announce_compiling
@@ -26,6 +27,12 @@ if numba.config.DISABLE_JIT:
         "NUMBA_DISABLE_JIT is set, but cmdplab runs compiled code only: unset it, or set "
         "CMDPLAB_INTERPRETED=1, which runs the loops in Python"
     )
+
+
+# Numba asks if SciPy has a BLAS, which takes a quarter of a warm `solve`. Products load it later.
+linalg.ensure_blas, _ensure_blas = lambda: None, linalg.ensure_blas
+__import__("numba.np.arraymath")
+linalg.ensure_blas = _ensure_blas
 
 
 class _Part(JITCodeLibrary):  # type: ignore[misc]
