@@ -397,7 +397,7 @@ def test_what_pandas_calls_missing_is_no_name_and_columns_stand_once():
         ("reward", "profit", "maximise: reward=NAME, or --objective NAME"),
         ("careful,ok,0.9", "careful,ok,0.8", "action careful in state ok sum to 0.9, not 1"),
         ("careful,ok,0.9", "careful,ok,nan", "line 2: the probability is 'nan', not a finite"),
-        ("careful,ok,0.9", "careful,ok,-0.9", "line 2: the probability is -0.9"),
+        ("careful,ok,0.9", "careful,ok,-0.9", "line 2: -0.9 is not a probability"),
         ("careful,broken", "careful,ok", "line 3: action careful in state ok leads to ok a second"),
         ("0.5,10,3\nbroken", "0.5,ten,3\nbroken", "line 5: the reward is 'ten', not a finite"),
         ("broken,repair,ok,1,-2,0\n", "", "state broken has no action: a state that is never"),

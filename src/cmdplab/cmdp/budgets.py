@@ -70,7 +70,15 @@ class _Cost(_Limit):
 
     def table(self, problem: CMDP) -> Array:
         """Return the cost of each pair, [H, X, A], which is zero for closed actions."""
-        return cost_table(self.cost, problem)
+        table, shape = np.asarray(self.cost), problem.reward.shape[1:]
+        if table.shape not in (shape, shape[1:]):
+            raise InputError(
+                f"the cost has the shape {table.shape}, not {shape[1:]} or {shape}, "
+                f"as {problem.name} has"
+            )
+        table = np.where(problem.opened, table, 0.0)
+        refuse_first("the cost at [{}] is {:g}, not a finite number", table, ~np.isfinite(table))
+        return np.asarray(table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +177,12 @@ class _Visits:
 
     def pairs(self, problem: CMDP) -> Mask:
         """Return booleans [H, X, A], True for the pairs of these states, actions and steps."""
-        return chosen_pairs(problem, self.states, self.actions, self.steps)
+        labels, chosen = problem.labels, np.zeros(problem.reward.shape[1:], dtype=bool)
+        h = _numbers(self.steps, labels.find_step, problem.horizon)
+        x = _numbers(self.states, labels.find_state, problem.states)
+        a = _numbers(self.actions, labels.find_action, problem.actions)
+        chosen[np.ix_(h, x, a)] = True
+        return chosen
 
     def _where(self) -> str:
         named = {"state": self.states, "action": self.actions, "step": self.steps}
@@ -239,31 +252,6 @@ def without(problem: CMDP, constraints: Collection[int]) -> CMDP:
     signals = problem.labels.signals
     labels = replace(problem.labels, signals=tuple(signals[n] for n in kept if signals))
     return replace(problem, reward=problem.reward[kept], threshold=limits, labels=labels)
-
-
-def cost_table(cost: npt.ArrayLike, problem: CMDP) -> Array:
-    """Return a cost [X, A] or [H, X, A] as a finite table [H, X, A], zero for closed actions."""
-    table = floats("the cost", cost)
-    shape = problem.reward.shape[1:]
-    if table.shape not in (shape, shape[1:]):
-        raise InputError(
-            f"the cost has the shape {table.shape}, not {shape[1:]} or {shape}, "
-            f"as {problem.name} has"
-        )
-    table = np.where(problem.opened, table, 0.0)
-    refuse_first("the cost at [{}] is {:g}, not a finite number", table, ~np.isfinite(table))
-    return np.asarray(table)
-
-
-def chosen_pairs(problem: CMDP, states: Names, actions: Names, steps: Names) -> Mask:
-    """Return booleans [H, X, A], True at the given states, actions and steps; None means all."""
-    labels = problem.labels
-    chosen = np.zeros(problem.reward.shape[1:], dtype=bool)
-    h = _numbers(steps, labels.find_step, problem.horizon)
-    x = _numbers(states, labels.find_state, problem.states)
-    a = _numbers(actions, labels.find_action, problem.actions)
-    chosen[np.ix_(h, x, a)] = True
-    return chosen
 
 
 def _numbers(given: Names, find: Callable[[int | str, int], int], size: int) -> list[int]:

@@ -159,6 +159,15 @@ def numbers(given: Columns, column: str) -> Array:
     return found
 
 
+def probabilities(given: Columns, tolerance: float) -> Array:
+    """Return the column of probabilities; refuse numbers outside [0, 1 + tolerance]."""
+    found = numbers(given, "probability")
+    wrong = np.flatnonzero(~((found >= 0.0) & (found <= 1.0 + tolerance)))
+    if len(wrong):
+        raise InputError(f"{given.rows[wrong[0]]}: {found[wrong[0]]:g} is not a probability")
+    return found
+
+
 def ordered(names: list[str]) -> list[str]:
     """Return the distinct names in the order of appearance; names "0".."n - 1" in numeric order."""
     found = list(dict.fromkeys(names))

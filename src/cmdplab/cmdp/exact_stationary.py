@@ -215,12 +215,6 @@ def gains_and_biases_of(follow: Any, right: Any) -> tuple[Any, Any]:
     return gains, biases
 
 
-def _solve(matrix: sparse.csr_array, right: Array) -> Array:
-    if matrix.shape[0] <= SMALL:
-        return np.asarray(np.linalg.solve(matrix.toarray(), right))
-    return np.asarray(splu(sparse.csc_array(matrix)).solve(right))
-
-
 def occupancy(problem: StationaryCMDP, policy: Array) -> Array:
     """Return the expected visits of each pair, [X, A], under a policy [X, A]."""
     return visits(problem, policy).states[:, None] * policy
@@ -249,7 +243,11 @@ def action_values(problem: StationaryCMDP, policy: Array, reward: Array) -> Arra
         raise TypeError("action values are those of discounted rewards")
     gamma = problem.criterion.discount
     matrix = sparse.eye_array(problem.states) - gamma * chain(problem, policy)
-    value = _solve(matrix, np.sum(policy * reward, axis=1))
+    right = np.sum(policy * reward, axis=1)
+    if problem.states <= SMALL:
+        value = np.linalg.solve(matrix.toarray(), right)
+    else:
+        value = splu(sparse.csc_array(matrix)).solve(right)
     return reward + gamma * ahead(problem, value)
 
 

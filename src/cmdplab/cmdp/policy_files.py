@@ -23,7 +23,7 @@ import numpy.typing as npt
 from cmdplab.cmdp import exact
 from cmdplab.cmdp.bundle import check_format, check_problem
 from cmdplab.cmdp.checks import POLICY_TOLERANCE
-from cmdplab.cmdp.columns import columns_of, numbers, places, repeated
+from cmdplab.cmdp.columns import columns_of, places, probabilities, repeated
 from cmdplab.cmdp.labels import AXES, Labels
 from cmdplab.cmdp.memory import Counter, Counters, Memory, counted_occupancy, mass_by_next_level
 from cmdplab.cmdp.problem import CMDP
@@ -81,11 +81,8 @@ def read_rows(table: Any, problem: CMDP | StationaryCMDP, counter: Memory | None
         number, first = twice
         where = problem.labels.in_words(axes, [int(each[number]) for each in index])
         raise InputError(f"{given.rows[number]} says {where} again, after {given.rows[first]}")
-    array, chance = np.zeros(shape), numbers(given, "probability")
-    wrong = np.flatnonzero(~((chance >= 0.0) & (chance <= 1.0 + POLICY_TOLERANCE)))
-    if len(wrong):
-        raise InputError(f"{given.rows[wrong[0]]}: {chance[wrong[0]]:g} is not a probability")
-    array[index] = chance
+    array = np.zeros(shape)
+    array[index] = probabilities(given, POLICY_TOLERANCE)
     _fill(array, axes, given.rows, index, problem, counter)
     return array
 
@@ -148,21 +145,16 @@ def reached(problem: CMDP | StationaryCMDP, array: Array, counter: Memory | None
 
 def _reached_without_end(problem: StationaryCMDP, array: Array, counter: Memory | None) -> Mask:
     """Return booleans [X] or [K, X]: True for states that some path from the start reaches."""
-    start = np.asarray(problem.start) > 0.0
-    if counter is None:
-        here = start
-    else:
-        here = np.zeros((counter.levels, problem.states), dtype=bool)
-        here[counter.start] = start
+    rows = array[None] if counter is None else array
+    here = np.zeros(rows.shape[:-1], dtype=bool)
+    here[0 if counter is None else counter.start] = np.asarray(problem.start) > 0.0
     while True:
-        pairs = np.where(here[..., None], array > 0.0, False).astype(np.float64)
-        if counter is None:
-            after = problem.kernel.forward(0, pairs) > 0.0
-        else:
-            moved = mass_by_next_level(pairs, counter.next_levels(0))
-            after = np.stack([problem.kernel.forward(0, each) > 0.0 for each in moved])
+        pairs = np.where(here[..., None], rows > 0.0, False).astype(np.float64)
+        if counter is not None:
+            pairs = mass_by_next_level(pairs, counter.next_levels(0))
+        after = np.stack([problem.kernel.forward(0, each) > 0.0 for each in pairs])
         if not (after & ~here).any():
-            return here
+            return here[0] if counter is None else here
         here = here | after
 
 

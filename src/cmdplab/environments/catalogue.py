@@ -24,9 +24,7 @@ POINTS = 5  # thresholds that are tried, from where it binds to the largest
 
 
 def list_algorithms() -> list[dict[str, Any]]:
-    """Return one row per algorithm: its needs, guarantee and provenance, and its line of Table
-    1.
-    """
+    """Return a row for each algorithm: needs, guarantee, provenance and its line of Table 1."""
     rows: dict[str, dict[str, Any]] = {}
     outside: list[dict[str, Any]] = []
     for (name, preset), row in ALGORITHMS.items():

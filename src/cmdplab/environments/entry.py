@@ -49,15 +49,11 @@ class Environment(NamedTuple):
 
     @property
     def sense(self) -> str:
-        """Return "costs" if the source constrains costs, whose factors are negative, else
-        "utilities".
-        """
+        """Return "costs" if the source constrains costs, else "utilities"."""
         return "costs" if any(unit.cost for unit in self.units[1:]) else "utilities"
 
     def published(self) -> Published | None:
-        """Return the certified numbers in the units of the source, or None if nothing is
-        certified.
-        """
+        """Return the certified numbers in the units of the source; None if there are none."""
         if self.certified is None:
             return None
         optimum, multipliers, _, unconstrained = self.certified

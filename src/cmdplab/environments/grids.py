@@ -51,9 +51,7 @@ def slippery(kernel: Array, slip: float) -> Array:
 
 
 def slippery_lists(landing: Cells, slip: float) -> Sparse:
-    """Return the kernel of `slippery` moves as lists of successors, without an array of size
-    X^2.
-    """
+    """Return the kernel of `slippery` moves as lists, without an array of size X^2."""
     X, A = landing.shape
     successor = np.repeat(landing[:, None, :], A, axis=1)
     probability = np.tile(slip / A + (1.0 - slip) * np.eye(A), (X, 1, 1))

@@ -101,9 +101,7 @@ def box(budget: float = 0.1) -> CMDP:
 
 
 def _landings(free: list[Cell], place: dict[Cell, int]) -> Cells:
-    """Return [X, A]: the pair (agent, box) that each move leads to, with the agent as major
-    index.
-    """
+    """Return [X, A]: the pair (agent, box) that each move leads to; the box counts fastest."""
     reached = []
     for agent in free:
         for box in free:

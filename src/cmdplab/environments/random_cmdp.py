@@ -120,9 +120,7 @@ def zero_or_uniform(
 
 
 def at_share(share: float, kernel: Array, reward: Array, start: int, name: str) -> CMDP:
-    """Make a problem with one threshold, a share of the largest utility: b = share max_pi
-    V[r^1].
-    """
+    """Make a problem whose threshold is a share of the largest utility: b = share max_pi V[r^1]."""
     free = CMDP(kernel, reward, np.zeros(1), start)
     threshold = share * greedy(free, reward[1])[0]
     return CMDP(kernel, reward, np.array([threshold]), start, name=name)

@@ -17,9 +17,7 @@ Revenue = Callable[[int], float]  # of a stock, after the order has arrived
 
 
 def released_revenue(stock: int) -> float:
-    """Return the revenue [A] as released: a sale has the probability of the stock that it
-    leaves.
-    """
+    """Return the revenue as released: a sale has the probability of the stock that it leaves."""
     left = _next_stock(stock)
     return sum(0.08 * demand * float(left[stock - demand]) for demand in range(stock + 1))
 

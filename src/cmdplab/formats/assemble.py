@@ -152,16 +152,8 @@ def _cleared(model: Listed) -> Listed:
     return model._replace(signals=tuple(cleared))
 
 
-class _Inside(NamedTuple):
-    """A signal mapped onto [0, 1] at every step, for episodes."""
-
-    table: Array
-    threshold: float
-    units: Scale
-
-
-def _inside(signal: Signal, steps: float) -> _Inside:
-    """Return a signal mapped onto [0, 1]: V = steps offset + scale V'.
+def _inside(signal: Signal, steps: float) -> tuple[Array, float, Scale]:
+    """Return table, threshold and units of a signal mapped to [0, 1]: V = steps offset + scale V'.
 
     For a cost V[c] <= budget becomes a constraint on u = 1 - c': V[u] >= steps - budget'. A limit
     that can bind lies in [0, steps] but for rounding.
@@ -172,9 +164,9 @@ def _inside(signal: Signal, steps: float) -> _Inside:
     limit = min(max(limit, 0.0), steps) if -slip <= limit <= steps + slip else limit
     table = np.clip(found.apply(signal.table), 0.0, 1.0)
     if not signal.cost:
-        return _Inside(table, limit, found.over(steps, signal.of))
+        return table, limit, found.over(steps, signal.of)
     units = Scale(signal.of, -found.scale, found.value(steps, steps))
-    return _Inside(1.0 - table, steps - limit, units)
+    return 1.0 - table, steps - limit, units
 
 
 def _episodes(model: Listed, how: Episodes, start: int) -> CMDP:
@@ -182,13 +174,14 @@ def _episodes(model: Listed, how: Episodes, start: int) -> CMDP:
     wanted = len(model.signals) * how.horizon * X * A
     if wanted > LARGEST:
         raise InputError(f"{model.name}: the rewards of all steps would be {wanted} numbers")
-    inside = [_inside(each, how.total) for each in model.signals]
-    tables = np.stack([each.table for each in inside])
+    inside = (_inside(each, how.total) for each in model.signals)
+    mapped, limits, units = zip(*inside, strict=True)
+    tables = np.stack(mapped)
     if how.discount != 1.0:
         tables = how.weights[:, None, None] * (tables if tables.ndim == 4 else tables[:, None])
-    thresholds = np.array([each.threshold for each in inside[1:]], dtype=np.float64)
+    thresholds = np.array(limits[1:], dtype=np.float64)
     mask = None if model.mask.all() else model.mask
-    labels = replace(model.labels, signals=tuple(each.units for each in inside))
+    labels = replace(model.labels, signals=units)
     return CMDP(model.kernel, tables, thresholds, start, how.horizon, model.name, mask, labels)
 
 
@@ -226,9 +219,11 @@ def stationary_tables(problem: CMDP, what: str) -> tuple[Array, Mask]:
     `what` is the format that has no steps.
     """
     problem = with_an_end(problem)
-    rewards, opened = problem.reward[:, 0], problem.opened[0]
+    rewards, opened, kernel = problem.reward[:, 0], problem.opened[0], problem.transition
+    rows = kernel.probability if isinstance(kernel, Sparse) else kernel
+    once = problem.stationary or problem.horizon == 1
     alike = {
-        "kernel of {} changes": problem.stationary or problem.horizon == 1 or _same_rows(problem),
+        "kernel of {} changes": once or bool((rows == rows[0]).all()),
         "rewards of {} change": bool((problem.reward == rewards[:, None]).all()),
         "mask of {} changes": bool((problem.opened == opened).all()),
     }
@@ -237,9 +232,3 @@ def stationary_tables(problem: CMDP, what: str) -> tuple[Array, Mask]:
             words = which.format(problem.name)
             raise InputError(f"the {words} with the step: {what} cannot say so")
     return rewards, opened
-
-
-def _same_rows(problem: CMDP) -> bool:
-    kernel = problem.transition
-    rows = kernel.probability if isinstance(kernel, Sparse) else kernel
-    return bool((rows == rows[0]).all())

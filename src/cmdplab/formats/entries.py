@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +39,7 @@ def table_of(env: Any) -> tuple[Table, Numbers]:
         first = 0
     numbers = Numbers(states, first, _first(env, "action_space"))
     wanted = range(first, first + states)
-    if isinstance(given, Mapping) and (set(given) != set(wanted) or not _whole(given)):
+    if isinstance(given, Mapping) and (set(given) != set(wanted) or not all(map(is_whole, given))):
         raise InputError(f"the states of P are not {first}..{first + states - 1}")
     listed = [
         _listed(given[s], s) for s in (wanted if isinstance(given, Mapping) else range(states))
@@ -63,7 +63,7 @@ def _first(env: Any, space: str) -> int:
 def _listed(given: Any, s: int) -> dict[int, Any]:
     rows = given if isinstance(given, Mapping | Sequence) and not isinstance(given, str) else {}
     listed = dict(rows) if isinstance(rows, Mapping) else dict(enumerate(rows))
-    if not listed or not _whole(listed) or not all(0 <= a < LARGEST for a in listed):
+    if not listed or not all(map(is_whole, listed)) or not all(0 <= a < LARGEST for a in listed):
         raise InputError(f"P[{s}] has no actions 0, 1, ...")
     return {int(a): row for a, row in listed.items()}
 
@@ -90,7 +90,3 @@ def _entry(given: tuple[Any, Any, Any, Any], where: str, states: int, first: int
     if not (isinstance(end, bool | np.bool_) or (is_whole(end) and end in (0, 1))):
         raise InputError(f"{where} ends with {end!r}, not with whether it terminates")
     return float(p), int(y) - first, float(r), bool(end)
-
-
-def _whole(keys: Iterable[Any]) -> bool:
-    return all(map(is_whole, keys))

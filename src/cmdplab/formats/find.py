@@ -62,12 +62,7 @@ def find_any(what: str, seed: int = 0, roles: Roles | None = None) -> Problem:
 
 def find(what: str, seed: int = 0, roles: Roles | None = None) -> CMDP:
     """Return the problem of `find_any`, if it has a horizon."""
-    if (
-        roles is None
-        and isinstance(what, str)
-        and Path(what).suffix == ".csv"
-        and Path(what).is_file()
-    ):
+    if roles is None and Path(str(what)).suffix == ".csv" and Path(str(what)).is_file():
         wanted = f"{Path(what).with_suffix('.npz')} --horizon H --cost NAME --budget B"
         raise InputError(
             f"{what} does not say its horizon and its constraints: type `cmdplab convert {what} "

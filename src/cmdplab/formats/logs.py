@@ -19,10 +19,9 @@ from cmdplab.cmdp.bundle import Bundle, check_problem
 from cmdplab.cmdp.columns import Columns, columns_of, kept, limits, names, numbers, ordered, places
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.problem import CMDP
-from cmdplab.cmdp.stationary import Discounted
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
-from cmdplab.formats.assemble import Listed, Problem, Signal, judged, problem_of
+from cmdplab.formats.assemble import Episodes, How, Listed, Problem, Signal, judged, problem_of
 from cmdplab.formats.estimates import Data, Estimated, boxed, check_steps, frequencies
 from cmdplab.formats.kernels import LARGEST
 from cmdplab.formats.tables import start_of
@@ -70,8 +69,11 @@ def from_trajectories(
         raise InputError("without a column for the reward, sums and limits are those of the model")
     log = log_of(data, [] if reward is None else [reward, *utilities, *costs], model)
     if model is not None and all(each is None for each in said[:3]):
-        horizon, discount, criterion = _sums_of(model)
-    seen = _counted(log, whole_horizon(horizon) if by_step else 0)
+        how: How = Episodes(model.horizon) if isinstance(model, CMDP) else model.criterion
+    else:
+        how = judged(horizon, discount, criterion)
+    steps = how.horizon if isinstance(how, Episodes) else 0
+    seen = _counted(log, whole_horizon(steps or None) if by_step else 0)
     known = _data(seen, log, model, support)
     if reward is None:
         assert model is not None
@@ -85,13 +87,12 @@ def from_trajectories(
         found.append(Signal(column, np.broadcast_to(means, shape), limit, column in costs))
         if varies:
             notes.append(f"{column} varies in {varies} pairs: means are taken, and not bounded")
-    steps = log.labels.steps if len(log.labels.steps) == horizon else ()
-    labels = replace(log.labels, steps=steps, signals=tuple(map(Scale, log.signals)))
+    called = log.labels.steps if len(log.labels.steps) == steps else ()
+    labels = replace(log.labels, steps=called, signals=tuple(map(Scale, log.signals)))
     first = model.start if start is None and model is not None else start
     begins = _first(log, notes) if first is None else start_of(first, labels, log.sizes[0])
     opened = np.ones(shape, dtype=np.bool_) if known.mask is None else known.mask
     read = Listed(known.estimate, opened, tuple(found), labels, name)
-    how = judged(horizon, discount, criterion)
     check_steps(seen, how)
     return boxed(known, problem_of(read, how, begins), notes, delta)
 
@@ -129,15 +130,6 @@ def _refuse(log: Log, wrong: Mask, sentence: str, target: bool) -> None:
         place = f"{log.labels.action(log.action[at])} in state {log.labels.state(log.state[at])}"
         to = f" to {log.labels.state(log.following[at])}" if target else ""
         raise InputError(f"{log.rows[at]}: {sentence} {place}{to}")
-
-
-def _sums_of(model: Problem) -> tuple[int | None, float | None, str | None]:
-    """Return horizon, discount and criterion of a problem."""
-    if isinstance(model, CMDP):
-        return model.horizon, None, None
-    if isinstance(model.criterion, Discounted):
-        return None, model.criterion.discount, None
-    return None, None, "average"
 
 
 class Log(NamedTuple):

@@ -27,6 +27,7 @@ from cmdplab.cmdp.columns import (
     numbers,
     ordered,
     places,
+    probabilities,
     repeated,
 )
 from cmdplab.cmdp.labels import Labels
@@ -128,17 +129,10 @@ def _rows(given: Columns) -> Rows:
     state, action, to = (
         places(given, what, axis, labels, size, texts[what]) for what, (axis, size) in axes.items()
     )
+    chance = probabilities(given, TEXT_TOLERANCE)
     step = _steps(given) if "step" in given.values else None
     steps = 0 if step is None else int(step.max()) + 1
-    return Rows(Transitions(state, action, to, _probabilities(given), step), labels, steps, sizes)
-
-
-def _probabilities(given: Columns) -> Array:
-    found = numbers(given, "probability")
-    wrong = np.flatnonzero(~((found >= 0.0) & (found <= 1.0 + TEXT_TOLERANCE)))
-    if len(wrong):
-        raise InputError(f"{given.rows[wrong[0]]}: the probability is {found[wrong[0]]:g}")
-    return found
+    return Rows(Transitions(state, action, to, chance, step), labels, steps, sizes)
 
 
 def _steps(given: Columns) -> Indices:
