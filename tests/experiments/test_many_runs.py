@@ -17,7 +17,7 @@ from cmdplab.cli import sweep as commands
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.experiments import durable, manifest, status as index
 from cmdplab.experiments.durable import CURVES, FILES, LOCK, MISTAKES, held, is_held, run_in_folder
-from cmdplab.experiments.executors import local
+from cmdplab.experiments.executors import local, worker
 from cmdplab.experiments.executors.worker import Interrupt
 from cmdplab.experiments.experiment import problems, read_experiment
 from cmdplab.experiments.folder import works_of
@@ -143,14 +143,30 @@ def test_a_worker_that_is_done_gets_its_next_run_at_once(swept, monkeypatch):
         def join(self):
             pass
 
-    for name in local._THREADS:
-        monkeypatch.setenv(name, "1")  # set back at the end
     ended = []
     monkeypatch.setattr(local, "Worker", AtOnce)
     monkeypatch.setattr(local, "wait", lambda *_, **__: pytest.fail("nobody is busy"))
     works = works_of(swept)
     local.run_locally(works, 3, ended.append, Interrupt(), 30.0)
     assert [each.folder for each in ended] == [work.folder.name for work in works]
+
+
+def test_workers_have_one_thread_and_the_process_that_starts_them_keeps_its_own(monkeypatch):
+    class Process:
+        def __init__(self, **_):
+            pass
+
+        def start(self):
+            started.append({name: os.environ.get(name) for name in worker._THREADS})
+
+    started, context = [], worker.multiprocessing.get_context("spawn")
+    monkeypatch.setattr(type(context), "Process", Process)
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    before = dict(os.environ)
+    worker.Worker(30.0)._start()
+    assert started == [dict.fromkeys(worker._THREADS, "1")]
+    assert dict(os.environ) == before
 
 
 def sweep_again(out):

@@ -9,7 +9,6 @@ its chunk and checkpoint within `GRACE`. A second Ctrl-C or SIGTERM stops at onc
 from __future__ import annotations
 
 import math
-import os
 import signal
 import time
 from collections.abc import Sequence
@@ -29,7 +28,6 @@ MOST_KILLS = 5  # from outside, before a run is left for another day: memory may
 
 
 _CRASHES = signals_named("SIGSEGV", "SIGBUS", "SIGABRT", "SIGFPE", "SIGILL", "SIGSYS")
-_THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def run_locally(
@@ -40,7 +38,6 @@ def run_locally(
     every: float,
 ) -> None:
     """Do all the work, or as much as there is time for."""
-    os.environ.update(dict.fromkeys(_THREADS, "1"))  # libraries read it when a worker imports them
     waiting, losses, last_moment = list(reversed(works)), _Losses(), math.inf
     crew = [Worker(every) for _ in range(min(workers, len(works)))]
     try:

@@ -22,6 +22,7 @@ from cmdplab.experiments.durable import CHECKPOINT_EVERY, do_one
 from cmdplab.experiments.status import RunStatus, status_by, status_of, with_end
 from cmdplab.experiments.work import Entries, Event, OnEvent, Work
 
+_THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 LEAVE = 10.0  # seconds for a worker to checkpoint when the sweep itself breaks off
 PATIENCE = 5.0  # seconds for which a run's lock is waited for: a killed process frees it at once
 TELL_EVERY = 0.5  # seconds between two messages of a worker
@@ -80,6 +81,20 @@ def _blocked() -> Iterator[None]:
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let a process that starts meanwhile compute in one thread: its libraries read it once."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
+
+
 class Worker:
     """A process, which is started when there is work, and our end of its pipe."""
 
@@ -96,7 +111,8 @@ class Worker:
         self.pipe, theirs = context.Pipe()
         arguments = (theirs, os.getpid(), self._every)
         process = context.Process(target=_serve, args=arguments, daemon=True)
-        with _blocked():  # until the child has handlers of its own: it would die of them before
+        # Signals wait until the child has handlers of its own: it would die of them before.
+        with _blocked(), _one_thread():
             process.start()
         theirs.close()
         return process
