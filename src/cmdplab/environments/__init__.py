@@ -25,10 +25,10 @@ __all__ = [
 
 
 def named(name: str) -> Environment | None:
-    """Return the environment of a name, or None. `cliff` and `Cliff-v0` name the same one.
+    """Return the environment of a name, or None; `cliff` and `Cliff-v0` name one environment.
 
-    Refuse another version than the present one: its results would not be comparable. A name that
-    is not ours may be registered by an installed package.
+    Another version than the present one is refused, because its results would not be comparable.
+    Installed packages may register other names.
     """
     plain = name.lower()
     if plain in ENVIRONMENTS:
@@ -43,7 +43,7 @@ def named(name: str) -> Environment | None:
 
 
 def make(name: str, seed: int = 0) -> CMDP:
-    """Make the problem of this name. If the environment is random, `seed` chooses the instance."""
+    """Make the problem of this name; if the environment is random, `seed` selects the instance."""
     name, seed = str(name), whole_number("the instance seed", seed)
     found = named(name)
     if found is not None and name.lower() in ENVIRONMENTS:
@@ -58,6 +58,6 @@ def make(name: str, seed: int = 0) -> CMDP:
 
 
 def no_instances(name: str, seed: object) -> str:
-    """Return the sentence that refuses an instance seed, and lists the random environments."""
+    """Return a sentence that refuses an instance seed and lists the random environments."""
     listed = ", ".join(each for each, found in ENVIRONMENTS.items() if found.random)
     return f"{name} is one instance and takes no instance seed ({seed} was given): {listed} do"

@@ -46,7 +46,7 @@ def list_algorithms() -> list[dict[str, Any]]:
 
 
 def _outside(group: str) -> list[Plugin]:
-    """Return what installed packages register in a group, without importing these packages."""
+    """Return the plugins that installed packages register in a group, without importing them."""
     return [each for found in plugins.plugins(group).values() for each in found]
 
 
@@ -55,7 +55,7 @@ def _source(found: Plugin) -> str:
 
 
 def _listed(name: str, summary: str, **known: Any) -> dict[str, Any]:
-    """Return the row of an algorithm, with empty values for all that `known` does not give."""
+    """Return the row of an algorithm, with empty values for all fields that `known` lacks."""
     row: dict[str, Any] = {
         "name": name,
         "presets": [],
@@ -93,9 +93,9 @@ def _formula(order: Order | None) -> str | None:
 
 
 def table_1_at(problem: CMDP, episodes: int, epsilon: float) -> list[dict[str, Any]]:
-    """Evaluate the orders of Table 1 at the sizes of a problem.
+    """Evaluate the orders of Table 1 for a number of episodes at the sizes of a problem.
 
-    Constants and logarithms are left out, and N = 1.
+    epsilon is the accuracy of mistakes. Constants and logarithms are left out, and N = 1.
     """
     if not problem.constraints:
         raise InputError(f"{problem.name} has no constraint: Table 1 is about one")
@@ -107,7 +107,7 @@ def table_1_at(problem: CMDP, episodes: int, epsilon: float) -> list[dict[str, A
 
 
 def list_environments() -> list[dict[str, Any]]:
-    """Return one row per environment: sizes, certified and published values, units, provenance."""
+    """Return a dictionary for each environment: sizes, certified values, units and provenance."""
     rows = [_environment(name, each) for name, each in ENVIRONMENTS.items()]
     unknown = dict.fromkeys(rows[0]) | {"version": 0, "units": [], "unverified": ""}
     for found in _outside(plugins.ENVIRONMENTS):
@@ -145,16 +145,16 @@ class ThresholdRange(NamedTuple):
     """Range of sensible thresholds of one constraint, and the optimal value at five of them."""
 
     constraint: int  # counted from 1
-    smallest: float  # the least utility of any policy: a threshold below it says nothing
-    largest_alone: float  # the most utility of any policy, the other constraints aside
+    smallest: float  # the least utility of any policy: lower thresholds have no effect
+    largest_alone: float  # the most utility of any policy, without the other constraints
     reward_optimal: float  # the most utility among policies that are best without this constraint
     threshold: list[float] | None  # [5], from where it binds to the largest that can be met
-    value: list[float] | None  # [5], the optimal values there
-    multiplier: list[float] | None  # [5], what one more unit of utility costs there
+    value: list[float] | None  # [5], the optimal values at these thresholds
+    multiplier: list[float] | None  # [5], the prices of one more unit of utility
 
 
 class Description(NamedTuple):
-    """Sizes and certified answers: feasibility, binding constraints and their prices."""
+    """Sizes and certified numbers of a problem: feasibility, binding constraints, their prices."""
 
     name: str
     states: int
@@ -165,12 +165,12 @@ class Description(NamedTuple):
     start: int | None  # None where the first state is random
     stationary: bool
     threshold: list[float]
-    largest_utility: list[float]  # of each constraint on its own: the range of sensible thresholds
+    largest_utility: list[float]  # the most utility of any policy, for each constraint separately
     unconstrained_optimum: float
     feasible: bool
     optimum: float | None
     multiplier: list[float] | None
-    binding: list[bool] | None  # whose multiplier is positive
+    binding: list[bool] | None  # True for constraints with a positive multiplier
     slater_gap: float | None
     certificate: float | None
     message: str
@@ -180,7 +180,7 @@ class Description(NamedTuple):
 
 
 def describe(problem: CMDP | StationaryCMDP) -> Description:
-    """Solve the problem and return its sizes, its optimum and the ranges of its thresholds."""
+    """Return the sizes of a problem, its certified optimum and the ranges of its thresholds."""
     solution, space = solve(problem), Attainable(problem)
     multiplier = None if solution.multiplier is None else solution.multiplier.tolist()
     ends = isinstance(problem, CMDP)
@@ -218,14 +218,17 @@ def _start(problem: CMDP | StationaryCMDP) -> int | None:
 
 
 def _most(space: Attainable, n: int, sign: float = 1.0) -> float:
-    """Return the largest return of reward n. With sign -1 return the smallest."""
+    """Return the largest return of reward n over all policies; with sign -1, the smallest."""
     weights = np.zeros(1 + space.problem.constraints)
     weights[n] = sign
     return float(space.best(weights)[n]) + 0.0
 
 
 def threshold_range(problem: CMDP | StationaryCMDP, constraint: int) -> ThresholdRange:
-    """Return the sensible thresholds of one constraint. The other thresholds stay fixed."""
+    """Return the sensible thresholds of constraint 1, ..., N, while the others stay fixed.
+
+    If no policy meets the other thresholds, the range has no optimal values.
+    """
     space = Attainable(problem)
     smallest, largest = _most(space, constraint, -1.0), _most(space, constraint)
     try:

@@ -34,7 +34,7 @@ def paradox() -> CMDP:
 
 
 def paradox_arrays() -> tuple[Array, Array]:
-    """Return (kernel [X, A, X], reward [2, X, A]) of one step, for other horizons."""
+    """Return the kernel [X, A, X] and the rewards [2, X, A] of `paradox` at every step."""
     kernel = np.zeros((2, 2, 2))
     kernel[0] = kernel[1, :, ::-1] = np.eye(2)
     reward = np.zeros((2, 2, 2))
@@ -74,13 +74,13 @@ def three_state() -> CMDP:
 
 
 def three_state_uniform() -> CMDP:
-    """Make the instance released with AlwaysSafe, which has a uniform start."""
+    """Make `three-state-uniform` of `three_state`, which has AlwaysSafe's uniform start."""
     kernel, reward, start = with_random_start(*_ring(), np.full(3, 1.0 / 3))
     return CMDP(kernel, reward, np.array([3.0]), start, name="three-state-uniform")
 
 
 def _ring() -> tuple[Array, Array]:
-    """Return (kernel [3, A, 3], reward [2, 6, 3, A])."""
+    """Return the kernel [3, A, 3] and the rewards [2, 6, 3, A] of the ring of three states."""
     states = np.arange(3)
     kernel = np.zeros((3, 2, 3))
     kernel[states, STAY, states] = 1.0

@@ -61,7 +61,7 @@ def random_tight(
 
 
 def _kernel(random: np.random.RandomState, states: int, actions: int) -> Array:
-    """Draw [X, A, X]: four successors of every pair. The last state absorbs."""
+    """Draw the kernel [X, A, X]: four successors of every pair. The last state absorbs."""
     kernel = np.zeros((states, actions, states))
     for state in range(states - 1):
         others = np.delete(np.arange(states - 1), state)
@@ -73,9 +73,9 @@ def _kernel(random: np.random.RandomState, states: int, actions: int) -> Array:
 
 
 def _hardest(kernel: Array) -> int:
-    """Return the state g != 0 with the least max_pi E gamma^T from state 0.
+    """Return the state g != 0 that is hardest to reach from state 0: its max_pi E gamma^T is least.
 
-    T is the first time at g.
+    T is the time of the first visit to g.
     """
     candidates = np.arange(1, len(kernel) - 1)
     arrival = np.zeros((len(kernel), len(candidates)))  # [x, g]

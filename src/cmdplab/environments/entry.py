@@ -35,17 +35,17 @@ class Published(NamedTuple):
 
 
 class Environment(NamedTuple):
-    """A function that makes problems, with their source, units and certified values."""
+    """Function that makes problems, with their source, units and certified values."""
 
     make: Callable[[int], CMDP]  # from an instance seed
-    random: bool  # whether the instance seed matters
+    random: bool  # True if the instance seed matters
     summary: str
     source: str
     version: int = 0  # goes up when results on it would change
     units: tuple[Scale, ...] = ()  # one per reward; () where nothing was converted
-    certified: Certified | None = None  # None where each seed is another problem
-    tail: float | None = None  # what a cut infinite horizon still could add, published units
-    unverified: str = ""  # what no source confirms
+    certified: Certified | None = None  # None if each seed makes another problem
+    tail: float | None = None  # a bound on rewards after the end of a cut horizon, published units
+    unverified: str = ""  # the numbers that no source confirms
 
     @property
     def sense(self) -> str:
@@ -76,7 +76,8 @@ def row(
     """Return an environment of a function of this subpackage, named as "module.function".
 
     Without certified values the environment is random, and the function takes the instance seed.
-    `given` are other arguments. The module is imported when a problem is made.
+    `given` are other arguments of the function. Its module is imported when a problem is made. The
+    remaining arguments are fields of `Environment`.
     """
     module, _, name = function.partition(".")
 
@@ -100,7 +101,10 @@ def stationary_costs(
     mask: Mask | None = None,
     labels: Labels | None = None,
 ) -> CMDP:
-    """Make a problem with one budget whose reward and cost [X, A] are the same at each step."""
+    """Make a problem with one budget whose objective and cost [X, A] are the same at each step.
+
+    kernel : [X, A, X]. mask : [X, A], True for open actions. start : the first state.
+    """
     rewards, costs = np.tile(objective, (horizon, 1, 1)), np.tile(cost, (1, horizon, 1, 1))
     problem = CMDP.from_costs(kernel, rewards, costs, [budget], start, name, mask)
     return problem if labels is None else problem.changed(labels=labels)
@@ -116,8 +120,8 @@ def checked_sizes(**sizes: int) -> None:
 def registered(name: str) -> Environment | None:
     """Return the environment that an installed package registers under this name, or None.
 
-    Import the package's module. It must give an `Environment`, or a function that makes a `CMDP`
-    from an instance seed or from nothing.
+    The package's module is imported. It must provide an `Environment`, or a function that makes a
+    `CMDP` from an instance seed or from nothing.
     """
     found = plugins.plugin(plugins.ENVIRONMENTS, name)
     if found is None:
@@ -134,7 +138,7 @@ def registered(name: str) -> Environment | None:
 
 
 def _made_by(whose: str, make: Callable[[int], Any]) -> Callable[[int], CMDP]:
-    """Wrap a function from outside so that it returns a CMDP or fails in one sentence."""
+    """Return a function that calls `make` and raises an InputError unless it makes a CMDP."""
 
     def made(seed: int) -> CMDP:
         try:

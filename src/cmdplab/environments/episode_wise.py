@@ -36,7 +36,7 @@ LABELS = Labels(tuple(f"buffer {n}" for n in range(LEVELS)), ("fast link", "slow
 
 
 def opse_streaming(mu: float = 0.7, rho: float = 0.25, name: str = "opse-streaming") -> CMDP:
-    """Make the instance with arrival rate mu on the fast link and departure rate rho."""
+    """Make `opse-streaming` with arrival rate mu on the fast link and departure rate rho."""
     rate = np.tile([mu, 1.0 - mu], (LEVELS, 1))  # on the fast link, on the slow link
     up, down = (1.0 - rho) * rate, rho * (1.0 - rate)
     kernel = neighbours(up, down, 1.0 - up - down)
@@ -47,7 +47,7 @@ def opse_streaming(mu: float = 0.7, rho: float = 0.25, name: str = "opse-streami
 
 
 def random_streaming(name: str = "opse-streaming-random", seed: int = 0) -> CMDP:
-    """Draw the instance of a seed. It stays the same in every version of NumPy."""
+    """Draw `opse-streaming-random` for an instance seed. NumPy never changes this instance."""
     random = stream(seed)
     mu, rho = random.uniform(0.5, 0.9), random.uniform(0.1, 0.4)
     return opse_streaming(mu, rho, f"{name} (seed {seed})")
@@ -60,7 +60,7 @@ def opse_tabular(
     actions: int = 3,
     horizon: int = HORIZON,
 ) -> CMDP:
-    """Draw the instance of a seed. It stays the same in every version of NumPy."""
+    """Draw `opse-tabular` for an instance seed. NumPy never changes this instance."""
     checked_sizes(states=states, actions=actions, horizon=horizon)
     random = stream(seed)
     shape = (horizon, states, actions)
@@ -78,7 +78,7 @@ def opse_linear(
     horizon: int = HORIZON,
     features: int = 5,
 ) -> CMDP:
-    """Draw the instance of a seed. It stays the same in every version of NumPy."""
+    """Draw `opse-linear` for an instance seed. NumPy never changes this instance."""
     checked_sizes(states=states, actions=actions, horizon=horizon, features=features)
     random = stream(seed)
     phi = random.dirichlet(np.full(features, CONCENTRATION), (states, actions))

@@ -14,7 +14,7 @@ MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))  # (rows, columns) of up, down, left,
 
 
 def landings(rows: int, columns: int) -> Cells:
-    """Return [X, 4]: the cell that each move leads to. A move off the grid stays."""
+    """Return the cell [X, 4] that each move leads to. A move off the grid stays."""
     row, column = np.divmod(np.arange(rows * columns), columns)
     reached = [
         np.clip(row + down, 0, rows - 1) * columns + np.clip(column + right, 0, columns - 1)
@@ -24,9 +24,10 @@ def landings(rows: int, columns: int) -> Cells:
 
 
 def neighbours(up: npt.ArrayLike, down: npt.ArrayLike, stay: npt.ArrayLike) -> Array:
-    """Return the kernel [X, A, X] of levels that rise or fall by one, or stay.
+    """Return the kernel [X, A, X] of levels in a row that rise or fall by one, or stay.
 
-    A level that would leave the range stays.
+    up, down, stay : the probabilities, broadcast to [X, A]. A level that would leave the range
+    stays.
     """
     up, down, stay = np.broadcast_arrays(up, down, stay)  # [X, A]
     level = np.arange(len(up))
@@ -45,7 +46,7 @@ def deterministic(landing: Cells) -> Array:
 
 
 def slippery(kernel: Array, slip: float) -> Array:
-    """Return the kernel [X, A, X] in which each action is drawn again with probability `slip`."""
+    """Return a kernel [X, A, X] whose actions are drawn again uniformly with probability `slip`."""
     drawn = kernel.mean(axis=1, keepdims=True)
     return np.asarray((1.0 - slip) * kernel + slip * drawn)
 

@@ -71,7 +71,7 @@ def queue(horizon: int = 100) -> CMDP:
 
 
 def queue_arrays() -> tuple[Array, Array]:
-    """Return (kernel [X, A, X], reward [3, X, A]) of one step."""
+    """Return the kernel [X, A, X] and the rewards [3, X, A] of the queue at every step."""
     pairs = np.meshgrid([0.2, 0.4, 0.6, 0.8], [0.5, 0.6, 0.7, 0.8], indexing="ij")
     service, flow = (each.ravel() for each in pairs)
     arrival = np.tile(flow, (6, 1))
@@ -122,7 +122,7 @@ def river_swim(horizon: int = 20, budget: float = 1.077) -> CMDP:
 
 
 def osband_river_swim(horizon: int = 20, budget: float = 10.0) -> CMDP:
-    """Make the form with a cost for every stroke to the right."""
+    """Make `river-swim-osband` of `river_swim`, with a cost for every stroke to the right."""
     left = [1.0] * 6, [0.0] * 6
     right = [0.0] + [0.05] * 4 + [0.4], [0.6] + [0.35] * 4 + [0.0]
     strokes = np.tile([0.0, 1.0], (PLACES, 1))

@@ -202,7 +202,7 @@ def triple_q_grid(steps: float = 20.0, name: str = "triple-q-grid") -> CMDP:
 
 
 def _obstacles() -> tuple[Array, int]:
-    """Return ([18, 18] with 1 on obstacles, the column of the goal counted from 0)."""
+    """Return an array [18, 18] with 1 on obstacles, and the column of the goal, counted from 0."""
     random = np.random.RandomState(1234)
     obstacle = np.zeros((SIDE, SIDE))
     obstacle[1:-1] = random.random_sample((SIDE - 2, SIDE)) <= 0.4

@@ -1,4 +1,4 @@
-"""Random CMDPs without structure, and the very instance behind the paper's Figure 1."""
+"""Random CMDPs without structure, and the instance behind the paper's Figure 1."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from cmdplab.types import Array
 
 
 def published() -> CMDP:
-    """Make the very CMDP behind the paper's Figure 1: X = 30, A = 3, H = 10, one constraint.
+    """Make the CMDP behind the paper's Figure 1: X = 30, A = 3, H = 10, one constraint.
 
-    The arrays are numbers regenerated from the released generator's seed 12; no code came along.
+    The arrays are numbers regenerated from the released generator's seed 12; no code was copied.
     They were float32, so the rows of the kernel are normalised here in float64. The threshold is
     used as the notebook rounded it. Optimum 5.18840, multiplier 1, largest utility 2b to 1e-6.
     """
@@ -35,21 +35,21 @@ def published() -> CMDP:
 
 
 CONCENTRATION = 0.1
-DRAWS = 1000  # before giving up on an instance that is accepted
-SMALL = 1e-6  # a multiplier
+DRAWS = 1000  # the most draws of an instance until one is accepted
+SMALL = 1e-6  # smaller multipliers count as zero
 # NumPy promises that RandomState draws the same numbers for ever; its Generator does not.
 Draw = Callable[[np.random.RandomState, tuple[int, ...]], tuple[Array, Array]]
 Accept = Callable[[CMDP], bool]
 
 
 def printed_rewards(random: np.random.RandomState, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Draw (r^0, r^1) as the paper prints them."""
+    """Draw r^0 and r^1 = 1 - r^0, of this shape each, as the paper prints them."""
     objective = zero_or_uniform(random, shape)
     return objective, 1.0 - objective
 
 
 def released_rewards(random: np.random.RandomState, shape: tuple[int, ...]) -> tuple[Array, Array]:
-    """Draw (r^0, r^1) as the authors' notebook draws them."""
+    """Draw r^0 and r^1 = 1 - r^0, of this shape each, as the authors' notebook draws them."""
     objective = (random.random_sample(shape) < 0.5).astype(np.float64)
     return objective, 1.0 - objective
 
@@ -57,7 +57,7 @@ def released_rewards(random: np.random.RandomState, shape: tuple[int, ...]) -> t
 def independent_rewards(
     random: np.random.RandomState, shape: tuple[int, ...]
 ) -> tuple[Array, Array]:
-    """Draw r^0 and r^1 independently of each other."""
+    """Draw r^0 and r^1, of this shape each, independently of each other."""
     return zero_or_uniform(random, shape), zero_or_uniform(random, shape)
 
 
@@ -75,11 +75,11 @@ def random_cmdp(
     horizon: int = 10,
     accept: Accept = anything,
 ) -> CMDP:
-    """Draw the paper's random CMDP (Appendix D), in three forms. A seed gives the same instance in
-    every version of NumPy.
+    """Draw the paper's random CMDP (Appendix D) for an instance seed, with one of three rewards.
 
     P_h(. | x, a) ~ Dirichlet(0.1, ..., 0.1), independent over h, x, a; the start state is drawn
-    once; b = half of the largest attainable utility. The forms differ in the rewards:
+    once; b = half of the largest attainable utility. NumPy never changes the instance of a seed.
+    The forms differ in the function `rewards`:
 
     - printed: r^0 is 0 with probability 1/2, else uniform on [0, 1]; r^1 = 1 - r^0   (the paper's
       text)
@@ -107,14 +107,14 @@ def random_cmdp(
 
 
 def stream(seed: int) -> np.random.RandomState:
-    """Return the random numbers of an instance."""
+    """Return the generator of random numbers for an instance seed."""
     return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(seed)))
 
 
 def zero_or_uniform(
     random: np.random.RandomState, shape: tuple[int, ...], zeros: float = 0.5
 ) -> Array:
-    """Draw numbers that are 0 with probability `zeros`, else uniform on [0, 1]."""
+    """Draw an array of numbers that are 0 with probability `zeros`, else uniform on [0, 1]."""
     zero = random.random_sample(shape) < zeros
     return np.where(zero, 0.0, random.random_sample(shape))
 
@@ -127,7 +127,7 @@ def at_share(share: float, kernel: Array, reward: Array, start: int, name: str) 
 
 
 def first_accepted(draw: Callable[[], CMDP], accept: Accept) -> CMDP:
-    """Draw problems until one is accepted, and return it."""
+    """Return the first of the drawn problems that `accept` accepts; give up after 1,000 draws."""
     for _ in range(DRAWS):
         problem = draw()
         if accept(problem):
@@ -206,10 +206,11 @@ def random_problem(
     closed: float = 0.0,
     stationary: bool = False,
 ) -> CMDP:
-    """Return a feasible random problem: one random policy exceeds every threshold.
+    """Return a random problem of these sizes. One random policy exceeds every threshold.
 
-    `closed` is the share of actions that the mask closes; one in each state stays open. With
-    `stationary` all steps are as the first.
+    concentration : of the Dirichlet distribution of each row of the kernel.
+    closed : the share of actions that the mask closes; one action of each state stays open.
+    stationary : True makes kernel, rewards and mask the same at every step.
     """
     X, A, H, N = states, actions, horizon, constraints
     rng = np.random.default_rng([seed, X, A, H, N])

@@ -40,7 +40,7 @@ MOVES = ((0, 1), (0, -1), (-1, 0), (1, 0))  # up, down, left, right
 
 
 class Place(NamedTuple):
-    """A state of the model."""
+    """State of the model."""
 
     cell: tuple[int, int]
     gold: bool = False
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The arrays of one step."""
+    """Kernel, deliveries and attacks of the model at every step."""
 
     kernel: Array  # [X, A, X]
     delivered: Array  # [2, X, A]: gold, gems
@@ -58,20 +58,20 @@ class Model(NamedTuple):
 
 
 def resource_attacks(horizon: int = 50, budget: float = 0.3) -> CMDP:
-    """Make the problem of gathering gold with a budget of attacks."""
+    """Make `resource-attacks`: gather gold with a budget of attacks."""
     checked_sizes(horizon=horizon)
     kernel, (gold, _), attacked, mask = resource_model()
     return stationary_costs(kernel, gold, attacked, budget, horizon, 0, "resource-attacks", mask)
 
 
 def resource_gems(horizon: int = 50, gems: float = 2.0) -> CMDP:
-    """Make the problem of gathering gold with a demand for gems."""
+    """Make `resource-gems`: gather gold, and at least this expected number of gems."""
     kernel, delivered, _, mask = resource_model()
     return CMDP(kernel, delivered, np.array([gems]), 0, horizon, "resource-gems", mask)
 
 
 def resource_model() -> Model:
-    """Return the states that can be reached, and the result of each move there."""
+    """Return the arrays of the model over the states that can be reached."""
     states = [Place(HOME)]
     moved: list[list[Place | None]] = []
     for state in states:  # the list grows while it is read

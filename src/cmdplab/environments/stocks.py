@@ -23,12 +23,12 @@ def released_revenue(stock: int) -> float:
 
 
 def corrected_revenue(stock: int) -> float:
-    """Return the expected revenue [A]: a sale has the probability of its demand."""
+    """Return the expected revenue of a stock: a sale has the probability of its demand."""
     return sum(0.08 * demand * DEMAND[demand] for demand in range(stock + 1))
 
 
 def inventory(revenue: Revenue = released_revenue, name: str = "inventory") -> CMDP:
-    """Make inventory control: X = 6, A = 6, H = 7, one cost constraint. `revenue` may be another.
+    """Make inventory control: X = 6, A = 6, H = 7, one cost constraint, with a revenue of a stock.
 
     Origin: the inventory example released with DOPE (Bura et al., 2022). All parameters are those
     of that release.
@@ -71,12 +71,12 @@ def inventory(revenue: Revenue = released_revenue, name: str = "inventory") -> C
 
 
 def corrected_inventory() -> CMDP:
-    """Make the instance with the expected revenue."""
+    """Make `inventory-corrected`, which has the expected revenue."""
     return inventory(corrected_revenue, "inventory-corrected")
 
 
 def _next_stock(stock: int) -> Array:
-    """Return [X]: the distribution of the next stock after the demand of one step."""
+    """Return the distribution [X] of the next stock after the demand of one step."""
     left = np.zeros(CAPACITY + 1)
     for demand, probability in enumerate(DEMAND):
         left[max(0, stock - demand)] += probability
@@ -123,7 +123,7 @@ def job_scheduling() -> CMDP:
 
 
 def _jobs_left() -> Array:
-    """Return the kernel [X, A, X], which is the same at every step."""
+    """Return the kernel [X, A, X] of the jobs left, which is the same at every step."""
     kernel = np.zeros((JOBS + 1, 2, JOBS + 1))
     for jobs in range(JOBS + 1):
         kernel[jobs, REST, jobs] = 1.0
