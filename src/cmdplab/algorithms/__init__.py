@@ -230,7 +230,10 @@ def written_name(given: Given) -> str:
 
 
 def _found_again(row: Row) -> str:
-    """Return the name of a row that is registered, ours or from outside, or at its import path."""
+    """Return the name under which a folder can find a row again; refuse a row in memory alone.
+
+    The name is "name:preset" for a registered row, or a plugin's name or import path.
+    """
     if not isinstance(row, Custom) and ALGORITHMS.get((row.name, row.preset)) == row:
         return f"{row.name}:{row.preset}"
     if isinstance(row, Safe) and algorithm(row.name, row.preset) == row:

@@ -1,8 +1,9 @@
 """DOPE (Bura, HasanzadeZonuzy, Kalathil, Shakkottai and Chamberland, 2022).
 
 Symbols -> names: pi_b `baseline` with utility b_0, gap_0 `baseline_slack`, beta(y) `width`,
-betabar its sum over y, K_0 `warm_up`. Doubly optimistic: a bonus, and the choice of a kernel.
-With known rewards:
+betabar its sum over y, K_0 `warm_up`. Pbar is the estimate of the kernel P, V^pi[P, r] the value of
+reward r, b a threshold. Episode k of K. X, A, H: `Setting`. DOPE is doubly optimistic: it has a
+bonus, and chooses a kernel. With known rewards:
 
     rbar = r^0 + (H^2 / gap_0) betabar,    u_ = r^n - H betabar
     k <= K_0:  pi_k = pi_b
@@ -42,17 +43,20 @@ from cmdplab.algorithms.schedules import Setting
 
 
 def compensation(s: Setting) -> float:
-    """Return H^2 / gap_0."""
+    """Return H^2 / gap_0, the weight of betabar in the objective."""
     return s.H**2 / s.baseline_slack
 
 
 def reward_compensation(s: Setting) -> float:
-    """Return 3 H / gap_0 - 1: with the one below the clip [derived] 3 H / gap_0 widths   [code]."""
+    """Return 3 H / gap_0 - 1, the widths above the clip of an estimated reward   [code].
+
+    With the one width below the clip [derived], this makes 3 H / gap_0 widths.
+    """
     return 3.0 * s.H / s.baseline_slack - 1.0
 
 
 def baseline_phase(s: Setting) -> float:
-    """Return floor(K_0) + 1, K_0 = X^2 A H^3 / gap_0^2   [code].
+    """Return floor(K_0) + 1, the episodes of the baseline; K_0 = X^2 A H^3 / gap_0^2   [code].
 
     The release plays the baseline in the episodes 0, 1, ..., K_0.
     """

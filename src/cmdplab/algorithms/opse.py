@@ -82,7 +82,11 @@ def soft_horizon(kappa: float, s: Setting) -> float:
 
 
 def tabular(s: Setting, bonus_scale: float, margin_scale: float) -> Constants:
-    """Return the tabular constants: widths [derived], the rest [paper] with equality."""
+    """Return the constants of OPSE in print: widths [derived], the rest [paper] with equality.
+
+    s : the sizes and the safe policy's slack. bonus_scale, margin_scale : factors of Cr and Cd, and
+    of Cu.
+    """
     Cu = margin_scale * concentration(s.H, s)
     B = compensation(Cu, s)
     kappa = temperature(B, s)

@@ -175,11 +175,12 @@ def _declared(command: str, each: Parameter, default: Any = Parameter.empty) -> 
 def command(
     *makes: Callable[..., Any], **defaults: Any
 ) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
-    """Decorate a function that returns its answer, so that Typer can call it as a command.
+    """Return a decorator that turns a function returning an answer into a command for Typer.
 
-    The first parameters of the function are the results of `makes`. Typer reads options from a
-    signature. The new signature has the other parameters of the function, the options of `makes`,
-    and --json. `defaults` are default values for parameters of `makes`.
+    makes : functions whose results are the first parameters of the decorated function. Typer reads
+    options from a signature. The new signature has the other parameters of the function, the
+    options of `makes`, and --json.
+    defaults : default values for parameters of `makes`.
     """
     made = {make: signature(make, eval_str=True).parameters for make in makes}
 

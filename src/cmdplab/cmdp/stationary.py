@@ -199,7 +199,7 @@ def average_problem(
 ) -> StationaryCMDP:
     """Return the problem: maximise the long-run average reward, with limits per step.
 
-    Arguments as in `CMDP.discounted`.
+    transition : [X, A, X] or lists. reward : [X, A], in any units. given : see `Terms`.
     """
     given.setdefault("name", "average")
     return _stationary(Average(), transition, reward, **given)

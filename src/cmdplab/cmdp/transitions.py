@@ -281,7 +281,11 @@ def lists(kernel: Kernel) -> Sparse | None:
 
 
 def checked_rows(table: Array, what: str = "transition") -> Array:
-    """Return a table [..., Y] of distributions, normalised in place; refuse other rows."""
+    """Check that each row of a table [..., Y] is a distribution, and return the table, normalised.
+
+    A row with an entry outside [0, 1], or a sum other than 1 beyond a tolerance, is refused. `what`
+    is the name of the table in the error. The table is changed in place.
+    """
     right = (table >= 0.0) & (table <= 1.0 + ROW_SUM_TOLERANCE)
     refuse_first(f"{what}[{{}}] is {{:g}}, not a probability", table, ~right)
     total = table.sum(axis=-1)

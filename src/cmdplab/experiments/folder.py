@@ -258,7 +258,7 @@ def content(folder: Path, ours: set[str]) -> str:
 
 
 def _begun(folder: Path) -> list[RunSettings]:
-    """Return the runs whose folders are there, if nothing lists them."""
+    """Return the settings of all runs whose manifests in the folder can be read."""
     records = [manifest.read_if_good(each) for each in sorted(folder.glob("*"))]
     return [record.settings for record in records if record is not None]
 

@@ -157,15 +157,15 @@ class Reached(NamedTuple):
 
 
 class Store(Protocol):
-    """A place that keeps what a run finds."""
+    """Keeper of the state and the results of a run."""
 
     snapshot: Snapshot | None  # from which the run goes on
 
     def save(self, reached: Reached, seconds: float) -> None:
-        """Keep a run that goes on."""
+        """Keep what a run in progress has reached. seconds : its playing time so far."""
 
     def close(self, reached: Reached | None, seconds: float) -> None:
-        """Keep a run that is done or was stopped; None: before its first episode."""
+        """Keep what a finished or stopped run has reached; None: it has played no episode."""
 
     def fail(self, error: Exception) -> None:
         """Keep the error that ended the run."""

@@ -198,7 +198,10 @@ def good_lines(lines: Iterable[bytes], needed: Set[str]) -> Iterable[dict[str, A
 
 
 def _read(file: Path | None, runs: int) -> tuple[dict[str, dict[str, Any]], int]:
-    """Return the last good line of each run, and the number of lines."""
+    """Return the last good line of each run by its name, and the number of lines of an index file.
+
+    A missing file, or one too long for this number of runs, counts as empty.
+    """
     try:
         if file is None or file.stat().st_size > (4 * runs + 1000) * 4096:  # not ours
             return {}, 0

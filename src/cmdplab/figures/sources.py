@@ -56,7 +56,7 @@ def _reduced(name: str, values: Array, units: Units) -> Array:
 
 
 def in_memory(source: Run | Sequence[Run] | Mapping[str, Sequence[Run]], file: str) -> Plotted:
-    """Return runs in memory as a figure reads them."""
+    """Return the curves (or mistakes, as `file` says) of runs in memory, grouped by label."""
     runs = [source] if isinstance(source, Run) else source
     grouped = runs if isinstance(runs, Mapping) else by_label(runs)
     if not grouped or not all(grouped.values()):

@@ -213,7 +213,7 @@ def _checked(info: Any, where: str) -> Info:
 
 
 def _binds(function: Callable[..., Any], *arguments: str, **named: int) -> bool:
-    """Return True if a function takes these arguments, or does not show its own."""
+    """Return True if a function can be called with these arguments, or hides its parameters."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -208,7 +208,7 @@ class Playing:
         return remarks
 
     def _episodes(self, first: int, last: int, rows: Array | None = None) -> Iterator[Played]:
-        """Yield episodes of a policy, the learner's or another [H, X, A]."""
+        """Yield episodes first, ..., last, played by the learner, or by a policy rows [H, X, A]."""
         other, lead = None if rows is None else by_rows(rows, self.setup.lead), self.setup.lead
 
         def row(h: int, x: int) -> Array:

@@ -120,7 +120,7 @@ def _steps(problem: CMDP | StationaryCMDP, steps: int | None) -> int:
 
 
 def _unending(problem: StationaryCMDP, policy: Array, T: int) -> tuple[Array, Array]:
-    """Return the weights [T] of the steps of a path, and bounds [1 + N] on the rest of time."""
+    """Return weights [T] of the steps of a path, and bounds [1 + N] on the error of ending at T."""
     if isinstance(problem.criterion, Discounted):
         gamma = problem.criterion.discount
         largest = np.abs(problem.reward).max(axis=(1, 2))
@@ -168,7 +168,7 @@ def _inverse(rows: Array, uniform: Array) -> Indices:
 def _following(
     problem: CMDP | StationaryCMDP, h: int, x: Indices, a: Indices, uniform: Array
 ) -> Indices:
-    """Return the next states, [E]."""
+    """Draw the next states [E] at step h from states x, actions a and uniform numbers, all [E]."""
     kernel = problem.transition
     if isinstance(kernel, Sparse):
         chosen = _inverse(kernel.at(h)[x, a], uniform)

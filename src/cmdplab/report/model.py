@@ -113,7 +113,7 @@ class Trouble(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The content of a page."""
+    """Content of a folder's report page: a section for each problem, runs in trouble, notes."""
 
     title: str
     folder: str

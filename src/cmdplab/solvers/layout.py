@@ -126,7 +126,7 @@ LaidOut = Model | TableModel | ListedModel
 
 
 class Columns(NamedTuple):
-    """Policies with their kernels: the vertices that a plan mixes, and one spare place."""
+    """Policies that a plan mixes, with their kernels and returns; the last place is spare."""
 
     actions: Indices  # [N + 2, H, P]
     order: Indices  # [N + 2, H, X], states by value, in which the kernel was filled

@@ -5,8 +5,12 @@ the next step, its best row starts at the lower ends. The remaining mass, `spare
 states of the highest value first. All pairs (x, a) share the order of the states, so that one loop
 over states fills all pairs side by side. This takes 13 us a sweep at X = 30, A = 3, H = 10, where
 sorting and filling pair by pair took 100. With no room it is value iteration.
+
+Arguments: h step, layer of the kernel, i pair (x, a), y next state, n reward, s place in a pair's
+list, q action values, order of the states by value, work (arrays to write to). layout.py has the
+models and their shapes.
 """
-# Numba infers the types of the compiled functions; layout.py names the shapes.
+# Numba infers the types of the compiled functions.
 
 from __future__ import annotations
 
@@ -23,14 +27,14 @@ FINE = 1e11  # see `coarsen`; a plan loses at most H / FINE by it
 
 @compiled
 def coarsen(values, order):
-    """Round values to a grid of 1 / FINE: states that differ by rounding alone become equal."""
+    """Round values to multiples of 1 / FINE: values that differ only by rounding become equal."""
     for t in range(len(order)):
         values[t] = np.floor(values[t] * FINE + 0.5)
 
 
 @compiled
 def pour(lower, room, left, row):
-    """Write row[i] = P(y) of every pair, for the next state y. Reduce the spare mass `left`."""
+    """Write row[i] = P(y) of every pair i for one next state y; reduce the spare mass `left`."""
     for i in range(len(row)):
         poured = min(room[i], left[i])
         left[i] -= poured
@@ -46,7 +50,7 @@ def add_scaled(row, value, q):
 
 @compiled
 def pour_all(lower, room, spare, order, value, left, row, q):
-    """Write q[n, i] = sum_y P(y) value[n, y] under the kernel that fills in this order."""
+    """Write q[n, i] = sum_y P(y) value[n, y] under the best kernel for this order of the states."""
     for i in range(len(left)):
         left[i] = spare[i]
     q[:] = 0.0
@@ -59,7 +63,7 @@ def pour_all(lower, room, spare, order, value, left, row, q):
 
 @compiled
 def expect_box(model, h, order, value, work, q):
-    """Compute `expect` for a box."""
+    """Do the work of `expect` for a box."""
     layer = min(h, len(model.spare) - 1)
     lower, room, spare = model.lower[layer], model.room[layer], model.spare[layer]
     coarsen(work.total, order)
@@ -69,7 +73,7 @@ def expect_box(model, h, order, value, work, q):
 
 @compiled
 def expect_table(model, h, order, value, work, q):
-    """Compute `expect` for a table, with sums in the order in which a box is filled."""
+    """Do the work of `expect` for a table, with sums in the order in which a box is filled."""
     kernel = model.kernel[h]
     coarsen(work.total, order)
     sort_states(work.total, order)
@@ -82,7 +86,7 @@ def expect_table(model, h, order, value, work, q):
 
 @compiled
 def expect_listed(model, h, order, value, work, q):
-    """Compute `expect` for a listed kernel."""
+    """Do the work of `expect` for a listed kernel."""
     layer = min(h, len(model.probability) - 1)
     for n in range(len(value)):
         expect_one(model.successor, model.probability[layer], value[n], q[n])
@@ -99,7 +103,7 @@ def expect_one(successor, probability, value, q):
 
 @compiled
 def move_in_box(model, h, i, order, mass, ahead):
-    """Move as `move`, in a box."""
+    """Do the work of `move` for a box."""
     layer = min(h, len(model.spare) - 1)
     left = model.spare[layer, i]
     for t in range(len(order)):
@@ -111,14 +115,14 @@ def move_in_box(model, h, i, order, mass, ahead):
 
 @compiled
 def move_in_table(model, h, i, order, mass, ahead):
-    """Move as `move`, in a table."""
+    """Do the work of `move` for a table."""
     for y in range(model.kernel.shape[1]):
         ahead[y] += mass * model.kernel[h, y, i]
 
 
 @compiled
 def move_listed(model, h, i, order, mass, ahead):
-    """Move as `move`, in a listed kernel."""
+    """Do the work of `move` for a listed kernel."""
     layer = min(h, len(model.probability) - 1)
     for s in range(len(model.successor)):
         ahead[model.successor[s, i]] += mass * model.probability[layer, s, i]
@@ -126,44 +130,44 @@ def move_listed(model, h, i, order, mass, ahead):
 
 @compiled
 def entries_listed(model, layer, i):
-    """Return `entries` of a listed box."""
+    """Return the length of pair i's list in a listed box."""
     return len(model.successor)
 
 
 @compiled
 def entries_seen(model, layer, i):
-    """Return `entries` of a box with lists that grow."""
+    """Return the number of successors in pair i's list that were seen, for lists that grow."""
     return model.used[layer, i]
 
 
 @compiled
 def entry_listed(model, layer, i, s):
-    """Return `entry` of a listed box."""
+    """Return next state, lower end and room at place s of pair i's list in a listed box."""
     return model.successor[s, i], model.lower[layer, s, i], model.room[layer, s, i]
 
 
 @compiled
 def entry_seen(model, layer, i, s):
-    """Return `entry` of a box with lists that grow."""
+    """Return next state, lower end and room at place s of pair i's list, for lists that grow."""
     place = model.begin[layer, i] + s
     return model.state[place], model.lower[place], model.room[place]
 
 
 @by_type({ListedBox: entries_listed, SeenBox: entries_seen})
 def entries(model: Any, layer: Any, i: Any) -> Any:
-    """Return the number of places in the list of a pair."""
+    """Return the number of places in the list of pair i."""
     raise NotImplementedError
 
 
 @by_type({ListedBox: entry_listed, SeenBox: entry_seen})
 def entry(model: Any, layer: Any, i: Any, s: Any) -> Any:
-    """Return the state at a place of a pair's list (-1 if empty), its lower end and its room."""
+    """Return next state (-1 if empty), lower end and room at place s of pair i's list."""
     raise NotImplementedError
 
 
 @compiled
 def room_of(model, layer, i, y):
-    """Return the most that a state may get above its lower end."""
+    """Return the largest probability that next state y can get above its lower end in pair i."""
     for s in range(entries(model, layer, i)):
         state, _, room = entry(model, layer, i, s)
         if state == y:
@@ -173,7 +177,7 @@ def room_of(model, layer, i, y):
 
 @compiled
 def expect_in_lists(model, h, order, value, work, q):
-    """Compute `expect` pair by pair: filling ends after a few states if rows have few."""
+    """Do the work of `expect` pair by pair: filling ends after a few states if rows have few."""
     layer = min(h, len(model.spare) - 1)
     coarsen(work.total, order)
     sort_states(work.total, order)
@@ -202,7 +206,7 @@ def expect_in_lists(model, h, order, value, work, q):
 
 @compiled
 def move_in_lists(model, h, i, order, mass, ahead):
-    """Move as `move`, in a box by lists."""
+    """Do the work of `move` for a box by lists."""
     layer = min(h, len(model.spare) - 1)
     floor = model.floor[layer, i]
     if floor > 0.0:
@@ -231,7 +235,7 @@ def move_in_lists(model, h, i, order, mass, ahead):
     }
 )
 def expect(model: Any, h: Any, order: Any, value: Any, work: Any, q: Any) -> None:
-    """Write q[n, i] = sum_y P(y) value[n, y], P the best kernel for the values work.total[:X]."""
+    """Write q[n, i] = sum_y P(y) value[n, y], where P is the best kernel for work.total[:X]."""
     raise NotImplementedError
 
 
@@ -245,7 +249,7 @@ def expect(model: Any, h: Any, order: Any, value: Any, work: Any, q: Any) -> Non
     }
 )
 def move(model: Any, h: Any, i: Any, order: Any, mass: Any, ahead: Any) -> None:
-    """Add mass P(y) to ahead[y], for the kernel of a sweep with this order of the states."""
+    """Add mass P(y) of pair i to ahead[y], where P is the kernel of a sweep with this order."""
     raise NotImplementedError
 
 
@@ -261,7 +265,7 @@ TIE = 1e-12  # relative: rounding must not choose between actions that are equal
 
 @compiled
 def choose(total, top, best):
-    """Write best[x], the first action that maximises total but for ties, and top[x], its value."""
+    """Write the first best action best[x] and its value top[x], for total[a * P + x] of pairs."""
     P = len(top)
     for x in range(P):
         top[x] = total[x]
@@ -277,7 +281,8 @@ def choose(total, top, best):
 def sweep(model, weights, truncation, start, actions, order, returns, work):
     """Compute the policy and kernel that maximise sum_n weights[n] V[r^n], and their returns.
 
-    Values of step h are truncated at truncation * (H - h). Infinity truncates nothing.
+    actions [H, P], order [H, X] and returns [1 + N] are written. Values of step h are truncated at
+    truncation * (H - h). Infinity truncates nothing.
     """
     value, q, total = work.value, work.action_value, work.total
     H, P = len(model.closed), value.shape[1]
@@ -302,8 +307,7 @@ def sweep(model, weights, truncation, start, actions, order, returns, work):
 
 @compiled_apart
 def evaluate(model, policy, direction, truncation, start, order, returns, work):
-    """Write the returns of a policy under the best kernel of the box (direction 1) or the worst
-    (-1).
+    """Write the returns of a policy under the best (direction 1) or worst (-1) kernel of the box.
 
     Each reward has a kernel of its own, so that every return is a bound on the true one.
     """
@@ -325,7 +329,7 @@ def evaluate(model, policy, direction, truncation, start, order, returns, work):
 
 @compiled_apart
 def add_occupancy(model, start, actions, order, share, here, ahead, occupancy):
-    """Add share w_h(x, a) to occupancy[h, i], for a policy and kernel that a sweep found."""
+    """Add share * w_h(x, a) to occupancy[h, i], for the policy and kernel that a sweep found."""
     H, P = len(model.closed), len(here)
     here[:] = 0.0
     here[start] = share

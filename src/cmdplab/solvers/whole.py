@@ -213,9 +213,10 @@ def _unit(size: int) -> Any:
 
 
 def solved(matrix: Any, right: Any) -> tuple[Any, int]:
-    """Return the solution [X, K] of matrix x = right times the determinant, and the determinant.
+    """Solve matrix @ x = d * right in whole numbers, where d is the determinant. Return (x, d).
 
-    For diagonally dominant matrices of whole numbers: no pivot is zero (Bareiss, Gauss and Jordan).
+    matrix : [X, X], diagonally dominant, so that no pivot is zero. right : [X, K]. The method is
+    Bareiss' elimination in the form of Gauss and Jordan.
     """
     rows, size, before = np.concatenate([matrix, right], axis=1), len(matrix), 1
     for c in range(size):

@@ -128,7 +128,7 @@ class Lacking(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Return the line and the reason as one sentence."""
+        """Return a sentence with the line, the problem, the numbers of runs and the first error."""
         counts = ((self.missing, "missing"), (self.failed, "failed"))
         parts = " and ".join(f"{n} {word}" for n, word in counts if n)
         why = f" ({self.why})" if self.why else ""

@@ -114,7 +114,7 @@ class Comparison:
         return self.cmdp().constraints
 
     def cmdp(self) -> CMDP:
-        """Return the problem of a file, or an environment."""
+        """Return the problem to compare on, from a file or an environment."""
         return find(self.problem, self.instance_seed)
 
     def experiment(self) -> Experiment:

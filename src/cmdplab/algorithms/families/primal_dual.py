@@ -511,7 +511,10 @@ Learner = learner_type(PrimalDualState, Inputs)
 def arrange(
     row: PrimalDual, task: Task, storage: Storage, state: PrimalDualState, scratch: Scratch
 ) -> Parts:
-    """Lay out a state, and derive the bonuses and estimated rewards from it."""
+    """Return the arrays of the loops for a state, with its bonuses and estimated rewards.
+
+    storage : how counts are stored. scratch : the space for intermediate results.
+    """
     (rewards, H, X, A), layers, numbers = task.reward.shape, row.layers(task), row.numbers(task)
     estimated = layers if task.observed else H
     moves = visits_of(state.counts, layers, X, A)

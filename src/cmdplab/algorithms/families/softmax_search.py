@@ -1,6 +1,6 @@
 """The softmax-search family: one scalar multiplier, found by bisection, for a softmax policy.
 
-Counts give a ridge estimate with sub-stochastic rows and a width without a logarithm,
+Counts n give a ridge estimate with sub-stochastic rows and a width without a logarithm,
 
     Phat_h(y | x, a) = n_h(x, a, y) / (n_h(x, a) + 1),    beta_h(x, a) = 1 / sqrt(n_h(x, a) + 1)
 
@@ -11,6 +11,10 @@ and one backward pass evaluates a policy while it builds it, h = H, ..., 1, with
     Qu = u        + clip( sign Cu beta + Phat Vu, 0, l_h )                     utility
     pi^lam_h(. | x) = softmax_a( (Qd + Qr + lam Qu)(x, .) / kappa )
     Vr = sum_a pi (Qr - kappa ln pi),  Vd = sum_a pi Qd,  Vu = sum_a pi Qu,    U(lam) = Vu_1(x_1)
+
+r and u are the rewards of the objective and of the constraint with threshold b. lam is the
+multiplier, kappa the temperature, A the number of actions and l_h = H - h. Cr, Cd, Cu, B and C_lam
+are constants of an algorithm (`Constants`), and its sign of Cu is -1 or 1.
 
 An episode searches the smallest lam in [0, C_lam] with U(lam) >= b. It plays the upper end of the
 last bracket, whose U was found >= b. If even C_lam fails, it plays the safe policy or pi^C_lam.
@@ -61,17 +65,23 @@ from cmdplab.types import Array
 
 
 def ridge_width(visits: float) -> float:
-    """Return beta = 1 / sqrt(n + 1)."""
+    """Return beta = 1 / sqrt(n + 1) after n visits of a pair."""
     return 1.0 / math.sqrt(visits + 1.0)
 
 
 def clip_level(unit: float, steps_left: int, loose: float) -> float:
-    """Return unit (H - h + loose), H - h + 1 steps left; loose is 0 in print, 1 in the release."""
+    """Return the clip level `unit` * (steps_left - 1 + loose), where steps_left is H - h + 1.
+
+    loose is 0 in print, where the level is unit l_h, and 1 in the release.
+    """
     return unit * (steps_left - 1.0 + loose)
 
 
 def clipped_value(r: float, bonus: float, ahead: float, level: float, inside: float) -> float:
-    """Return r + clip(bonus + Phat V, 0, level); inside = 1: clip(r + bonus + Phat V, 0, level)."""
+    """Return r + clip(bonus + Phat V, 0, level); inside = 1: clip(r + bonus + Phat V, 0, level).
+
+    `ahead` is Phat V, the expected next value.
+    """
     return (1.0 - inside) * r + min(max(inside * r + bonus + ahead, 0.0), level)
 
 
@@ -81,9 +91,10 @@ def composite_logit(d: float, r: float, u: float, lam: float, sharpness: float) 
 
 
 def next_multiplier(low: float, high: float, reach: float, passed: bool) -> float:
-    """Return the middle of a bracket no wider than `reach`.
+    """Return the next multiplier to test in a bracket [low, high] whose last found end is known.
 
-    In a wider bracket, return the point at distance `reach` inside the end found last.
+    It is the middle of a bracket no wider than `reach`. In a wider bracket, it is the point at
+    distance `reach` inside the end found last: `high` if the last test `passed`.
     """
     if high - low <= reach:
         return (low + high) / 2.0
@@ -93,11 +104,11 @@ def next_multiplier(low: float, high: float, reach: float, passed: bool) -> floa
 FORMULAS = (ridge_width, clip_level, clipped_value, composite_logit, next_multiplier)
 callable_when_compiled(FORMULAS, set())
 
-GROWTH = 8.0  # of `reach` from probe to probe
+GROWTH = 8.0  # factor of `reach` from one tested multiplier to the next
 
 
 class Constants(NamedTuple):
-    """The constants of the pass, scales included."""
+    """Constants of the backward pass, scales included."""
 
     reward_width: float  # Cr
     utility_width: float  # Cu, without its sign
@@ -150,7 +161,7 @@ class SoftmaxSearch(PlansAnew):
     begins_safe: bool = False  # the first episode is the safe policy's, whatever b (released)
 
     def numbers(self, task: Task) -> SoftmaxSearchNumbers:
-        """Return the numbers of this row for a task."""
+        """Return the numbers of this row for the sizes and scales of a task."""
         s = self.setting(task)
         c = self.constants(s, self.bonus_scale, self.margin_scale)
         entropy = self.entropy * c.temperature
@@ -245,7 +256,7 @@ def three_products(matrix, weights, first, second, third):
 
 @compiled_exactly
 def gathered_three(successor, visits, weights, first, second, third):
-    """Write the sums of `expected_three` over lists."""
+    """Write the sums of `expected_three` over lists of successors [S, A P]."""
     first[:] = 0.0
     second[:] = 0.0
     third[:] = 0.0
@@ -259,7 +270,7 @@ def gathered_three(successor, visits, weights, first, second, third):
 
 @compiled_exactly
 def listed_expected(counts, h, weights, first, second, third):
-    """See `expected_three`."""
+    """Do the work of `expected_three` for lists of successors."""
     gathered_three(counts.successor, counts.visits[h], weights, first, second, third)
 
 
@@ -278,7 +289,7 @@ def seen_three(begin, used, state, visits, weights, first, second, third):
 
 @compiled_exactly
 def seen_expected(counts, h, weights, first, second, third):
-    """See `expected_three`."""
+    """Do the work of `expected_three` for lists that grow."""
     places = (counts.begin[h], counts.used[h], counts.state, counts.visits)
     seen_three(*places, weights, first, second, third)
 
@@ -286,7 +297,7 @@ def seen_expected(counts, h, weights, first, second, third):
 @by_type({ListedCounts: listed_expected, SeenCounts: seen_expected})
 @compiled_exactly
 def expected_three(counts, h, weights, first, second, third):
-    """Write first[i] = sum_y counts_h(y, i) weights[0, y]; others for weights[1], weights[2]."""
+    """Write first[i] = sum_y counts_h(y, i) weights[0, y]; second, third for weights[1], [2]."""
     three_products(counts[h], weights, first, second, third)
 
 

@@ -1,7 +1,9 @@
 """The Triple-Q family: model-free, two Q-tables and a virtual queue, in natural axes.
 
-Symbols: Q -> objective, C -> utility, N -> visits (of this frame), Z -> queue, Cbar -> tally,
-Z / eta -> multiplier, rho -> threshold b, epsilon -> margin, K^0.6 -> frame. Episode k = 1, 2, ...:
+Symbols: Q -> objective, C -> utility, N -> visits (of this frame), Z -> queue, Cbar -> tally, Z /
+eta -> multiplier, rho -> threshold b, epsilon -> margin, K^0.6 -> frame. r and g are rewards of the
+objective and of a constraint, w_t and w'_t bonuses (`width`), chi and eta numbers of a row, [.]_+
+is max(., 0), and a frame is K^0.6 of K episodes. Episode k = 1, 2, ...:
 
     play a_h = argmax_a Q_h(x_h, a) + sum_j (Z_j / eta) C^j_h(x_h, a), then for every h, with
     t = ++N_h(x_h, a_h), alpha = (chi + 1) / (chi + t) and Q_{H+1} = C_{H+1} = 0:
@@ -52,28 +54,28 @@ from cmdplab.types import Array, Indices
 
 
 def rate(t: float, shift: float) -> float:
-    """Return (shift + 1) / (shift + t): with shift = chi the learning rate alpha_t, alpha_1 = 1."""
+    """Return (shift + 1) / (shift + t), which is 1 for t = 1; the learning rate if shift is chi."""
     return (shift + 1.0) / (shift + t)
 
 
 def width(coefficient: float, t: float, shift: float) -> float:
-    """Return w_t = coefficient sqrt( (shift + 1) / (shift + t) )."""
+    """Return w_t = coefficient sqrt( (shift + 1) / (shift + t) ), the bonus of visit t."""
     return coefficient * math.sqrt(rate(t, shift))
 
 
 def learned(old: float, alpha: float, reward: float, ahead: float, bonus: float) -> float:
-    """Return (1 - alpha) Q_h + alpha ( r_h + Q_{h+1}(x_{h+1}, a_{h+1}) + w )."""
+    """Return (1 - alpha) old + alpha (reward + ahead + bonus), the value after one update."""
     return (1.0 - alpha) * old + alpha * (reward + ahead + bonus)
 
 
 def exploration(k: float, first: float, decay: float, every: float, always: float) -> float:
-    """Return e_k = 1 - (1 - first decay^ceil((k - 1) / every)) (1 - always), the random share."""
+    """Return 1 - (1 - first decay^ceil((k - 1) / every)) (1 - always), the random share e_k."""
     decaying = first * math.pow(decay, float(math.ceil((k - 1.0) / every)))
     return 1.0 - (1.0 - decaying) * (1.0 - always)
 
 
 def action_probability(greedy: float, share: float, actions: int) -> float:
-    """Return pi(a) = (1 - e_k) [a is greedy] + e_k / A."""
+    """Return pi(a) = (1 - e_k) greedy + e_k / A: greedy is 1 or 0, share is e_k, actions is A."""
     return (1.0 - share) * greedy + share / actions
 
 
@@ -83,23 +85,23 @@ def blend(now: float, then: float, share: float) -> float:
 
 
 def reset_share(q: float, c: float, objective_limit: float, utility_limit: float) -> float:
-    """Return [ Q > its limit or max_j C^j > the limit of C ] at the end of a frame: 1 resets."""
+    """Return 1 if Q > its limit or max_j C^j > the limit of C at the end of a frame, else 0."""
     return 1.0 if q > objective_limit or c > utility_limit else 0.0
 
 
 def queue_step(queue: float, b: float, margin: float, tally: float, frame: float) -> float:
-    """Return [ Z + b + epsilon - Cbar / K^0.6 ]_+."""
+    """Return [ Z + b + epsilon - Cbar / K^0.6 ]_+ for queue Z, tally Cbar and the frame K^0.6."""
     return max(queue + b + margin - tally / frame, 0.0)
 
 
 FORMULAS = (rate, width, learned, exploration, action_probability, blend, reset_share, queue_step)
 callable_when_compiled(FORMULAS, set())
 
-Widths = tuple[float, float, float]  # coefficient in w_t for Q, the one for C, shift: see `width`
+Widths = tuple[float, float, float]  # coefficients of `width` for Q and for C, and its shift
 
 
 class TableRules(NamedTuple):
-    """First values and limits. A frame ends with Q += raised, and resets values past a limit."""
+    """First values and limits of the tables. A frame ends with Q += raised, then with resets."""
 
     objective_start: float  # also the value after a reset
     utility_start: float
@@ -119,12 +121,12 @@ class Exploration(NamedTuple):
 
 
 def fifth_root(s: Setting) -> float:
-    """Return K^0.2: chi in both presets, and the printed eta."""
+    """Return K^0.2, which is chi in both presets, and the printed eta."""
     return math.pow(s.K, 0.2)
 
 
 def frame_length(s: Setting) -> int:
-    """Return floor(K^0.6), by whole numbers: as floats 1e5^0.6 is below 1000."""
+    """Return floor(K^0.6), the episodes of a frame, by whole numbers: 1e5^0.6 rounds below 1000."""
     frame = int(math.pow(s.K, 0.6)) + 1
     while frame**5 > s.K**3:
         frame -= 1
@@ -132,17 +134,17 @@ def frame_length(s: Setting) -> int:
 
 
 def iota(s: Setting) -> float:
-    """Return 128 ln( sqrt(2 X A H) K )   [paper]."""
+    """Return the printed iota = 128 ln( sqrt(2 X A H) K )   [paper]."""
     return 128.0 * math.log(math.sqrt(2.0 * s.X * s.A * s.H) * s.K)
 
 
 def printed_margin(s: Setting) -> float:
-    """Return 8 sqrt(X A H^6 iota^3) / K^0.2   [paper]."""
+    """Return the margin epsilon = 8 sqrt(X A H^6 iota^3) / K^0.2   [paper]."""
     return 8.0 * math.sqrt(s.X * s.A * s.H**6 * iota(s) ** 3) / fifth_root(s)
 
 
 def printed_widths(s: Setting) -> Widths:
-    """Return the numbers of (1/4) sqrt( H^2 iota (chi + 1) / (chi + t) ) for both   [paper]."""
+    """Return the numbers of (1/4) sqrt( H^2 iota (chi + 1) / (chi + t) ), for Q and C   [paper]."""
     coefficient = 0.25 * s.H * math.sqrt(iota(s))
     return coefficient, coefficient, fifth_root(s)
 
@@ -190,7 +192,7 @@ class TripleQ(Row):
     has_margin: ClassVar[bool] = True  # the queue aims above the thresholds
 
     def numbers(self, task: Task) -> TripleQNumbers:
-        """Return the numbers of this row for a task."""
+        """Return the numbers of this row for the sizes and scales of a task."""
         s = self.setting(task)
         (objective, utility, shift), tables = self.widths(s), self.tables(s)
         numbers: TripleQNumbers = self.as_numbers(

@@ -66,7 +66,10 @@ def _wanted(work: Work, entry: Entry) -> Wanted:
 
 
 def _batches(runs: Runs) -> Iterator[Runs]:
-    """Yield runs of one precision, length, family and size that the card and the system hold."""
+    """Yield batches of runs that fit the GPU and the limit of open files, alike in all sizes.
+
+    The runs of a batch have one precision, number of episodes, family and size.
+    """
     kinds: dict[tuple[str, int | None], list[tuple[Work, Entry]]] = {}
     for work, entry in runs:
         key = (work.settings.precision or "float64", work.settings.episodes)

@@ -194,11 +194,13 @@ def _nearest(key: Indices, pairs: int, horizon: int) -> Indices:
 
 
 def _weights(place: Indices, times: Array, between: Array, within: Array) -> Array:
-    """Return the weight n / (n + v / t) of each row's own mean beside the mean of its pair.
+    """Return the weights n / (n + v / t) of the rows' own means beside the means of their pairs.
 
-    v is the variance within steps, t that between steps (DerSimonian and Laird's moments); both
-    are estimated for each pair from sums of squares. A pair without two visits at a step has the v
-    of all pairs.
+    place : the pair of each row. times : its samples n. between, within : sums of squares of each
+    pair between and within its steps.
+
+    v is the variance within steps, t that between steps (DerSimonian and Laird's moments); both are
+    estimated for each pair. A pair without two visits at a step has the v of all pairs.
     """
     rows, n = totals(place, np.ones(len(place))), totals(place, times)
     free = n - rows

@@ -248,7 +248,7 @@ class Sweeps:
 
 
 class Classes:
-    """Prices by policy iteration on the exact classes, in doubles or in decimals."""
+    """Pricing of policies by policy iteration on the exact classes, in doubles or in decimals."""
 
     def __init__(self, scaled: Scaled, exact: bool) -> None:
         self.exact, first = exact, np.argmax(scaled.problem.opened, axis=1)

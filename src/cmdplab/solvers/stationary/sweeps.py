@@ -160,7 +160,7 @@ class System(NamedTuple):
     right: Array  # [X, K]
 
     def residual(self, value: Array) -> Array:
-        """Return the residuals [X, K] of the right sides."""
+        """Return the residuals right - (value - discount P value), [X, K], of values [X, K]."""
         left, dots = np.empty_like(self.right), np.zeros((2, self.right.shape[1]))
         operate(*self[:3], value, self.right, left, dots)
         return self.right - left
