@@ -125,6 +125,12 @@ def one_process():
         yield
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Studies draw no figure, which takes a second, for tests that look at none."""
+    monkeypatch.setattr("cmdplab.studies.conclusions._draw", lambda *_: None)
+
+
 @cache
 def binding(constraints: int, seed: int = 0) -> CMDP:
     """A random problem all of whose constraints have multipliers above zero."""

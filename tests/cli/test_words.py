@@ -163,6 +163,7 @@ def test_whole_numbers_as_people_write_them():
             written_number(text)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_episodes_may_be_written_1e2(call, tmp_path):
     for option in ("1e2", "100", "1_00"):
         out = call("run", "three-state", "--episodes", option, "--json")[1]

@@ -272,6 +272,7 @@ def test_literal_texts():
         assert Text()._preprocess_math(literal(name)) == (name, False)
 
 
+@pytest.mark.slow
 def test_no_name_breaks_a_figure(swept, two_state, tmp_path):
     draw_frontier(frontier(two_state, points=5), NASTY, tmp_path / "f.svg")
     assert DOLLARS in (tmp_path / "f.svg").read_text()

@@ -82,6 +82,7 @@ def test_it_lies_in_the_folder_or_where_it_was_asked_for(folder, page, tmp_path)
     assert {each.name for each in folder.glob(".*")} <= {".columns", ".index", ".lock"}
 
 
+@pytest.mark.slow
 def test_the_paper_s_figure_fits_into_five_megabytes(tmp_path):
     big = records(tmp_path / "big", seeds=5, episodes=300_000)
     size = write_report(big).stat().st_size

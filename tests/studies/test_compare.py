@@ -118,6 +118,7 @@ def test_two_presets_of_one_algorithm_are_told_apart(tmp_path):
     assert set(read_curves(tmp_path / "curves.parquet")) == set(names)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_prints_a_table(call, tmp_path):
     code, out, err = call(
         *("compare", "--problem", "three-state", "--episodes", "300", "--seeds", "1"),
@@ -172,6 +173,7 @@ def test_all_are_held_against_one_in_summary_report_and_figure(versus):
     assert json.loads((out / "summary.json").read_text())["versus"] == found
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_resuming_a_comparison_keeps_what_it_is_held_against(call, versus):
     out, _, summary = versus
     code, printed, _ = call("resume", out, "--json")
@@ -189,6 +191,7 @@ def test_in_memory_a_comparison_is_held_against_one_too():
     assert {p.outcome for p in few.versus} <= {"undecided", "same"}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_too_few_seeds_are_said_before_anything_is_run(call, tmp_path):
     arguments = ("--problem", "three-state", "--episodes", "20", "--algorithms", "OptCMDP,DOPE")
     code, out, err = call(

@@ -179,6 +179,7 @@ def test_a_reproduction_with_other_settings_is_refused_and_nothing_changes(
 @pytest.mark.parametrize(
     "turn", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 5))]
 )
+@pytest.mark.usefixtures("undrawn")
 def test_a_folder_of_something_else_is_refused_before_anything_is_played(
     call, swept, reproduced, tmp_path, turn
 ):
