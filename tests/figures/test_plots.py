@@ -30,13 +30,12 @@ from cmdplab.figures.bands import (
     summarised,
     words,
 )
-from cmdplab.figures.figure_1 import figure_1
 from cmdplab.figures.palette import COLOURS, DASHES, LOOKS, looks
 from cmdplab.figures.plots import KINDS, draw_frontier
 from cmdplab.figures.portraits import EntropyCurve, Portrait, draw_entropy, draw_occupancy
-from cmdplab.figures.side_by_side import MUTED, comparison, highlighted, line_styles, spread
 from cmdplab.figures.sources import per_instance, records_of
-from cmdplab.figures.style import literal, styles_of
+from cmdplab.figures.studies import MUTED, comparison, figure_1, highlighted, line_styles
+from cmdplab.figures.style import literal, spread, styles_of
 from cmdplab.solvers.thresholds.frontier import frontier
 from cmdplab.statistics import Band
 from cmdplab.studies.predefined import Comparison, carry_out
@@ -354,7 +353,7 @@ def test_figures_and_the_page_draw_an_algorithm_alike(folder, swept, tmp_path, m
 def test_nothing_lies_over_the_curves_of_figure_1(tmp_path, monkeypatch):
     """What is enlarged has a panel of its own, which overlaps no other."""
     drawn = []
-    monkeypatch.setattr("cmdplab.figures.figure_1.save", lambda figure, path: drawn.append(figure))
+    monkeypatch.setattr("cmdplab.figures.studies.save", lambda figure, path: drawn.append(figure))
     names = ("UOpt-RPGPD", "No-regularization")
     made = read_curves(records(tmp_path / "made", names=names, seeds=2, episodes=1200) / CURVES)
     for run in made["UOpt-RPGPD"]:

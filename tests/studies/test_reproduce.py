@@ -69,7 +69,7 @@ def test_the_curves_can_be_read_elsewhere(small):
 def test_the_figure_is_the_same_for_the_same_numbers(small, tmp_path):
     from cmdplab.experiments.folder import read_folder
     from cmdplab.experiments.records.tables import read_curves
-    from cmdplab.figures.figure_1 import figure_1
+    from cmdplab.figures.studies import figure_1
     from cmdplab.studies.conclusions import title
 
     settings, runs, _ = small

@@ -6,7 +6,7 @@ import io
 import unicodedata
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ from cmdplab.figures.palette import looks
 from cmdplab.files.write import written_whole
 from cmdplab.types import Array
 
-MARKERS = "os^Dv<>"
+MARKERS = "os^Dv<>Ph*"
 SIGNS = {
     "gap": "below 0: more reward than the optimum, paid for by a violation",
     "violation": "above 0: a constraint is violated; below 0: its slack",
@@ -129,6 +129,65 @@ def styles_of(names: list[str]) -> dict[str, dict[str, Any]]:
             place = {"markevery": (0.04 * (n % 5), 0.2)}  # shares of the diagonal of the axes
             styles[name] |= {"lw": 1.2} | marker | place
     return styles
+
+
+class Named(NamedTuple):
+    """A line, its name, and its style."""
+
+    text: str
+    x: Array
+    y: Array  # NaN where there is nothing to draw
+    style: dict[str, Any]
+    bold: bool
+
+
+def draw_named(axes: Axes, lines: Sequence[Named], inches: float, size: float = 8.0) -> None:
+    """Draw the lines, then their names in a column to the right, each joined to its end.
+
+    The limits of the axes must be set. Names stay within them and never lie over each other.
+    inches : the height of the axes, about.
+    """
+    lines = [line for line in lines if np.isfinite(line.y).any()]
+    for line in lines:
+        seen = np.isfinite(line.y)
+        axes.plot(line.x[seen], line.y[seen], **line.style)
+    ended = [(line, float(line.y[np.isfinite(line.y)][-1])) for line in lines]
+    ended.sort(key=lambda pair: pair[1])
+    heights = np.array([_share(axes, end) for _, end in ended])
+    places = spread(heights, min(1.25 * size / (72.0 * inches), 1.0 / max(len(ended), 1)))
+    for (line, _), end, place in zip(ended, heights, places, strict=True):
+        colour = "black" if line.bold else "#606060"
+        join = {"arrowstyle": "-", "lw": 0.5, "color": line.style["color"], "shrinkA": 1}
+        axes.annotate(
+            line.text,
+            xy=(1.0, float(end)),
+            xytext=(1.08, float(place)),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            fontsize=size,
+            fontweight="bold" if line.bold else "normal",
+            color=colour,
+            arrowprops=join | {"shrinkB": 0, "relpos": (0.0, 0.5)},
+            annotation_clip=False,
+        )
+
+
+def _share(axes: Axes, y: float) -> float:
+    point = axes.transData.transform((axes.get_xlim()[1], y))
+    return float(np.clip(axes.transAxes.inverted().transform(point)[1], 0.0, 1.0))
+
+
+def spread(heights: Array, apart: float) -> Array:
+    """Return increasing heights in [0, 1], moved as little as needed to lie `apart` and inside."""
+    places = np.array(heights, dtype=float)
+    for n in range(1, len(places)):
+        places[n] = max(places[n], places[n - 1] + apart)
+    ceiling = 1.0
+    for n in range(len(places) - 1, -1, -1):
+        places[n] = min(places[n], ceiling)
+        ceiling = places[n] - apart
+    return places
 
 
 def check_suffix(path: Path) -> None:

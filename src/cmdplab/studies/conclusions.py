@@ -128,8 +128,7 @@ def _made_by(records: Sequence[Manifest | None]) -> dict[str, Any]:
 
 
 def _draw(known: Folder, runs: Sequence[Run], paired: Sequence[Paired], folder: Path) -> None:
-    from cmdplab.figures.figure_1 import figure_1
-    from cmdplab.figures.side_by_side import comparison
+    from cmdplab.figures.studies import comparison, figure_1
 
     grouped = by_label(runs)
     curves: Curves = {name: [run.curves for run in mine] for name, mine in grouped.items()}

@@ -1,36 +1,135 @@
-"""Figure of a comparison: a small panel for each algorithm, and all their regrets together.
+"""Figures of the two studies: the paper's Figure 1, and algorithms side by side.
 
-Every line of regret has its name beside its end, because a legend of twenty lines cannot be read in
-grey, nor at column width. A few lines have a colour, a dash and a marker, and the others are thin
-and grey. If one algorithm is compared with the others, the differences follow, seed by seed, with
-their intervals.
+Figure 1 has gap and violation of all algorithms in one pair of panels. A comparison has a small
+panel for each algorithm, and all their regrets together: a few lines have a colour, a dash and a
+marker, and the others are thin and grey. If one algorithm is compared with the others, the
+differences follow, seed by seed, with their intervals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cmdplab.experiments.records.tables import Curves
-from cmdplab.figures.palette import BLUE, VERMILION, looks
-from cmdplab.figures.style import SIGNS, envelope, literal, marked, median_line, save, unframe
+from cmdplab.figures.palette import BLUE, LABELS, VERMILION, looks
+from cmdplab.figures.style import (
+    MARKERS,
+    SIGNS,
+    Named,
+    draw_named,
+    envelope,
+    literal,
+    marked,
+    median_line,
+    save,
+    thicken,
+    unframe,
+)
 from cmdplab.messages import announce
 from cmdplab.statistics import Paired
 from cmdplab.types import Array
 
+CALM = 0.1  # an algorithm with a smaller range in its last tenth is also shown enlarged
 COLUMNS = 5
 REGRETS = 4.2  # inches: room for the names of twenty lines
 GAP, VIOLATION = BLUE, VERMILION  # in the panel of one algorithm
 BEST = 3  # lowest lines, which are shown in colour
 FEW = 6  # if there are at most so many lines, all are shown in colour
 MUTED = "#9A9A9A"
-MARKERS = "os^Dv<>Ph*"
 ALWAYS = "UOpt-RPGPD"
+
+
+def figure_1(curves: Curves, title: str, folder: Path, starred: Collection[str]) -> list[Path]:
+    """Draw optimality gap and violation of every algorithm, as PNG and PDF.
+
+    The `starred` algorithms get an asterisk in the legend, which the title explains.
+    """
+    announce("drawing the figure: some seconds")
+    drawn = [name for name in ("gap", "violation") if name in _first(curves)]
+    calm = {c: {name: runs for name, runs in curves.items() if _tail_range(runs, c) <= CALM}
+            for c in drawn}  # fmt: skip
+    rows = 2 if any(calm.values()) else 1
+    figure = Figure(figsize=(10.5, 2.9 + 1.7 * rows), layout="constrained")
+    axes = figure.subplots(rows, 2, squeeze=False, height_ratios=(3.4, 1.0)[:rows])
+    for n, column in enumerate(drawn):
+        _panel(axes[0, n], curves, column)
+        axes[0, n].set_ylabel(LABELS[column])
+        axes[0, n].set_title(SIGNS[column], fontsize=8)
+        if calm[column]:
+            _enlarged(axes[1, n], curves, calm[column], column)
+    for panel in axes.flat:
+        panel.set_visible(panel.has_data())
+    axes = axes[0]
+    drawn_lines = dict(zip(*reversed(axes[0].get_legend_handles_labels()), strict=True))
+    names = [marked(name, starred) for name in curves]
+    lines = [drawn_lines[literal(name)] for name in curves]
+    legend = figure.legend(lines, names, loc="outside lower center", ncols=5)
+    legend.set_frame_on(False)
+    thicken(legend, 1.5)
+    figure.suptitle(literal(title), fontsize=11)
+    return [save(figure, folder / f"figure1.{kind}") for kind in ("png", "pdf")]
+
+
+def _first(curves: Curves) -> dict[str, Array]:
+    return next(iter(curves.values()))[0]
+
+
+def _panel(axes: Axes, grouped: Curves, column: str, shown: Curves | None = None) -> None:
+    """Draw medians over seeds, with bands that hold every episode. `shown` is a part of all."""
+    styles = looks(list(grouped))
+    names = grouped if shown is None else shown
+    # The widest bands first, so that the calm curves lie on top of the oscillating ones.
+    ranks = sorted(names, key=lambda name: -_tail_range(grouped[name], column))
+    for order, name in enumerate(ranks):
+        colour, style, width = styles[name]
+        curves = grouped[name]
+        envelope(axes, curves, column, color=colour, zorder=order)
+        look: dict[str, Any] = {"color": colour, "ls": style, "lw": width, "zorder": 10 + order}
+        median_line(axes, curves, column, label=literal(name), **look)
+    axes.axhline(0.0, color="black", lw=0.6, zorder=0.5)
+    axes.set_xlabel("episode")
+    axes.set_xlim(0, float(_first(grouped)["episode"][-1]))
+    limit = _limit(list(grouped.values()), column)
+    axes.set_ylim(-limit, limit)
+    axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0), useMathText=True)
+    unframe(axes)
+
+
+def _limit(groups: Sequence[Sequence[dict[str, Array]]], column: str) -> float:
+    """Return 3 as in the paper, or less if the values after the first twentieth are small."""
+    largest = 0.0
+    for curves in groups:
+        late = curves[0]["episode"] >= 0.05 * curves[0]["episode"][-1]
+        for c in curves:
+            largest = max(largest, -c[f"{column}_min"][late].min(), c[f"{column}_max"][late].max())
+    return 3.0 if largest > 1.0 else max(2.0 * largest, 0.05)
+
+
+def _tail_range(curves: Sequence[dict[str, Array]], column: str) -> float:
+    """Return the range of the values in the last tenth, over all episodes and seeds."""
+    tail = curves[0]["episode"] >= 0.9 * curves[0]["episode"][-1]
+    high = max(c[f"{column}_max"][tail].max() for c in curves)
+    return float(high - min(c[f"{column}_min"][tail].min() for c in curves))
+
+
+def _enlarged(axes: Axes, grouped: Curves, calm: Curves, column: str) -> None:
+    """Draw the last third of the calm algorithms enlarged, because they look alike above."""
+    last = float(_first(grouped)["episode"][-1])
+    _panel(axes, grouped, column, calm)
+    axes.set_xlim(last * 2 / 3, last)
+    lines = [(np.asarray(x.get_xdata()), np.asarray(x.get_ydata())) for x in axes.lines[:-1]]
+    shown = np.concatenate([y[x >= last * 2 / 3] for x, y in lines])  # the last line is the axis
+    low, high = min(0.0, float(shown.min())), max(0.0, float(shown.max()))
+    margin = 0.2 * (high - low) + 1e-6
+    axes.set_ylim(low - margin, high + margin)
+    axes.tick_params(labelsize=8)
+    axes.set_title("the last third of the calm ones, enlarged", fontsize=8, pad=3)
 
 
 def comparison(
@@ -158,16 +257,6 @@ def _differences(figure: Any, paired: Sequence[Paired], starred: Collection[str]
     figure.suptitle(f"{level}; {told}; hollow: none can be claimed", fontsize=9, x=0.01, ha="left")
 
 
-class Named(NamedTuple):
-    """A line, its name, and its style."""
-
-    text: str
-    x: Array
-    y: Array  # NaN where there is nothing to draw
-    style: dict[str, Any]
-    bold: bool
-
-
 def highlighted(ends: Mapping[str, float], also: Collection[str] = ()) -> list[str]:
     """Return the labels to show in colour: all of a few; else the lowest, UOpt-RPGPD and `also`."""
     if len(ends) <= FEW:
@@ -190,52 +279,3 @@ def line_styles(labels: Sequence[str], shown: Collection[str]) -> dict[str, dict
         where = {"markevery": (0.03 * (place % 5), 0.15), "zorder": 3.0}
         styles[name] = {"color": own[name].colour, "ls": own[name].dash, "lw": 1.6} | marker | where
     return styles
-
-
-def draw_named(axes: Axes, lines: Sequence[Named], inches: float, size: float = 8.0) -> None:
-    """Draw the lines, then their names in a column to the right, each joined to its end.
-
-    The limits of the axes must be set. Names stay within them and never lie over each other.
-    inches : the height of the axes, about.
-    """
-    lines = [line for line in lines if np.isfinite(line.y).any()]
-    for line in lines:
-        seen = np.isfinite(line.y)
-        axes.plot(line.x[seen], line.y[seen], **line.style)
-    ended = [(line, float(line.y[np.isfinite(line.y)][-1])) for line in lines]
-    ended.sort(key=lambda pair: pair[1])
-    heights = np.array([_share(axes, end) for _, end in ended])
-    places = spread(heights, min(1.25 * size / (72.0 * inches), 1.0 / max(len(ended), 1)))
-    for (line, _), end, place in zip(ended, heights, places, strict=True):
-        colour = "black" if line.bold else "#606060"
-        join = {"arrowstyle": "-", "lw": 0.5, "color": line.style["color"], "shrinkA": 1}
-        axes.annotate(
-            line.text,
-            xy=(1.0, float(end)),
-            xytext=(1.08, float(place)),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            va="center",
-            fontsize=size,
-            fontweight="bold" if line.bold else "normal",
-            color=colour,
-            arrowprops=join | {"shrinkB": 0, "relpos": (0.0, 0.5)},
-            annotation_clip=False,
-        )
-
-
-def _share(axes: Axes, y: float) -> float:
-    point = axes.transData.transform((axes.get_xlim()[1], y))
-    return float(np.clip(axes.transAxes.inverted().transform(point)[1], 0.0, 1.0))
-
-
-def spread(heights: Array, apart: float) -> Array:
-    """Return increasing heights in [0, 1], moved as little as needed to lie `apart` and inside."""
-    places = np.array(heights, dtype=float)
-    for n in range(1, len(places)):
-        places[n] = max(places[n], places[n - 1] + apart)
-    ceiling = 1.0
-    for n in range(len(places) - 1, -1, -1):
-        places[n] = min(places[n], ceiling)
-        ceiling = places[n] - apart
-    return places
