@@ -14,14 +14,7 @@ from oracles import session
 from cmdplab.algorithms import algorithm
 from cmdplab.algorithms.task import Task
 from cmdplab.audit import events as module
-from cmdplab.audit.events import (
-    NAME,
-    EventSettings,
-    failure_events,
-    first_failures,
-    problem_of,
-    tallies,
-)
+from cmdplab.audit.events import NAME, failure_events, first_failures, problem_of, tallies
 from cmdplab.cmdp import exact
 from cmdplab.errors import InputError
 from cmdplab.files import sealed
@@ -31,9 +24,9 @@ ROW = replace(algorithm("UOpt-RPGPD", "printed"), bonus_scale=1.0)
 LOOSE = 100.0  # as delta: no probability, but events then happen in every run
 
 
-def settings_of(states=2) -> EventSettings:
+def settings_of(states=2) -> dict:
     row = {"algorithm": ROW.name, "preset": ROW.preset, "bonus_scale": 1.0, "delta": 0.1}
-    return EventSettings(problem="p", fingerprint="f", states=states, episodes=10, **row)
+    return dict(problem="p", fingerprint="f", states=states, episodes=10, **row)
 
 
 def test_many_counts_are_asked_as_one_by_one():

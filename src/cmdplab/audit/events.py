@@ -42,22 +42,8 @@ SAVE_EVERY = 20  # runs
 MOST_COUNTS = 1 << 22  # doubles checked together: 32 MiB
 
 OnProgress = Callable[[int, int], None]  # runs done, runs in all
+Settings = dict[str, Any]  # all that the events of a seed depend on
 First = tuple[int | None, int | None, int | None]  # episodes, in the order of `Failures`
-
-
-class EventSettings(BaseModel):
-    """The settings that the events of a seed depend on."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    problem: str
-    fingerprint: str  # of its arrays
-    states: int
-    algorithm: str
-    preset: str
-    bonus_scale: float
-    delta: float
-    episodes: int
 
 
 class EventTally(NamedTuple):
@@ -74,7 +60,7 @@ class EventTally(NamedTuple):
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    settings: EventSettings
+    settings: Settings
     runs: int
     events: list[dict[str, Any]]
     first: list[First]
@@ -106,16 +92,16 @@ def failure_events(
     check_counts(episodes, 0)
     row = replace(algorithm("UOpt-RPGPD", "printed"), bonus_scale=1.0, delta=delta)
     task = task_for(row, problem, solve_feasible(problem))
-    settings = EventSettings(
-        problem=problem.name,
-        fingerprint=fingerprint(problem),
-        states=problem.states,
-        algorithm=row.name,
-        preset=row.preset,
-        bonus_scale=row.bonus_scale,
-        delta=row.delta,
-        episodes=episodes,
-    )
+    settings = {
+        "problem": problem.name,
+        "fingerprint": fingerprint(problem),
+        "states": problem.states,
+        "algorithm": row.name,
+        "preset": row.preset,
+        "bonus_scale": row.bonus_scale,
+        "delta": row.delta,
+        "episodes": episodes,
+    }
     path = writable_folder(folder) / NAME
     first = _known(path, settings, seeds)
     try:
@@ -151,12 +137,12 @@ def first_failures(problem: CMDP, row: Row, task: Task, seed: int, episodes: int
     return kernel, visits, l1
 
 
-def tallies(first: Sequence[First], settings: EventSettings) -> list[EventTally]:
+def tallies(first: Sequence[First], settings: Settings) -> list[EventTally]:
     """Return each event and the union of all three, with exact binomial intervals of level 0.95."""
     table = np.array([[episode is not None for episode in run] for run in first])
     hits = [*table.sum(axis=0), table.any(axis=1).sum()]
-    delta = settings.delta
-    printed = [*shares(settings.states, delta), delta]
+    delta = settings["delta"]
+    printed = [*shares(settings["states"], delta), delta]
     union = [*union_shares(delta), delta]
     tallied = []
     for event, n, a, b in zip((*Failures._fields, "any"), hits, printed, union, strict=True):
@@ -173,7 +159,7 @@ def _against(frequency: Frequency, share: float) -> str:
     return "above" if frequency.low > share else "undecided"
 
 
-def _known(path: Path, settings: EventSettings, seeds: int) -> list[First]:
+def _known(path: Path, settings: Settings, seeds: int) -> list[First]:
     if not path.exists():
         return []
     values = unsealed(read_json(path), path, NAME)
@@ -181,11 +167,11 @@ def _known(path: Path, settings: EventSettings, seeds: int) -> list[First]:
         record = _Record.model_validate(values)
     except ValidationError as error:
         raise InputError(f"{path} holds no failure events: {first_complaint(error)}") from None
-    theirs, ours = record.settings.model_dump(), settings.model_dump()
-    for what, value in theirs.items():
-        if ours[what] != value:
+    for what in settings | record.settings:
+        theirs, ours = record.settings.get(what), settings.get(what)
+        if theirs != ours:
             raise InputError(
-                f"{path} holds runs with {what} {value}, not {ours[what]}: choose another --out"
+                f"{path} holds runs with {what} {theirs}, not {ours}: choose another --out"
             )
     if len(record.first) > seeds:
         raise InputError(
@@ -195,17 +181,17 @@ def _known(path: Path, settings: EventSettings, seeds: int) -> list[First]:
         raise InputError(f"{path} says {record.runs} runs and holds {len(record.first)}")
     for seed, run in enumerate(record.first):
         for event, episode in zip(Failures._fields, run, strict=True):
-            if episode is not None and not 1 <= episode <= settings.episodes:
+            if episode is not None and not 1 <= episode <= settings["episodes"]:
                 raise InputError(
                     f"{path} holds an impossible run: seed {seed} has the event {event} in episode "
-                    f"{episode} of {settings.episodes}"
+                    f"{episode} of {settings['episodes']}"
                 )
     return list(record.first)
 
 
-def _write(path: Path, settings: EventSettings, first: Sequence[First]) -> None:
+def _write(path: Path, settings: Settings, first: Sequence[First]) -> None:
     content = {
-        "settings": settings.model_dump(),
+        "settings": settings,
         "runs": len(first),
         "events": tallies(first, settings),
         "first": first,

@@ -1,20 +1,23 @@
-"""`cmdplab audit`: mistakes, regret and convergence of many runs."""
+"""`cmdplab audit`: mistakes, regret and convergence of many runs, or failures of the proof."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cmdplab.cli.options import Engine, command, find_here, refuse
-from cmdplab.cli.output import Answer, print_line, print_note, print_rows, warn
-from cmdplab.cli.theory import count_events
+from cmdplab.cli.output import Answer, errors, print_line, print_note, print_rows, warn
 from cmdplab.errors import InputError
 
 if TYPE_CHECKING:
     from cmdplab.audit import Finding
+    from cmdplab.audit.events import OnProgress
     from cmdplab.statistics import Exponent
 
 DELTA = 0.1  # where none is given
+EVENTS = Path("runs/failure-events")
 
 
 @command()
@@ -46,7 +49,7 @@ def audit_command(
     if failure_events:
         of_records = {"--epsilon": epsilon or None, "--partial": partial, **how}
         refuse(of_records, "does not go with --failure-events")
-        return count_events(source, out, sure, seeds, episodes, instance_seed)
+        return _count_events(source, out, sure, seeds, episodes, instance_seed)
     of_events = {"--seeds": seeds, "--episodes": episodes, "--instance-seed": instance_seed or None}
     refuse(of_events, "needs --failure-events")
     if not epsilon:
@@ -194,3 +197,59 @@ def _exponent(fit: Exponent) -> str:
     if fit.why_not:
         words = TRANSIENT if fit.why_not == TRANSIENT else "–"
     return f"local {words}" if fit.local else words
+
+
+def _count_events(
+    source: Path | None,
+    out: Path | None,
+    delta: float,
+    seeds: int | None,
+    episodes: int | None,
+    instance_seed: int,
+) -> Answer:
+    """Play, and count the failure events; None stands for a default."""
+    from cmdplab.audit.events import EPISODES, NAME, SEEDS, SMALL, failure_events, problem_of
+
+    problem = problem_of(SMALL if source is None else str(source), instance_seed)
+    folder = EVENTS if out is None else out
+    runs = SEEDS if seeds is None else seeds
+    length = EPISODES if episodes is None else episodes
+    with _shown() as on_progress:
+        sizes = {"seeds": runs, "episodes": length, "delta": delta}
+        found = failure_events(problem, folder, **sizes, on_progress=on_progress)  # type: ignore[arg-type]
+    fields = {"problem": problem.name, **sizes, "bonus_scale": 1.0, "events": found}
+
+    def show() -> None:
+        size = f"{runs:,} runs of {length:,} episodes, delta {delta:g}, bonus scale 1"
+        print_rows(
+            f"{problem.name}: {size}",
+            "Event Frequency",
+            "event successes middle low lemma against_lemma union_bound against_union_bound",
+            [event._asdict() | event.frequency._asdict() for event in found],
+            low=lambda row: f"[{row['low']:.4f}, {row['high']:.4f}]",
+        )
+        print_note(
+            "asked after every episode; exact 95 % intervals, one for each event; lemma: its share "
+            "of delta as printed; union: as a union bound gives it; undecided: too few runs"
+        )
+        print_line(f"the first failure of every run is in {folder / NAME}")
+
+    return Answer("failure-events", fields, show)
+
+
+@contextmanager
+def _shown() -> Iterator[OnProgress]:
+    """Show a bar in a terminal, and a line for every tenth elsewhere."""
+    if not errors().is_terminal:
+        yield _line
+        return
+    from rich.progress import Progress
+
+    with Progress(console=errors()) as bars:
+        bar = bars.add_task("runs", total=None)
+        yield lambda done, of: bars.update(bar, completed=done, total=of)
+
+
+def _line(done: int, of: int) -> None:
+    if done * 10 // of > max(done - 1, 0) * 10 // of:
+        errors().print(f"{done:,} of {of:,} runs", highlight=False)

@@ -1,23 +1,14 @@
-"""`cmdplab theory`: the numbers of the paper's theory for a problem, each with its lemma.
-
-And the part of `cmdplab audit` that counts the failure events of the proof.
-"""
+"""`cmdplab theory`: the numbers of the paper's theory for a problem, each with its meaning."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cmdplab.cli.options import Finite, asked_with_horizon, command
-from cmdplab.cli.output import Answer, errors, print_line, print_note, print_numbers, print_rows
+from cmdplab.cli.output import Answer, print_note, print_numbers, print_rows
 
 if TYPE_CHECKING:
-    from cmdplab.audit.events import OnProgress
     from cmdplab.theory.summary import Theory
-
-EVENTS = Path("runs/failure-events")
 
 
 @command(asked_with_horizon)
@@ -80,59 +71,3 @@ def _print(t: Theory) -> None:
         "orders without constants and logarithms; as claimed: docs/errata.md says what does not "
         "hold as printed"
     )
-
-
-def count_events(
-    source: Path | None,
-    out: Path | None,
-    delta: float,
-    seeds: int | None,
-    episodes: int | None,
-    instance_seed: int,
-) -> Answer:
-    """Play, count the failure events and print them; None stands for a default."""
-    from cmdplab.audit.events import EPISODES, NAME, SEEDS, SMALL, failure_events, problem_of
-
-    problem = problem_of(SMALL if source is None else str(source), instance_seed)
-    folder = EVENTS if out is None else out
-    runs = SEEDS if seeds is None else seeds
-    length = EPISODES if episodes is None else episodes
-    with _shown() as on_progress:
-        sizes = {"seeds": runs, "episodes": length, "delta": delta}
-        found = failure_events(problem, folder, **sizes, on_progress=on_progress)  # type: ignore[arg-type]
-    fields = {"problem": problem.name, **sizes, "bonus_scale": 1.0, "events": found}
-
-    def show() -> None:
-        size = f"{runs:,} runs of {length:,} episodes, delta {delta:g}, bonus scale 1"
-        print_rows(
-            f"{problem.name}: {size}",
-            "Event Frequency",
-            "event successes middle low lemma against_lemma union_bound against_union_bound",
-            [event._asdict() | event.frequency._asdict() for event in found],
-            low=lambda row: f"[{row['low']:.4f}, {row['high']:.4f}]",
-        )
-        print_note(
-            "asked after every episode; exact 95 % intervals, one for each event; lemma: its share "
-            "of delta as printed; union: as a union bound gives it; undecided: too few runs"
-        )
-        print_line(f"the first failure of every run is in {folder / NAME}")
-
-    return Answer("failure-events", fields, show)
-
-
-@contextmanager
-def _shown() -> Iterator[OnProgress]:
-    """Show a bar in a terminal, and a line for every tenth elsewhere."""
-    if not errors().is_terminal:
-        yield _line
-        return
-    from rich.progress import Progress
-
-    with Progress(console=errors()) as bars:
-        bar = bars.add_task("runs", total=None)
-        yield lambda done, of: bars.update(bar, completed=done, total=of)
-
-
-def _line(done: int, of: int) -> None:
-    if done * 10 // of > max(done - 1, 0) * 10 // of:
-        errors().print(f"{done:,} of {of:,} runs", highlight=False)
