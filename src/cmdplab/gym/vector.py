@@ -29,7 +29,7 @@ AHEAD = 256  # uniforms drawn at once; the number changes none of them
 
 
 class ProblemVectorEnv(VectorEnv[Numbers, Numbers, npt.NDArray[Any]]):
-    """n copies of a problem: exactly what `gymnasium.vector.SyncVectorEnv` makes of n `ProblemEnv`.
+    """n copies of a problem, equal to `gymnasium.vector.SyncVectorEnv` of n `ProblemEnv`.
 
     Every copy has a generator of its own, seeded with seed, seed + 1, ..., and gives the numbers of
     its `ProblemEnv`. All copies are reset together, so that one clock serves all. After step H the

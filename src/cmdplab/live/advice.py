@@ -31,18 +31,18 @@ SAFE = (
 
 
 class Sizes(NamedTuple):
-    """What the rules read."""
+    """The sizes that the rules read."""
 
     states: int
     actions: int
     horizon: int
     constraints: int
-    known: bool  # whether the kernel is known
+    known: bool  # True if the kernel is known
 
 
 @display.shown
 class Advice(NamedTuple):
-    """An algorithm for a first try, why, and what else to think of."""
+    """An algorithm for a first try, the reasons, and further remarks."""
 
     algorithm: str
     because: tuple[str, ...]
@@ -68,7 +68,7 @@ def advise(
 ) -> Advice:
     """Advise on the algorithm for a problem or a Gymnasium environment.
 
-    safe : whether no episode may break a limit while learning. episodes : how many there will be.
+    safe : True if no episode may break a limit while learning. episodes : their planned number.
     """
     if episodes is not None:
         whole_number("episodes", episodes, least=1)

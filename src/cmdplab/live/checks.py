@@ -1,4 +1,4 @@
-"""What was asked for, checked and completed: the boundary of live learning."""
+"""The arguments of `learn`, checked and completed."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from cmdplab.live.spaces import Spaces
 from cmdplab.types import Array
 
 SEVERAL = "several"
-RESETS = 20  # before learning, to see whether episodes begin in one state or in several
+RESETS = 20  # before learning, to find out if episodes begin in one state or in several
 LARGEST = 1 << 25  # pairs of step, state and action: a learner has about ten numbers of each
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A live run: who learns what, and for how long."""
+    """A live run as it was asked for: algorithm, environment, limits and lengths."""
 
     row: Row
     setup: Setup  # without the start

@@ -48,7 +48,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Named:
-    """Values that go by their names, as logs have them."""
+    """Values numbered by their names, as in logs."""
 
     words: tuple[str, ...]
 
@@ -79,7 +79,7 @@ class Named:
 class Cells:
     """A number of a Box, cut at the edges: cell i holds edges[i - 1] <= v < edges[i].
 
-    points : what stands for each cell where a number must become a value, one for each.
+    points : the value that stands for each cell where a number must become a value.
     """
 
     edges: tuple[float, ...]  # rising, one fewer than the points

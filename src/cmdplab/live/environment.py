@@ -1,6 +1,6 @@
 """Environments from outside, and calls of their code.
 
-What does not look as it must becomes one sentence; what goes wrong inside is passed on as it is.
+A result of a wrong form raises one sentence. Errors raised inside are passed on unchanged.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def _five(env: Env, action: Any) -> tuple[Any, Any, Any, Any, Info]:
 class Copies:
     """The copies of a `gymnasium.vector.VectorEnv`: all together, or the first as if it were alone.
 
-    Whichever copy has ended is played on and not listened to, until all are reset together. What
-    an ended copy shows last is found where its way of resetting itself puts it.
+    A copy that has ended is played on until all are reset together, and its steps are ignored. The
+    last observation of an ended copy is where its `AutoresetMode` puts it.
     """
 
     def __init__(self, env: Any) -> None:

@@ -1,7 +1,7 @@
-"""One episode of a live environment, of the length that the learner was told.
+"""One episode of a live environment, with as many steps as the learner counts.
 
-The learner counts steps 0..S - 1 and states 0..X - 1; X is the absorbing state that follows the
-end of an episode, and X + 1 the state before the first one, where episodes may begin in several.
+The learner counts steps 0..S - 1 and states 0..X - 1. X is the absorbing state after the end of an
+episode. X + 1 is the state before the first one, if episodes begin in several states.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Played(NamedTuple):
     states: Indices  # [S + 1]
     actions: Indices  # [S]
     signals: Array  # [1 + N, S], in the user's units, zero after the end
-    cut: bool  # whether it was truncated before its last step
+    cut: bool  # True if it was truncated before its last step
     length: int = 0  # T, the environment's steps
     last: int = 0  # where the last of them led; the absorbing state after an end
     clipped: int = 0  # signals that were beyond their range
@@ -163,7 +163,7 @@ def _rolling(
 
 @contextmanager
 def _failing(place: list[int]) -> Iterator[None]:
-    """Name the step and the episode in which the environment, or what it showed, was wrong."""
+    """Add step and episode to errors of the environment and of its results."""
     try:
         yield
     except LearnerError:

@@ -46,7 +46,7 @@ class Saved(NamedTuple):
     seen: Experience  # transitions, pooled over the steps
     steps: Experience  # transitions with their steps
     earlier: Indices | None = None  # [H, X, A], visits that `steps` lack
-    told: Mask | None = None  # [H, X, A], what the environment told of closed actions
+    told: Mask | None = None  # [H, X, A], the open actions that the infos have shown
 
 
 def save(folder: Path, settings: Settings, run: Saved) -> None:

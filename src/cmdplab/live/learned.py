@@ -1,4 +1,4 @@
-"""What learning on a live environment gives: a policy, its bounds, and the model behind it."""
+"""The results of learning on a live environment, and of estimating from a log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NO_EXACT = (
 
 
 class Known:
-    """Transitions that were seen, the world that they come from, and a policy for its limits."""
+    """Observed transitions, the sizes and signals of their environment, and a policy."""
 
     seen: Experience
     world: Setup
@@ -88,7 +88,7 @@ class Known:
 @frozen
 @dataclass(frozen=True, eq=False)
 class Learned(Known):
-    """A policy, and what episodes say about it. All numbers are in the user's units.
+    """A policy with estimates from episodes. All numbers are in the user's units.
 
     `policy` is the last policy that the algorithm played, a plan on all transitions, or a mixture
     of two policies. `chosen` names it.
@@ -143,7 +143,7 @@ class Learned(Known):
 
     @classmethod
     def load(cls, path: str | Path) -> Learned:
-        """Read what `save` wrote: it plans, acts, and can be learned on with (`learn(data=)`)."""
+        """Read a file of `save`; the result plans, acts, and goes on learning (`learn(data=)`)."""
         return cls(**files.read(path))
 
     def _facts(self) -> tuple[str, display.Facts]:

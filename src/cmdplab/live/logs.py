@@ -1,11 +1,11 @@
-"""Episodes that were logged elsewhere, as if they had been played here.
+"""Logged episodes, in three formats, as episodes of a live run.
 
     a list of episodes, each a list of (state, action, reward, costs ..., next state)
     a long table with columns episode, state, action, reward, costs ... and next
     episodes with observations, actions, rewards, terminations and infos, as Minari has them
 
-A next state of None, or an empty cell, means that the episode ended there; where the last next
-state is given, the log was cut. Costs may be left out where a function computes them.
+A next state of None, or an empty cell, means that the episode ended there. If the last next state
+is given, the log was cut. Costs may be left out if a function computes them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MINARI = ("observations", "actions", "rewards", "terminations")
 
 
 class Step(NamedTuple):
-    """One logged step, in the environment's own words."""
+    """One logged step, with the values of the environment."""
 
     state: Any
     action: Any
@@ -41,7 +41,7 @@ class Step(NamedTuple):
     costs: tuple[Any, ...]  # N of them, or none
     following: Any  # None after the end
     info: Mapping[str, Any]
-    shown: Any = None  # what an end showed, for costs that depend on it; None: the log has it not
+    shown: Any = None  # the observation of an end, for costs that depend on it; None: unknown
 
 
 def episodes_of(data: Any, signals: Sequence[str]) -> Iterator[list[Step]]:
@@ -226,14 +226,14 @@ def fit(
         columns episode, state, action, reward, cost (or cost 1, cost 2, ...) and next, or episodes
         as Minari gives them. No next state means that the episode ended.
     horizon : H; default: the longest episode. The other arguments are those of `learn`.
-    reward_range : default: what was seen, and zero.
+    reward_range : default: the range of the logged rewards and zero.
     spaces : those of an environment (`Spaces.of(env)`); default: the states and actions of the log.
 
-    What the log never tried is feared, so that the plan stays where the log has been.
+    Untried pairs have the worst signals, so that the plan keeps to the pairs of the log.
     """
     limits: Any = budget if threshold is None else threshold
     names = signal_names("cost" if threshold is None else "utility", int(np.size(limits)))
-    data = list(data) if hasattr(data, "__next__") else data  # what can be gone through only once
+    data = list(data) if hasattr(data, "__next__") else data  # an iterator can be read only once
     logged = [each for each in episodes_of(data, names[1:]) if each]
     if not logged:
         raise InputError("there is no step in the logged episodes")

@@ -1,4 +1,4 @@
-"""Which actions may be tried where: what a person says of it, and what an environment tells."""
+"""Closed actions: a mask that a person gives, and masks in the infos of an environment."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def opened(given: Masking | None, spaces: Spaces, horizon: int) -> Mask | None:
 
 
 class ToldMask:
-    """What an environment tells of closed actions, by info["action_mask"], as it is met.
+    """The mask that the infos of an environment have shown so far, as info["action_mask"].
 
-    What is told of a state is taken to hold at every step, until it is told otherwise there.
+    The first mask of a state holds at every step, until another one is shown there.
     """
 
     def __init__(self, horizon: int, spaces: Spaces) -> None:
         self.horizon, self.spaces = horizon, spaces
         self.opened: Mask | None = None  # [H, X, A]; None as long as nothing was closed
-        self.news = False  # whether a learner knows less than this
+        self.news = False  # True if the learner does not have all of it yet
         self._met: set[int] = set()
 
     def remember(self, opened: Mask) -> None:

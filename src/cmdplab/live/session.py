@@ -1,4 +1,4 @@
-"""A live run in progress: an environment, a learner, and what was counted on the way."""
+"""A live run in progress: an environment, a learner, the counts so far, and its progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes and signals of a live run: what is maximised and constrained, in which units."""
+"""Sizes and signals of a live run: the reward, the costs or utilities, and their units."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Scale(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """Sizes, signals and start of a live run: all that is the same in every episode."""
+    """The sizes, signals and start of a live run, which are equal in every episode."""
 
     spaces: Spaces
     horizon: int  # H, steps of the environment
@@ -63,8 +63,8 @@ class Setup(NamedTuple):
     read: Reader
     scale: Scale
     names: tuple[str, ...]  # [1 + N], of the signals
-    opened: Mask | None = None  # [H, X, A], what was said of closed actions; None: nothing
-    clip: bool = False  # whether a signal beyond its range is taken for the end of it
+    opened: Mask | None = None  # [H, X, A], the open actions; None: no mask was given
+    clip: bool = False  # True if signals are clipped to their ranges
 
     @property
     def what(self) -> str:
@@ -238,5 +238,5 @@ def _from_info(
 
 
 def _computed(functions: list[Any], *step: Any) -> Sequence[Any]:
-    """Return what each function makes of a step."""
+    """Return the value of each function for a step."""
     return [each(*step) for each in functions]

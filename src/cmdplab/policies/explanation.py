@@ -40,10 +40,10 @@ class Explanation(NamedTuple):
     costs: tuple[bool, ...]  # [1 + N], signals that are better if smaller
     prices: Array  # [N], the multipliers: objective for one unit more (less of a cost) of each
     actions: tuple[dict[str, Any], ...]  # open ones: name, probability, values, total
-    given_up: float  # objective of the action that is best for it, beyond that of what is played
-    gained: Array  # [N], by how much what is played is better than the same action
+    given_up: float  # objective of its best action, minus that of the policy
+    gained: Array  # [N], the advantage of the policy over that action
     worth: Array  # [N], the same at the prices
-    beside: bool = False  # whether values are differences from what is played
+    beside: bool = False  # True if values are differences from the value played
 
     @property
     def text(self) -> str:

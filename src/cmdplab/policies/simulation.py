@@ -22,7 +22,7 @@ from cmdplab.statistics.intervals import Estimate, estimate
 from cmdplab.types import Array, Indices, frozen
 
 AT_ONCE = 4_000_000  # numbers of a batch: 32 MB
-LEFT = 1e-3  # of the largest discounted sum: what a path leaves out
+LEFT = 1e-3  # the share of the largest discounted sum that a path leaves out
 LONG = 1_000  # steps of a path whose rewards are averaged
 
 
@@ -61,7 +61,7 @@ def simulate(
     seed: int = 0,
     steps: int | None = None,
 ) -> Simulation:
-    """Play a policy on a problem, and estimate what it earns, with intervals of level 0.95.
+    """Play a policy on a problem, and estimate its returns, with intervals of level 0.95.
 
     The seed decides every draw: episode k is the same whatever the number of episodes, and two
     policies on one seed share their random numbers. `evaluate` gives the exact numbers.

@@ -40,7 +40,7 @@ Start = Callable[[Any], Session]  # from a state, or from None
 
 
 class ContractError(AssertionError):
-    """A promise that a learner broke."""
+    """A violation of the contract by a learner."""
 
 
 def check_learner(

@@ -1,4 +1,4 @@
-"""A safe policy whose returns nobody knows exactly: certified by episodes that it has played.
+"""A safe policy with unknown exact returns, certified by episodes that it has played.
 
 For n independent episodes whose sums lie in [low, high], with probability 1 - delta,
 

@@ -1,11 +1,10 @@
-"""The CMDP that episodes suggest, with a box for its kernel and errors for what policies earn.
+"""The CMDP estimated from episodes, with a box for its kernel and standard errors for returns.
 
     Pbar(y | x, a) = n(x, a, y) / n(x, a),     rewards and costs are means
 
-The world is taken to be the same at every step. What was never tried is feared: an action is closed
-where another one of its state was tried, and a state in which none was leads, for the worst reward
-and cost of a step, to one more state that goes on like that for ever. So a plan never counts on
-what nobody has seen.
+The model assumes equal steps. It closes each untried action of a state in which another action was
+tried. A state without any tried action leads to one more state, at the worst reward and cost of a
+step, and that state is never left. So a plan never relies on untried pairs.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ LARGEST_BY_STEP = 5_000_000  # transitions of all steps
 @display.shown
 @frozen
 class LearnedModel(NamedTuple):
-    """The problem that was learned, the box that holds its kernel, and what should be said.
+    """The problem that was learned, the box that holds its kernel, and notes.
 
     `solve(found.problem)` trusts the estimates; `solve_robust(found.problem, found.box)` does not.
     Values and thresholds are in [0, H]; `problem.labels` has the units of the environment.
@@ -135,7 +134,7 @@ def model_of(seen: Experience, world: Setup, limit: Array, delta: float = 0.05) 
     width[: seen.states].reshape(-1, X)[here] = confidence_widths(
         rows, moves.ravel()[here], (seen.states + 1, seen.actions), delta
     )
-    width[..., seen.states + 1 :] = 0.0  # nobody has seen the states that stand for no place
+    width[..., seen.states + 1 :] = 0.0  # the last states stand for no observed state
     return LearnedModel(problem, Box.around(table, width), visits, tuple(notes))
 
 

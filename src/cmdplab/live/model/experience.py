@@ -1,10 +1,10 @@
-"""Transitions that were seen, pooled over the steps: memory by what was visited, not by sizes.
+"""Counts of observed transitions. The memory grows with the visited pairs, not with the sizes.
 
     n(x, a, y),   the sums of each signal over those transitions, and of their squares
 
-Learners keep counts of their own, by step or by none, and some keep none; these are the same for
-every algorithm, and are what a plan is made on. Where the last of H steps led is not counted: many
-environments end there because the time is over, which says nothing about the pair.
+Learners keep counts of their own, by step or pooled, and some keep none. The counts here are equal
+for every algorithm, and plans use them. The successor of step H is not counted, because many
+environments end there for lack of time, which does not depend on the pair.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Planned(NamedTuple):
     promised: Evaluation
     limit: Array  # [N], that the policy was planned for
     margin: Array  # [N], by how much more was asked of it
-    feasible: bool  # whether the model has a policy that keeps the limits, margin included
+    feasible: bool  # True if a policy of the model keeps the limits, margin included
     multiplier: Array  # [N], objective per unit of cost or utility
     slater_gap: float | None  # the largest slack in the model, in the learner's units
     names: tuple[str, ...]  # [1 + N]
@@ -105,7 +105,7 @@ def promised_by(
 ) -> Evaluation:
     """Return the estimates of the model for a policy [H, X, A] from elsewhere."""
     problem = model_problem(seen, world, limit, steps=steps)
-    # Kept to what is open in the model: what nobody has tried it cannot judge.
+    # The model cannot judge untried actions: the policy is restricted to the open ones.
     opened = problem.opened[problem.horizon - world.horizon :, : policy.shape[1]]
     return promise(problem, seen, world, fitted(problem, projected(policy, opened)))
 

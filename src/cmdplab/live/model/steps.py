@@ -28,7 +28,7 @@ LEVELS = 1 << 12  # of a signal, equally far apart
 
 
 class Change(NamedTuple):
-    """The clearest difference between steps, how many pairs differ, and in what."""
+    """The clearest difference between steps, the number of pairs that differ, and their kind."""
 
     sentence: str
     pairs: int
