@@ -59,7 +59,7 @@ def is_held(folder: Path) -> bool:
             return False
     except BusyError:
         return True
-    except StorageError:  # a file of somebody else, which cannot be locked
+    except StorageError:  # a file of another person, which cannot be locked
         return False
 
 
@@ -135,8 +135,8 @@ def run_in_folder(
 class Recorded:
     """The store of a run in a folder: its tables, its checkpoints and its manifest.
 
-    Whoever makes one holds the lock of the folder. A record of a finished run is as it was found;
-    any other is ready for the next attempt.
+    The caller holds the lock of the folder. The record of a finished run stays as it is; any other
+    record is ready for the next attempt.
     """
 
     def __init__(self, folder: Path, settings: RunSettings) -> None:
@@ -152,7 +152,7 @@ class Recorded:
             if is_done(folder, known):
                 removed(folder / LOCK)  # thousands of finished runs need none
                 return
-        from cmdplab.numerics.noise import philox_key  # loads a compiler, as whoever plays does
+        from cmdplab.numerics.noise import philox_key  # loads a compiler
 
         if self.record.status == "done":
             self.record.notes += _aside(folder, self.record)

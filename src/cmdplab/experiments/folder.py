@@ -48,7 +48,7 @@ class DamagedError(InputError):
 
 
 class Folder(BaseModel):
-    """The content of experiment.json: the experiment as last asked for, and all its runs ever."""
+    """The content of experiment.json: the latest experiment, and the runs of all experiments."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -87,7 +87,7 @@ def add_runs(asked: Folder, found: dict[str, CMDP], folder: Path) -> list[Work]:
         _keep(problem, folder / "problems" / f"{mark}.npz", mark)
     with locked(folder / ".lock", wait=True):  # one process at a time changes the list
         runs = {each.folder: each for each in (*earlier(asked, folder), *asked.runs)}
-        # A study's are all among those asked for.
+        # A study lists its own runs alone.
         listed = asked.runs if asked.study else list(runs.values())
         try:
             _known(folder)

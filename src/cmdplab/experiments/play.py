@@ -85,7 +85,7 @@ class Run(NamedTuple):
 
 
 class Job(NamedTuple):
-    """One run that `run_many` is asked for."""
+    """One run of `run_many`: an algorithm and a seed."""
 
     algorithm: Any  # a row, a name, or a learner from outside
     seed: int
@@ -105,7 +105,7 @@ def check_counts(episodes: int, seed: int) -> None:
 
 
 class Entry(NamedTuple):
-    """One run to be played, with all that it needs: whoever makes an entry hands it on."""
+    """One run to be played: problem, row, task, seed and optimal value, each made once."""
 
     problem: CMDP
     algorithm: Row
@@ -172,7 +172,7 @@ class Store(Protocol):
 
 
 class Memory:
-    """The store of a run that nobody records."""
+    """The store of a run in memory."""
 
     snapshot: Snapshot | None = None
     run: Run | None = None

@@ -1,4 +1,4 @@
-"""Batches of runs on a GPU: each is a few launches, whatever the stores of its runs."""
+"""Batches of runs on a GPU: a batch is a few launches, for runs in memory and in folders."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Sweeps: an experiment's runs in one folder, done once, whoever does them.
+"""Sweeps: the runs of an experiment in one folder, each played once by workers or an executor.
 
 DIR/experiment.json, DIR/problems/FINGERPRINT.npz and DIR/runs/HASH-SEED/ (manifest.json,
-curves.parquet, checkpoint.npz). Running the same experiment again does only what is missing.
+curves.parquet, mistakes.parquet, checkpoint.npz). The same experiment plays missing runs only.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class UnfitError(ValueError):
 
 
 class NoDigestWarning(UserWarning):
-    """The warning about a record without a digest: nobody can tell whether it was changed."""
+    """The warning about a record without a digest: changes of its content cannot be detected."""
 
 
 @contextmanager

@@ -132,7 +132,7 @@ def _check_sizes(about: Any) -> None:
 
 
 def _digest(name: str, column: Any) -> str:
-    """Return a hash of a column's name, type and values, whatever its chunks and encoding."""
+    """Return a hash of a column's name, type and values, but not of its chunks and encoding."""
     total = hashlib.sha256(name.encode())
     kind = str(column.type)
     if kind in ("int64", "double"):

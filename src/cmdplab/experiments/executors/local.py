@@ -22,7 +22,7 @@ from cmdplab.experiments.durable import held
 from cmdplab.experiments.executors.worker import DEAD, Interrupt, Worker, signals_named
 from cmdplab.experiments.work import Event, OnEvent, Work
 
-GRACE = 2.0  # seconds for a chunk and a checkpoint; a worker that compiles hears nothing
+GRACE = 2.0  # seconds for a chunk and a checkpoint; a worker that compiles receives no signal
 MOST_CRASHES = 2  # of workers, before their run has failed
 MOST_KILLS = 5  # from outside, before a run is left for another day: memory may be short
 
@@ -68,11 +68,11 @@ def run_locally(
                 elif event is not None:
                     stopped = event.status == "interrupted" and not interrupt.asked
                     if stopped and worker.last is not None:
-                        waiting.append(worker.last)  # somebody stopped this worker alone
+                        waiting.append(worker.last)  # a signal stopped this worker alone
                     else:
                         on_event(event)
             busy = [worker.pipe for worker in crew if worker.work]
-            if len(busy) == len(crew) or (busy and not waiting):  # else somebody can begin now
+            if len(busy) == len(crew) or (busy and not waiting):  # else an idle one begins
                 wait(busy, timeout=0.2)
     finally:
         for worker in crew:

@@ -86,8 +86,8 @@ def _result(ray: Any, reference: Any, name: str) -> Event:
 @contextmanager
 def _connected(address: str | None) -> Iterator[Any]:
     if address is None or address.startswith(LOOPBACK):
-        # Ray replaces a loopback address by the machine's outer one, where nobody listens, unless
-        # told that clusters are off; it reads this when it is imported.
+        # Ray replaces a loopback address by the machine's outer address, where no cluster listens,
+        # unless this variable is 0. Ray reads it when it is imported.
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     import ray
 
@@ -126,7 +126,7 @@ def _within(seconds: float, connect: Callable[[], Any], address: str) -> None:
 
 
 def _reachable(address: str) -> None:
-    """Refuse an address at which nobody listens."""
+    """Refuse an address at which no process listens."""
     import socket
 
     if address == "auto":

@@ -43,7 +43,7 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.asked = 0
-        self.raises = False  # True: a second request is raised, since nobody looks at `asked`
+        self.raises = False  # True: a second request raises KeyboardInterrupt
 
     def __call__(self, number: int = signal.SIGTERM, *_: Any) -> None:
         # A closing terminal hangs up twice, by the shell and by the system: that is one request.

@@ -125,7 +125,7 @@ def _read(folder: Path) -> dict[str, _Rows]:
     """Read every file that is there and whole."""
     found: dict[str, _Rows] = {}
     for path in sorted(folder.glob("*.parquet")):
-        with suppress(Exception):  # Arrow has many kinds; whatever it is, the runs can be read
+        with suppress(Exception):  # of many kinds; the runs themselves can be read
             found |= _rows(path)
     return found
 
