@@ -229,7 +229,11 @@ def randomly_started(problem: CMDP, distribution: npt.ArrayLike) -> CMDP:
     rows = kernel[0] if problem.stationary and not isinstance(kernel, Sparse) else kernel
     kernel, rewards, first = with_random_start(rows, problem.reward, distribution)
     more, height = rewards.shape[2] - problem.states, rewards.shape[1] - problem.horizon
-    mask = _with_steps_before(problem.mask, height, more)
+    mask = problem.mask
+    if mask is not None:  # all actions are open in the new states
+        opened = np.ones((len(mask) + height, problem.states + more, problem.actions), np.bool_)
+        opened[:, : problem.states] = mask[_later(len(mask), height)]
+        mask = opened
     states, steps = labels.states, labels.steps
     for _ in range(more if states else 0):
         states = (*states, unused("start", states))
@@ -265,16 +269,6 @@ def _with_states_more(
 def _later(steps: int, height: int) -> list[int]:
     """Return the old step of each new step; the first old step stands for the `height` new ones."""
     return [0] * height + list(range(steps))
-
-
-def _with_steps_before(mask: Mask | None, height: int, more: int) -> Mask | None:
-    """Return a mask [H + height, X + more, A]; all actions are open in the new states."""
-    if mask is None:
-        return None
-    steps, states, actions = mask.shape
-    wider = np.ones((steps + height, states + more, actions), dtype=np.bool_)
-    wider[:, :states] = mask[_later(steps, height)]
-    return wider
 
 
 def _checked_discount(discount: float) -> None:

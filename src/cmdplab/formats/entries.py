@@ -13,10 +13,16 @@ from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
 from cmdplab.errors import InputError
 from cmdplab.formats.kernels import LARGEST
 
-Entry = tuple[float, int, float, bool]
-"""(probability, next state, reward, terminated)"""
-Row = list[Entry]
-Table = list[dict[int, Row]]
+
+class Move(NamedTuple):
+    """An entry of the table with its pair, counted from 0."""
+
+    state: int
+    action: int
+    probability: float
+    following: int
+    reward: float
+    ended: bool
 
 
 class Numbers(NamedTuple):
@@ -27,8 +33,8 @@ class Numbers(NamedTuple):
     first_action: int = 0
 
 
-def table_of(env: Any) -> tuple[Table, Numbers]:
-    """Return P[state][action] of an environment, counted from 0, and its own first numbers."""
+def moves_of(env: Any) -> tuple[list[Move], Numbers]:
+    """Return the entries of P[state][action] of an environment, and its own first numbers."""
     given = getattr(getattr(env, "unwrapped", env), "P", None)
     if not isinstance(given, Mapping | Sequence) or len(given) == 0:
         what = type(getattr(env, "unwrapped", env)).__name__
@@ -46,12 +52,12 @@ def table_of(env: Any) -> tuple[Table, Numbers]:
     ]
     if any(0 in each for each in listed):
         numbers = numbers._replace(first_action=0)
-    table: Table = [{} for _ in listed]
+    moves = list[Move]()
     for x, rows in enumerate(listed):
         for a, row in rows.items():
-            where = f"P[{x + numbers.first_state}][{a}]"
-            table[x][a - numbers.first_action] = _row(row, where, states, numbers.first_state)
-    return table, numbers
+            where, pair = f"P[{x + numbers.first_state}][{a}]", (x, a - numbers.first_action)
+            moves += _row(row, where, pair, numbers)
+    return moves, numbers
 
 
 def _first(env: Any, space: str) -> int:
@@ -68,7 +74,8 @@ def _listed(given: Any, s: int) -> dict[int, Any]:
     return {int(a): row for a, row in listed.items()}
 
 
-def _row(given: Any, where: str, states: int, first: int) -> Row:
+def _row(given: Any, where: str, pair: tuple[int, int], numbers: Numbers) -> list[Move]:
+    """Return the entries of a pair."""
     try:
         entries = [(p, y, r, end) for p, y, r, end in given]
     except (TypeError, ValueError):
@@ -76,11 +83,12 @@ def _row(given: Any, where: str, states: int, first: int) -> Row:
         raise InputError(f"{where} is no list of {form}") from None
     if not entries:
         raise InputError(f"{where} leads nowhere")
-    return [_entry(each, f"{where}[{i}]", states, first) for i, each in enumerate(entries)]
+    return [_entry(each, f"{where}[{i}]", pair, numbers) for i, each in enumerate(entries)]
 
 
-def _entry(given: tuple[Any, Any, Any, Any], where: str, states: int, first: int) -> Entry:
+def _entry(given: Any, where: str, pair: tuple[int, int], numbers: Numbers) -> Move:
     p, y, r, end = given
+    states, first, _ = numbers
     if not 0.0 <= real_number(f"the probability of {where}", p) <= 1.0 + ROW_SUM_TOLERANCE:
         raise InputError(f"the probability of {where} is {p!r}, outside [0, 1]")
     if not first <= whole_number(f"the next state of {where}", y) < first + states:
@@ -89,4 +97,4 @@ def _entry(given: tuple[Any, Any, Any, Any], where: str, states: int, first: int
         raise InputError(f"the reward of {where} is {r!r}, not finite")
     if not (isinstance(end, bool | np.bool_) or (is_whole(end) and end in (0, 1))):
         raise InputError(f"{where} ends with {end!r}, not with whether it terminates")
-    return float(p), int(y) - first, float(r), bool(end)
+    return Move(*pair, float(p), int(y) - first, float(r), bool(end))

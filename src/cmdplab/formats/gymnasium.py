@@ -39,12 +39,13 @@ from cmdplab.formats.assemble import (
     stationary_tables,
     unit_map,
 )
-from cmdplab.formats.entries import Numbers, Row, Table, table_of
+from cmdplab.formats.entries import Move, Numbers, moves_of
 from cmdplab.formats.kernels import LARGEST, Transitions, stored
 from cmdplab.types import Array, Mask
 
 Cost = Callable[[int, int, int], float] | Array
 """c(state, action, next state), or a table [S, A] or [S, A, S]."""
+Row = list[tuple[float, int, float, bool]]
 
 
 class Imported(NamedTuple):
@@ -54,14 +55,6 @@ class Imported(NamedTuple):
     reward: Affine  # r of the environment = offset + scale r of the problem
     costs: tuple[Affine, ...]  # the same of each cost
     notes: tuple[str, ...]
-
-
-class _Rows(NamedTuple):
-    """The table with its last state added: X = S, or S + 1 if anything terminates."""
-
-    kernel: Array | Sparse  # [X, A, X], or lists
-    paid: Array  # [1 + N, X, A], expected rewards and costs
-    mask: Mask  # [X, A]
 
 
 def from_gymnasium(
@@ -86,22 +79,22 @@ def from_gymnasium(
     start : the first state, or a distribution [S]; default: the environment's own.
     rescale : map rewards or costs that leave [0, 1] onto it, as episodes need; `Imported` says how.
     """
-    table, numbers = table_of(env)
+    moves, numbers = moves_of(env)
     how = judged(horizon, discount, criterion)
     if cost is None:
         raise InputError("say what is constrained: give a cost and its budget")
     costs: list[Cost] = list(cost) if isinstance(cost, list | tuple) else [cost]  # type: ignore[list-item]
     budgets = _budgets(len(costs), budget, threshold, how)
     first = _start(env, start, numbers)
-    cleared, notes = _over(table, first)
-    rows = _rows(table, costs, cleared, numbers)
-    names, more = signal_names(0, len(costs)), len(rows.mask) - len(table)
+    cleared, notes = _over(moves, first)
+    kernel, paid, mask = _rows(moves, costs, cleared, numbers)
+    names, more = signal_names(0, len(costs)), len(mask) - numbers.states
     is_cost = [False, *(True for _ in costs)]
-    signals = tuple(map(Signal, names, rows.paid, [0.0, *budgets], is_cost))
+    signals = tuple(map(Signal, names, paid, [0.0, *budgets], is_cost))
     maps = [_map(each.table, rescale, how, each.of) for each in signals]
-    labels = _labels(numbers, rows.mask.shape)
+    labels = _labels(numbers, mask.shape)
     called = name or type(getattr(env, "unwrapped", env)).__name__
-    model = Listed(rows.kernel, rows.mask, signals, labels, called)
+    model = Listed(kernel, mask, signals, labels, called)
     padded = first if isinstance(first, int) else np.append(first, np.zeros(more))
     notes += [
         f"the {what} is rescaled: r = {m.offset:g} + {m.scale:g} r', "
@@ -177,19 +170,13 @@ def _labels(numbers: Numbers, shape: tuple[int, ...]) -> Labels:
     return Labels(tuple(states), tuple(str(numbers.first_action + a) for a in range(shape[1])))
 
 
-def _over(table: Table, first: int | Array) -> tuple[set[int], list[str]]:
+def _over(moves: list[Move], first: int | Array) -> tuple[set[int], list[str]]:
     """Return the states that are entered only by terminating, and a note if their own rows pay."""
-    ended = {y for row in table for entries in row.values() for _, y, _, end in entries if end}
-    entered = {
-        y
-        for s, row in enumerate(table)
-        for entries in row.values()
-        for p, y, _, end in entries
-        if not end and y != s and p > 0.0
-    }
+    ended = {e.following for e in moves if e.ended}
+    goes_on = (e for e in moves if not e.ended and e.following != e.state and e.probability > 0.0)
     begun = {first} if isinstance(first, int) else set(np.flatnonzero(first).tolist())
-    over = ended - entered - begun
-    paying = sorted(s for s in over if any(r for e in table[s].values() for _, _, r, _ in e))
+    over = ended - {e.following for e in goes_on} - begun
+    paying = sorted({e.state for e in moves if e.reward} & over)
     if not paying:
         return over, []
     return over, [
@@ -198,9 +185,15 @@ def _over(table: Table, first: int | Array) -> tuple[set[int], list[str]]:
     ]
 
 
-def _rows(table: Table, costs: list[Cost], cleared: set[int], numbers: Numbers) -> _Rows:
-    ends = bool(cleared) or any(end for row in table for e in row.values() for *_, end in e)
-    S, A = len(table), 1 + max(a for row in table for a in row)
+def _rows(
+    moves: list[Move], costs: list[Cost], cleared: set[int], numbers: Numbers
+) -> tuple[Array | Sparse, Array, Mask]:
+    """Return kernel, expected rewards and costs [1 + N, X, A], and mask [X, A].
+
+    If anything terminates, a last state is added: X = S + 1.
+    """
+    ends = bool(cleared) or any(e.ended for e in moves)
+    S, A = numbers.states, 1 + max(e.action for e in moves)
     X = S + ends
     if X * A > LARGEST:
         raise InputError(f"a table of {X} states and {A} actions is too large")
@@ -211,38 +204,37 @@ def _rows(table: Table, costs: list[Cost], cleared: set[int], numbers: Numbers) 
         over = [*sorted(cleared), S]
         leads |= {(x, a, S): 1.0 for x in over for a in range(A)}
         mask[over] = True
-    for s, row in enumerate(table):
-        for a, entries in row.items() if s not in cleared else ():
+    for s, a, p, y, r, end in moves:
+        if s not in cleared:
+            to = (s, a, S if end else y)
+            leads[to] = leads.get(to, 0.0) + p
+            paid[:, s, a] += p * np.array([r, *(each(s, a, y) for each in pay)])
             mask[s, a] = True
-            for p, y, r, end in entries:
-                to = (s, a, S if end else y)
-                leads[to] = leads.get(to, 0.0) + p
-                paid[:, s, a] += p * np.array([r, *(each(s, a, y) for each in pay)])
     state, action, target = np.array(list(leads), dtype=np.int64).T
     every = Transitions(state, action, target, np.array(list(leads.values())))
-    return _Rows(stored(every, mask), paid, mask)
+    return stored(every, mask), paid, mask
 
 
 def _cost(given: Cost, S: int, A: int, numbers: Numbers) -> Callable[[int, int, int], float]:
     """Return c(state, action, next state); a given function gets the environment's own numbers."""
-    if callable(given):
-        x0, a0 = numbers.first_state, numbers.first_action
-        return lambda s, a, y: _finite(given(x0 + s, a0 + a, x0 + y), s, a)
-    table = np.asarray(given)
-    if table.dtype.kind not in "biuf" or table.shape not in ((S, A), (S, A, S)):
+    table, x0, a0 = np.asarray(given), numbers.first_state, numbers.first_action
+    plain = table.dtype.kind in "biuf" and table.shape in ((S, A), (S, A, S))
+    if not (callable(given) or plain):
         raise InputError(f"a cost must be a function or a table of {(S, A)} or {(S, A, S)} numbers")
-    if table.ndim == 2:
-        return lambda s, a, y: _finite(table[s, a], s, a)
-    return lambda s, a, y: _finite(table[s, a, y], s, a)
 
+    def cost(s: int, a: int, y: int) -> float:
+        if callable(given):
+            value: Any = given(x0 + s, a0 + a, x0 + y)
+        else:
+            value = table[s, a] if table.ndim == 2 else table[s, a, y]
+        try:
+            if np.isfinite(number := float(value)):
+                return number
+        except (TypeError, ValueError, OverflowError):
+            pass
+        raise InputError(f"the cost in state {s} of action {a} is {value!r}, not a finite number")
 
-def _finite(value: Any, s: int, a: int) -> float:
-    try:
-        if np.isfinite(number := float(value)):
-            return number
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise InputError(f"the cost in state {s} of action {a} is {value!r}, not a finite number")
+    return cost
 
 
 def _map(table: Array, rescale: bool, how: How, what: str) -> Affine:
