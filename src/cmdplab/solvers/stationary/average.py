@@ -32,10 +32,7 @@ class Scaled:
     """A problem over the states that can be reached, with signals of range one."""
 
     def __init__(self, problem: StationaryCMDP) -> None:
-        self.whole, kernel = problem, problem.transition
-        if not isinstance(kernel, Sparse):
-            kernel = lists(Dense(kernel[None])) or kernel
-        self.kernel = _laid_out(kernel)
+        self.whole, self.kernel = problem, _listed(problem.transition)
         found = np.asarray(problem.start) > 0.0
         waiting, count = np.zeros(len(found), np.int64), int(found.sum())
         waiting[:count] = np.flatnonzero(found)
@@ -43,7 +40,7 @@ class Scaled:
         self.at = np.flatnonzero(found)
         if count < len(found):
             problem = _restricted(problem, self.at)
-            self.kernel = _laid_out(problem.transition)
+            self.kernel = _listed(problem.transition)
         self.problem = problem
         opened, reward = problem.opened, problem.reward
         closed = None if problem.mask is None else ~opened
@@ -59,8 +56,8 @@ class Scaled:
             self.reward[:, closed] = 0.0
         self.pairs = self.reward.reshape(len(reward), -1)
         self.top = self.reward.max(axis=(1, 2))  # [1 + N], at most 1, and 0 of a constant
-        probability = getattr(self.kernel, "probability", self.kernel)
-        self.loose = float(np.abs(probability.sum(axis=2) - 1.0).max())  # of the rows' sums
+        rows = self.kernel.probability.sum(axis=2)
+        self.loose = float(np.abs(rows - 1.0).max())  # of the rows' sums
         self.threshold = (problem.threshold - self.low[1:]) / self.size[1:]
         self.limits = [
             (Fraction(b) - Fraction(low)) / Fraction(size)
@@ -84,13 +81,8 @@ class Scaled:
     def moves(self, exact: bool) -> Moves:
         """Return the pairs for Howard's iteration."""
         problem, X = self.problem, self.problem.states
-        if isinstance(self.kernel, drifts.Listed):
-            successor, probability = self.kernel.successor, self.kernel.probability
-        else:
-            successor = np.broadcast_to(np.arange(X), self.kernel.shape)
-            probability = self.kernel
-        given = probability
-        probability = np.where(successor == np.arange(X)[:, None, None], 0.0, probability)
+        successor, given, _ = self.kernel
+        probability: Any = np.where(successor == np.arange(X)[:, None, None], 0.0, given)
         reward, start = np.moveaxis(self.reward, 0, 2), np.asarray(problem.start)
         if exact:
             raw = decimals(problem.reward) - decimals(self.low)[:, None, None]
@@ -116,10 +108,15 @@ class Scaled:
         return np.asarray(found)
 
 
-def _laid_out(kernel: Array | Sparse) -> Any:
-    if isinstance(kernel, Sparse):
-        return drifts.Listed(kernel.successor.astype(np.int32), kernel.probability)
-    return kernel
+def _listed(kernel: Array | Sparse) -> drifts.Listed:
+    """Return the lists of a kernel. A table with few zeros stays a table."""
+    if not isinstance(kernel, Sparse):
+        found = lists(Dense(kernel[None]))
+        if found is None:
+            every = np.arange(len(kernel), dtype=np.int32)
+            return drifts.Listed(np.broadcast_to(every, kernel.shape), kernel, True)
+        kernel = found
+    return drifts.Listed(kernel.successor.astype(np.int32), kernel.probability, False)
 
 
 def _restricted(problem: StationaryCMDP, at: Indices) -> StationaryCMDP:
@@ -145,18 +142,15 @@ class Sweeps:
     exact = False
 
     def __init__(self, scaled: Scaled) -> None:
-        self.scaled, kernel = scaled, scaled.kernel
-        self.listed = isinstance(kernel, drifts.Listed)
-        X, _, width = (kernel.probability if self.listed else kernel).shape
-        places = scaled.problem.actions * X * width
-        self.most = 2 * int(min(500 + MOST_SWEEPS * X, MOST_WORK / places) / 2 + 1)
+        self.scaled, places = scaled, scaled.kernel.probability
+        X, _, width = places.shape
+        self.most = 2 * int(min(500 + MOST_SWEEPS * X, MOST_WORK / places.size) / 2 + 1)
         self.noise = (width + 4) * EPS + scaled.loose
         self.actions = np.argmax(scaled.problem.opened, axis=1)
         self.value, self.here = np.zeros(X), np.full(X, 1.0 / X)
         self.spare, self.right = np.empty((2, X))
-        self.chain: Any = np.empty((X, 1, width))
-        if self.listed:
-            self.chain = drifts.Listed(np.empty((X, 1, width), np.int32), self.chain)
+        row = np.empty_like(scaled.kernel.successor[:, :1], order="C")
+        self.chain = drifts.Listed(row, np.empty(row.shape), scaled.kernel.full)
 
     def best(self, weights: Array) -> Column:
         """Return the best policy and its returns."""
@@ -230,7 +224,7 @@ class Sweeps:
     def gains(self, policy: Array) -> tuple[Array, Array]:
         """Return lower and upper bounds [1 + N] on the gains of a policy [X, A] everywhere."""
         chain = self._chain(policy)
-        width = (chain.probability if self.listed else chain).shape[2]
+        width = chain.probability.shape[2]
         noise = self.noise + 2.0 * EPS * width
         rewards = np.einsum("xa,nxa->nx", policy, self.scaled.reward)
         return self._bounds(chain, rewards, noise, np.empty(len(policy)))
@@ -238,13 +232,16 @@ class Sweeps:
     def _chain(self, policy: Array) -> Any:
         """Return the rows of a policy [X, A] as a kernel with a single action."""
         kernel, X = self.scaled.kernel, len(policy)
-        if not isinstance(kernel, drifts.Listed):
-            return np.matmul(policy[:, None], kernel)
+        if kernel.full:
+            return kernel._replace(
+                successor=kernel.successor[:, :1],
+                probability=np.matmul(policy[:, None], kernel.probability),
+            )
         most = int(np.count_nonzero(policy, axis=1).max())
         at, actions = np.arange(X)[:, None], np.argsort(-policy, axis=1)[:, :most]
         probability = policy[at, actions][:, :, None] * kernel.probability[at, actions]
         successor = kernel.successor[at, actions].reshape(X, 1, -1)
-        return drifts.Listed(successor, probability.reshape(X, 1, -1))
+        return drifts.Listed(successor, probability.reshape(X, 1, -1), False)
 
 
 class Classes:

@@ -185,15 +185,13 @@ def _slack(scaled: Scaled, slack: float, pricing: Any, known: Iterable[Column]) 
     unit = float(size.max())
     if (size == unit).all():
         return slack * unit
-    share = np.append(1.0, size / unit)
 
     def priced(weights: Array) -> Column:
-        column = pricing.best(weights * share)
-        return Column(column.returns.astype(np.float64) * share, column.policy)
+        column = pricing.best(weights)
+        return Column(column.returns.astype(np.float64), column.policy)
 
-    columns = [Column(each.returns * share, each.policy) for each in known]
-    widest = Pool(priced, scaled.threshold * share[1:], known=columns).widest()
-    return float(widest.value) * unit
+    pool = Pool(priced, scaled.threshold, known=known, even=unit / size)
+    return float(pool.widest().value) * unit
 
 
 def _exactly(scaled: Scaled) -> Optimum:
@@ -224,13 +222,8 @@ def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
     _check(most - safe.value, "the Slater gap")
     ranges = _ranges(scaled, price)
     # The same margin, each slack in units of what policies can earn.
-    relative = Pool(
-        _in_ranges(price, ranges),
-        [b / unit for b, unit in zip(scaled.limits, ranges, strict=True)],
-        known=[_divided_by(each, ranges) for each in pool.columns],
-        gain=tolerance,
-    )
-    room = relative.widest().value
+    gain = tolerance * min(*ranges, Fraction(1))
+    room = Pool(price, scaled.limits, known=pool.columns, gain=gain, even=ranges).widest().value
     if most < 0 and room < -CLOSED:
         return _infeasible(_slack(scaled, float(safe.value), pricing, ()))
     # Thresholds that are missed by a rounding are lowered by it. Without slack the multipliers are
@@ -273,19 +266,6 @@ def _ranges(scaled: Scaled, price: Any) -> list[Fraction]:
         large = max(float(np.abs(problem.reward[n + 1]).max()), abs(float(problem.threshold[n])))
         found.append(most - least + Fraction(ULPS * large / float(scaled.size[n + 1])))
     return [each or Fraction(1) for each in found]
-
-
-def _divided_by(column: Column, units: list[Fraction]) -> Column:
-    shown = [u / unit for u, unit in zip(column.returns[1:], units, strict=True)]
-    return Column((column.returns[0], *shown), column.policy)
-
-
-def _in_ranges(price: Any, units: list[Fraction]) -> Any:
-    def priced(weights: list[Fraction]) -> Column:
-        scaled = [m / unit for m, unit in zip(weights[1:], units, strict=True)]
-        return _divided_by(price([weights[0], *scaled]), units)
-
-    return priced
 
 
 def _check(doubt: Any, what: str) -> None:

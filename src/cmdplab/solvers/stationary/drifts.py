@@ -9,11 +9,11 @@ excess. Sweeps are damped, so that periodic chains converge.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from cmdplab.numerics.compiling import by_type, compiled
+from cmdplab.numerics.compiling import compiled
 from cmdplab.types import Array, Indices
 
 STEP, LATER = 1.0, 0.75  # of a sweep, first and from EARLY sweeps on: a chain may be periodic
@@ -35,30 +35,20 @@ class Listed(NamedTuple):
 
     successor: Indices  # [X, A, S]
     probability: Array  # [X, A, S]
+    full: bool  # the successors of every pair are all states, in order: a table
 
 
 @compiled
-def drift_listed(kernel, x, a, value):
-    """Return `drift` by lists."""
+def drift(kernel, x, a, value):
+    """Return sum_y P(y | x, a) (value[y] - value[x])."""
     total, here = 0.0, value[x]
+    if kernel.full:
+        for y in range(len(value)):
+            total += kernel.probability[x, a, y] * (value[y] - here)
+        return total
     for s in range(kernel.successor.shape[2]):
         total += kernel.probability[x, a, s] * (value[kernel.successor[x, a, s]] - here)
     return total
-
-
-@compiled
-def drift_table(kernel, x, a, value):
-    """Return `drift` by a table."""
-    total, here, row = 0.0, value[x], kernel[x, a]
-    for y in range(len(row)):
-        total += row[y] * (value[y] - here)
-    return total
-
-
-@by_type({Listed: drift_listed}, drift_table)
-def drift(kernel: Any, x: Any, a: Any, value: Any) -> Any:
-    """Return sum_y P(y | x, a) (value[y] - value[x])."""
-    raise NotImplementedError
 
 
 @compiled
@@ -186,29 +176,11 @@ def follow(chain, reward, value, shift, step, following):
 def pick(kernel, worth, actions, chain, reward):
     """Write the rows and rewards of a policy."""
     for x in range(len(actions)):
-        copy_row(kernel, x, actions[x], chain)
-        reward[x] = worth[x, actions[x]]
-
-
-@compiled
-def copy_listed(kernel, x, a, chain):
-    """Copy as `copy_row`, by lists."""
-    for s in range(kernel.successor.shape[2]):
-        chain.successor[x, 0, s] = kernel.successor[x, a, s]
-        chain.probability[x, 0, s] = kernel.probability[x, a, s]
-
-
-@compiled
-def copy_table(kernel, x, a, chain):
-    """Copy as `copy_row`, by a table."""
-    for y in range(kernel.shape[2]):
-        chain[x, 0, y] = kernel[x, a, y]
-
-
-@by_type({Listed: copy_listed}, copy_table)
-def copy_row(kernel: Any, x: Any, a: Any, chain: Any) -> Any:
-    """Write the row of a pair as the row of the only action."""
-    raise NotImplementedError
+        a = actions[x]
+        reward[x] = worth[x, a]
+        for s in range(kernel.successor.shape[2]):
+            chain.successor[x, 0, s] = kernel.successor[x, a, s]
+            chain.probability[x, 0, s] = kernel.probability[x, a, s]
 
 
 @compiled
@@ -233,36 +205,17 @@ def advance(chain, now, step, after):
     for x in range(len(now)):
         after[x] = now[x]
     for x in range(len(now)):
-        gone = move(chain, x, step * now[x], after)
+        gone, mass = 0.0, step * now[x]
+        if chain.full:
+            for y in range(len(now)):
+                after[y] += mass * chain.probability[x, 0, y]
+                gone += mass * chain.probability[x, 0, y]
+        else:
+            for s in range(chain.successor.shape[2]):
+                part = mass * chain.probability[x, 0, s]
+                after[chain.successor[x, 0, s]] += part
+                gone += part
         after[x] -= gone
-
-
-@compiled
-def move_listed(chain, x, mass, after):
-    """Move as `move`, by lists."""
-    gone = 0.0
-    for s in range(chain.successor.shape[2]):
-        part = mass * chain.probability[x, 0, s]
-        after[chain.successor[x, 0, s]] += part
-        gone += part
-    return gone
-
-
-@compiled
-def move_table(chain, x, mass, after):
-    """Move as `move`, by a table."""
-    gone = 0.0
-    for y in range(chain.shape[2]):
-        part = mass * chain[x, 0, y]
-        after[y] += part
-        gone += part
-    return gone
-
-
-@by_type({Listed: move_listed}, move_table)
-def move(chain: Any, x: Any, mass: Any, after: Any) -> Any:
-    """Add the mass of a state to its successors. Return the mass that has moved."""
-    raise NotImplementedError
 
 
 @compiled
@@ -271,36 +224,12 @@ def reach(kernel, found, waiting, count):
     left = count
     while left > 0 and count < len(found):
         left -= 1
-        count, left = spread(kernel, waiting[left], found, waiting, count, left)
+        x = waiting[left]
+        for a in range(kernel.successor.shape[1]):
+            for s in range(kernel.successor.shape[2]):
+                y = kernel.successor[x, a, s]
+                if kernel.probability[x, a, s] > 0.0 and not found[y]:
+                    found[y], waiting[left] = True, y
+                    count += 1
+                    left += 1
     return count
-
-
-@compiled
-def spread_listed(kernel, x, found, waiting, count, left):
-    """Spread as `spread`, by lists."""
-    for a in range(kernel.successor.shape[1]):
-        for s in range(kernel.successor.shape[2]):
-            y = kernel.successor[x, a, s]
-            if kernel.probability[x, a, s] > 0.0 and not found[y]:
-                found[y], waiting[left] = True, y
-                count += 1
-                left += 1
-    return count, left
-
-
-@compiled
-def spread_table(kernel, x, found, waiting, count, left):
-    """Spread as `spread`, by a table."""
-    for a in range(kernel.shape[1]):
-        for y in range(kernel.shape[2]):
-            if kernel[x, a, y] > 0.0 and not found[y]:
-                found[y], waiting[left] = True, y
-                count += 1
-                left += 1
-    return count, left
-
-
-@by_type({Listed: spread_listed}, spread_table)
-def spread(kernel: Any, x: Any, found: Any, waiting: Any, count: Any, left: Any) -> Any:
-    """Mark the successors of a state, and put the new ones on the stack `waiting`."""
-    raise NotImplementedError
