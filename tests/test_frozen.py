@@ -64,7 +64,7 @@ def values() -> list[Any]:
     return [
         *(masked, sparse, steady, endless, sparse.transition, masked.kernel, counter),
         *(Counters((counter, counter)), optimal, even, remembering, solution, solve(unmet)),
-        *(solve(endless), Known(masked, masked.reward, masked.threshold)),
+        *(solve(endless), Known(masked, masked.threshold)),
         *(cmdplab.AlmostSure(cost, 3, 0.5), cmdplab.Anytime(cost, 3), cmdplab.Chance(cost, 3, 0.1)),
         *(cmdplab.CVaR(cost, 0.9, 3), cmdplab.Expected(cost, 3)),
         cmdplab.solve_budgets(masked, cmdplab.AlmostSure(np.ones((4, 3)), 3)),

@@ -227,5 +227,5 @@ def test_sweeps_in_whole_numbers_are_exact():
 
 def test_attempts_say_when_nothing_is_feasible():
     problem = random_problem(3, 2, 3, 1)
-    found = attempt(Known(problem, problem.reward, np.array([2.9999])))
+    found = attempt(Known(problem, np.array([2.9999])))
     assert isinstance(found, Infeasible)

@@ -59,7 +59,7 @@ def cases() -> list[CMDP]:
 
 @pytest.mark.parametrize("problem", cases(), ids=str)
 def test_a_compiled_sweep_is_the_plain_dynamic_program(problem):
-    known = Known(problem, problem.reward, problem.threshold)
+    known = Known(problem, problem.threshold)
     weights = np.random.default_rng(1).random(1 + problem.constraints)
     weighted = np.tensordot(weights, problem.reward, axes=1)
     value, actions = known.swept(weights)
@@ -125,7 +125,7 @@ def test_steps_that_follow_from_the_last_ones_have_no_excess(kind, horizon, size
 @pytest.mark.parametrize("problem", cases(), ids=str)
 def test_a_policy_is_played_as_the_plain_code_plays_it(problem):
     policy = random_policy(problem, 3)
-    known = Known(problem, problem.reward, problem.threshold)
+    known = Known(problem, problem.threshold)
     np.testing.assert_allclose(
         known.occupancy(policy), exact.occupancy(problem, policy), atol=1e-14
     )
@@ -133,7 +133,7 @@ def test_a_policy_is_played_as_the_plain_code_plays_it(problem):
 
 @pytest.mark.parametrize("problem", cases(), ids=str)
 def test_any_values_prove_a_bound(problem):
-    known = Known(problem, problem.reward, problem.threshold)
+    known = Known(problem, problem.threshold)
     weights = np.random.default_rng(2).random(1 + problem.constraints)
     best, _ = exact.greedy(problem, np.tensordot(weights, problem.reward, axes=1))
     value, _ = known.swept(weights)

@@ -14,7 +14,7 @@ from cmdplab.cmdp.exact import greedy, returns
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers import Box, policy_bounds, solve_robust
-from cmdplab.solvers.robust import _slopes
+from cmdplab.solvers.robust import _slope
 
 
 def problem_of(seed: int, X: int = 2, A: int = 2, H: int = 2, N: int = 1, part: float = 0.85):
@@ -137,7 +137,7 @@ def test_slopes_are_those_of_finite_differences():
     box = Box.around(problem.table, 0.05)
     rng = np.random.default_rng(0)
     policy, toward = rng.dirichlet(np.ones(2), (2, 3, 3))
-    slopes = _slopes(problem, box, policy)
+    slopes = np.stack([_slope(problem, box, policy, each) for each in problem.reward])
     near = 1e-6
     moved = policy + near * (toward - policy)
     change = policy_bounds(box, problem.reward, moved) - policy_bounds(box, problem.reward, policy)

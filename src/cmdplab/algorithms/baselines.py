@@ -18,7 +18,7 @@ from cmdplab.types import Array, Mask
 def safe_baseline(problem: CMDP, solution: Solution, tightening: float = 0.5) -> Baseline:
     """Return the default baseline: the optimum for the thresholds b + tightening * (Slater gap)."""
     tighter = problem.threshold + tightening * told_gap(solution.slater_gap)
-    found = attempt(Known(problem, problem.reward, tighter))
+    found = attempt(Known(problem, tighter))
     if isinstance(found, Infeasible):
         raise InputError(f"{problem.name} has no policy that meets b + {tightening:g} slack")
     assert found.policy is not None  # `attempt` writes it out

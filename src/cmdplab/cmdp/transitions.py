@@ -118,10 +118,13 @@ class Sparse:
     def of(cls, table: Array) -> Sparse:
         """Return the lists of a dense kernel [X, A, X] or [H, X, A, X]."""
         possible = _possible(table)
-        most = max(int(possible.sum(axis=-1).max()), 1)
-        successor = np.argsort(~possible, axis=-1, kind="stable")[..., :most]
-        index = successor if table.ndim == 3 else successor[None]
-        return cls(successor, np.take_along_axis(table, index, -1))
+        count, (x, a, y) = possible.sum(axis=-1), np.nonzero(possible)
+        first = np.cumsum(count).reshape(count.shape) - count
+        place, most = np.arange(len(y)) - first[x, a], max(int(count.max()), 1)
+        successor = np.zeros((*count.shape, most), np.int64)
+        probability = np.zeros((*table.shape[:-1], most))
+        successor[x, a, place], probability[..., x, a, place] = y, table[..., x, a, y]
+        return cls(successor, probability)
 
     @classmethod
     def from_matrices(cls, matrices: Sequence[Any], mask: Mask | None = None) -> Sparse:
@@ -272,7 +275,7 @@ def lists(kernel: Kernel) -> Sparse | None:
         return kernel
     table = kernel.table
     states = table.shape[-1]
-    if states < SPARSE_FROM:
+    if states < SPARSE_FROM or np.count_nonzero(table[0, 0, 0]) * SPARSE_SHARE > states:
         return None
     if table.strides[0] == 0:
         table = table[0]

@@ -108,7 +108,7 @@ def _safest(known: Known) -> Candidate:
     """Return the policy of the largest margin, by a search."""
     if known.small:
         p = known.problem
-        planned = box.largest_margin(Box.of(p), known.reward, known.threshold, p.start)
+        planned = box.largest_margin(Box.of(p), known.problem.reward, known.threshold, p.start)
         return Candidate(planned.policy, planned.multiplier, planned.primal)
     found = known.pool.widest()
     return Candidate(known.played(found), found.multiplier, found.value)
@@ -118,7 +118,7 @@ def _best(known: Known, first: Array | None) -> Candidate:
     """Return the optimal policy by a search, from multipliers to start with."""
     if known.small:
         p = known.problem
-        planned = box.plan(Box.of(p), known.reward, known.threshold, p.start, first)
+        planned = box.plan(Box.of(p), known.problem.reward, known.threshold, p.start, first)
         return Candidate(planned.policy, planned.multiplier, planned.primal)
     found = known.pool.best(first)
     used = tuple(each.policy for each in found.columns)
@@ -141,7 +141,7 @@ def _wholly(
     known: Known, unsure: Array | None = None, even: Array | None = None
 ) -> Optimum | Infeasible:
     """Return the optimum without any rounding."""
-    price = whole.WholeEpisodes(known.problem, known.reward)
+    price = whole.WholeEpisodes(known.problem, known.problem.reward)
     best = rational.optimum(price, known.threshold, unsure, even)
     if best.policy is None:
         return Infeasible(best.slack or 0.0)
@@ -174,7 +174,7 @@ def _optimum(known: Known, safe: Widest, first: Array | None) -> Optimum | Infea
 
 def _closed(known: Known, best: Optimum) -> Optimum | Infeasible:
     """Return an optimum whose certificate is within `CLOSED`, if needed by whole numbers."""
-    problem, reward = known.problem, known.reward
+    problem, reward = known.problem, known.problem.reward
     unsure = ROUNDING * problem.horizon * float(best.multiplier.sum())
     if not best.doubt + unsure <= CLOSED * known.size and whole.affordable(problem, reward):
         return _wholly(known)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cmdplab.cmdp.problem import CLOSED, CMDP
-from cmdplab.cmdp.transitions import SPARSE_FROM, SPARSE_SHARE, Sparse
+from cmdplab.cmdp.transitions import lists
 from cmdplab.numerics.compiling import (
     by_type,
     compiled,
@@ -50,34 +50,12 @@ Rows = Table | Lists
 
 def rows_of(problem: CMDP) -> Rows:
     """Return the kernel for these loops: by lists where rows have few successors, else as it is."""
-    kernel, pairs = problem.transition, problem.states * problem.actions
-    if isinstance(kernel, Sparse):
-        S = kernel.successor.shape[-1]
-        return Lists(kernel.by_pair, kernel.probability.reshape(-1, pairs, S))
-    table = (kernel[:1] if problem.stationary else kernel).reshape(-1, pairs, problem.states)
-    first = np.count_nonzero(table[0, 0])
-    if problem.states < SPARSE_FROM or first * SPARSE_SHARE > problem.states:
-        return Table(table)
-    most = _few(table)
-    return _listed(table, most) if most * SPARSE_SHARE <= problem.states else Table(table)
-
-
-def _few(table: Array) -> int:
-    """Return the largest number of successors of a row [L, ..., X], over all its steps."""
-    return int((table > 0.0).any(axis=0).sum(axis=-1).max())
-
-
-def _listed(table: Array, most: int) -> Lists:
-    """Return the lists of a table [L, X * A, X]."""
-    reached = np.asarray((table > 0.0).any(axis=0))
-    pair, state = np.nonzero(reached)
-    first = np.concatenate([[0], np.cumsum(reached.sum(axis=-1))])[pair]
-    place = np.arange(len(pair)) - first
-    successor = np.zeros((len(reached), most), np.uint32)
-    successor[pair, place] = state
-    probability = np.zeros((len(table), len(reached), most))
-    probability[:, pair, place] = table[:, pair, state]
-    return Lists(successor, probability)
+    listed, pairs = lists(problem.kernel), problem.states * problem.actions
+    if listed is not None:
+        S = listed.successor.shape[-1]
+        return Lists(listed.by_pair, listed.probability.reshape(-1, pairs, S))
+    table = problem.table[:1] if problem.stationary else problem.table
+    return Table(table.reshape(-1, pairs, problem.states))
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""A known kernel with rewards and thresholds, for searches and for independent judges of searches.
+"""A known problem with thresholds, for searches and for independent judges of searches.
 
 Searches call `best`, a compiled sweep and a forward pass. Judges call `returns`, which plays a
 policy as written, and `bound`, which trusts no sweep: any values prove a bound.
@@ -6,8 +6,7 @@ policy as written, and `bound`, which trusts no sweep: any values prove a bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cmdplab.cmdp import exact
-from cmdplab.cmdp.problem import CLOSED, CMDP, repeats
+from cmdplab.cmdp.problem import CLOSED, CMDP
 from cmdplab.cmdp.transitions import SPARSE_FROM
 from cmdplab.solvers.induction import (
     Rows,
@@ -36,18 +35,11 @@ QUICK_PRODUCTS = 50_000
 @frozen
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A problem's kernel with rewards and thresholds that need not be its own."""
+    """A problem with thresholds that need not be its own."""
 
     problem: CMDP
-    reward: Array  # [1 + N, H, X, A]
     threshold: Array  # [N]
     warm: tuple[Any, ...] = ()  # policies [H, X], one action a state, that searches begin with
-
-    def asked(self, reward: Array, threshold: Array, warm: Iterable[Any] = ()) -> Known:
-        """Return other rewards and thresholds with this kernel, which is not laid out again."""
-        other = replace(self, reward=reward, threshold=threshold, warm=(*self.warm, *warm))
-        other.__dict__["rows"] = self.rows
-        return other
 
     @cached_property
     def pool(self) -> Pool:
@@ -56,14 +48,14 @@ class Known:
 
     def searching(self, even: Array | float = 1.0) -> Pool:
         """Return a search that compares slacks in units [N]."""
-        utilities = self.problem.horizon * float(self._most[1:].max(initial=0.0)) or 1.0
+        utilities = self.problem.horizon * float(self.problem.largest[1:].max(initial=0.0)) or 1.0
         known = [self.followed(each) for each in self.warm if fits(each, self.problem.opened)]
         return Pool(self.best, self.threshold, (self.size, utilities), known, even=even)
 
     @property
     def brief(self) -> bool:
         """Return True if a sweep in whole numbers takes some 10 ms."""
-        return products(self.problem, self.reward) <= QUICK_PRODUCTS
+        return products(self.problem, self.problem.reward) <= QUICK_PRODUCTS
 
     @cached_property
     def rows(self) -> Rows:
@@ -71,23 +63,11 @@ class Known:
         return rows_of(self.problem)
 
     @cached_property
-    def _lasting(self) -> bool:
-        """Return True if rewards and open actions are the same at every step."""
-        p = self.problem
-        return p.repeated if self.reward is p.reward else repeats(self.reward, p.mask)
-
-    @cached_property
     def _pairs(self) -> Array:
         """Return rewards [1 + N, H, X * A], or [1 + N, 1, X * A] if they are equal at all steps."""
-        reward = self.reward[:, :1] if self._lasting else self.reward
+        reward = self.problem.reward
+        reward = reward[:, :1] if self.problem.repeated else reward
         return np.ascontiguousarray(reward).reshape(*reward.shape[:2], -1)
-
-    @cached_property
-    def _most(self) -> Array:
-        """Return the largest absolute reward of each signal, [1 + N]."""
-        if self.reward is self.problem.reward:
-            return self.problem.largest
-        return np.array([max(each.max(), -each.min()) for each in self._pairs])
 
     def worth(self, weights: Array) -> Array:
         """Return sum_n weights[n] r^n, [H, X * A] or [1, X * A], with `CLOSED` at closed pairs."""
@@ -110,7 +90,7 @@ class Known:
     @cached_property
     def size(self) -> float:
         """Return the largest possible value of the objective."""
-        return self.problem.horizon * float(self._most[0]) or 1.0
+        return self.problem.horizon * float(self.problem.largest[0]) or 1.0
 
     @property
     def thresholds(self) -> list[Fraction]:
@@ -127,7 +107,7 @@ class Known:
 
     def followed(self, actions: Any) -> Column:
         """Return a policy of one action a state with its returns."""
-        returns, here = np.empty(len(self.reward)), np.empty((2, self.problem.states))
+        returns, here = np.empty(len(self.problem.reward)), np.empty((2, self.problem.states))
         follow(self.rows, self._pairs, actions, self.problem.start, here[0], here[1], returns)
         return Column(returns, actions)
 
@@ -147,9 +127,9 @@ class Known:
         """Return the occupancy [H, X, A] of a policy, and its returns [1 + N]."""
         if self.small:
             pairs = exact.occupancy(self.problem, policy)
-            return pairs, np.array([float(np.sum(each * pairs)) for each in self.reward])
+            return pairs, np.array([float(np.sum(each * pairs)) for each in self.problem.reward])
         pairs = self.occupancy(policy)
-        return pairs, self.reward.reshape(len(self.reward), -1) @ pairs.ravel()
+        return pairs, self.problem.reward.reshape(len(self.problem.reward), -1) @ pairs.ravel()
 
     def bound(self, weight: float, multiplier: Array) -> float:
         """Return a bound on w V[r^0] + sum_n multiplier[n] (V[r^n] - b^n) of every policy."""
@@ -172,11 +152,11 @@ class Known:
 
     def _step(self, weights: Array) -> float:
         """Return the largest worth of a pair, each of its terms taken absolutely."""
-        return float(np.abs(weights) @ self._most)
+        return float(np.abs(weights) @ self.problem.largest)
 
     def price(self, weights: Array) -> Column:
         """Return the best policy for these weights, in doubles and without a tolerance for ties."""
-        _, policy = exact.greedy(self.problem, np.tensordot(weights, self.reward, axes=1))
+        _, policy = exact.greedy(self.problem, np.tensordot(weights, self.problem.reward, axes=1))
         _, returns = self.returns(policy)
         return Column(returns, policy)
 

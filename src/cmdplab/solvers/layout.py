@@ -239,7 +239,7 @@ def model(box: Given, reward: Array, threshold: Array, start: int) -> LaidOut:
             raise InputError(f"the kernel has the shape {box.kernel.shape}")
         return TableModel(to_pairs(np.moveaxis(box.kernel, 3, 1)), *told)
     lower, upper = (np.asarray(each, dtype=np.float64) for each in (box.lower, box.upper))
-    _check_kernels(lower, upper, reward.shape[1:])
+    check_kernels(lower, upper, reward.shape[1:])
     return Model(
         to_pairs(np.moveaxis(lower, 3, 1)),
         to_pairs(np.moveaxis(np.maximum(upper - lower, 0.0), 3, 1)),
@@ -248,7 +248,8 @@ def model(box: Given, reward: Array, threshold: Array, start: int) -> LaidOut:
     )
 
 
-def _check_kernels(lower: Array, upper: Array, sizes: tuple[int, ...]) -> None:
+def check_kernels(lower: Array, upper: Array, sizes: tuple[int, ...]) -> None:
+    """Refuse ends of a box between which there is no kernel."""
     shape = (*sizes, sizes[1])
     if lower.shape != shape or upper.shape != shape:
         raise InputError(f"the box has shapes {lower.shape} and {upper.shape}, not {shape}")

@@ -26,7 +26,7 @@ from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers.box import plan, policy_bounds, poured
-from cmdplab.solvers.layout import Box, Table
+from cmdplab.solvers.layout import Box, Table, check_kernels
 from cmdplab.types import Array, frozen
 
 ROUNDS = 40  # kernels against multipliers; each round lowers the bound, most end after a few
@@ -76,9 +76,9 @@ def solve_robust(problem: CMDP, box: Box) -> RobustSolution:
     """
     given = _fitting(problem, box)
     if problem.constraints == 0:
-        value, policy, _ = pessimistic(problem, given, problem.reward[0])
-        returns = policy_bounds(given, problem.reward, policy, problem.start)
-        return _answer(problem, policy, returns, value, np.zeros(0))
+        best = pessimistic(problem, given, problem.reward[0])
+        returns = policy_bounds(given, problem.reward, best.policy, problem.start)
+        return _answer(problem, best.policy, returns, best.value, np.zeros(0))
     bound = _upper(problem, given)
     if bound.value == -np.inf:
         why = "no policy meets the thresholds on every kernel: one kernel of the box allows none"
@@ -117,6 +117,7 @@ def _fitting(problem: CMDP, box: Box) -> Box:
         if each.shape not in (shape, shape[1:]):
             raise InputError(f"the box has the shape {each.shape}, not {shape} or {shape[1:]}")
     lower, upper = (np.broadcast_to(each, shape) for each in ends)
+    check_kernels(lower, upper, shape[:3])
     return Box(lower, upper, problem.mask)
 
 
@@ -128,17 +129,29 @@ def worst_rows(box: Box, h: int, value: Array) -> Array:
     return np.moveaxis(poured(lower, room, spare, np.argsort(value, kind="stable")), 0, -1)
 
 
-def pessimistic(problem: CMDP, box: Box, reward: Array) -> tuple[float, Array, Array]:
-    """Return max_pi min_P V^pi[P, r] of one reward [H, X, A]: value, policy, and worst kernel."""
-    policy, kernel = np.zeros_like(reward), np.empty((*reward.shape, problem.states))
-    value = np.zeros(problem.states)
+class Backward(NamedTuple):
+    """A dynamic program against the worst kernel of one reward."""
+
+    value: float
+    policy: Array  # [H, X, A]
+    q: Array  # [H, X, A]
+    kernel: Array  # [H, X, A, X], the worst
+
+
+def pessimistic(problem: CMDP, box: Box, reward: Array, policy: Array | None = None) -> Backward:
+    """Return max_pi min_P V^pi[P, r] of one reward [H, X, A], or min_P V^pi[P, r] of a policy."""
+    chosen, q = np.zeros_like(reward), np.empty_like(reward)
+    kernel, value = np.empty((*reward.shape, problem.states)), np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):
         kernel[h] = worst_rows(box, h, value)
-        q = np.where(problem.opened[h], reward[h] + kernel[h] @ value, -np.inf)
-        best = np.argmax(q, axis=-1)
-        policy[h, np.arange(problem.states), best] = 1.0
-        value = q.max(axis=-1)
-    return float(value[problem.start]), policy, kernel
+        q[h] = reward[h] + kernel[h] @ value
+        if policy is None:
+            q[h, ~problem.opened[h]] = -np.inf
+            chosen[h, np.arange(problem.states), np.argmax(q[h], axis=-1)] = 1.0
+            value = q[h].max(axis=-1)
+        else:
+            value = np.sum(policy[h] * q[h], axis=-1)
+    return Backward(float(value[problem.start]), chosen if policy is None else policy, q, kernel)
 
 
 class _Bound(NamedTuple):
@@ -155,7 +168,7 @@ def _upper(problem: CMDP, box: Box) -> _Bound:
     """
     policies, best, multiplier = [], np.inf, np.zeros(problem.constraints)
     kernels = [_middle(box)]
-    kernels += [pessimistic(problem, box, each)[2] for each in problem.reward]
+    kernels += [pessimistic(problem, box, each).kernel for each in problem.reward]
     for kernel in kernels:
         before = np.inf
         for _ in range(ROUNDS):
@@ -165,7 +178,7 @@ def _upper(problem: CMDP, box: Box) -> _Bound:
             if not found.feasible and found.margin < -ENOUGH * problem.horizon:
                 return _Bound(-np.inf, found.multiplier, policies)
             weighted = np.tensordot(np.append(1.0, found.multiplier), problem.reward, 1)
-            value, policy, kernel = pessimistic(problem, box, weighted)
+            value, policy, _, kernel = pessimistic(problem, box, weighted)
             policies.append(policy)
             bound = value - float(found.multiplier @ problem.threshold)
             if bound < best:
@@ -205,7 +218,7 @@ def _judged(problem: CMDP, box: Box, policy: Array) -> _Judged:
 
 def _ascent(problem: CMDP, box: Box, bound: _Bound) -> tuple[Array, Array]:
     """Return a good policy, by ascent from the best known ones and the safest for each utility."""
-    safest = [pessimistic(problem, box, each)[1] for each in problem.reward[1:]]
+    safest = [pessimistic(problem, box, each).policy for each in problem.reward[1:]]
     found = [_judged(problem, box, each) for each in [*bound.policies, *safest]]
     found.sort(key=lambda each: each.merit, reverse=True)
     best, closed = found[0], (0.0, bound.value - ENOUGH * problem.horizon)
@@ -223,7 +236,8 @@ def _climbed(problem: CMDP, box: Box, at: _Judged) -> _Judged:
     """
     more = 0.05 * problem.horizon
     for _ in range(STEPS):
-        toward = _direction(problem, at, _slopes(problem, box, at.policy), more)
+        slopes = np.stack([_slope(problem, box, at.policy, each) for each in problem.reward])
+        toward = _direction(problem, at, slopes, more)
         step = _longest(problem, box, at, toward)
         if step is None:
             more /= 8.0
@@ -246,21 +260,12 @@ def _longest(problem: CMDP, box: Box, at: _Judged, toward: Array) -> _Judged | N
     return None
 
 
-def _slopes(problem: CMDP, box: Box, policy: Array) -> Array:
-    """Return w_h(x) Q_h(x, a), [1 + N, H, X, A], of each return under its own worst kernel.
+def _slope(problem: CMDP, box: Box, policy: Array, reward: Array) -> Array:
+    """Return w_h(x) Q_h(x, a), [H, X, A], of a return under its own worst kernel.
 
     This is the slope of the worst case if the worst kernel is unique (the envelope theorem).
     """
-    return np.stack([_slope(problem, box, policy, each) for each in problem.reward])
-
-
-def _slope(problem: CMDP, box: Box, policy: Array, reward: Array) -> Array:
-    kernel, q = np.empty((*reward.shape, problem.states)), np.empty_like(reward)
-    value = np.zeros(problem.states)
-    for h in reversed(range(problem.horizon)):
-        kernel[h] = worst_rows(box, h, value)
-        q[h] = reward[h] + kernel[h] @ value
-        value = np.sum(policy[h] * q[h], axis=-1)
+    _, _, q, kernel = pessimistic(problem, box, reward, policy)
     here = np.zeros(problem.states)
     here[problem.start] = 1.0
     for h in range(problem.horizon):

@@ -103,7 +103,7 @@ def solve(problem: CMDP | StationaryCMDP, warm: Solution | None = None) -> Solut
     units = Units.of(problem)
     scaled = units.scaled(problem)
     begun, first = _begun(warm, units)
-    known = Known(scaled, scaled.reward, scaled.threshold, begun)
+    known = Known(scaled, scaled.threshold, begun)
     best = attempt(known, first, units.unsure, units.even)
     if isinstance(best, Infeasible):
         return _infeasible(problem, units.slack(best.slack, problem))

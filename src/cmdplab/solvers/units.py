@@ -47,7 +47,11 @@ class Units(NamedTuple):
         if not problem.constraints and level[0] == 0.0 and TINY < size[0] < HUGE:
             none = np.zeros(0)
             return cls(np.ones(1), level, Fraction(0), none, none)  # nothing to compare
-        steps = total_weight(problem)
+        steps = Fraction(1)
+        if isinstance(problem, CMDP):
+            steps = Fraction(problem.horizon)
+        elif isinstance(problem.criterion, Discounted):
+            steps = 1 / (1 - Fraction(problem.criterion.discount))
         limits, unsure = _above_level(problem.threshold, level[1:], size[1:], steps)
         size[1:] = np.maximum(size[1:], np.abs(limits) / float(2 * steps))
         part, exponent = np.frexp(size)
@@ -124,11 +128,3 @@ def above(exact: Fraction) -> float:
     """Return the least double that is not below a fraction."""
     found = float(exact)
     return found if Fraction(found) >= exact else math.nextafter(found, math.inf)
-
-
-def total_weight(problem: CMDP | StationaryCMDP) -> Fraction:
-    """Return the worth of a reward of 1 at every step."""
-    if isinstance(problem, CMDP):
-        return Fraction(problem.horizon)
-    assert isinstance(problem.criterion, Discounted)
-    return 1 / (1 - Fraction(problem.criterion.discount))

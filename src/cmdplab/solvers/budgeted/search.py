@@ -27,7 +27,7 @@ from cmdplab.errors import InputError
 from cmdplab.solvers.budgeted.augmented import Augmented
 from cmdplab.solvers.budgeted.ledger import Ledger, ledger
 from cmdplab.solvers.solution import Solution, solve
-from cmdplab.types import Array, Indices, Mask
+from cmdplab.types import Array, Mask
 
 MOST_CHOICES = 10_000  # of z, all CVaR budgets together
 BETTER = 1e-12  # of H: the least possible gain of a further choice of z that is searched
@@ -63,37 +63,6 @@ class Limit(NamedTuple):
     def out_of_reach(self, problem: CMDP) -> bool:
         """Return True if no policy meets this limit, even without the other limits."""
         return self.least(problem) > self.limit + SHORT * self.scale
-
-
-def chance_limit(budget: Chance, space: Augmented, total: Indices, most: int) -> Limit:
-    """Return the limit on P(C > B) = 1 - E 1{C <= B}, of totals [n, A] after the last step."""
-    return Limit(_at_the_end(space, total <= most), 1.0, 1.0, budget.probability)
-
-
-def cvar_limit(budget: CVaR, space: Augmented, total: Array, z: float) -> Limit:
-    """Return E (C - z)_+ <= (1 - level) (bound - z), of totals [n, A] after the last step."""
-    excess = np.maximum(total - z, 0.0)
-    largest = float(excess.max()) or 1.0
-    allowed = (1.0 - budget.level) * (budget.bound - z)
-    return Limit(_at_the_end(space, 1.0 - excess / largest), largest, largest, allowed)
-
-
-def expected_limit(budget: Expected, space: Augmented, problem: CMDP) -> Limit:
-    """Return E C <= B with u_h = (max c_h - c_h) / the largest range of a step."""
-    cost = budget.table(problem)
-    top = np.max(cost, axis=(1, 2), initial=-np.inf, where=problem.opened)
-    low = np.min(cost, axis=(1, 2), initial=np.inf, where=problem.opened)
-    scale = float((top - low).max()) or 1.0
-    utility = np.clip((top[:, None, None] - cost) / scale, 0.0, 1.0)
-    return Limit(utility[:, space.x], float(top.sum()), scale, budget.budget)
-
-
-def visit_limit(budget: VisitCap, space: Augmented, problem: CMDP) -> Limit:
-    """Return the limit on visits, with u = 1 if a step counts and the pair is another one."""
-    pairs = budget.pairs(problem)
-    counts = np.asarray(pairs.any(axis=(1, 2)))
-    utility = (counts[:, None, None] & ~pairs).astype(np.float64)
-    return Limit(utility[:, space.x], float(counts.sum()), 1.0, budget.cap)
 
 
 def _at_the_end(space: Augmented, utility: Array | Mask) -> Array:
@@ -172,12 +141,26 @@ def fixed_limits(book: Ledger, space: Augmented) -> dict[int, Limit]:
     limits = {}
     for n, each in enumerate(book.budgets):
         if isinstance(each, Expected):
-            limits[n] = expected_limit(each, space, book.problem)
-        elif isinstance(each, VisitCap):
-            limits[n] = visit_limit(each, space, book.problem)
-        elif isinstance(each, Chance) and not book.account[n].surely:
-            limits[n] = chance_limit(each, space, book.totals(n, space), book.account[n].most)
+            limits[n] = _expected(each, space, book.problem)
+        elif isinstance(each, VisitCap):  # u = 1 if a step counts and the pair is another one
+            pairs = each.pairs(book.problem)
+            counts = np.asarray(pairs.any(axis=(1, 2)))
+            utility = (counts[:, None, None] & ~pairs).astype(np.float64)
+            limits[n] = Limit(utility[:, space.x], float(counts.sum()), 1.0, each.cap)
+        elif isinstance(each, Chance) and not book.account[n].surely:  # P(C > B) = 1 - E 1{C <= B}
+            within = _at_the_end(space, book.totals(n, space) <= book.account[n].most)
+            limits[n] = Limit(within, 1.0, 1.0, each.probability)
     return limits
+
+
+def _expected(budget: Expected, space: Augmented, problem: CMDP) -> Limit:
+    """Return E C <= B with u_h = (max c_h - c_h) / the largest range of a step."""
+    cost = budget.table(problem)
+    top = np.max(cost, axis=(1, 2), initial=-np.inf, where=problem.opened)
+    low = np.min(cost, axis=(1, 2), initial=np.inf, where=problem.opened)
+    scale = float((top - low).max()) or 1.0
+    utility = np.clip((top[:, None, None] - cost) / scale, 0.0, 1.0)
+    return Limit(utility[:, space.x], float(top.sum()), scale, budget.budget)
 
 
 def _choices(book: Ledger, space: Augmented) -> Iterator[dict[int, Limit]]:
@@ -198,10 +181,13 @@ def _choices(book: Ledger, space: Augmented) -> Iterator[dict[int, Limit]]:
 
 
 def cvar_at(book: Ledger, space: Augmented, n: int, z: float) -> Limit:
-    """Return the constraint of CVaR budget n for one z."""
-    each = book.account[n]
-    assert isinstance(each.budget, CVaR)
-    return cvar_limit(each.budget, space, each.whole.values(book.totals(n, space)), z)
+    """Return E (C - z)_+ <= (1 - level) (bound - z) for CVaR budget n."""
+    account, budget = book.account[n], book.account[n].budget
+    assert isinstance(budget, CVaR)
+    excess = np.maximum(account.whole.values(book.totals(n, space)) - z, 0.0)
+    largest = float(excess.max()) or 1.0
+    allowed = (1.0 - budget.level) * (budget.bound - z)
+    return Limit(_at_the_end(space, 1.0 - excess / largest), largest, largest, allowed)
 
 
 def possible_totals(book: Ledger, space: Augmented, n: int) -> Array:

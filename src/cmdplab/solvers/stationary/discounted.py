@@ -56,17 +56,13 @@ class Pricing:
             self.actions = np.argmax(problem.mask, axis=1)
         self.settled: Array | None = None  # the weights for which the policy is the best
         self.seen: tuple[Array, Array] | None = None  # centred values, r + gamma P v, by tables
-        if self.table is None:
-            self._lay_out(lists_of(problem))
-
-    def _lay_out(self, listed: Sparse) -> None:
-        """Store lists in 32 bits, and allocate arrays for the rows of one policy."""
-        self.successor = listed.successor.astype(np.int32)
-        self.probability = listed.probability
-        _, X, width = self.values.shape
-        self.where = np.empty((X, self.successor.shape[2]), np.int32)
-        self.share = np.empty(self.where.shape)
-        self.right, self.spare = np.empty((X, width)), np.empty((X, width))
+        if self.table is None:  # in 32 bits, and arrays for the rows of one policy
+            listed = lists_of(problem)
+            self.successor = listed.successor.astype(np.int32)
+            self.probability = listed.probability
+            self.where = np.empty((X, self.successor.shape[2]), np.int32)
+            self.share = np.empty(self.where.shape)
+            self.right, self.spare = np.empty((X, width)), np.empty((X, width))
 
     def best(self, weights: Array) -> Column:
         """Return the best policy, and its returns."""

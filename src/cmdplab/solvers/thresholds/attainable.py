@@ -57,8 +57,7 @@ class Attainable:
 
     def __init__(self, problem: CMDP | StationaryCMDP) -> None:
         self.problem = problem
-        self._known: Known | None = None
-        self._search: stationary.Search | average_optima.Prices | None = None
+        self._search: Known | stationary.Search | average_optima.Prices
         if isinstance(problem, StationaryCMDP):
             from cmdplab.solvers.stationary import average_optima, certified as stationary
 
@@ -66,22 +65,17 @@ class Attainable:
             self._search = (average_optima.Prices if averaged else stationary.Search)(problem)
             self.size, self.short = self._search.scale, stationary.SHORT * self._search.scale
         else:
-            self._known = Known(problem, problem.reward, problem.threshold)
+            self._search = Known(problem, problem.threshold)
             self.size, self.short = float(problem.horizon), certified.SHORT * problem.horizon
 
     def best(self, weights: Array) -> Array:
         """Return the returns [1 + N] of a best policy for weights [1 + N] of any sign."""
-        if self._known is not None:
-            return np.asarray(self._known.best(weights).returns)
-        assert self._search is not None
         return np.asarray(self._search.best(weights).returns)
 
     def bound(self, weights: Array) -> float:
         """Return an upper bound on weights times the returns of every policy."""
-        if self._known is not None:
-            value, _ = self._known.swept(weights)
-            return self._known.proved(weights, value)
-        assert self._search is not None
+        if isinstance(self._search, Known):
+            return self._search.proved(weights, self._search.swept(weights)[0])
         over = float(weights[1:] @ self.problem.threshold)
         return self._search.bound(float(weights[0]), weights[1:]) + over
 

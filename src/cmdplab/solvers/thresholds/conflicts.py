@@ -137,7 +137,8 @@ def never_bind(problem: CMDP | StationaryCMDP) -> str:
     """Return a sentence on thresholds below any possible sum of rewards, or an empty string."""
     if not problem.constraints:
         return ""
-    least = _least(problem)
+    least = np.where(problem.opened, problem.reward[1:], np.inf).min(axis=(-2, -1))
+    least = least.sum(axis=-1) if isinstance(problem, CMDP) else least * problem.criterion.total
     loose = np.flatnonzero(problem.threshold < least - ROUNDING * (1.0 + np.abs(least)))
     if not len(loose):
         return ""
@@ -146,21 +147,9 @@ def never_bind(problem: CMDP | StationaryCMDP) -> str:
         scale, limits = problem.labels.signal(n + 1), (problem.threshold[n], least[n])
         asked, had = (scale.published(float(each)) for each in limits)
         cost = scale.factor < 0.0
-        named.append(f"{_at(scale.of, cost, asked)} (there is never {_more(cost, had)})")
+        never = f"{'more' if cost else 'less'} than {had + 0.0:.6g}"
+        named.append(f"{_at(scale.of, cost, asked)} (there is never {never})")
     return f"{joined(named)} can never bind"
-
-
-def _least(problem: CMDP | StationaryCMDP) -> Array:
-    """Return the sum [N] of the least rewards of every step."""
-    opened = problem.opened
-    least = np.where(opened, problem.reward[1:], np.inf).min(axis=(-2, -1))
-    if isinstance(problem, CMDP):
-        return np.asarray(least.sum(axis=-1))
-    return np.asarray(least * problem.criterion.total)
-
-
-def _more(cost: bool, limit: float) -> str:
-    return f"{'more' if cost else 'less'} than {limit + 0.0:.6g}"
 
 
 def _at(name: str, most: bool, limit: float) -> str:

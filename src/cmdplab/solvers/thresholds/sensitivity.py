@@ -72,7 +72,10 @@ class Sensitivity(NamedTuple):
             return "\n".join(
                 [*lines, f"The nearest limits that can be met are {self.conflict.instead}."]
             )
-        lines = [self._opening()]
+        lines = [
+            f"{self.problem}: the {'least' if self.cost else 'most'} {self.objective} is "
+            f"{self.optimum:.6g}; without any constraint it is {self.unconstrained:.6g}."
+        ]
         lines += [_priced(each, self.objective) for each in self.prices]
         who = joined([each.name for each in self.prices if each.limits_room])
         rooms = joined([f"{each.room:.4g} of {each.name}" for each in self.prices])
@@ -81,13 +84,6 @@ class Sensitivity(NamedTuple):
         else:
             lines.append(f"The safest policy keeps at least {rooms} of room; {who} allows no more.")
         return "\n".join(lines)
-
-    def _opening(self) -> str:
-        least = "least" if self.cost else "most"
-        return (
-            f"{self.problem}: the {least} {self.objective} is {self.optimum:.6g}; without any "
-            f"constraint it is {self.unconstrained:.6g}."
-        )
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return the header and the rows, one row for each constraint."""
