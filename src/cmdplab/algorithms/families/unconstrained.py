@@ -28,24 +28,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cmdplab.algorithms.families.planner import asks_for_plan
+from cmdplab.algorithms.families.planner import visited_asks
 from cmdplab.algorithms.row import EPISODES, REFUSED, Row
-from cmdplab.algorithms.running.episodes import begin_naturally, loops
+from cmdplab.algorithms.running.episodes import begin_if_changed, loops
 from cmdplab.algorithms.running.layout import (
+    Counts,
+    Pairs,
     Scratch,
     Storage,
-    in_natural_axes,
+    in_pairs,
     laid_out,
     learner_type,
 )
+from cmdplab.algorithms.running.loops import copy, pair_product
 from cmdplab.algorithms.running.session import Family, Parts
 from cmdplab.algorithms.schedules import Setting
 from cmdplab.algorithms.task import Task
-from cmdplab.numerics.compiling import callable_when_compiled, compiled_exactly
+from cmdplab.cmdp.problem import CMDP
+from cmdplab.numerics.arrays import aligned, padded, to_pairs
+from cmdplab.numerics.compiling import callable_when_compiled, compiled, compiled_exactly
 from cmdplab.numerics.sorting import sort_states
 from cmdplab.types import Array, Indices
 
@@ -96,7 +101,9 @@ class OptimistNumbers(NamedTuple):
     ball_log: float = 1.0  # 2 A H / delta: w has ln(this t)
     ball_scale: float = 1.0
     monotone: float = 1.0  # 1: values never rise; 0: each plan is made from nothing
-    doubling: float = 0.0  # 1: a new plan when the visits of a pair have doubled
+    replan_first: float = 1.0  # a new plan in every episode: see `planner.Replan`
+    replan_factor: float = 0.0  # 1: a new plan when the visits of a pair have doubled
+    replan_most: float = math.inf
 
 
 def ucbvi_log(s: Setting) -> float:
@@ -125,7 +132,7 @@ def l1_ball(s: Setting) -> OptimistNumbers:
     """Return the numbers of the radius w = sqrt(14 X ln(2 A H t / delta) / n)."""
     log = 2.0 * s.A * s.H / s.delta
     numbers = OptimistNumbers(ball=14.0 * s.X, ball_log=log, ball_scale=s.bonus_scale)
-    return numbers._replace(monotone=0.0, doubling=1.0)
+    return numbers._replace(monotone=0.0, replan_factor=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,10 +157,10 @@ class Optimist(Row):
 class OptimistState(NamedTuple):
     """State that a learner of the family carries from one episode to the next."""
 
-    counts: Array  # [H, X, A, X], visits to (h, x, a, y)
-    planned: Array  # [H, X, A], visits when the policy was planned
-    q: Array  # [H, X, A], the optimistic values
-    policy: Array  # [H, X, A], greedy, played next
+    counts: Counts  # [H, X, A, X], visits to (h, x, a, y)
+    planned: Pairs  # [H, X, A], visits when the policy was planned
+    q: Pairs  # [H, X, A], the optimistic values
+    policy: Pairs  # [H, X, A], greedy, played next
     multiplier: Array  # [N], zeros
     episode: int  # episodes done
 
@@ -166,119 +173,158 @@ class OptimistState(NamedTuple):
         return cls(np.zeros((H, X, A, X)), planned, left.copy(), policy, np.zeros(n - 1), 0)
 
 
-@compiled_exactly
-def moved(row, visits, value, order, half):
-    """Return the gain of moving up to `half` of a row's mass from the worst states to the best."""
+# The plan, compiled: Numba infers the types. Each loop runs over all pairs i = a * P + x.
+
+
+@compiled
+def add_moved(counts, inverse, value, order, half, left, out):
+    """Add to out the gain of moving up to half[i] of a row from the worst states to the best."""
     best = order[0]
-    left = min(half, 1.0 - row[best] / visits)
-    gain = left * value[best]
+    for i in range(len(out)):
+        left[i] = min(half[i], 1.0 - counts[best, i] * inverse[i])
+        out[i] += left[i] * value[best]
     for t in range(len(order) - 1, -1, -1):
         y = order[t]
-        taken = min(row[y] / visits, left)
-        gain -= taken * value[y]
-        left -= taken
-        if left <= 0.0:
-            break
-    return gain
+        for i in range(len(out)):
+            taken = min(counts[y, i] * inverse[i], left[i])
+            out[i] -= taken * value[y]
+            left[i] -= taken
 
 
 @compiled_exactly
-def find_value(learner, numbers, h, x, a, episode, value, order, arrived):
-    """Return Q_h(x, a) from the values of step h + 1, whose order is given."""
-    row, visits = learner.counts[h, x, a], learner.visits[h, x, a]
-    H, cap = len(learner.q), float(len(learner.q) - h)
-    if visits == 0.0:
-        return cap
-    mean, square, corners = 0.0, 0.0, 0.0
-    for y in range(len(value)):
-        p = row[y] / visits
-        mean += p * value[y]
-        square += p * value[y] * value[y]
-        corners += corner(p, arrived[y], numbers.corner_most, numbers.corner_cap)
-    spread = max(square - mean * mean, 0.0)
-    more = 0.0
-    if numbers.ball > 0.0:
-        log = math.log(numbers.ball_log * max(H * episode, 1))
-        radius = ball_radius(visits, numbers.ball, log, numbers.ball_scale)
-        more = moved(row, visits, value, order, 0.5 * radius)
+def action_values(reward, visits, numbers, mean, square, corners, cap, q):
+    """Write q[i], from the means of V, of V^2 and of the corners; q holds the values before."""
     told = (numbers.flat, numbers.deviation, numbers.tail, numbers.edge)
-    bonus = value_bonus(visits, spread, corners, *told)
-    before = learner.q[h, x, a] if numbers.monotone > 0.0 else cap
-    return optimistic_value(learner.reward[h, x, a], mean + more, bonus, before, cap)
+    for i in range(len(q)):
+        n = max(visits[i], 1.0)
+        spread = max(square[i] - mean[i] * mean[i], 0.0)
+        bonus = value_bonus(n, spread, corners[i], *told)
+        before = q[i] if numbers.monotone > 0.0 else cap
+        seen = optimistic_value(reward[i], mean[i], bonus, before, cap)
+        q[i] = seen if visits[i] > 0.0 else cap
+
+
+@compiled
+def choose(q, closed, top, best, policy, value):
+    """Write the greedy policy, the first of equally good actions, and its values."""
+    P = len(value)
+    top[:] = -np.inf
+    policy[:] = 0.0
+    for a in range(len(q) // P):
+        for x in range(P):
+            total = q[a * P + x] + closed[a * P + x]
+            if total > top[x]:
+                top[x] = total
+                best[x] = a
+    for x in range(P):
+        policy[best[x] * P + x] = 1.0
+        value[x] = q[best[x] * P + x]
+
+
+@compiled
+def square_all(value, square):
+    """Write square[y] = value[y]^2."""
+    for y in range(len(value)):
+        square[y] = value[y] * value[y]
 
 
 @compiled_exactly
+def divide(visits, inverse, mean, squares, cornered):
+    """Turn sums over counts into means, and write 1 / n.
+
+    A quotient, and no fused product in `action_values`: the variance of one value is then zero.
+    """
+    for i in range(len(visits)):
+        n = max(visits[i], 1.0)
+        inverse[i] = 1.0 / n
+        mean[i] /= n
+        squares[i] /= n
+        cornered[i] /= n
+
+
+@compiled
+def write_corners(arrivals, numbers, corners):
+    """Write the corner of each state from the visits of its pairs at the next step."""
+    P = len(corners)
+    corners[:] = 0.0
+    for a in range(len(arrivals) // P):
+        for y in range(P):
+            corners[y] += arrivals[a * P + y]
+    for y in range(P):
+        corners[y] = corner(1.0, corners[y], numbers.corner_most, numbers.corner_cap)
+
+
+@compiled
+def move_mass(learner, numbers, h, log, space, mean):
+    """Add the gain of the best kernel of each pair's L1 ball to the mean of V."""
+    value, half, spare = space.weights[0], space.half, space.sums[3]
+    for i in range(len(half)):
+        n = max(learner.visits[h, i], 1.0)
+        half[i] = 0.5 * ball_radius(n, numbers.ball, log, numbers.ball_scale)
+    sort_states(value, space.order)
+    add_moved(learner.counts[h], space.inverse, value, space.order, half, spare, mean)
+
+
+@compiled
+def average(learner, numbers, h, space):
+    """Write the means of V, V^2 and the corners of the next step over the counts of a step."""
+    weights, sums = space.weights, space.sums
+    square_all(weights[0], weights[1])
+    pair_product(learner.counts[h], weights[:2], sums[0], sums[1])
+    if numbers.edge > 0.0:
+        if h + 1 < len(learner.q):
+            write_corners(learner.visits[h + 1], numbers, weights[2])
+        else:
+            weights[2] = numbers.corner_cap
+        pair_product(learner.counts[h], weights[2:], sums[2], sums[3])
+    divide(learner.visits[h], space.inverse, sums[0], sums[1], sums[2])
+
+
+@compiled
 def plan(learner, numbers, episode, space):
     """Write optimistic values and the greedy policy by one backward pass."""
-    H, X, A = learner.q.shape
-    value, following, arrived = space.value, space.following, space.arrived
-    value[:] = 0.0
+    H, weights, sums = len(learner.q), space.weights, space.sums
+    log = math.log(numbers.ball_log * max(H * episode, 1))
+    copy(learner.visits.reshape(-1), learner.planned.reshape(-1))
+    weights[:] = 0.0
     for h in range(H - 1, -1, -1):
-        sort_states(value, space.order)
-        for y in range(X):
-            arrived[y] = 0.0
-            if h + 1 < H:
-                for a in range(A):
-                    arrived[y] += learner.visits[h + 1, y, a]
-        for x in range(X):
-            best, most = 0, -np.inf
-            for a in range(A):
-                told = (value, space.order, arrived)
-                q = find_value(learner, numbers, h, x, a, episode, *told)
-                learner.q[h, x, a] = q
-                learner.policy[h, x, a] = 0.0
-                learner.planned[h, x, a] = learner.visits[h, x, a]
-                if q + learner.closed[h, x, a] > most:
-                    best, most = a, q + learner.closed[h, x, a]
-            learner.policy[h, x, best] = 1.0
-            learner.best[h, x] = best
-            following[x] = learner.q[h, x, best]
-        for x in range(X):
-            value[x] = following[x]
+        average(learner, numbers, h, space)
+        if numbers.ball > 0.0:
+            move_mass(learner, numbers, h, log, space, sums[0])
+        q, told = learner.q[h], (learner.reward[h], learner.visits[h], numbers)
+        action_values(*told, sums[0], sums[1], sums[2], float(H - h), q)
+        best, policy = learner.best[h], learner.policy[h]
+        choose(q, learner.closed[h], space.top, best, policy, weights[0])
 
 
-@compiled_exactly
+@compiled
 def first(learner, numbers, start, scratch, space):
     """Make the first plan, without data."""
     plan(learner, numbers, 0, space)
 
 
-@compiled_exactly
+@compiled
 def advance(learner, numbers, start, steps, k, states, actions, samples, scratch, space):
     """Count episode k, and plan anew if it is time. Return True after a new plan."""
-    due = numbers.doubling == 0.0
+    P = len(space.top)
     for h in range(len(actions)):
-        x, a = states[h], actions[h]
-        learner.counts[h, x, a, states[h + 1]] += 1.0
-        learner.visits[h, x, a] += 1.0
-    for h in range(len(actions)):
-        x, a = states[h], actions[h]
-        visits, planned = learner.visits[h, x, a], learner.planned[h, x, a]
-        due = due or asks_for_plan(visits, planned, 1.0, 1.0, np.inf)
+        i = actions[h] * P + states[h]
+        learner.counts[h, states[h + 1], i] += 1.0
+        learner.visits[h, i] += 1.0
+    due = visited_asks(learner, numbers, P, states, actions)
     if due:
         plan(learner, numbers, k, space)
     return due
 
 
-@compiled_exactly
-def chance(learner, h, x, a):
-    """Return pi_h(a | x) of the policy played next."""
-    return learner.policy[h, x, a]
-
-
-@compiled_exactly
-def act(learner, h, x, u, P):
-    """Return the greedy action: nothing is drawn."""
-    return learner.best[h, x]
-
-
 class Inputs(NamedTuple):
     """The learner's arrays beside those of its state."""
 
-    visits: Array  # [H, X, A]
-    best: Indices  # [H, X], the greedy action
-    reward: Array  # [H, X, A], of the objective
-    closed: Array  # [H, X, A], zero if an action is open, else too low ever to be the best
+    visits: Array  # [H, A * P]
+    best: Indices  # [H, P], the greedy action
+    on_baseline: Indices  # [1], zero: there is no safe policy
+    reward: Array  # [H, A * P], of the objective
+    closed: Array  # [H, A * P], zero if an action is open, else too low ever to be the best
 
 
 Learner = learner_type(OptimistState, Inputs)
@@ -287,9 +333,11 @@ Learner = learner_type(OptimistState, Inputs)
 class Space(NamedTuple):
     """Space for one plan, so that the loops allocate nothing."""
 
-    value: Array  # [X]
-    following: Array  # [X]
-    arrived: Array  # [X], visits of states at the next step
+    weights: Array  # [4, P], of states: V, V^2, corners and zeros
+    sums: Array  # [4, A * P], their sums over the counts
+    inverse: Array  # [A * P], 1 / n
+    half: Array  # [A * P], half the radius of an L1 ball
+    top: Array  # [P]
     order: Indices  # [X]
 
 
@@ -297,23 +345,30 @@ def arrange(
     row: Optimist, task: Task, storage: Storage, state: OptimistState, scratch: Scratch
 ) -> Parts:
     """Lay out a state."""
-    _, H, X, _ = task.reward.shape
+    _, H, X, A = task.reward.shape
+    P = padded(X)
+    best = np.zeros((H, P), np.int64)
+    best[:, :X] = np.argmax(state.policy, axis=-1)
     learner = Learner(
         **laid_out(state, task, storage, H),
-        visits=state.counts.sum(axis=-1),
-        best=np.argmax(state.policy, axis=-1),
-        reward=np.array(task.reward[0], order="C"),
-        closed=np.array(task.closed, order="C"),
+        visits=to_pairs(state.counts.sum(axis=-1)),
+        best=best,
+        on_baseline=np.array([0]),
+        reward=to_pairs(task.reward[0]),
+        closed=to_pairs(task.closed),
     )
-    return Parts(learner, scratch, Space(np.zeros(X), np.zeros(X), np.zeros(X), np.arange(X)))
+    inverse, half = aligned(2, A * P)
+    sums = (aligned(4, P), aligned(4, A * P))
+    return Parts(learner, scratch, Space(*sums, inverse, half, aligned(P), np.arange(X)))
+
+
+def tables(problem: CMDP | None, task: Task) -> tuple[Storage, Any]:
+    """Return tables as storage, for which a ball is laid out, and the true kernel in pairs."""
+    return Storage(None, None, None), in_pairs(problem, task)[1]
 
 
 FAMILY = Family(
-    OptimistState,
-    arrange,
-    loops(advance, first=first, begin=begin_naturally(chance), act=act),
-    world=in_natural_axes,
-    draw=act,
+    OptimistState, arrange, loops(advance, first=first, begin=begin_if_changed), world=tables
 )
 Optimist.family = FAMILY
 
