@@ -247,6 +247,23 @@ def test_two_sweeps_on_one_folder(undisturbed, tmp_path):
     assert faults.results(tmp_path / "out") == expected
 
 
+@pytest.mark.slow
+def test_eight_tasks_of_an_array_share_one_folder(undisturbed, tmp_path, monkeypatch):
+    experiment, expected = undisturbed
+    tasks = []
+    for number in range(8):
+        (tmp_path / str(number)).mkdir()
+        monkeypatch.chdir(tmp_path / str(number))
+        tasks.append(faults.start(experiment, tmp_path / "out", workers=1))
+    printed = [task.communicate(timeout=300)[0] for task in tasks]
+    assert all(task.returncode in (0, 1) for task in tasks), printed
+    assert "Traceback" not in "".join(printed)
+    played = [sum("done" in line for line in text.splitlines()) for text in printed]
+    assert sum(count > 0 for count in played) > 1, printed  # several tasks played
+    assert faults.results(tmp_path / "out") == expected  # no command is needed behind the array
+    assert not [each for number in range(8) for each in (tmp_path / str(number)).iterdir()]
+
+
 @pytest.fixture
 def work(tmp_path):
     problem = random_problem(4, 2, 3, 1, stationary=True)
