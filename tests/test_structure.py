@@ -112,7 +112,7 @@ GROUPS = {
     ),
     "cli": ("cli",),
 }
-BUDGETS = {"base": 2750, "model": 16450, "learn": 18800, "lab": 9100, "cli": 2850}
+BUDGETS = {"base": 2750, "model": 16450, "learn": 18800, "lab": 8950, "cli": 2400}
 MOST_MODULES = 305
 
 

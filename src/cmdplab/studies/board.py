@@ -85,13 +85,8 @@ class Board(Strict):
     schema_version: int = SCHEMA
     steps: int
     seeds: int
-    problems: list[tuple[str, int]]
+    problems: list[Place]
     algorithms: list[Entrant]
-
-    @property
-    def places(self) -> list[Place]:
-        """Return the problems."""
-        return [Place(*problem) for problem in self.problems]
 
     def episodes(self, problem: CMDP) -> int:
         """Return the number of whole episodes within the steps of the board, at least one."""
@@ -150,7 +145,7 @@ class Cell(NamedTuple):
 def cells(board: Board, places: Sequence[Place] = ()) -> list[Cell]:
     """Return each line on each problem whose constraints it is meant for; `places`: these only."""
     lines = [line for entrant in board.algorithms for line in lines_of(entrant)]
-    every = _cells(board, lines, places or board.places, board.seeds)
+    every = _cells(board, lines, places or board.problems, board.seeds)
     return [cell for cell in every if cell.line.row.meant_for(cell.problem.constraints)]
 
 
@@ -300,5 +295,5 @@ def entered(
         board = Board(steps=steps, seeds=seeds, problems=[], algorithms=[])
     known = {entrant.name for entrant in board.algorithms}
     new = [Entrant(name=name) for name in dict.fromkeys(names) if name not in known]
-    problems = list(dict.fromkeys([*board.places, *places]))
+    problems = list(dict.fromkeys([*board.problems, *places]))
     return board.model_copy(update={"problems": problems, "algorithms": [*board.algorithms, *new]})
