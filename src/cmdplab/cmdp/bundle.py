@@ -26,7 +26,7 @@ def check_problem(given: object) -> None:
 
 
 class Bundle:
-    """The arrays of a problem. If episodes end, [..., X, A] begins with an axis of steps."""
+    """Arrays of a problem. If episodes end, [..., X, A] begins with an axis of steps."""
 
     transition: Array | Sparse
     reward: Array  # [1 + N, ..., X, A]
@@ -65,7 +65,7 @@ class Bundle:
 
     @property
     def opened(self) -> Mask:
-        """Return the mask written out: [H, X, A], or [X, A] without an end."""
+        """Return the open actions as booleans: [H, X, A], or [X, A] without an end."""
         if self.mask is not None:
             return self.mask
         return np.broadcast_to(np.array(True), self.reward.shape[1:])
@@ -109,7 +109,7 @@ class Bundle:
 
     @staticmethod
     def _check_rewards(reward: Array) -> None:
-        """Refuse rewards that such a problem cannot have."""
+        """Refuse rewards that a problem of this kind cannot have."""
         raise NotImplementedError
 
     def save(self, path: str | Path) -> None:
@@ -123,11 +123,11 @@ class Bundle:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, Any], path: str | Path) -> Self:
-        """Return the problem of the arrays of a file."""
+        """Return the problem whose arrays were read from the file `path`."""
         raise NotImplementedError
 
     def _arrays(self) -> dict[str, Any]:
-        """Return the arrays of a file."""
+        """Return the named arrays of a file with this problem."""
         raise NotImplementedError
 
     def _keep(self, **fields: Any) -> None:
@@ -158,7 +158,7 @@ FILED = ("format", "name", "start", "reward", "threshold", "mask", "labels", "di
 
 
 def kernel_arrays(kernel: Array | Sparse) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a kernel in a file."""
+    """Return the named arrays of a file with this kernel."""
     if isinstance(kernel, Sparse):
         return {"successor": kernel.successor, "probability": kernel.probability}
     return {"transition": kernel}
@@ -167,7 +167,11 @@ def kernel_arrays(kernel: Array | Sparse) -> dict[str, npt.NDArray[Any]]:
 def filed(
     path: object, what: str, arrays: Mapping[str, Any], formats: tuple[str, ...], *more: str
 ) -> dict[str, Any]:
-    """Return the fields of a problem that both kinds of files hold; refuse other arrays."""
+    """Return the fields that problems with and without an end share, from the arrays of a file.
+
+    what, formats : the kind of file in an error, and its accepted formats.
+    more : further arrays that the file must have. A file that lacks an array is refused.
+    """
     kernel = ("successor", "probability") if "successor" in arrays else ("transition",)
     check_format(
         path, what, arrays, {"reward", "threshold", "start", "name", *kernel, *more}, formats
@@ -189,7 +193,10 @@ def filed(
 def check_format(
     path: object, what: str, arrays: Mapping[str, Any], needed: set[str], formats: tuple[str, ...]
 ) -> None:
-    """Refuse arrays of another format, or without an array that is needed."""
+    """Refuse arrays of a file that lack a needed one or have none of the accepted formats.
+
+    what : the kind of file, in the error.
+    """
     missing = {"format", *needed} - arrays.keys()
     if missing or str(arrays["format"]) not in formats:
         wrong = f"has no array {sorted(missing)[0]!r}" if missing else "has another format"

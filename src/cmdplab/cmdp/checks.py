@@ -1,4 +1,7 @@
-"""Checks of the arrays of a problem and of a policy: each error names the place."""
+"""Checks of the arrays of a problem and of a policy: each error names the place.
+
+`what` is the name of an array in an error, and `labels` are the names of states and actions.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,14 @@ from cmdplab.errors import InputError
 from cmdplab.types import Array, Mask, lock
 
 MOST_REWARDS = 1 << 30  # numbers that a problem may hold: 8 GB
-POLICY_TOLERANCE = 1e-9  # by which the sum of a row may differ from 1; it is not normalised
+POLICY_TOLERANCE = 1e-9  # largest difference of a row's sum from 1; rows are not normalised
 
 
 def floats(what: str, values: npt.ArrayLike) -> Array:
-    """Return a copy as float64, or refuse it; matrices of SciPy are written out."""
+    """Return a copy of the values as float64; refuse other values than real numbers.
+
+    Matrices of SciPy are written out.
+    """
     try:
         if hasattr(values, "toarray"):
             values = values.toarray()
@@ -36,10 +42,10 @@ def floats(what: str, values: npt.ArrayLike) -> Array:
 def kernel_rows(
     kernel: npt.ArrayLike | Sparse | Sequence[Any], mask: npt.ArrayLike | None = None
 ) -> Array | Sparse:
-    """Return a kernel as lists or as a table.
+    """Return a kernel as lists of successors or as a table, in float64.
 
-    Matrices [X, X] of SciPy, one for each action, become lists and are never written out.
-    mask : [X, A]; there the rows of closed pairs need not be distributions.
+    Matrices [X, X] of SciPy, one for each action, become lists and are never written out. mask :
+    [X, A]; the rows of closed pairs need not be distributions.
     """
     if isinstance(kernel, Sparse):
         return kernel
@@ -52,7 +58,7 @@ def kernel_rows(
 
 
 def check_axes(kernel: Array | Sparse) -> Array:
-    """Return the rows of a kernel, with steps or without; refuse other numbers of axes."""
+    """Return the rows [X, A, ...] or [H, X, A, ...] of a kernel; refuse other numbers of axes."""
     rows = kernel.probability if isinstance(kernel, Sparse) else kernel
     if rows.ndim not in (3, 4):
         raise InputError(
@@ -62,7 +68,7 @@ def check_axes(kernel: Array | Sparse) -> Array:
 
 
 def common_horizon(kernel: Array | Sparse, reward: Array, horizon: int) -> int:
-    """Return the horizon of transition, reward and the given number; refuse a disagreement."""
+    """Return the one horizon of kernel, reward and `horizon` (0: unknown); refuse disagreement."""
     rows = check_axes(kernel)
     if reward.ndim not in (3, 4):
         raise InputError(
@@ -89,7 +95,7 @@ def common_horizon(kernel: Array | Sparse, reward: Array, horizon: int) -> int:
 
 
 def check_sizes(kernel: Array | Sparse, reward: Array) -> None:
-    """Refuse a kernel with other states or actions than the reward."""
+    """Refuse a kernel whose numbers of states or actions differ from those of the reward."""
     states, actions = reward.shape[-2:]
     if isinstance(kernel, Sparse):
         shape: tuple[int, ...] = kernel.successor.shape
@@ -105,7 +111,7 @@ def check_sizes(kernel: Array | Sparse, reward: Array) -> None:
 
 
 def checked_mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> Mask | None:
-    """Return the mask [H, X, A], or None if every action is open."""
+    """Return the mask in the shape [H, X, A], or None if every action is open."""
     if mask is None:
         return None
     given = flags(mask)
@@ -126,7 +132,7 @@ def checked_mask(mask: npt.ArrayLike | None, shape: tuple[int, ...]) -> Mask | N
 
 
 def flags(mask: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return an array, with booleans for 0 and 1, because Gymnasium's masks are int8."""
+    """Return a mask of 0 and 1 as booleans, because Gymnasium's masks are int8; keep others."""
     given = np.asarray(mask)
     if given.dtype.kind in "iu" and given.size and ((given == 0) | (given == 1)).all():
         return given.astype(np.bool_)
@@ -134,20 +140,23 @@ def flags(mask: npt.ArrayLike) -> npt.NDArray[Any]:
 
 
 def close_rows(kernel: Array, mask: Mask) -> None:
-    """Write "stay" into closed rows. A stationary kernel: into rows closed at any step."""
+    """Write "stay" into the rows of closed pairs, in place; mask [H, X, A] is False for them.
+
+    A pair of a stationary kernel counts as closed if it is closed at any step.
+    """
     closed = np.nonzero(~mask if kernel.ndim == 4 else ~mask.any(axis=0))
     kernel[closed] = 0.0
     kernel[(*closed, closed[-2])] = 1.0
 
 
 def check_between(what: str, array: Array, high: int) -> None:
-    """Refuse an entry outside [0, high]."""
+    """Refuse an array with an entry outside [0, high]."""
     wrong = ~((array >= 0.0) & (array <= high))
     refuse_first(f"{what}[{{}}] is {{:g}}, outside [0, {high}]", array, wrong)
 
 
 def checked_threshold(threshold: npt.ArrayLike, constraints: int) -> Array:
-    """Return N finite numbers; solvers find out which ones can be reached."""
+    """Return the thresholds as N = `constraints` finite numbers; refuse others."""
     array = np.atleast_1d(floats("threshold", threshold))
     if array.shape != (constraints,):
         raise InputError(
@@ -158,14 +167,17 @@ def checked_threshold(threshold: npt.ArrayLike, constraints: int) -> Array:
 
 
 def check_finite(what: str, array: Array) -> None:
-    """Refuse an entry that is not finite."""
+    """Refuse an array with an entry that is not finite."""
     refuse_first(f"{what}[{{}}] is {{:g}}, not a finite number", array, ~np.isfinite(array))
 
 
 def checked_policy(
     what: str, policy: npt.ArrayLike, opened: Mask, labels: Labels | None = None
 ) -> Array:
-    """Return a policy as float64; refuse a row that is no distribution over the open actions."""
+    """Return a policy as float64 in the shape of `opened`, the open actions.
+
+    A row that is no distribution over the open actions is refused.
+    """
     array = floats(what, policy)
     if array.shape != opened.shape:
         raise InputError(f"{what} has the shape {array.shape}, not {opened.shape}")
@@ -176,7 +188,10 @@ def checked_policy(
 
 
 def check_distributions(what: str, array: Array, axes: str, labels: Labels) -> None:
-    """Refuse a row [..., A] that is no distribution; `axes` has a letter of hkxa for each axis."""
+    """Refuse an array [..., A] with a row that is no distribution.
+
+    axes : a letter for each axis: h step, k counter, x state, a action.
+    """
     total = array.sum(axis=-1)
     # Two reductions suffice for a policy without a fault.
     if array.min() >= 0.0 and np.abs(total - 1.0).max() <= POLICY_TOLERANCE:
@@ -191,7 +206,10 @@ def check_distributions(what: str, array: Array, axes: str, labels: Labels) -> N
 
 
 def check_open(what: str, array: Array, opened: Mask, axes: str, labels: Labels) -> None:
-    """Refuse a closed action with a positive probability."""
+    """Refuse an array [..., A] that takes a closed action with a positive probability.
+
+    opened : the open actions, as booleans of a fitting shape. axes : as for `check_distributions`.
+    """
     if opened.all():
         return
     taken = np.argwhere((array > 0.0) & ~opened)
@@ -202,7 +220,7 @@ def check_open(what: str, array: Array, opened: Mask, axes: str, labels: Labels)
 
 
 def checked_start(start: int, states: int) -> int:
-    """Return the number of a state; refuse other starts."""
+    """Return the number of the start state; refuse a number that is no state."""
     if not is_whole(start) or not 0 <= start < states:
         raise InputError(f"start is {start!r}, but the states are 0..{states - 1}")
     return int(start)

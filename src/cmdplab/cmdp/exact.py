@@ -62,7 +62,7 @@ def action_values(problem: CMDP, policy: Array, reward: Array) -> Array:
 
 
 def greedy(problem: CMDP, reward: Array) -> tuple[float, Array]:
-    """Return max_pi V^pi_1[P, r](x_1) and a deterministic policy [H, X, A] that attains it."""
+    """Return max_pi V^pi_1[P, r](x_1) and a deterministic optimal policy for a reward [H, X, A]."""
     policy = np.zeros_like(reward)
     value = np.zeros(problem.states)
     for h in reversed(range(problem.horizon)):

@@ -1,7 +1,7 @@
 """Names of states, actions and steps, and units of rewards.
 
 Arrays hold numbers only. Labels turn a number into a name for tables, policies, figures and
-sentences, and a given name into a number.
+sentences, and a given name into a number. "Ours" are values in the units of a problem's arrays.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ AXES = {"h": "step", "k": "counter", "x": "state", "a": "action"}
 
 
 class Scale(NamedTuple):
-    """The units of one reward: published = offset + factor * ours.
+    """Units of one reward: published = offset + factor * ours.
 
     A factor is negative if the source counts a cost: cost = H - utility has factor -1.
     """
@@ -29,7 +29,7 @@ class Scale(NamedTuple):
     offset: float = 0.0
 
     def published(self, ours: float) -> float:
-        """Return a value V[r] in the units of the source."""
+        """Return a value V[r] in our units as a value in the units of the source."""
         return self.offset + self.factor * ours
 
     @property
@@ -42,7 +42,7 @@ class Scale(NamedTuple):
         return abs(self.factor) * ours
 
     def price(self, ours: Any, limit: Scale) -> Any:
-        """Return what one unit of `limit` costs, in the units of this objective."""
+        """Return the price of one unit of `limit`, a multiplier, in the units of this objective."""
         return abs(self.factor / limit.factor) * ours
 
     def ours(self, published: Any) -> Any:
@@ -51,22 +51,22 @@ class Scale(NamedTuple):
 
 
 class Scales(tuple[Scale, ...]):
-    """The units of a problem's rewards, [1 + N]: they convert all numbers that leave a problem."""
+    """Units of a problem's rewards, [1 + N], which convert numbers into the units of the source."""
 
     def returns(self, ours: Iterable[Any]) -> list[Any]:
-        """Return the values [1 + N] of the objective and of all utilities."""
+        """Return values [1 + N] of the objective and the utilities in the units of the source."""
         return [scale.published(each) for scale, each in zip(self, ours, strict=True)]
 
     def thresholds(self, ours: Iterable[Any]) -> list[Any]:
-        """Return thresholds, or values of the utilities, [N]; a cost has its budget."""
+        """Return thresholds, or values of utilities, [N], in the units of the source."""
         return [scale.published(each) for scale, each in zip(self[1:], ours, strict=True)]
 
     def slacks(self, ours: Iterable[Any]) -> list[Any]:
-        """Return slacks, violations or errors of the utilities, [N]."""
+        """Return slacks, violations or errors of the utilities, [N], in the units of the source."""
         return [scale.difference(each) for scale, each in zip(self[1:], ours, strict=True)]
 
     def multipliers(self, ours: Iterable[Any]) -> list[Any]:
-        """Return multipliers [N]: objective for one more unit of each utility or cost."""
+        """Return multipliers [N] as the price of one more unit of each utility or cost."""
         return [self[0].price(each, scale) for scale, each in zip(self[1:], ours, strict=True)]
 
 
@@ -136,7 +136,7 @@ class Labels:
         return self.in_words(axes, index)
 
     def in_words(self, axes: str, index: Sequence[int]) -> str:
-        """Return the place of an entry of an array in words."""
+        """Return the place of an entry of an array in words; arguments as for `place`."""
         found = []
         for axis, n in zip(axes, index, strict=False):  # an index may end before the last axes
             names = self.along(axis)
@@ -144,16 +144,16 @@ class Labels:
         return ", ".join(found)
 
     def along(self, axis: str) -> tuple[str, ...]:
-        """Return the names along an axis, () without names."""
+        """Return the names along an axis h, x or a; () without names."""
         return {"h": self.steps, "x": self.states, "a": self.actions}.get(axis, ())
 
     def to_json(self) -> str:
-        """Return one line of text, from which `from_json` makes equal labels."""
+        """Return the labels as one line of JSON, from which `from_json` makes equal labels."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Labels:
-        """Return the labels of one line of JSON."""
+        """Return the labels of a line that `to_json` made; refuse other text."""
         values: Any = parse_json(text, "the labels")
         if not isinstance(values, dict) or not set(values) <= set(cls.__dataclass_fields__):
             raise InputError("the labels must be an object of states, actions, steps and signals")
@@ -167,9 +167,9 @@ class Labels:
 def checked_labels(
     given: object, shape: tuple[int, ...], steps: int, rewards: int | None
 ) -> Labels:
-    """Return labels, if each list has as many names as a problem of shape [X, A] needs.
+    """Return the labels; refuse lists with more or fewer names than the problem needs.
 
-    Without a number of rewards, the labels may have any number of signals.
+    shape : [X, A]. steps, rewards : H and 1 + N; without `rewards`, any number of signals fits.
     """
     if not isinstance(given, Labels):
         raise InputError(f"the labels are {given!r}, not Labels(...)")
@@ -183,14 +183,14 @@ def checked_labels(
 
 
 def _listed(what: str, given: object) -> tuple[Any, ...]:
-    """Return the items of a list; refuse a text, and what is no list."""
+    """Return the items of a list of names; refuse a text and other objects."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise InputError(f"labels: {what} must be a list of names, not {shown(given)}")
     return tuple(given)
 
 
 def _names(what: str, given: object) -> tuple[str, ...]:
-    """Return names that are unique and printable."""
+    """Return a list of names as a tuple; refuse names that repeat or cannot be printed."""
     names = _listed(what, given)
     seen: set[str] = set()
     for each in names:

@@ -41,7 +41,7 @@ FORMAT = "cmdplab-stationary-1"
 
 
 class Discounted(NamedTuple):
-    """The criterion E sum_t gamma^t r: a later reward counts less."""
+    """Criterion E sum_t gamma^t r, where a later reward counts less."""
 
     discount: float  # gamma in [0, 1)
 
@@ -55,7 +55,7 @@ class Discounted(NamedTuple):
 
 
 class Average(NamedTuple):
-    """The criterion lim 1/T E sum_{t < T} r: the reward of a step in the long run."""
+    """Criterion lim 1/T E sum_{t < T} r, the mean reward of a step in the long run."""
 
     def __str__(self) -> str:
         return "average per step"
@@ -188,7 +188,8 @@ def discounted_problem(
 ) -> StationaryCMDP:
     """Return the problem: maximise E sum_t gamma^t r, with limits on discounted sums.
 
-    transition : [X, A, X] or lists. reward : [X, A], in any units. given : see `Terms`.
+    transition : [X, A, X] or lists. reward : [X, A], in any units. discount : gamma in [0, 1).
+    given : see `Terms`.
     """
     given.setdefault("name", "discounted")
     return _stationary(Discounted(discount), transition, reward, **given)
@@ -239,13 +240,13 @@ def _stationary(
 
 
 def signal_names(utilities: int, costs: int) -> list[str]:
-    """Return the names of signals without names."""
+    """Return default names of the reward, and of this number of utilities and costs."""
     names = ["reward", *(f"utility {n + 1}" for n in range(utilities))]
     return names + [f"cost {n + 1}" for n in range(costs)]
 
 
 def _limits(what: str, given: Sequence[float], of: str, tables: Sequence[npt.ArrayLike]) -> Array:
-    """Return [N]: one finite number for each of the tables."""
+    """Return one finite number for each of the tables, [N], from the given ones."""
     if not isinstance(tables, Sequence | np.ndarray):
         raise InputError(f"give a list with a table for each {of}, not {tables!r}")
     numbers = np.atleast_1d(floats(f"the {what}", given))
@@ -278,7 +279,7 @@ def _check_criterion(criterion: object) -> None:
 
 
 def _distribution(start: npt.ArrayLike, states: int) -> Array:
-    """Return the distribution [X] of the first state; a number is a state."""
+    """Return the distribution [X] of the first state; a whole number stands for one state."""
     if is_whole(start):
         if not 0 <= int(start) < states:
             raise InputError(f"the start is {start}, but the states are 0..{states - 1}")

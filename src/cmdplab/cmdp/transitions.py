@@ -20,19 +20,19 @@ import numpy.typing as npt
 from cmdplab.errors import InputError
 from cmdplab.types import Ahead, Array, Indices, Mask, frozen
 
-ROW_SUM_TOLERANCE = 1e-8  # a row of probabilities may be off by this much; it is then normalised
-LARGEST_DENSE = 200_000_000  # entries that `Sparse.dense` is willing to write out
+ROW_SUM_TOLERANCE = 1e-8  # largest difference of a row's sum from 1; the row is then normalised
+LARGEST_DENSE = 200_000_000  # the most entries that `Sparse.dense` writes out
 
 
 @frozen
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """P_h(y | x, a) = table[h, x, a, y]."""
+    """Kernel as a table: P_h(y | x, a) = table[h, x, a, y]."""
 
-    table: Array  # [H, X, A, X]; a view with stride zero along h where the kernel is stationary
+    table: Array  # [H, X, A, X]; a view with stride zero along h if the kernel is stationary
 
     def ahead(self, h: int, value: Array) -> Array:
-        """Return the expected value of the next state, [X, A]."""
+        """Return the expected value of the next state, [X, A], from values [X] of states."""
         return np.asarray(self.table[h] @ value)
 
     def forward(self, h: int, pairs: Array) -> Array:
@@ -40,7 +40,7 @@ class Dense:
         return np.asarray(np.einsum("xa,xay->y", pairs, self.table[h]))
 
     def successors(self, h: int, x: int, a: int) -> tuple[Indices, Array]:
-        """Return the possible next states, ascending, and their probabilities."""
+        """Return the possible next states of a pair, ascending, and their probabilities."""
         row = self.table[h, x, a]
         states = np.flatnonzero(row > 0.0)
         return states, row[states]
@@ -49,12 +49,16 @@ class Dense:
 @frozen
 @dataclass(frozen=True, eq=False)
 class Sparse:
-    """P_h(y | x, a) = sum of probability[h, x, a, s] over the places s with successor[x, a, s] = y.
+    """Kernel as lists of successors, for rows with few of them.
 
-    successor : [X, A, S], the same at every step. probability : [H, X, A, S], or [X, A, S] if
-    the kernel is stationary. S is the largest number of successors; places that are not needed
-    have probability zero at every step. A row lists a state once. The arrays are checked here,
-    sorted by successor with empty places last, and read-only afterwards.
+    P_h(y | x, a) = sum of probability[h, x, a, s] over the places s with successor[x, a, s] = y.
+
+    successor : [X, A, S], the same at every step.
+    probability : [H, X, A, S], or [X, A, S] if the kernel is stationary.
+
+    S is the largest number of successors; places that are not needed have probability zero at every
+    step. A row lists a state once. The arrays are checked here, sorted by successor with empty
+    places last, and read-only afterwards.
     """
 
     successor: Indices
@@ -92,15 +96,15 @@ class Sparse:
 
     @cached_property
     def by_pair(self) -> Ahead:
-        """Return the successors for compiled loops, [X * A, S]."""
+        """Return the successors of each pair for compiled loops, [X * A, S]."""
         return self.successor.reshape(-1, self.successor.shape[-1]).astype(np.uint32)
 
     def at(self, h: int) -> Array:
-        """Return the probabilities of step h, [X, A, S]."""
+        """Return the probabilities of the successors at step h, [X, A, S]."""
         return self.probability if self.stationary else self.probability[h]
 
     def ahead(self, h: int, value: Array) -> Array:
-        """Return the expected value of the next state, [X, A]."""
+        """Return the expected value of the next state, [X, A], from values [X] of states."""
         return np.asarray(np.einsum("xas,xas->xa", self.at(h), value[self.successor]))
 
     def forward(self, h: int, pairs: Array) -> Array:
@@ -110,13 +114,13 @@ class Sparse:
         return np.asarray(mass, dtype=np.float64)
 
     def successors(self, h: int, x: int, a: int) -> tuple[Indices, Array]:
-        """Return the possible next states, ascending, and their probabilities."""
+        """Return the possible next states of a pair, ascending, and their probabilities."""
         row = self.at(h)[x, a]
         return self.successor[x, a, row > 0.0], row[row > 0.0]
 
     @classmethod
     def of(cls, table: Array) -> Sparse:
-        """Return the lists of a dense kernel [X, A, X] or [H, X, A, X]."""
+        """Return a dense kernel [X, A, X] or [H, X, A, X] as lists."""
         possible = _possible(table)
         count, (x, a, y) = possible.sum(axis=-1), np.nonzero(possible)
         first = np.cumsum(count).reshape(count.shape) - count
@@ -128,10 +132,10 @@ class Sparse:
 
     @classmethod
     def from_matrices(cls, matrices: Sequence[Any], mask: Mask | None = None) -> Sparse:
-        """Return the lists of one matrix [X, X] for each action, P(y | x, a) = matrices[a][x, y].
+        """Return lists from one matrix [X, X] for each action: P(y | x, a) = matrices[a][x, y].
 
-        SciPy's sparse matrices of any format, or tables; no sparse one is written out. mask :
-        [X, A], true where an action may be taken: the rows of closed ones are not read.
+        matrices : SciPy's sparse matrices of any format, or tables; no sparse one is written out.
+        mask : [X, A], True for open actions; the rows of closed ones are not read.
         """
         if not len(matrices):
             raise InputError("there must be one matrix for each action, and there is none")
@@ -155,11 +159,11 @@ class Sparse:
         mask: Mask | None = None,
         step: npt.ArrayLike | None = None,
     ) -> Sparse:
-        """Return the lists of entries P(following[i] | state[i], action[i]) = probability[i].
+        """Return lists from entries P(following[i] | state[i], action[i]) = probability[i].
 
-        sizes : (X, A). Entries of the same place are added. mask : [X, A], true where an action
-        may be taken; closed rows are not read and become "stay". step : the step of each entry of
-        a kernel that changes; the mask is [H, X, A] then.
+        sizes : (X, A). Entries of the same place are added.
+        mask : [X, A], True for open actions; closed rows are not read and become "stay".
+        step : the step of each entry, if the kernel changes; the mask is then [H, X, A].
         """
         shape, (X, A) = np.shape(probability), sizes
         weight, opened = _real(probability), np.ones(sizes, np.bool_) if mask is None else mask
@@ -183,7 +187,7 @@ class Sparse:
         return cls(successor, found[0] if step is None else found)
 
     def dense(self) -> Array:
-        """Return [X, A, X] or [H, X, A, X]; refuse more than `LARGEST_DENSE` entries."""
+        """Return the table [X, A, X] or [H, X, A, X]; refuse more than `LARGEST_DENSE` entries."""
         X, A, S = self.successor.shape
         shape = (*self.probability.shape[:-1], X)
         if np.prod(shape, dtype=np.float64) > LARGEST_DENSE:
@@ -196,7 +200,7 @@ class Sparse:
 
 
 def _real(given: npt.ArrayLike) -> Array:
-    """Return probabilities as a copy."""
+    """Return a copy of probabilities as float64; refuse other values than real numbers."""
     array = np.asarray(given)
     if array.dtype.kind not in "biuf":
         raise InputError("probability is not an array of real numbers")
@@ -204,12 +208,12 @@ def _real(given: npt.ArrayLike) -> Array:
 
 
 def _possible(table: Array) -> Mask:
-    """Return [X, A, S], true for probabilities that are positive at some step."""
+    """Return booleans [X, A, S]: True for probabilities that are positive at some step."""
     return table > 0.0 if table.ndim == 3 else np.asarray((table > 0.0).any(axis=0))
 
 
 def _entries(matrix: Any) -> tuple[Indices, Indices, Array]:
-    """Return rows, columns and numbers of a matrix, sparse or a table."""
+    """Return rows, columns and values of the entries of a matrix, sparse or a table."""
     if hasattr(matrix, "tocoo"):
         listed = matrix.tocoo()
         return listed.row, listed.col, listed.data
@@ -219,7 +223,7 @@ def _entries(matrix: Any) -> tuple[Indices, Indices, Array]:
 
 
 def _whole(what: str, given: npt.ArrayLike, size: int) -> Indices:
-    """Return whole numbers below `size`; refuse others."""
+    """Return an array of whole numbers from 0 to size - 1; refuse others."""
     numbers = np.asarray(given)
     if numbers.dtype.kind not in "iu":
         raise InputError(f"the {what}s are not whole numbers")
@@ -233,7 +237,10 @@ def _whole(what: str, given: npt.ArrayLike, size: int) -> Indices:
 def _listed(
     row: Indices, to: Indices, weight: Array, H: int, X: int, A: int
 ) -> tuple[Indices, Array]:
-    """Return successor [X, A, S] and probability [H, X, A, S] from rows (h X + x) A + a."""
+    """Return successor [X, A, S] and probability [H, X, A, S] from entries of equal length.
+
+    row : (h X + x) A + a. to : the next state. weight : the probability. Equal entries are added.
+    """
     wrong = np.flatnonzero(~(weight >= 0.0))
     if len(wrong):
         at = int(wrong[0])
@@ -270,7 +277,7 @@ SPARSE_SHARE = 8  # a row has at most one in so many states as successors
 
 
 def lists(kernel: Kernel) -> Sparse | None:
-    """Return the kernel as lists of successors if it has few, else None."""
+    """Return the kernel as lists if each row has few successors, else None."""
     if isinstance(kernel, Sparse):
         return kernel
     table = kernel.table
@@ -300,7 +307,10 @@ def checked_rows(table: Array, what: str = "transition") -> Array:
 
 
 def refuse_first(sentence: str, array: npt.NDArray[Any], wrong: Mask) -> None:
-    """Refuse an array with wrong entries: the sentence takes the index of the first, and it."""
+    """Refuse an array with wrong entries.
+
+    sentence : the text of the error, which takes the index of the first wrong entry and the entry.
+    """
     if wrong.any():
         index = tuple(np.argwhere(wrong)[0].tolist())
         raise InputError(sentence.format(", ".join(map(str, index)), array[index]))

@@ -103,7 +103,8 @@ def stationary_costs(
 ) -> CMDP:
     """Make a problem with one budget whose objective and cost [X, A] are the same at each step.
 
-    kernel : [X, A, X]. mask : [X, A], True for open actions. start : the first state.
+    kernel : [X, A, X]. start : the first state. mask : [X, A], True for open actions.
+    labels : names of states and actions; None: numbers.
     """
     rewards, costs = np.tile(objective, (horizon, 1, 1)), np.tile(cost, (1, horizon, 1, 1))
     problem = CMDP.from_costs(kernel, rewards, costs, [budget], start, name, mask)

@@ -14,7 +14,10 @@ MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))  # (rows, columns) of up, down, left,
 
 
 def landings(rows: int, columns: int) -> Cells:
-    """Return the cell [X, 4] that each move leads to. A move off the grid stays."""
+    """Return the cell [X, 4] that each move leads to, on a grid of rows x columns cells.
+
+    A move off the grid stays.
+    """
     row, column = np.divmod(np.arange(rows * columns), columns)
     reached = [
         np.clip(row + down, 0, rows - 1) * columns + np.clip(column + right, 0, columns - 1)

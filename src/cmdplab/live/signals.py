@@ -78,7 +78,7 @@ class Setup(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """The direction of the limits in words."""
+        """Return "at most" for budgets of costs, and "at least" for thresholds of utilities."""
         return "at most" if self.costs else "at least"
 
     def beyond(self, value: Any, limit: Any) -> Any:

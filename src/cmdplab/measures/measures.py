@@ -78,7 +78,7 @@ class Measures:
         self._rows: list[Array] = []
 
     def add(self, chunk: Chunk) -> None:
-        """Add the next episodes; refuse values that are not finite."""
+        """Add the next episodes, a chunk of returns; refuse values that are not finite."""
         series = self._values(chunk.returns)
         if not np.isfinite(series).all():
             first = self._episodes + 1 + int(np.argmin(np.isfinite(series).all(axis=1)))

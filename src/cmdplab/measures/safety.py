@@ -122,7 +122,7 @@ def over_seeds(
 
 
 def promise_kept(safe: bool, heuristic: str, violated: bool) -> str:
-    """Return in words if an algorithm kept its promise; arguments as for `over_seeds`."""
+    """Return in words if a `safe` algorithm kept its promise; `heuristic` as for `over_seeds`."""
     if not safe:
         return "none"
     if heuristic:

@@ -18,6 +18,7 @@ these rules that holds gives the verdict:
 - *undecided*: none of these. The episodes that would tell are those at which a power law and a
   limit, both continued from here, differ by a quarter.
 
+In functions, `found` is the envelope of a run, `mean` the fit to its errors, and K its last episode.
 A verdict describes the run up to its end. Later episodes may differ: nobody can see bursts that are
 rarer than quadruplings, or swings slower than the run. benchmarks/truths.py and
 benchmarks/thousand_truths.py measure the verdicts on runs with known limits.
@@ -170,7 +171,7 @@ def extrapolated(sup: Array) -> float | None:
 
 
 def _worsens(found: Envelope, clearly: float) -> bool:
-    """Return True if errors grow in each quadrupling, and not towards a limit."""
+    """Return True if errors grow by an exponent above `clearly`, and not towards a limit."""
     grows = found.exponents_within()[1 - FEWEST :]
     before, last = np.diff(found.highest[-3:])
     return bool(np.all(grows < -clearly) and last >= ON * before and found.end >= found.highest[-2])

@@ -106,12 +106,14 @@ def compare_pair(
 ) -> Paired:
     """Return the paired comparison of two samples [S], where entry i of both comes from one seed.
 
-    names are those of the two algorithms, and statistic is "median" or "mean". The interval of a
-    median difference lies between order statistics (`median_interval`). That of a mean difference
-    is the expanded BCa interval, with its limits (`caution`). The sign test is exact for
-    independent seeds. The signed-rank test is exact if differences are symmetric about their
-    median. With S seeds neither p-value can be below 2^(1-S). Hence fewer seeds than `seeds_needed`
-    claim nothing, and below six there is no interval.
+    first, second : the samples. names : the names of their algorithms. statistic : "median" or
+    "mean".
+
+    The interval of a median difference lies between order statistics (`median_interval`). That of a
+    mean difference is the expanded BCa interval, with its limits (`caution`). The sign test is
+    exact for independent seeds. The signed-rank test is exact if differences are symmetric about
+    their median. With S seeds neither p-value can be below 2^(1-S). Hence fewer seeds than
+    `seeds_needed` claim nothing, and below six there is no interval.
     """
     differences = _differences(first, second, names)
     if statistic not in ("median", "mean"):
@@ -154,6 +156,7 @@ def compare_all(
     """Return the comparison of every pair of algorithms, with Holm's correction over all pairs.
 
     samples : for each algorithm its values [S], entry i of all from one seed.
+    statistic : "median" or "mean" of the differences.
 
     Only the p-values are corrected. Each interval has its level separately.
     """
@@ -202,7 +205,7 @@ def compare_with(
 
 
 def corrected(pairs: Sequence[Paired]) -> list[Paired]:
-    """Return the comparisons with Holm's p-values over all of them."""
+    """Return these comparisons with Holm's p-values over all of them."""
     adjusted = holm([pair.sign_p for pair in pairs])
     return [
         pair._replace(holm_p=float(p), comparisons=len(pairs))

@@ -2,7 +2,8 @@
 
 F^P, F^N and F^L1 are events about the estimated kernel, the numbers of visits and the L1 distance
 of the kernels. Each has an array of margins, whose signs decide. n counts visits of (h, x, a), Pbar
-is the estimate of the kernel P, w^k is the occupancy of the policy of episode k, w_min(eps) is
+is the estimate of the kernel P, w^k is the occupancy of the policy of episode k, eps is `epsilon`,
+an accuracy, and `setting` has X, A, H and delta (`theory.constants`). w_min(eps) is
 `smallest_weight`. llnp(n) is `iterated_log`, "^" is min, and "v" is max. Counts and occupancies may
 have leading axes, for many episodes at once; the kernel has none.
 """

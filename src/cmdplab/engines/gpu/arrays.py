@@ -1,7 +1,8 @@
 """Arrays on the card: the problems and the runs, and the memory that they need.
 
 B is the number of runs and I the number of distinct problems. N' is the number of constraints, at
-least 1. J and S are sizes of a `Form`, and H J S and H X J S are flat axes (layout.py).
+least 1. J and S are sizes of `form`, the layout of a problem, and H J S and H X J S are flat axes
+(layout.py). `dtype` is the type of numbers, of `itemsize` bytes. rows are algorithms.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def episode_bytes(form: Form) -> int:
 def worlds(
     problems: Sequence[CMDP], tasks: Sequence[Task], form: Form, dtype: npt.DTypeLike
 ) -> Worlds:
-    """Send distinct problems to the card, each with the task of one of its runs."""
+    """Return distinct problems on the card, where each task is that of one run of its problem."""
 
     def sent(each: Sequence[Array], kind: npt.DTypeLike) -> Card:
         return cuda.to_device(np.stack([np.ravel(one) for one in each]).astype(kind))
@@ -177,7 +178,7 @@ def distinct(keys: Sequence[Hashable]) -> tuple[Places, list[int]]:
 
 
 def streams(which: Places, seeds: Sequence[int]) -> tuple[Card, Card]:
-    """Send to the card each run's schedule index [B] and keys of random numbers [B, 20]."""
+    """Return on the card the schedule index [B] and the keys of random numbers [B, 20] of runs."""
     keys = np.stack([round_keys(seed) for seed in seeds])
     return cuda.to_device(which), cuda.to_device(keys)
 
@@ -185,7 +186,7 @@ def streams(which: Places, seeds: Sequence[int]) -> tuple[Card, Card]:
 def told(
     problems: Sequence[CMDP], tasks: Sequence[Task], columns: int
 ) -> tuple[Told, list[CMDP], list[Task]]:
-    """Send `Told` to the card. Return it, the distinct problems, and one run's task for each."""
+    """Return `Told` on the card with N' = `columns`, the distinct problems, and a task of each."""
     instance, chosen = distinct([id(each) for each in problems])
     threshold = np.zeros((len(tasks), columns))
     for b, task in enumerate(tasks):

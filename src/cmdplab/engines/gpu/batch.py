@@ -219,8 +219,8 @@ def measure_many(
 ) -> list[Measures]:
     """Return the measures of many runs from their start, in as many batches as the card needs.
 
-    Each sequence has one entry per run, and `optima` are the optimal values. `keep` selects the
-    episodes that become points of the curves.
+    Each sequence has one entry per run: problem, algorithm, task, seed and optimal value. precision
+    : "float64" or "float32". `keep` selects the episodes that become points of the curves.
     """
     needed()
     found = list[Measures]()

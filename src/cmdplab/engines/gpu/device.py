@@ -109,7 +109,7 @@ def as_kernel(function: Callable[..., None], threads: int, registers: int = _MOS
 
 
 def card(precision: str) -> dict[str, str]:
-    """Return names of the device and its compiler for a manifest: they decide the last bits."""
+    """Return names of device, compiler and precision for a manifest: they decide the last bits."""
     if simulated():
         return {"processor": "CUDA simulator", "features": precision}
     device = cuda.get_current_device()

@@ -3,7 +3,8 @@
 W neighbouring threads, the lanes, hold one state, and each lane holds J of its actions. A sum over
 actions is a sum over J registers and exchanges between W lanes. Action a = j W + lane of state x
 sits at j S + x W + lane. S is X W rounded up to whole sectors of memory. Entries added by rounding
-count as closed actions: they never have any mass, and no loop tests for them.
+count as closed actions: they never have any mass, and no loop tests for them. A `Form` has these
+numbers for a problem.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Form(NamedTuple):
         return max(self.rewards - 1, 1)
 
     def shared_bytes(self, itemsize: int) -> int:
-        """Return the bytes of shared memory of a block: vectors, 4 values per reward and state."""
+        """Return the bytes of shared memory of a block, for numbers of `itemsize` bytes."""
         values = 4 * self.states * self.rewards * itemsize
         vectors = (
             32 * max(self.threads, self.horizon) + 16 * self.rewards + 4 * (2 * self.horizon + 1)
@@ -86,20 +87,20 @@ def check_form(form: Form, itemsize: int) -> None:
 
 
 def places(form: Form) -> Indices:
-    """Return the place [X, A] of each pair in a row."""
+    """Return the place [X, A] of each pair in a row of J S entries."""
     x, a = np.arange(form.states)[:, None], np.arange(form.actions)
     return np.asarray(a // form.lanes * form.span + x * form.lanes + a % form.lanes, np.int64)
 
 
 def to_card(values: Array, form: Form, fill: float = 0.0) -> Array:
-    """Convert [..., X, A] to [..., J S], with `fill` at places without a pair."""
+    """Convert values [..., X, A] to [..., J S], with `fill` at places without a pair."""
     out = np.full((*values.shape[:-2], form.row), fill)
     out[..., places(form)] = values
     return out
 
 
 def from_card(rows: Array, form: Form) -> Array:
-    """Convert [..., J S] to [..., X, A]."""
+    """Convert rows [..., J S] to [..., X, A]."""
     return np.ascontiguousarray(rows[..., places(form)], dtype=np.float64)
 
 

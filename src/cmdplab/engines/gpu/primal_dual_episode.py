@@ -4,6 +4,7 @@ A block plays its episodes one after the other. It draws the noise, rolls out an
 backward sweep then evaluates the policy pi^k of episode k twice, optimistically on the counts and
 exactly on the true kernel, and replaces it. primal_dual_steps.py and primal_dual_sweep.py contain
 the parts of a step. primal_dual_steps.py names the letters and arguments, and arrays.py the shapes.
+`form` has the sizes of a problem, and `real` is the type of numbers.
 """
 # Numba infers the types of these functions. All that names the device is in this module: the
 # simulator replaces the device in the globals of a kernel's own module only.
@@ -110,7 +111,7 @@ def _learning(form, real):
 
 @cache
 def play_kernel(form: Form, real: Any, registers: int = 255) -> Any:
-    """Return the kernel that plays episodes, for problems of one form and numbers of a type."""
+    """Return the kernel that plays episodes, with at most `registers` registers a thread."""
     H, R, threads = form.horizon, form.rewards, form.threads
     blocks, size = blocks_per_episode(H), 2 * form.states * form.rewards
     roll_out, (learn, step_multipliers) = _rolling_out(form), _learning(form, real)

@@ -6,8 +6,9 @@ exchange of registers between lanes is an argument. primal_dual_sweep.py contain
 
 Index letters: t thread, s place of a thread's state and lane, i place of a pair in a row, h step, x
 state, a action, y next state, n reward, j action of a lane. Arguments: run (`Learner`), world
-(`World`), space (`Space`), numbers (constants of the algorithm at `PLACE`), lam (multipliers). Q~
-and V~ are optimistic values, V true ones.
+(`World`), space (`Space`), numbers (constants of the algorithm at `PLACE`), lam (multipliers), form
+(sizes), real (type of numbers), values (of states at two steps), roots and deviations (sums of a
+bonus). Q~ and V~ are optimistic values, V true ones.
 """
 # Numba infers the types of these functions.
 

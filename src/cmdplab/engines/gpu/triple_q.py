@@ -108,7 +108,7 @@ def _worlds(problems: Sequence[CMDP], tasks: Sequence[Task], layers: int) -> Tri
 
 
 def _learners(states: Sequence[TripleQState], form: TripleQForm) -> TripleQLearners:
-    """Send states to the card, with zeros for the padding of N = 0 to N' = 1."""
+    """Return the states on the card, with zeros for the padding of N = 0 to N' = 1."""
     N, pairs = form.rewards - 1, (form.horizon, form.states, form.actions)
     queues = np.zeros((3, len(states), form.columns))
     utility = np.zeros((len(states), form.columns, *pairs))
@@ -147,7 +147,7 @@ class TripleQPlayer:
         self.learners = _learners(begun, form)
 
     def schedules(self, done: Indices, episodes: int) -> Array:
-        """Return shares of random play [D, E, 1] of D distinct rows for E more episodes."""
+        """Return shares of random play [D, E, 1] of D distinct rows after `done` [B] episodes."""
         shares = [
             [exploration(float(k), *row) for k in range(done[b] + 1, done[b] + episodes + 1)]
             for b, row in zip(self._first, self._exploration, strict=True)

@@ -2,7 +2,8 @@
 
 An episode computes the exact returns of the policy to be played, rolls out and updates. At the end
 of a frame it steps the queues. triple_q_steps.py contains the parts of a step and defines the index
-letters. triple_q.py names the shapes.
+letters. triple_q.py names the shapes. `form` has the sizes of a problem, and `layers` is H, or 1 if
+the kernel is stationary.
 """
 # Numba infers the types of these functions. All that names the device is in this module: the
 # simulator replaces the device in the globals of a kernel's own module only.
@@ -145,7 +146,7 @@ def _beginning(form):
 
 @cache
 def play_kernel(form: Any, layers: int, registers: int) -> Any:
-    """Return the kernel that plays episodes of one form, with `layers` = H or 1 kernels each."""
+    """Return the kernel that plays episodes, with at most `registers` registers a thread."""
     H, R, threads = form.horizon, form.rewards, form.threads
     exact_returns, roll_out = _evaluating(form, layers), _rolling_out(form, layers)
     (learn, find_all, next_frame), begin = _learning(form, layers), _beginning(form)
