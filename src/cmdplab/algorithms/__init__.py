@@ -42,7 +42,6 @@ PRESETS = ("released", "printed")
 
 
 def _paper(base: PrimalDual, primal_dual: PrimalDual) -> tuple[PrimalDual, ...]:
-    """Return the rows of the paper in one preset."""
     return (
         base,
         uopt.no_regularization(base),

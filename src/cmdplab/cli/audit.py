@@ -207,7 +207,6 @@ def _count_events(
     episodes: int | None,
     instance_seed: int,
 ) -> Answer:
-    """Play, and count the failure events; None stands for a default."""
     from cmdplab.audit.events import EPISODES, NAME, SEEDS, SMALL, failure_events, problem_of
 
     problem = problem_of(SMALL if source is None else str(source), instance_seed)

@@ -81,7 +81,6 @@ def board_command(
 
 
 def _page(folder: Path, out: Path) -> Answer:
-    """Write the page, and warn of the rows that it does not show."""
     from cmdplab.studies.board_table import (
         PAGE,
         SHOWN,

@@ -80,7 +80,6 @@ def _print_solution(problem: Problem, s: Solution, found: dict[str, Any]) -> Non
 
 
 def _feasible(feasible: bool, message: str) -> str:
-    """Return yes or no, and the message of the solver."""
     return ("yes" if feasible else "no") + (f": {message}" if message else "")
 
 

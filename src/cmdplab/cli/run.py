@@ -124,7 +124,6 @@ def _policy(path: Path) -> Any:
 
 
 def _in_memory(entry: Entry, episodes: int, engine: str, precision: str) -> Answer:
-    """Play a run in memory."""
     from cmdplab.cli.tables import print_runs
     from cmdplab.experiments.play import Job
     from cmdplab.experiments.progress import shown
@@ -188,7 +187,6 @@ def _kept(
 
 
 def _about(entry: Entry) -> dict[str, Any]:
-    """Return the settings and claims of a run, which are known before it begins."""
     row = entry.algorithm
     head = {"problem": entry.problem.name, "algorithm": row.name, "preset": row.preset}
     settings = {name: value for name, value in row.settings().items() if value is not None}

@@ -90,7 +90,6 @@ def print_runs(runs: Sequence[Run], title: str, compared: bool = False) -> None:
 
 
 def _print_safety(runs: Sequence[Run]) -> None:
-    """Print the episodes that violated, and the promises kept and broken."""
     found = {name: safety_of(mine) for name, mine in by_label(runs).items()}
     known = {name: each for name, each in found.items() if each is not None}
     if not known:
@@ -133,7 +132,6 @@ def print_versus(versus: dict[str, Any]) -> None:
 
 
 def _print_remarks(runs: Sequence[Run]) -> None:
-    """Print unverified constants, runs that are too long, and episodes on a baseline."""
     for name, mine in by_label(runs).items():
         row = mine[0].algorithm
         if row.unverified:

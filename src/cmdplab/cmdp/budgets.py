@@ -64,8 +64,6 @@ class _Limit:
 
 @dataclass(frozen=True, eq=False)
 class _Cost(_Limit):
-    """Limit on the sum of a cost along an episode."""
-
     cost: npt.ArrayLike  # [X, A] or [H, X, A]
 
     def table(self, problem: CMDP) -> Array:
@@ -83,8 +81,6 @@ class _Cost(_Limit):
 
 @dataclass(frozen=True, eq=False)
 class _Counted(_Cost):
-    """Limit on a cost with a budget."""
-
     budget: float
 
 

@@ -127,7 +127,6 @@ class Bundle:
         raise NotImplementedError
 
     def _arrays(self) -> dict[str, Any]:
-        """Return the named arrays of a file with this problem."""
         raise NotImplementedError
 
     def _keep(self, **fields: Any) -> None:

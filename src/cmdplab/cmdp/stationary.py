@@ -279,7 +279,6 @@ def _check_criterion(criterion: object) -> None:
 
 
 def _distribution(start: npt.ArrayLike, states: int) -> Array:
-    """Return the distribution [X] of the first state; a whole number stands for one state."""
     if is_whole(start):
         if not 0 <= int(start) < states:
             raise InputError(f"the start is {start}, but the states are 0..{states - 1}")

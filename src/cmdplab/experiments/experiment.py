@@ -66,7 +66,6 @@ def _choices(setting: Declared) -> tuple[Any, Any]:
 
 
 def _name(given: Any) -> Any:
-    """Return the name of an algorithm from Python, such as a class; anything else as it is."""
     if not (callable(given) or isinstance(given, Row) or is_learner(given)):
         return given
     try:

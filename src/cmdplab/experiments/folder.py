@@ -101,7 +101,6 @@ def add_runs(asked: Folder, found: dict[str, CMDP], folder: Path) -> list[Work]:
 
 
 def _keep(problem: CMDP, path: Path, mark: str) -> None:
-    """Save a problem, unless it is there and whole."""
     try:
         if path.exists() and has_fingerprint(CMDP.load(path), mark):
             return
@@ -184,7 +183,6 @@ def read_folder(folder: Path) -> Folder:
 
 
 def _known(folder: Path) -> Folder | None:
-    """Return the content of experiment.json, if the folder has one."""
     return read_folder(folder) if (folder / EXPERIMENT).exists() else None
 
 

@@ -134,7 +134,6 @@ class _Tally:
 
 
 def _standing(event: Event) -> str:
-    """Return gap and violation of the last episode, in words."""
     violation = event.violation
     return f"gap {event.gap:+.3f}" + ("" if violation is None else f" viol {violation:+.3f}")
 

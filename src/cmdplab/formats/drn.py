@@ -86,7 +86,6 @@ def _listed(model: Model, roles: Roles, name: str, path: str) -> Listed:
 
 
 def _columns(model: Model) -> Indices:
-    """Return the action of each choice, [C]."""
     first = np.searchsorted(model.owner, np.arange(model.states))
     position = np.arange(len(model.owner)) - first[model.owner]
     if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in model.action):

@@ -75,7 +75,6 @@ def _listed(given: Any, s: int) -> dict[int, Any]:
 
 
 def _row(given: Any, where: str, pair: tuple[int, int], numbers: Numbers) -> list[Move]:
-    """Return the entries of a pair."""
     try:
         entries = [(p, y, r, end) for p, y, r, end in given]
     except (TypeError, ValueError):

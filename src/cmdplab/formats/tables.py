@@ -150,7 +150,6 @@ def _steps(given: Columns) -> Indices:
 
 
 def _unique(rows: Rows, names: list[str]) -> Transitions:
-    """Return the transitions; refuse one that is listed twice."""
     twice = repeated(zip(*rows.every.pair, rows.every.target, strict=True))
     if twice is not None:
         n, first = twice

@@ -166,7 +166,6 @@ class Several:
         return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
     def _digits(self, number: int) -> list[tuple[Code, int]]:
-        """Return each part with its own number."""
         digits = []
         for part in reversed(self.parts):
             number, digit = divmod(number, part.size)
@@ -174,7 +173,6 @@ class Several:
         return digits[::-1]
 
     def _split(self, value: Any) -> list[Any]:
-        """Return the values of the parts."""
         if self.shape == "dict":
             if not hasattr(value, "keys") or set(value.keys()) != set(self.keys):
                 raise InputError(f"{value!r} has not the keys {', '.join(self.keys)}")

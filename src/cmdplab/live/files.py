@@ -204,7 +204,6 @@ def _read_evaluation(values: Any) -> Evaluation | None:
 
 
 def _planned(plan: Planned) -> dict[str, Any]:
-    """Return a plan as plain data, without its policy and names."""
     told = plan._asdict() | {
         "promised": _evaluation(plan.promised),
         "evaluation": _evaluation(plan.evaluation),

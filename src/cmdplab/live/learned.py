@@ -235,7 +235,6 @@ class Actor:
         self._actor.reset()
 
     def __call__(self, observation: Any) -> Any:
-        """Return the action to play."""
         return self._spaces.action(self._actor(self._spaces.state(observation)))
 
 

@@ -238,5 +238,4 @@ def _from_info(
 
 
 def _computed(functions: list[Any], *step: Any) -> Sequence[Any]:
-    """Return the value of each function for a step."""
     return [each(*step) for each in functions]

@@ -18,7 +18,7 @@ these rules that holds gives the verdict:
 - *undecided*: none of these. The episodes that would tell are those at which a power law and a
   limit, both continued from here, differ by a quarter.
 
-In functions, `found` is the envelope of a run, `mean` the fit to its errors, and K its last episode.
+In functions, `found` is the envelope of a run, `mean` the fit to its errors, K its last episode.
 A verdict describes the run up to its end. Later episodes may differ: nobody can see bursts that are
 rarer than quadruplings, or swings slower than the run. benchmarks/truths.py and
 benchmarks/thousand_truths.py measure the verdicts on runs with known limits.

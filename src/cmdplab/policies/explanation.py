@@ -188,7 +188,6 @@ def explain(
 
 
 def _averaged(problem: CMDP | StationaryCMDP) -> bool:
-    """Return True if rewards are averaged over all time."""
     return isinstance(problem, StationaryCMDP) and isinstance(problem.criterion, Average)
 
 

@@ -104,7 +104,6 @@ def simulate(
 
 
 def _steps(problem: CMDP | StationaryCMDP, steps: int | None) -> int:
-    """Return the number of steps of an episode."""
     if isinstance(problem, CMDP):
         if steps not in (None, problem.horizon):
             raise InputError(

@@ -131,7 +131,6 @@ def _label(name: str) -> str:
 
 
 def _algorithm(entry: Entry) -> dict[str, Any]:
-    """Return the fields of an entry and of its `About`, with arrays encoded."""
     fields = entry._asdict() | entry.about._asdict()
     del fields["about"]
     return fields | {
@@ -144,7 +143,6 @@ def _algorithm(entry: Entry) -> dict[str, Any]:
 
 
 def _curve(curve: Thinned) -> dict[str, Any]:
-    """Return a curve in single precision, with the band rounded outwards."""
     low, high = curve.low.astype(np.float32), curve.high.astype(np.float32)
     low = np.where(low > curve.low, np.nextafter(low, np.float32(-np.inf)), low)
     high = np.where(high < curve.high, np.nextafter(high, np.float32(np.inf)), high)

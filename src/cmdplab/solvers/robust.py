@@ -105,7 +105,6 @@ def _answer(
 
 
 def _fitting(problem: CMDP, box: Box) -> Box:
-    """Return the box with steps, for the open actions of the problem."""
     if not isinstance(problem, CMDP):
         what = getattr(problem, "name", repr(problem))
         raise InputError(f"a worst kernel is looked for over episodes: {what} has no horizon")
@@ -204,8 +203,6 @@ def _merit(problem: CMDP, returns: Array) -> tuple[float, float]:
 
 
 class _Judged(NamedTuple):
-    """A policy with its worst cases."""
-
     policy: Array  # [H, X, A]
     returns: Array  # [1 + N]
     merit: tuple[float, float]

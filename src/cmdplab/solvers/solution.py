@@ -133,7 +133,6 @@ def _begun(warm: Solution | None, units: Units) -> tuple[tuple[Any, ...], Array 
 
 
 def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
-    """Return the optimum of discounted rewards."""
     from cmdplab.solvers.stationary import certified as stationary  # SciPy: 0.2 s
 
     units = Units.of(problem)
@@ -147,7 +146,6 @@ def _stationary(problem: StationaryCMDP, warm: Solution | None) -> Solution:
 
 
 def _averaged(problem: StationaryCMDP, warm: Solution | None) -> Solution:
-    """Return the optimum of average rewards."""
     from cmdplab.solvers.stationary import average_optima
 
     first = None if warm is None else warm.multiplier
@@ -176,12 +174,10 @@ def _spent(problem: StationaryCMDP, policy: Policy) -> Array:
 
 
 def _note(problem: CMDP | StationaryCMDP, slack: float | None) -> str:
-    """Return a note on thresholds that can be met."""
     return NO_SLACK if slack == 0.0 else never_bind(problem)
 
 
 def _infeasible(problem: CMDP | StationaryCMDP, slack: float) -> Solution:
-    """Return a solution without optimum, which names the conflicting thresholds."""
     found = conflict(problem)
     why = f"the best falls short by {-slack:.6g}" if found is None else found.sentence
     why = f"no policy meets the thresholds: {why}"
@@ -195,7 +191,6 @@ def _solution(
     policy: Policy,
     visits: Callable[[], Array],
 ) -> Solution:
-    """Return the optimum in the units of the problem."""
     value, slack = units.value(float(best.returns[0])), best.slack
     if slack is not None:
         slack = max(units.slack(slack, problem), 0.0)

@@ -150,14 +150,12 @@ def _row(cell: Cell, lines: Lines, paired: Mapping[Key, Paired]) -> Fields:
 
 
 def _numbers(line: Mapping[str, Any]) -> list[float | None]:
-    """Return the six numbers of a run, in the order of `NUMBERS`."""
     unsafe = None if line["unsafe"] is None else line["unsafe"] / line["episodes"]
     us = 1e6 * line["seconds"] / line["episodes"]
     return [*(line[name] for name in NUMBERS[:4]), unsafe, us]
 
 
 def _median(values: Sequence[float | None]) -> float | None:
-    """Return the median; None if a value is missing."""
     known = [v for v in values if v is not None]
     return float(np.median(known)) if len(known) == len(values) and known else None
 

@@ -231,7 +231,6 @@ class Safe(Row):
 
 
 def _check_inside(row: object) -> None:
-    """Refuse a row that `Safe` cannot wrap."""
     if not isinstance(row, Row):
         raise InputError(
             f"Safe takes a row, not {row!r}: Safe(algorithm(NAME)), or the name 'Safe(NAME)'"

@@ -108,7 +108,6 @@ def _worlds(problems: Sequence[CMDP], tasks: Sequence[Task], layers: int) -> Tri
 
 
 def _learners(states: Sequence[TripleQState], form: TripleQForm) -> TripleQLearners:
-    """Return the states on the card, with zeros for the padding of N = 0 to N' = 1."""
     N, pairs = form.rewards - 1, (form.horizon, form.states, form.actions)
     queues = np.zeros((3, len(states), form.columns))
     utility = np.zeros((len(states), form.columns, *pairs))

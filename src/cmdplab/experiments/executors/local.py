@@ -82,8 +82,6 @@ def run_locally(
 
 
 class _Losses:
-    """The workers that each run has lost."""
-
     def __init__(self) -> None:
         self._lost: dict[tuple[Path, bool], list[str]] = {}
 
@@ -114,7 +112,6 @@ def _how(code: int | None) -> str:
 
 
 def _given_up(work: Work, status: manifest.Status, error: str) -> Event:
-    """Record that a run was given up; its checkpoint stays."""
     with suppress(CmdplabError, OSError):
         work.folder.mkdir(parents=True, exist_ok=True)
         with held(work.folder):

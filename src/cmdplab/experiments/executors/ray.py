@@ -67,7 +67,6 @@ def _execute(
 
 
 def _perform(work: Work, stop: Path, every: float) -> Event:
-    """Do a run on a worker, as in a local sweep."""
     ended, _ = do_one(work, stop=stop.exists, every=every, patience=60.0)
     return ended
 
@@ -126,7 +125,6 @@ def _within(seconds: float, connect: Callable[[], Any], address: str) -> None:
 
 
 def _reachable(address: str) -> None:
-    """Refuse an address at which no process listens."""
     import socket
 
     if address == "auto":

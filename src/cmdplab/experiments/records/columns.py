@@ -122,7 +122,6 @@ def _write(folder: Path, runs: dict[str, _Rows]) -> None:
 
 
 def _read(folder: Path) -> dict[str, _Rows]:
-    """Read every file that is there and whole."""
     found: dict[str, _Rows] = {}
     for path in sorted(folder.glob("*.parquet")):
         with suppress(Exception):  # of many kinds; the runs themselves can be read

@@ -55,7 +55,6 @@ def _table(folder: Path) -> Any:
 
 
 def _labelled(table: Any, known: dict[str, Any]) -> Any:
-    """Return the table of a run with its labels in the first columns."""
     import pyarrow as pa
 
     kinds = {str: pa.string(), int: pa.int64(), float: pa.float64()}

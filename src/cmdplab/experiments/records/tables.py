@@ -58,7 +58,6 @@ def put_runs(runs: Sequence[Run], what: Literal["curves", "mistakes"], path: Pat
 
 
 def _is_whole(name: str) -> bool:
-    """Return True if a column counts episodes."""
     return name in ("episode", "seed") or "mistake" in name
 
 

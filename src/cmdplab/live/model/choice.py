@@ -141,7 +141,6 @@ def choose(
 
 
 def _tried(plan: Planned, judge: Judge | None) -> _Candidate:
-    """Return a plan as a candidate, played if there is a judge."""
     if judge is None:
         return _Candidate(PLAN, plan.policy, plan.promised, None, plan)
     trial = judge(plan.policy.array)

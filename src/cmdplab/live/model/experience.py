@@ -75,7 +75,6 @@ class Experience:
             self._settle()
 
     def _settle(self) -> None:
-        """Merge the waiting episodes into the counts."""
         if not self._first:
             return
         keys, signals = zip(*self._waiting, strict=True)

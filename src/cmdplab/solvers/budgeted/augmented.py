@@ -74,8 +74,6 @@ def augmented(problem: CMDP, memory: Counters, closed: Closing) -> Augmented | N
 
 
 class _Walk(NamedTuple):
-    """The moves of (x, m)."""
-
     problem: CMDP
     lists: Sparse
     memory: Counters

@@ -177,7 +177,6 @@ class Sweeps:
         return self._column(0.5 * (low + high))
 
     def _pick(self) -> None:
-        """Write the rows of the policy, and its rewards of the objective."""
         worth = self.scaled.reward[0]
         drifts.pick(self.scaled.kernel, worth, self.actions, self.chain, self.right)
 
@@ -194,7 +193,6 @@ class Sweeps:
         return low, high
 
     def _earned(self) -> Array:
-        """Return the returns [1 + N] of the policy, from its visits."""
         self._pick()
         self.here = self._visited(self.chain, self.here)
         pairs = np.arange(len(self.here)) * self.scaled.problem.actions + self.actions

@@ -123,7 +123,6 @@ class Prices:
 
 
 def _unconstrained(scaled: Scaled, pricing: Pricing, begun: list[Any]) -> Optimum:
-    """Return the best policy of all."""
     for each in begun[:1]:
         pricing.followed(each)
     column, one = pricing.best(np.ones(1)), np.ones(1)
@@ -139,7 +138,6 @@ def _unconstrained(scaled: Scaled, pricing: Pricing, begun: list[Any]) -> Optimu
 
 
 def _in_doubles(scaled: Scaled, pricing: Pricing, begun: list[Any], first: Array | None) -> Optimum:
-    """Return the best mixture by a search in doubles."""
     found: dict[bytes, Column] = {}
 
     def priced(weights: Array) -> Column:
@@ -195,7 +193,6 @@ def _slack(scaled: Scaled, slack: float, pricing: Any, known: Iterable[Column]) 
 
 
 def _exactly(scaled: Scaled) -> Optimum:
-    """Return the optimum in decimals and fractions, which no rounding can blur."""
     pricing = Classes(scaled, True)
     if not scaled.limits:
         return _unconstrained(scaled, pricing, [])
@@ -203,7 +200,6 @@ def _exactly(scaled: Scaled) -> Optimum:
 
 
 def _in_fractions(scaled: Scaled, pricing: Pricing) -> Optimum:
-    """Return the best mixture by a program in fractions, priced in doubles or in decimals."""
     if not scaled.limits:
         raise OpenCertificateError("policy iteration does not close")
     price = pricing.best if pricing.exact else in_fractions(pricing.best)

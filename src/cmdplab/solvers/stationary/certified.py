@@ -164,7 +164,6 @@ def _slack(search: Search, pool: Pool, even: Array) -> float:
 
 
 def _exactly(search: Search, even: Array | None) -> Optimum:
-    """Return the optimum by fractions, so that the search does not round."""
     problem, tolerance = search.problem, Fraction(SEARCH[search.large] * search.scale)
     thresholds = [Fraction(b) for b in problem.threshold.tolist()]
     price = in_fractions(search.best)
@@ -196,7 +195,6 @@ def _exactly(search: Search, even: Array | None) -> Optimum:
 
 
 def _wholly(search: Search, unsure: Array | None, even: Array | None) -> Optimum:
-    """Return the optimum without rounding."""
     assert search.brief
     price = WholeDiscounted(search.problem, lambda weights: search.best(weights).policy)
     best = rational.optimum(price, search.problem.threshold, unsure, even)
@@ -229,7 +227,6 @@ def _bounded(search: Search, found: Found, safe: Safest | None, lowered: float) 
 
 
 def _judged(search: Search, best: Optimum) -> Optimum:
-    """Return the optimum, or raise an error if its bounds are too far apart."""
     if not best.doubt <= CLOSED[search.large] * search.size:
         raise _refusal(search.problem, _open(search.problem, best.doubt / search.size))
     return best

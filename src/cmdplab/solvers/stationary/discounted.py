@@ -125,7 +125,6 @@ class Pricing:
         return bound(every, 1.0), bound(most, 1.0), bound(least, -1.0)
 
     def _rewards(self, weights: Array) -> Array:
-        """Return the weighted rewards [X, A], -inf at closed pairs."""
         reward = self._weighed(self.reward, weights)
         mask = self.problem.mask
         return reward if mask is None else np.where(mask, reward, -np.inf)
@@ -171,7 +170,6 @@ class Pricing:
         return value
 
     def _ahead(self, reward: Array, value: Array) -> Array:
-        """Return reward + gamma P value, [X, A]."""
         if self.table is None:
             found = self.problem.kernel.ahead(0, value)
         else:
@@ -224,7 +222,6 @@ class Pricing:
 
 
 def _plain(weights: Array) -> bool:
-    """Return True for one reward that counts as it is."""
     return len(weights) == 1 and weights[0] == 1.0
 
 

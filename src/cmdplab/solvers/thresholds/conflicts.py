@@ -111,7 +111,6 @@ def irreducible(space: Attainable, infeasible: list[int]) -> tuple[list[int], fl
 
 
 def _limit(space: Attainable, n: int, others: list[int]) -> Limit:
-    """Return a threshold, and the best value of its utility if the others are met."""
     problem = space.problem
     limits, direction = np.full(problem.constraints, -np.inf), np.zeros(problem.constraints + 1)
     limits[others], direction[n + 1] = problem.threshold[others], 1.0

@@ -139,7 +139,6 @@ def sensitivity(problem: CMDP | StationaryCMDP, solution: Solution | None = None
 
 
 def _price(space: Attainable, n: int, solution: Solution, weight: float) -> Price:
-    """Return the price of one constraint, counted from 1."""
     problem = space.problem
     objective, scale = problem.labels.signal(0), problem.labels.signal(n)
     edge, limit = Edge(space, n), float(problem.threshold[n - 1])
@@ -181,7 +180,6 @@ def _unit(problem: CMDP | StationaryCMDP, n: int) -> np.ndarray:
 
 
 def _priced(price: Price, objective: str) -> str:
-    """Return one constraint in a sentence."""
     more, less = ("more", "less") if price.cost else ("less", "more")
     limit = f"{price.name} {'at most' if price.cost else 'at least'} {price.limit:.6g}"
     if not price.binds:
