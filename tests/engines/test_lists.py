@@ -23,7 +23,6 @@ from cmdplab.environments.mazes import slippery_grid
 from cmdplab.environments.random_cmdp import random_problem
 from cmdplab.errors import InputError
 from cmdplab.solvers import Box, plan, solve
-from cmdplab.solvers.layout import Lists
 
 # The search of a softmax over lists is compiled for nothing else in the quick suite.
 ROWS = pytest.mark.parametrize(
@@ -148,7 +147,7 @@ def test_states_are_interchangeable_where_the_problem_is_a_table():
     problem = CMDP(table, rng.random((2, 3, 49, 4)), [0.5])
     row = algorithm("UOpt-RPGPD")
     task = task_for(row, problem, solve(problem))
-    assert isinstance(Box.of(problem), Lists)
+    assert isinstance(Box.of(problem).kernel, Sparse)
     assert Storage.of(problem, task).listed is not None
     cpu = session("cpu", problem, row, task, 1)
     cpu.play(20)

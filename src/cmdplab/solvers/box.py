@@ -17,17 +17,7 @@ from cmdplab.errors import InputError
 from cmdplab.numerics.arrays import from_pairs, to_pairs
 from cmdplab.solvers import simplex, value_iteration
 from cmdplab.solvers.basis import POLICY
-from cmdplab.solvers.layout import (
-    Box,
-    Given,
-    LaidOut,
-    Lists,
-    Model,
-    Planning,
-    Table,
-    model,
-    planning,
-)
+from cmdplab.solvers.layout import Box, Given, LaidOut, Model, Planning, model, planning
 from cmdplab.types import Array, Indices
 
 DIRECTIONS = {"optimistic": 1.0, "pessimistic": -1.0}
@@ -93,7 +83,7 @@ def largest_margin(box: Given, reward: Array, threshold: Array, start: int = 0) 
 
 def _prepared(box: Given, reward: Array, threshold: Array, start: int) -> tuple[LaidOut, Planning]:
     laid_out = model(box, reward, threshold, start)
-    ordered = not isinstance(box, Lists)
+    ordered = isinstance(box, Box) or not isinstance(box.kernel, Sparse)
     H, X, A = np.shape(reward)[1:]
     return laid_out, planning(len(laid_out.threshold), H, X, A, ordered)
 
@@ -167,7 +157,7 @@ def poured(lower: Array, room: Array, spare: Array | float, order: Indices) -> A
 
 
 def policy_bounds(
-    box: Box | Table,
+    box: Given,
     reward: Array,
     policy: Array,
     start: int = 0,

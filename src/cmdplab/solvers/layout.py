@@ -30,25 +30,16 @@ class Box(NamedTuple):
         return cls(np.maximum(estimate - width, 0.0), np.minimum(estimate + width, 1.0), mask)
 
     @classmethod
-    def of(cls, problem: CMDP) -> Table | Lists:
+    def of(cls, problem: CMDP) -> One:
         """Return the true kernel alone: as lists if rows have few successors, else as a table."""
         listed = lists(problem.kernel)
-        if listed is not None:
-            return Lists(listed, problem.mask)
-        return Table(problem.table, problem.mask)
+        return One(problem.table if listed is None else listed, problem.mask)
 
 
-class Table(NamedTuple):
+class One(NamedTuple):
     """One kernel, and the actions that are open: a box of width zero, at half its price."""
 
-    kernel: Array  # [H, X, A, X]
-    mask: Mask | None = None  # [H, X, A]; None: every action is open
-
-
-class Lists(NamedTuple):
-    """One kernel, by lists of successors, and the actions that are open."""
-
-    kernel: Sparse
+    kernel: Array | Sparse  # [H, X, A, X], or lists of successors
     mask: Mask | None = None  # [H, X, A]; None: every action is open
 
 
@@ -121,7 +112,7 @@ class Model(NamedTuple):
     closed: Array  # [H, A * P], zero where an action is open, else too low ever to be the best
 
 
-Given = Box | Table | Lists
+Given = Box | One
 LaidOut = Model | TableModel | ListedModel
 
 
@@ -228,16 +219,16 @@ def model(box: Given, reward: Array, threshold: Array, start: int) -> LaidOut:
     if not (np.isfinite(reward).all() and np.isfinite(threshold).all()):
         raise InputError("rewards and thresholds must be finite")
     told = (to_pairs(reward), threshold.copy(), to_pairs(closed_pairs(box.mask, reward.shape[1:])))
-    if isinstance(box, Lists):
+    if isinstance(box, One):
         given = box.kernel
-        if given.successor.shape[:2] != reward.shape[2:]:
-            raise InputError(f"the kernel has lists of {given.successor.shape}")
-        rows = given.probability if given.probability.ndim == 4 else given.probability[None]
-        return ListedModel(places(given.successor), to_pairs(np.moveaxis(rows, 3, 1)), *told)
-    if isinstance(box, Table):
-        if box.kernel.shape != (*reward.shape[1:], reward.shape[2]):
-            raise InputError(f"the kernel has the shape {box.kernel.shape}")
-        return TableModel(to_pairs(np.moveaxis(box.kernel, 3, 1)), *told)
+        if isinstance(given, Sparse):
+            if given.successor.shape[:2] != reward.shape[2:]:
+                raise InputError(f"the kernel has lists of {given.successor.shape}")
+            rows = given.probability if given.probability.ndim == 4 else given.probability[None]
+            return ListedModel(places(given.successor), to_pairs(np.moveaxis(rows, 3, 1)), *told)
+        if given.shape != (*reward.shape[1:], reward.shape[2]):
+            raise InputError(f"the kernel has the shape {given.shape}")
+        return TableModel(to_pairs(np.moveaxis(given, 3, 1)), *told)
     lower, upper = (np.asarray(each, dtype=np.float64) for each in (box.lower, box.upper))
     check_kernels(lower, upper, reward.shape[1:])
     return Model(

@@ -26,7 +26,7 @@ from cmdplab.cmdp.policy import Policy
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError
 from cmdplab.solvers.box import plan, policy_bounds, poured
-from cmdplab.solvers.layout import Box, Table, check_kernels
+from cmdplab.solvers.layout import Box, One, check_kernels
 from cmdplab.types import Array, frozen
 
 ROUNDS = 40  # kernels against multipliers; each round lowers the bound, most end after a few
@@ -171,7 +171,7 @@ def _upper(problem: CMDP, box: Box) -> _Bound:
     for kernel in kernels:
         before = np.inf
         for _ in range(ROUNDS):
-            known = Table(kernel, box.mask)
+            known = One(kernel, box.mask)
             found = plan(known, problem.reward, problem.threshold, problem.start)
             policies.append(found.policy)
             if not found.feasible and found.margin < -ENOUGH * problem.horizon:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg.lapack import dgetrf, dgetrs
 
 from cmdplab.cmdp.stationary import Discounted, StationaryCMDP
-from cmdplab.cmdp.transitions import Dense, Sparse, lists
+from cmdplab.cmdp.transitions import Sparse, lists
 from cmdplab.solvers.mixtures import Column
 from cmdplab.solvers.stationary import sweeps
 from cmdplab.solvers.stationary.sweeps import System, solved
@@ -37,7 +37,12 @@ class Pricing:
         # Of residuals, relative to rewards. Values are of size 1 / (1 - gamma): what is less than
         # their rounding cannot be distinguished from it, and would turn policies in circles.
         self.accuracy = max(accuracy, ROUNDING / (1.0 - self.discount))
-        self.table = _table(problem)
+        kernel, listed = problem.transition, None
+        if problem.states > TABLES:
+            listed = lists(problem.kernel)
+        self.table: Array | None = None  # factorised if there are few states, or long rows
+        if listed is None:
+            self.table = kernel.dense() if isinstance(kernel, Sparse) else kernel
         X, A, K = problem.states, problem.actions, len(problem.reward)
         width = K if self.table is not None or K == 1 else sweeps.WIDTH
         blocks = -(-K // width)
@@ -47,7 +52,7 @@ class Pricing:
             for k, each in enumerate(problem.reward):
                 self.reward[k // width, :, :, k % width] = each
         self.size = np.zeros(blocks * width)  # the largest of each reward
-        self.size[:K] = [np.abs(each).max() for each in problem.reward]
+        self.size[:K] = problem.largest
         self.values = np.zeros((blocks, X, width))
         self.every = np.arange(X)
         self.left = np.inf  # what the residuals of the values are below, relative to rewards
@@ -56,8 +61,7 @@ class Pricing:
             self.actions = np.argmax(problem.mask, axis=1)
         self.settled: Array | None = None  # the weights for which the policy is the best
         self.seen: tuple[Array, Array] | None = None  # centred values, r + gamma P v, by tables
-        if self.table is None:  # in 32 bits, and arrays for the rows of one policy
-            listed = lists_of(problem)
+        if listed is not None:  # in 32 bits, and arrays for the rows of one policy
             self.successor = listed.successor.astype(np.int32)
             self.probability = listed.probability
             self.where = np.empty((X, self.successor.shape[2]), np.int32)
@@ -112,7 +116,9 @@ class Pricing:
         excesses = (self._largest(q)[1] - value).max(), own.max(), own.min()
         spread = max(float(value.max()), -float(value.min()))
         step = float(np.abs(weights) @ self.size[: len(weights)])
-        terms = (_rows(problem).shape[2] + len(weights) + 8) * 2.0**-53
+        kernel = problem.transition
+        S = (kernel.probability if isinstance(kernel, Sparse) else kernel).shape[2]
+        terms = (S + len(weights) + 8) * 2.0**-53
         rounding = terms * (step + 2.0 * spread) + problem.loose * spread
         begun = float(problem.start @ value)
 
@@ -229,27 +235,3 @@ def _centred(value: Array) -> Array:
     """Return values with a constant added, so that the largest is minus the least."""
     middle = 0.5 * float(value.max() + value.min())
     return value - middle
-
-
-def _rows(problem: StationaryCMDP) -> Array:
-    """Return the probabilities [X, A, S], of listed successors or of all states."""
-    kernel = problem.transition
-    return kernel.probability if isinstance(kernel, Sparse) else kernel
-
-
-def _table(problem: StationaryCMDP) -> Array | None:
-    """Return [X, A, X] if tables are factorised: few states, or rows with many successors."""
-    kernel = problem.transition
-    if problem.states <= TABLES:
-        return kernel.dense() if isinstance(kernel, Sparse) else kernel
-    if isinstance(kernel, Sparse) or lists(Dense(kernel[None])) is not None:
-        return None
-    return kernel
-
-
-def lists_of(problem: StationaryCMDP) -> Sparse:
-    """Return the kernel as lists, which must exist."""
-    kernel = problem.transition
-    listed = kernel if isinstance(kernel, Sparse) else lists(Dense(kernel[None]))
-    assert listed is not None
-    return listed
