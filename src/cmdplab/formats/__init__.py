@@ -5,7 +5,7 @@
 Every reader ends in a `CMDP` or a `StationaryCMDP`, which checks the arrays once more.
 """
 
-from cmdplab.formats.assemble import Affine
+from cmdplab.formats.assemble import Affine, Roles
 from cmdplab.formats.drn import parse_drn, read_drn, write_drn
 from cmdplab.formats.estimates import Estimated, from_counts
 from cmdplab.formats.find import convert, find, find_any, read_problem
@@ -18,7 +18,6 @@ from cmdplab.formats.layouts import (
     to_state_first,
 )
 from cmdplab.formats.logs import from_trajectories
-from cmdplab.formats.roles import Roles
 from cmdplab.formats.tables import from_table, read_csv
 
 __all__ = [

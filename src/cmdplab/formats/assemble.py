@@ -7,20 +7,22 @@ without an end keeps its numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from cmdplab.checks import is_whole, real_number, whole_horizon
+from cmdplab.checks import checked_name, finite_number, is_whole, real_number, whole_horizon
 from cmdplab.cmdp.horizons import randomly_started, with_an_end
 from cmdplab.cmdp.labels import Labels, Scale
 from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import Average, Criterion, Discounted, StationaryCMDP
 from cmdplab.cmdp.transitions import Sparse
 from cmdplab.errors import InputError
+from cmdplab.files import parse_json
 from cmdplab.formats.kernels import LARGEST, pair_named
 from cmdplab.types import Array, Mask
 
@@ -93,6 +95,70 @@ def judged(horizon: int | None, discount: float | None, criterion: str | None) -
     if not 0.0 <= gamma <= 1.0:
         raise InputError(f"the discount is {gamma:g}, outside [0, 1]")
     return Episodes(whole_horizon(horizon), gamma)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The purpose of each reward model of a file, and facts that the file lacks.
+
+    objective : the reward model to maximise.
+    horizon : H, the number of steps; None for a problem without an end.
+    utilities : name -> threshold; its expected sum over an episode must reach the threshold.
+    costs : name -> budget; its expected sum must stay within the budget. u = 1 - c, b = H - budget.
+    name : the name of the problem; empty: the name of the file.
+    discount : gamma, for sums E sum_t gamma^t r, for ever or over H steps.
+    criterion : "average", for averages over all time.
+    start : the name of the first state, for files that name states; empty: the first of the file.
+
+    The constraints of the problem are the utilities, then the costs, each in the order given.
+    Thresholds and budgets are in the units of the file.
+    """
+
+    objective: str
+    horizon: int | None = None
+    utilities: Mapping[str, float] = field(default_factory=dict)
+    costs: Mapping[str, float] = field(default_factory=dict)
+    name: str = ""
+    discount: float | None = None
+    criterion: str | None = None
+    start: str = ""
+
+    def __post_init__(self) -> None:
+        judged(self.horizon, self.discount, self.criterion)
+        for what in ("objective", "name", "start"):
+            checked_name(f"the {what}", getattr(self, what) or (what == "objective" or "-"))
+        limits = {"threshold": self.utilities, "budget": self.costs}
+        for what, given in limits.items():
+            if not isinstance(given, Mapping):
+                raise InputError(f"give each {what} as a name and a number")
+            for name, limit in given.items():
+                checked_name(f"the name of a {what}", name)
+                finite_number(f"the {what} of {name!r}", limit)
+
+    @property
+    def judged(self) -> How:
+        """Return the kind of sum."""
+        return judged(self.horizon, self.discount, self.criterion)
+
+    def to_json(self) -> str:
+        """Return one line of text, from which `from_json` makes equal roles."""
+        later = {"discount": None, "criterion": None, "start": ""}  # else left out
+        told = {k: v for k, v in asdict(self).items() if k not in later or v != later[k]}
+        return json.dumps(told)
+
+    @classmethod
+    def from_json(cls, text: str) -> Roles:
+        """Return the roles of one line of JSON."""
+        try:
+            values = parse_json(text, "the roles")
+        except InputError:
+            raise InputError("the roles are not JSON") from None
+        known = set(cls.__dataclass_fields__)
+        if not isinstance(values, dict) or not {"objective"} <= set(values) <= known:
+            raise InputError(
+                f"the roles must be an object with the keys {', '.join(sorted(known))}"
+            )
+        return cls(**values)
 
 
 class Signal(NamedTuple):

@@ -32,10 +32,9 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.errors import InputError, naming, printable
 from cmdplab.files import read_text
 from cmdplab.files.write import written_whole
-from cmdplab.formats.assemble import Listed, Problem, Signal, problem_of, stationary_tables
+from cmdplab.formats.assemble import Listed, Problem, Roles, Signal, problem_of, stationary_tables
 from cmdplab.formats.drn_lines import ROLES, Model, Parser
 from cmdplab.formats.kernels import LARGEST, Transitions, stored
-from cmdplab.formats.roles import Roles
 from cmdplab.types import Array, Indices, Mask
 
 

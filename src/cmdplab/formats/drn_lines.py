@@ -10,8 +10,8 @@ import numpy as np
 
 from cmdplab.cmdp.transitions import ROW_SUM_TOLERANCE
 from cmdplab.errors import InputError, naming
+from cmdplab.formats.assemble import Roles
 from cmdplab.formats.kernels import TEXT_TOLERANCE
-from cmdplab.formats.roles import Roles
 from cmdplab.types import Array, Indices
 
 ROLES = "// cmdplab "

@@ -17,9 +17,8 @@ from cmdplab.cmdp.problem import CMDP
 from cmdplab.cmdp.stationary import FORMAT, StationaryCMDP
 from cmdplab.errors import InputError
 from cmdplab.files import read_sealed_npz
-from cmdplab.formats.assemble import Problem
+from cmdplab.formats.assemble import Problem, Roles
 from cmdplab.formats.drn import read_drn, write_drn
-from cmdplab.formats.roles import Roles
 from cmdplab.formats.tables import read_csv
 
 

@@ -32,7 +32,7 @@ from cmdplab.cmdp.columns import (
 )
 from cmdplab.cmdp.labels import Labels
 from cmdplab.errors import InputError, printable
-from cmdplab.formats.assemble import Listed, Problem, Signal, judged, problem_of
+from cmdplab.formats.assemble import Listed, Problem, Roles, Signal, judged, problem_of
 from cmdplab.formats.kernels import (
     LARGEST,
     TEXT_TOLERANCE,
@@ -41,7 +41,6 @@ from cmdplab.formats.kernels import (
     pair_named,
     stored,
 )
-from cmdplab.formats.roles import Roles
 from cmdplab.types import Array, Indices, Mask
 
 NEEDED = ("state", "action", "next", "probability")
