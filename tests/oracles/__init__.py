@@ -21,6 +21,7 @@ from cmdplab.algorithms.families.unconstrained import Optimist
 from cmdplab.engines import families
 from cmdplab.engines.host import HostSession
 from cmdplab.solvers import solve_feasible
+from cmdplab.testing.contract import Stepping
 from oracles.planner import PlainPlanner
 from oracles.primal_dual import PlainPrimalDual
 from oracles.safe import PlainSafe, SafeHostSession
@@ -39,9 +40,11 @@ PLAIN: dict[type, Any] = {
 
 
 def plain(row: Any, task: Any) -> Any:
-    """Return the plain learner of a row."""
+    """Return the plain learner of a row; without an oracle, its loops episode by episode."""
     if isinstance(row, Safe):
         return PlainSafe(row, task, plain(row.row, inner_task(task)))
+    if type(row) not in PLAIN:
+        return Stepping(row, task, session)
     return PLAIN[type(row)](row, task)
 
 

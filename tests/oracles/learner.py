@@ -14,7 +14,6 @@ from cmdplab.algorithms.counts import NOWHERE, with_end
 from cmdplab.algorithms.learner import Episode
 from cmdplab.algorithms.row import Row
 from cmdplab.algorithms.task import Task
-from cmdplab.cmdp.problem import CMDP
 from cmdplab.types import Array, Indices
 
 Kind = TypeVar("Kind", bound=Row)
@@ -43,15 +42,6 @@ class PlainLearner(Generic[Kind, Numbers]):
     def layers_of(self, counted: Array) -> Indices:
         """[H], the layer of counts [L, ...] that each step reads."""
         return np.minimum(np.arange(self.task.reward.shape[1]), len(counted) - 1)
-
-
-def sampled(problem: CMDP, episode: Episode, reward_noise: Array, spread: float) -> Episode:
-    """The episode with samples of its rewards, by the uniforms reward_noise [H, 1 + N]."""
-    samples = np.zeros(reward_noise.T.shape)
-    for n, h in np.ndindex(*samples.shape):
-        r = float(problem.reward[n, h, episode.states[h], episode.actions[h]])
-        samples[n, h] = eq.reward_sample(r, float(reward_noise[h, n]), spread)
-    return episode._replace(rewards=samples)
 
 
 def counted(counts: Array, ends: Array, episode: Episode, visit: float) -> tuple[Array, Array]:

@@ -5,7 +5,6 @@ Bounds are one backward loop over the worst rows of a box, with nothing of the c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,6 @@ from cmdplab.algorithms.families.safe import (
     SafeFields,
     behaviour,
     coin_share,
-    inner_task,
     joined,
     parted,
     utility_width,
@@ -131,8 +129,3 @@ class SafeHostSession(HostSession):
         coin = coin_uniforms(self._seed, state.episode + 1, 1)[0]
         safe = bool(coin < state.on_baseline)  # type: ignore[attr-defined]
         return (baseline.policy if safe else state.candidate), safe  # type: ignore[attr-defined]
-
-
-def plain_safe(inside: Callable[[Any, Task], Learner]) -> Callable[[Safe, Task], PlainSafe]:
-    """How to make the plain learner of a wrapper, given how to make the one within."""
-    return lambda row, task: PlainSafe(row, task, inside(row.row, inner_task(task)))

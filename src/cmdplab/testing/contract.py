@@ -82,7 +82,7 @@ def _check_on(row: Row, problem: CMDP, episodes: int, seed: int) -> None:
     _promise(start(None).play(1).returns.shape == (1, len(task.reward)), "returns", problem)
 
 
-class _Stepping:
+class Stepping:
     """A row of the package as a learner with three methods.
 
     `Safe(...)` learns only from episodes that it plays itself.
@@ -121,7 +121,7 @@ def _check_steps(row: Row, start: Start, problem: CMDP, task: Task, episodes: in
     if isinstance(row, Custom):
         learner = checked_learner(row, task)
     else:
-        learner = Checked(row.name, _Stepping(row, task, start), task)
+        learner = Checked(row.name, Stepping(row, task, start), task)
     state = learner.init()
     rng = np.random.default_rng(0)
     for _ in range(min(episodes, 30)):
