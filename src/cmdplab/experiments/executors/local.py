@@ -22,7 +22,7 @@ from cmdplab.experiments.durable import held
 from cmdplab.experiments.executors.worker import DEAD, Interrupt, Worker, signals_named
 from cmdplab.experiments.work import Event, OnEvent, Work
 
-GRACE = 2.0  # seconds for a chunk and a checkpoint; a worker that compiles receives no signal
+GRACE = 1.75  # seconds for a chunk and a checkpoint; a worker that compiles receives no signal
 MOST_CRASHES = 2  # of workers, before their run has failed
 MOST_KILLS = 5  # from outside, before a run is left for another day: memory may be short
 
