@@ -100,13 +100,14 @@ def _page(folder: Path, out: Path) -> Answer:
         warn(f"{len(said)} rows are not whole and not shown{more}; the page names them")
 
     def show() -> None:
-        title = f"{data['folder']}: {len(data['rows'])} rows; medians over problems all lines have"
+        over = "medians over problems all lines have, % of H"
+        title = f"{data['folder']}: {len(data['rows'])} rows; {over}"
         header, *rows = (each[:SHOWN] for each in summary_table(data))
-        print_table(title, header, rows, left=WORDS)
+        print_table(title, [each.removesuffix(" (%)") for each in header], rows, left=WORDS)
         print_note(
-            f"%: of H; less, more: problems with less and with more than {data['reference']}; "
-            "open: neither can be claimed. ~ from outside; * unverified constants; ° no guarantee "
-            "as run; ² plans anew when visits have doubled"
+            f"in regret, in violation: problems with less, with more than {data['reference']}, and "
+            "those where neither can be claimed. ~ from outside; * unverified constants; ° no "
+            "guarantee as run; ² plans anew when visits have doubled"
         )
         print_line(page, soft_wrap=True)
 

@@ -19,6 +19,7 @@ from cmdplab.algorithms.row import (
     SUPPORT,
 )
 from cmdplab.cli.output import console, large, print_line, print_note, print_rows
+from cmdplab.display.terminal import number
 from cmdplab.experiments.folder import study_in
 from cmdplab.experiments.play import Run
 from cmdplab.experiments.records.labels import by_label
@@ -70,6 +71,8 @@ def print_runs(runs: Sequence[Run], title: str, compared: bool = False) -> None:
         row = mine[0].algorithm
         found = medians(mine) | {"algorithm": name}
         if compared:
+            for field in ("final_gap", "final_violation"):
+                found[field] = number(found[field], 3)
             found["algorithm"] += "*" * bool(row.unverified) + "~" * bool(row.heuristic)
             found["needs"] = " ".join(filter(None, (SHORT[each] for each in row.needs))) or "–"
         else:

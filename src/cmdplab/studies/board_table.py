@@ -297,7 +297,11 @@ def summary_table(board: Fields) -> list[list[str]]:
 
 def board_markdown(board: Fields) -> str:
     """Return the summaries as a table of the documentation."""
-    head, *body = [f"| {' | '.join(row)} |" for row in summary_table(board)]
+    header, *rows = summary_table(board)
+    long = {"in ": "less / more / open in ", "viol.": "violation", "us/ep.": "µs/episode"}
+    for short, words in long.items():
+        header = [title.replace(short, words) for title in header]
+    head, *body = [f"| {' | '.join(row)} |" for row in (header, *rows)]
     return "\n".join([head, "|---" * len(COLUMNS) + "|", *body]) + "\n"
 
 
@@ -334,16 +338,16 @@ def _percent(line: Fields, name: str) -> str:
 COLUMNS: dict[str, Callable[[Fields], str]] = {  # words first
     "algorithm": _name,
     "scale": _scale,
-    "regret: less / more / open": partial(_outcomes, name="regret_outcomes"),
-    "violation: less / more / open": partial(_outcomes, name="violation_outcomes"),
+    "in regret": partial(_outcomes, name="regret_outcomes"),
+    "in violation": partial(_outcomes, name="violation_outcomes"),
     "regret (%)": partial(_percent, name="regret"),
-    "violation (%)": partial(_percent, name="violation"),
+    "viol. (%)": partial(_percent, name="violation"),
     "last gap (%)": partial(_percent, name="last_gap"),
-    "last violation (%)": partial(_percent, name="last_violation"),
+    "last viol. (%)": partial(_percent, name="last_violation"),
     "unsafe (%)": partial(_percent, name="unsafe_share"),
-    "µs/episode": lambda line: f"{line['us_per_episode']:.3g}",
+    "us/ep.": lambda line: f"{line['us_per_episode']:.3g}",
     "runs that violate": _violating,
-    "largest violation (%)": partial(_percent, name="largest_violation"),
+    "largest viol. (%)": partial(_percent, name="largest_violation"),
     "safe policy (%)": partial(_percent, name="baseline_share"),
 }
 WORDS, SHOWN = 4, 10  # the columns of text, and those that a terminal shows
