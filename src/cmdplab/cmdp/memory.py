@@ -232,14 +232,18 @@ def level_of(counter: Memory, given: npt.ArrayLike | None) -> int:
 
 
 def drawn(row: Array, uniform: float) -> int:
-    """Return the action a with F(a - 1) <= u < F(a) and positive probability; F sums the row."""
+    """Draw an action from a row of probabilities [A] with a uniform number u, by inverse CDF.
+
+    It is the action a with F(a - 1) <= u < F(a), where F are the sums of the row. Its probability
+    is positive.
+    """
     possible = np.flatnonzero(row)
     found = int(np.searchsorted(np.cumsum(row[possible]), uniform, side="right"))
     return int(possible[min(found, len(possible) - 1)])  # the sums may end below 1 by a rounding
 
 
 class Actor:
-    """A policy in the middle of an episode: called with a state, it returns an action.
+    """Player of a policy in an episode: called with a state, it returns an action.
 
     The seed decides every draw. An actor plays one sequence of episodes; `reset` begins the next.
     """
@@ -257,7 +261,7 @@ class Actor:
         self.count = None if self.policy.counter is None else self.policy.counter.start
 
     def __call__(self, state: State) -> State:
-        """Play one step: a number for the number of a state, a name for a name."""
+        """Return the action of one step: a number for the number of a state, a name for a name."""
         policy, h = self.policy, self.step
         if policy.horizon and h >= policy.horizon:
             raise InputError(f"the episode is over after {h} steps: reset() begins the next one")

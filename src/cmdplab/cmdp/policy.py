@@ -70,9 +70,10 @@ class Policy(NDArrayOperatorsMixin):
         labels: Labels | None = None,
         name: str = "policy",
     ) -> Policy:
-        """Return the policy that takes the action `chosen` [H, X] or [X] in every state.
+        """Return the policy that takes the action `chosen` [H, X] or [X] out of A = `actions`.
 
-        The probabilities are written out at their first use.
+        labels : names of states, actions and steps. The probabilities are computed at their first
+        use.
         """
         given = np.array(chosen)
         if given.ndim not in (1, 2) or not given.size or given.dtype.kind not in "iu":
@@ -135,9 +136,10 @@ class Policy(NDArrayOperatorsMixin):
     def row(
         self, state: int | str, step: int | str | None = None, count: int | None = None
     ) -> Array:
-        """Return the probabilities [A] in a state; step and state by number or by name.
+        """Return the probabilities [A] of the actions in a state, at a step and counter level.
 
-        A policy with a horizon needs a step, and one with a counter takes a level of it.
+        State and step are numbers or names. A policy with a horizon needs a step, and one with a
+        counter takes its level as `count`.
         """
         index: tuple[int, ...] = ()
         if self.horizon:
@@ -153,7 +155,7 @@ class Policy(NDArrayOperatorsMixin):
     def probabilities(
         self, state: int | str, step: int | str | None = None, count: int | None = None
     ) -> dict[str, float]:
-        """Return the probability of each action in a state, by the names of the actions."""
+        """Return the probability of each action by its name; arguments as for `row`."""
         row = self.row(state, step, count)
         return {self.labels.action(a): float(p) for a, p in enumerate(row)}
 
@@ -166,7 +168,8 @@ class Policy(NDArrayOperatorsMixin):
     ) -> State:
         """Draw an action: its number for the number of a state, its name for a name.
 
-        Every call takes one uniform number from `rng`, even for a deterministic row.
+        step, count : as for `row`. Every call takes one uniform number from `rng`, even for a
+        deterministic row.
         """
         if not isinstance(rng, np.random.Generator):
             raise InputError(f"rng is {rng!r}, not a generator such as np.random.default_rng(0)")
@@ -174,7 +177,7 @@ class Policy(NDArrayOperatorsMixin):
         return self.labels.action(a) if isinstance(state, str) else a
 
     def start(self, seed: int = 0) -> Actor:
-        """Begin an episode: an actor, which remembers the step and the counter."""
+        """Return an actor at the beginning of an episode, which remembers step and counter."""
         return Actor(self, seed)
 
     # Tables and files.
@@ -182,7 +185,7 @@ class Policy(NDArrayOperatorsMixin):
     def to_table(self, problem: CMDP | StationaryCMDP | None = None) -> list[Row]:
         """Return the policy as rows of step, state, counter, action and probability, by names.
 
-        With a problem, only the rows that are reached there, and only positive probabilities.
+        With a problem, only rows that the policy reaches there, and only positive probabilities.
         """
         kept = None
         if problem is not None:
@@ -208,13 +211,14 @@ class Policy(NDArrayOperatorsMixin):
     ) -> Policy:
         """Return the policy of a table for a problem: a list of rows, or a DataFrame of pandas.
 
-        Actions that are left out have probability zero. States that the policy never reaches may
-        be left out, and get equal probabilities. An error names the row.
+        Actions that are left out have probability zero. States that the policy never reaches may be
+        left out, and get equal probabilities. With a counter, the table has a column of its levels.
+        An error names the row.
         """
         return cls(read_rows(table, problem, counter), problem.labels, name, counter)
 
     def save(self, path: str | Path) -> None:
-        """Write the policy, whole or not at all; the ending says how.
+        """Write the policy, whole or not at all, in the format of the path's ending.
 
         .npz : everything, with a digest (never pickle). .csv and .json : the rows of `to_table`,
         which `load` reads together with the problem; .json keeps the counter too.
@@ -263,7 +267,7 @@ class Policy(NDArrayOperatorsMixin):
 
 
 def _names(labels: Labels, size: tuple[int, ...], steps: int) -> Labels:
-    """Return the names of a problem for a policy of that size."""
+    """Return the labels of a problem for a policy of [X, A] = `size` and this number of steps."""
     if isinstance(labels, Labels) and labels.steps and not steps:
         labels = replace(labels, steps=())
     return checked_labels(labels, size, steps, None)
@@ -278,7 +282,7 @@ def _written_out(chosen: npt.NDArray[Any], actions: int) -> Array:
 
 
 def _check_counter(counter: Memory | None, shape: tuple[int, ...], steps: int) -> None:
-    """Refuse a counter of other levels, states or actions than the policy."""
+    """Refuse a counter whose levels, states or actions differ from those of the policy."""
     if counter is None:
         return
     if not isinstance(counter, Memory):

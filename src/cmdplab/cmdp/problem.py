@@ -161,6 +161,7 @@ class CMDP(Bundle):
 
         reward : [H, X, A], the objective. cost : [N, H, X, A] in [0, 1]. budget : [N].
         labels : names; without names of signals, the labels get some, and costs are shown as costs.
+        The other arguments are fields of `CMDP`.
         """
         objective = floats("reward", reward)
         costs = floats("cost", cost)
@@ -223,8 +224,9 @@ CLOSED = -1e200  # added to the value of a closed action: no sum of rewards outw
 
 
 def closed_pairs(mask: Mask | None, shape: tuple[int, ...]) -> Array:
-    """Return [H, X, A]: 0 for open actions, `CLOSED` for others.
+    """Return an array [H, X, A] from a mask: 0 for open actions, `CLOSED` for others.
 
-    The number is finite, so that its product with a probability of zero is zero.
+    shape : [H, X, A], for a mask of None. `CLOSED` is finite, so that its product with a
+    probability of zero is zero.
     """
     return np.zeros(shape) if mask is None else np.where(mask, 0.0, CLOSED)

@@ -18,9 +18,10 @@ from cmdplab.errors import storage
 
 @contextmanager
 def written_whole(path: str | Path, *, flushed: bool = True) -> Iterator[Path]:
-    """Yield a temporary path beside `path`: renamed on success, removed on failure.
+    """Yield a temporary path to write to. It becomes `path` on success, and is removed on failure.
 
-    It is flushed before, unless the caller flushes several files together or can lose the file.
+    flushed : flush the temporary file before it is renamed. A caller that flushes several files
+    together, or can lose the file, passes False.
     """
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")

@@ -194,7 +194,7 @@ def named(name: str) -> list[str]:
 
 
 def registered() -> list[str]:
-    """Return the registered algorithms for problems with a constraint, and two made safe."""
+    """Return the names of algorithms for one constraint, and two algorithms inside `Safe(...)`."""
     own = dict.fromkeys(name for (name, _), row in ALGORITHMS.items() if row.meant_for(1))
     return [*own, *WRAPPED]
 

@@ -24,10 +24,10 @@ LABELS = tuple(_KINDS)
 
 
 def load_runs(folder: str | Path, to: str = "arrow") -> Any:
-    """Return the curves of every run in a folder, as `arrow`, `pandas` or `xarray`.
+    """Return the curves of all runs in a folder as one table: `arrow`, `pandas` or `xarray`.
 
-    A row is a grid point of a run: its labels, then the columns of docs/records.md. Runs without
-    curves are left out. xarray needs the extra `data`.
+    Each row is a grid point of one run: the run's labels, then the columns of docs/records.md. Runs
+    without curves are left out. xarray needs the extra `data`.
     """
     forms = {"arrow": lambda table: table, "pandas": lambda t: t.to_pandas(), "xarray": _dataset}
     if to not in forms:

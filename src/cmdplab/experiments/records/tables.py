@@ -82,7 +82,10 @@ def read_records(path: Path, sha256: str = "", columns: Sequence[str] | None = N
 
 
 def read_tables(path: Path, sha256: str = "") -> Tables:
-    """Read what `put_runs` wrote, by algorithm, preset and seed."""
+    """Return the tables that `put_runs` wrote, {(algorithm, preset): {seed: columns}}.
+
+    sha256 : the digest that a manifest states; empty if none is known.
+    """
     table = read_records(path, sha256)
     if not table.num_rows:
         raise InputError(f"{path} holds no runs")
