@@ -20,8 +20,7 @@ from cmdplab.errors import storage
 def written_whole(path: str | Path, *, flushed: bool = True) -> Iterator[Path]:
     """Yield a temporary path to write to. It becomes `path` on success, and is removed on failure.
 
-    flushed : flush the temporary file before it is renamed. A caller that flushes several files
-    together, or can lose the file, passes False.
+    flushed : False if the caller flushes several files together, or can lose the file.
     """
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
